@@ -291,7 +291,7 @@ struct DecidedWait {
     expires_at: Timestamp,
 }
 
-/// Returns `None` if the wait is resolved or is not for a person to decide.
+/// Returns the wait if it is open and a person is to decide it.
 fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<DecidedWait>> {
     tx.db.row(
         "SELECT turn, step, ordinal, kind, expires_at FROM waits \

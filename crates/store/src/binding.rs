@@ -1,5 +1,5 @@
-//! Checks that a `-wal` belongs to the database beside it. SQLite does not check: it applies the
-//! pages of any `-wal` that it finds.
+//! Checks that a `-wal` belongs to the database beside it. SQLite itself applies the pages of any
+//! `-wal` that it finds.
 //!
 //! Every transaction increments `meta.commits`. The first and the last value in a `-wal` tell to
 //! which state of which database its transactions were added.
@@ -27,7 +27,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
-    /// Reads the table `meta` without SQLite. `None` if it cannot be read, or its schema has no id.
+    /// Reads the table `meta` without SQLite. `None` if it is unreadable, or its schema lacks ids.
     pub(crate) fn read(pages: &Pages<'_>) -> Option<(Self, u32)> {
         let mut owned = Owned::default();
         let table = schema(pages, &mut owned).into_iter().find(|row| row.name == "meta")?;
@@ -72,7 +72,7 @@ pub(crate) fn columns(sql: &str) -> Option<Vec<String>> {
 /// The `-wal` found beside a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
-    /// No `-wal`, or one without a transaction that SQLite reads.
+    /// The `-wal` is missing, or SQLite reads no transaction from it.
     Nothing,
     Wal {
         /// `true` if there are commits behind a broken frame.
@@ -81,13 +81,13 @@ pub(crate) enum Beside {
 }
 
 /// Examines the `-wal` before SQLite opens the database. The inner error says why the two do not
-/// belong together.
+/// fit.
 pub(crate) fn examine(path: &Path) -> io::Result<Result<Beside, String>> {
     let pages = Pages::open(path)?;
     let meta = Meta::read(&pages);
     Ok(match WalFile::read(&with_suffix(path, "-wal"))? {
         FoundWal::Nothing => Ok(Beside::Nothing),
-        // If the database was not in use, power failed while the first transaction was written.
+        // If the database was closed, power failed while the first transaction was written.
         FoundWal::Headless => match meta {
             Some((Meta { in_use: true, .. }, _)) => {
                 Err("the header of its -wal cannot be read".to_owned())
@@ -107,7 +107,7 @@ pub(crate) fn examine(path: &Path) -> io::Result<Result<Beside, String>> {
     })
 }
 
-/// Why a -wal does not belong to the database beside it.
+/// The reason why a `-wal` does not fit the database beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Misfit {
     #[error("the -wal beside it belongs to another database")]
@@ -141,7 +141,7 @@ pub(crate) fn compare(
         Ok(Meta::read(&pages).map(|(meta, _)| meta))
     };
     let is_ours = |last: &Meta, first: &Meta| {
-        // A roll-back may be in this `-wal` but not yet in the database.
+        // A roll-back may be only in this `-wal` so far.
         let is_last = last.id == base.id || last.was.as_ref() == Some(&base.id);
         let before = [Some(&base.id), Some(&last.id), base.was.as_ref()];
         is_last && before.contains(&Some(&first.id))

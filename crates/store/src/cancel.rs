@@ -1,5 +1,5 @@
-//! Ends a turn from outside, in the transaction that decides so. Recovery cannot resurrect such a
-//! turn.
+//! Ends a turn from outside, in the transaction that decides so. Such a turn stays ended after a
+//! crash.
 
 use avocet_protocol::{CallResult, Outcome, SessionId, TurnId};
 use rusqlite::params;

@@ -2,8 +2,8 @@
 //! migration.
 //!
 //! `VACUUM INTO` writes a copy of one moment of the log, including transactions that are only in
-//! the `-wal`, without deleted rows. The result needs no `-wal`. The copy uses its own connection,
-//! so that the writer goes on meanwhile; the `-wal` cannot restart until the copy is made.
+//! the `-wal`. The result is one file without deleted rows. The copy uses its own connection, so
+//! that the writer goes on meanwhile; the `-wal` cannot restart until the copy is made.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ pub(crate) const PART: &str = ".part";
 /// Minimum free space that a copy leaves on its disk, in bytes.
 const MARGIN: u64 = 16 * 1024 * 1024;
 
-/// The reason why a copy of the log was not made, or was not put in place.
+/// The reason why copying, restoring or recovering the log failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The directory contains no log.
     #[error("there is no log in {0}")]
     NoLog(PathBuf),
-    /// No damaged log is known, and no file was named.
+    /// No damaged log is known, so the caller must name one.
     #[error("no damaged log is known in {0}; name the file: avocet recover FILE")]
     NoneDamaged(PathBuf),
     /// A copy never overwrites a file.
@@ -49,7 +49,7 @@ pub enum CopyError {
         /// Bytes that are free.
         free: u64,
     },
-    /// The file is not a whole Avocet database.
+    /// The file is not a complete Avocet database.
     #[error("{path} is not a whole log: {detail}")]
     NotWhole {
         /// The file.
@@ -182,7 +182,7 @@ pub(crate) fn write_copy(source: &Connection, part: &Path) -> Result<(), OpenErr
     File::open(part).and_then(|file| file.sync_all()).map_err(|error| unusable(part, error))
 }
 
-/// Removes an incomplete database. The next attempt overwrites files that cannot be removed.
+/// Removes an incomplete database. The next attempt overwrites remaining files.
 pub(crate) fn remove_with_journal(path: &Path) {
     for suffix in ["", "-journal"] {
         fs::remove_file(with_suffix(path, suffix)).unwrap_or_default();
@@ -211,7 +211,7 @@ pub(crate) fn check_room(bytes: u64, to: &Path) -> Result<(), CopyError> {
     Ok(())
 }
 
-/// Opens a database that has no writer, and creates no files beside it.
+/// Opens a database without a writer, and creates no files beside it.
 pub(crate) fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let encoded: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();

@@ -33,7 +33,7 @@ pub(crate) struct Damage {
     pub(crate) found: String,
     /// Time of discovery, as text.
     pub(crate) at: String,
-    /// New name of the moved database; `None` if there is no file left. Its `-wal` and `-shm` have
+    /// New name of the moved database; `None` if all files are lost. Its `-wal` and `-shm` have
     /// this name with their suffixes.
     moved: Option<String>,
     /// Commands from which the reader of the marker file can choose.
@@ -49,7 +49,7 @@ impl Damage {
         Self { found, at: date(now), moved, to_decide: to_decide.to_owned() }
     }
 
-    /// Path of the moved database; `None` if there is no file left.
+    /// Path of the moved database; `None` if all files are lost.
     pub(crate) fn moved(&self, database: &Path) -> Option<PathBuf> {
         self.moved.as_ref().map(|name| database.with_file_name(name))
     }
@@ -120,7 +120,7 @@ pub(crate) fn find_in_header(path: &Path) -> io::Result<Option<&'static str>> {
     })
 }
 
-/// Returns the fault that SQLite's quick check finds, if any. Skips databases over [`CHECK_UP_TO`].
+/// Returns the fault that SQLite's quick check finds, if any. Skips databases over `CHECK_UP_TO`.
 pub(crate) fn find(db: Db<'_>) -> Result<Option<String>> {
     if fs::metadata(db.path).is_ok_and(|file| file.len() > CHECK_UP_TO) {
         return Ok(None);

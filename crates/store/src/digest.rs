@@ -16,7 +16,7 @@ pub(crate) fn of(topic: Option<&TopicId>, content: &Content) -> Result<String> {
 }
 
 /// Returns `true` if a key was used for another message. Rows of older versions and of platforms
-/// have no digest; they count as the same message.
+/// lack a digest and count as the same message.
 pub(crate) fn is_other(known: Option<&str>, sent: Option<&str>) -> bool {
     known.zip(sent).is_some_and(|(known, sent)| known != sent)
 }

@@ -3,7 +3,7 @@
 //!
 //! Open work in such a log may be done already: a message answered, a call run, a chunk sent. So it
 //! is ended instead of resumed, each affected chat is informed once, and its people decide:
-//! `/retry` runs a turn again, `/resend` sends messages again that may not have arrived.
+//! `/retry` runs a turn again, `/resend` sends messages again that may be lost.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) struct RolledBack {
     pub(crate) numbers: BTreeMap<String, i64>,
 }
 
-/// Counts of ended work whose outcome is unknown.
+/// Counts of ended work of unknown outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Ended {
     /// Messages from people.
@@ -51,7 +51,7 @@ pub struct Ended {
 }
 
 /// Distance by which row numbers jump beyond the last known one. Buttons and commands of the lost
-/// part contain numbers, and must not refer to new rows.
+/// part contain old numbers, which must not refer to new rows.
 const GAP: i64 = 100_000;
 
 /// Ends all open work, gives the database a new id, and records the roll-back.
@@ -134,7 +134,7 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
     Ok(open.len())
 }
 
-/// Ends messages that have no turn. Each chat gets a failed turn for them, so that `/retry` finds
+/// Ends messages without a turn. Each chat gets a failed turn for them, so that `/retry` finds
 /// them.
 fn end_messages(tx: &Tx<'_>) -> Result<usize> {
     let waiting = tx.db.rows(
@@ -204,7 +204,7 @@ fn tell(tx: &Tx<'_>, chat: &ChatAddress, open: &Open, rolled_back: &RolledBack) 
 }
 
 /// Returns `true` for a redelivered message that was written while the lost part was in use. Such a
-/// message may have been answered, so it is not answered now; its chat is informed once.
+/// message may have been answered already, so it is dropped and its chat is informed once.
 pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     let Some(Timestamp(written)) = message.inbound.written_at else { return Ok(false) };
     let until: Option<i64> =
@@ -223,8 +223,8 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     Ok(true)
 }
 
-/// Skips row numbers that the lost part may have given out. The audit table must have no gaps, so
-/// only numbers known to be used are skipped there.
+/// Skips row numbers that the lost part may have given out. The audit table has to be without gaps,
+/// so it skips only numbers known to be used.
 fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {
     let tables = tx.db.rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'",

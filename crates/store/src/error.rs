@@ -1,4 +1,4 @@
-//! Translates SQLite errors into [`StoreError`], and defines the errors of opening the log.
+//! Translates SQLite errors into `StoreError`, and defines the errors of opening the log.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ pub enum OpenError {
         /// The remaining file, as a sentence.
         left: String,
     },
-    /// SQLite did not accept a setting, for example on a network file system.
+    /// SQLite rejected a setting, for example on a network file system.
     #[error("{path}: SQLite did not take {pragma} (it is {found}); use a local file system")]
     Pragma {
         /// The database.
@@ -127,7 +127,7 @@ pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
     }
 }
 
-/// Returns `true` if a row holds a value that this program cannot have written.
+/// Returns `true` if a row holds a value that this program never writes.
 fn is_unreadable(error: &rusqlite::Error) -> bool {
     use rusqlite::Error;
     matches!(

@@ -25,8 +25,8 @@ impl Identity {
         &self.path
     }
 
-    /// Fails with [`StoreError::Replaced`] if the path leads to no file or another one. Other
-    /// errors are ignored here, because the next read or write reports them.
+    /// Fails with [`StoreError::Replaced`] if the file was deleted or replaced. Other errors are
+    /// ignored here, because the next read or write reports them.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let found = match fs::metadata(&self.path) {
             Ok(found) if (found.dev(), found.ino()) == (self.device, self.inode) => return Ok(()),

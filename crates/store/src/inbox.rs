@@ -1,5 +1,4 @@
-//! Inbound messages: acceptance with deduplication and cursor, and the commands that bypass the
-//! lane.
+//! Inbound messages: deduplication, cursors, and the commands that bypass the lane.
 
 use std::time::Duration;
 
@@ -25,8 +24,7 @@ use crate::undelivered;
 use crate::waits::{is_open, meant_wait, newest_wait, resolve, resolve_by_command};
 use crate::{Durability, SqliteStore, digest, words};
 
-/// `inbound.after_step` of a message that answered a question of its turn. Such a message ends with
-/// its turn.
+/// `inbound.after_step` of a message that answered a question of its turn and ends with it.
 pub(crate) const ANSWERED: i64 = -1;
 
 /// Age limit for `/resend`. A delivery is retried for a day before it is abandoned.
@@ -244,7 +242,7 @@ fn digest_of(inbound: &Inbound) -> Result<Option<String>> {
     (!from_platform).then(|| digest::of(address.topic.as_ref(), content)).transpose()
 }
 
-/// Returns the earlier message with this key.
+/// Returns the earlier message with this key, as a duplicate or as a conflicting use of the key.
 fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
     let address = &message.inbound.address;
     let digest = digest_of(&message.inbound)?;
@@ -384,8 +382,7 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
     }
 }
 
-/// Returns `true` if the turn works for the author of this message. Only such people may answer its
-/// questions.
+/// Returns `true` if the turn works for this author, who may then answer its questions.
 pub(crate) fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<bool> {
     let Inbound { address, sender, .. } = inbound;
     let asked = tx.db.row(
@@ -396,8 +393,7 @@ pub(crate) fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<
     Ok(asked.is_some())
 }
 
-/// Returns the trust level of an answer to a question. Its author is someone for whom the turn
-/// works.
+/// Returns the trust level of an answer from a person for whom the turn works.
 fn of_answer(message: &NewInbound) -> Trust {
     match message.inbound.content.has_foreign_words() {
         true => Trust::Low,

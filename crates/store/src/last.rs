@@ -2,10 +2,10 @@
 //! transactions has lost some: its `-wal` was deleted or cut, or an older copy was put in its
 //! place.
 //!
-//! The file is written after each transaction but never synced, so that it costs one system call.
-//! It is exact after a crash of the daemon. A power failure may lose the newest transactions
-//! without damage, so then only the synced ones count. The file may record fewer transactions than
-//! there are, but never more.
+//! The file is written after each transaction without syncing, which costs one system call. It is
+//! exact after a crash of the daemon. A power failure may lose the newest transactions without
+//! damage, so then only the synced ones count. The file may record fewer transactions than there
+//! are, but never more.
 
 use std::fs::{self, File};
 use std::io;
@@ -32,7 +32,7 @@ pub(crate) struct Last {
     pub(crate) synced: i64,
     /// Time of the last commit.
     pub(crate) at: Timestamp,
-    /// Id of the machine's boot at that time; empty if the system has none.
+    /// Id of the machine's boot at that time; empty if unknown.
     pub(crate) boot: String,
 }
 
@@ -133,7 +133,7 @@ impl LastFile {
     }
 }
 
-/// Returns Linux's id for this boot of the machine; empty if there is none.
+/// Returns Linux's id for this boot of the machine; empty if unknown.
 pub(crate) fn boot() -> String {
     let read = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     read.map(|id| id.trim().to_owned()).unwrap_or_default()

@@ -44,13 +44,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Lock {
-    /// Takes the lock of the data directory, which is created for its owner only if it does not
-    /// exist. Waits up to ten seconds for a command that holds the lock, but fails at once for a
-    /// daemon.
+    /// Takes the lock of the data directory, which is created for its owner only if it is missing.
+    /// Waits up to ten seconds for a command that holds the lock, but fails at once for a daemon.
     ///
     /// # Errors
-    /// [`OpenError::Locked`] names the holder; [`OpenError::Directory`] if the directory cannot be
-    /// used.
+    /// [`OpenError::Locked`] names the holder; [`OpenError::Directory`] if the directory is
+    /// unusable.
     pub async fn take(
         directory: &Path,
         holder: Holder,

@@ -47,7 +47,7 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     put_in_place(&new, path)
 }
 
-/// File name suffix of a database that is not complete yet.
+/// File name suffix of an incomplete database.
 pub(crate) const NEW: &str = ".new";
 
 /// Creates an empty database with the schema of this version.
@@ -154,7 +154,7 @@ fn apply(connection: &mut Connection, scripts: &[&str], version: usize) -> rusql
     transaction.commit()
 }
 
-/// Syncs the directory of a file, so that a power failure loses no names.
+/// Syncs the directory of a file, so that its names survive a power failure.
 pub(crate) fn sync_directory(file: &Path) -> Result<(), OpenError> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let synced = File::open(directory).and_then(|directory| directory.sync_all());

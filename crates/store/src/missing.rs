@@ -41,7 +41,7 @@ pub(crate) fn missing(
             let date = date(Timestamp(copied_at));
             (format!("it is a copy of {date}"), format!("it is a copy of {date}"))
         }
-        // A roll-back whose new id did not reach the `-last` file before a crash.
+        // A crash came before the roll-back's new id reached the `-last` file.
         Some(last) if last.id != id && was.as_ref() == Some(&last.id) => return Ok(None),
         Some(last) if last.id != id => {
             let date = date(last.at);

@@ -30,12 +30,12 @@ pub const DATABASE: &str = "avocet.db";
 /// Settings for opening the log.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
-    /// The data directory; created for its owner only if it does not exist.
+    /// The data directory; created for its owner only if it is missing.
     pub directory: PathBuf,
     /// The durability of synced writes. [`Durability::Process`] turns all of them into process
     /// writes.
     pub durability: Durability,
-    /// The queue mode of sessions that have not chosen one.
+    /// The queue mode of sessions without a mode of their own.
     pub default_mode: QueueMode,
     /// `true` if the correction of an answered message gets a new answer.
     pub answer_edits: bool,
@@ -126,8 +126,7 @@ impl SqliteStore {
             Err(error) => return Err(unusable(&path, error)),
         }
         let beside = check_to_read(directory)?;
-        // Read before the database: transactions that a daemon commits meanwhile must not count as
-        // lost.
+        // Read before the database: transactions committed meanwhile must not count as lost.
         let last = Last::read(&path);
         let connection = read_only(&path)?;
         migrate::check_version(&connection, &path)?;

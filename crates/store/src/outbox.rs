@@ -26,7 +26,7 @@ pub(crate) enum Source {
     Notice,
     /// Another process.
     Process,
-    /// A turn that has not ended: the reply as far as it is written.
+    /// An open turn: the reply as far as it is written.
     Preview,
 }
 
@@ -341,7 +341,7 @@ fn say(tx: &Tx<'_>, notice: Option<&Planned>) -> Result<()> {
     notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, Source::Notice))
 }
 
-/// Abandons the later chunks of a message, because a message with a gap must not be sent.
+/// Abandons the later chunks of a message, because the message would have a gap.
 fn give_up_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
     tx.update(
         "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \

@@ -182,7 +182,7 @@ pub(crate) fn want_compaction(
     Ok(wanted > 0)
 }
 
-/// Cancels the pending compaction. Returns `false` if there is none.
+/// Cancels the pending compaction. Returns `true` if there was one.
 pub(crate) fn stop_compaction(tx: &Tx<'_>, session: &SessionId) -> Result<bool> {
     let stopped = tx.update(
         "UPDATE sessions SET compact_for = NULL WHERE id = ?1 AND compact_for IS NOT NULL",

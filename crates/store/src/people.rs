@@ -90,7 +90,7 @@ impl People for SqliteStore {
     }
 }
 
-/// Decides about an open pairing code. Returns `false` if the code is not open.
+/// Decides about an open pairing code. Returns `false` for any other code.
 pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
     let SettledPairing { code, decision, told } = settled;
     let role = match decision {
@@ -153,7 +153,7 @@ fn strike_off(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
          WHERE channel = ?1 AND account = ?2 AND sender = ?3 AND decision IS NULL",
         who,
     )?;
-    // A person who is admitted again later must not rejoin the old shared session.
+    // A person admitted again later must not rejoin the old shared session.
     const CHATS: &str = "SELECT channel, account, chat FROM private_chats \
         WHERE channel = ?1 AND account = ?2 AND sender = ?3";
     tx.update(&format!("DELETE FROM links WHERE (channel, account, chat) IN ({CHATS})"), who)?;

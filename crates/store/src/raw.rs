@@ -2,8 +2,7 @@
 //! data that SQLite refuses to read. Formats: "Database File Format" and "WAL-mode File Format" on
 //! sqlite.org.
 //!
-//! Any byte may be damaged. Damaged bytes give `None`; they must not cause a panic or an endless
-//! loop.
+//! Any byte may be damaged. Damaged bytes give `None`, but never a panic or an endless loop.
 
 mod page;
 mod record;

@@ -104,7 +104,7 @@ fn frames_of_the_wal_hold_what_sqlite_reads() {
     assert!(found.is_broken() && found.read_by_sqlite().count() <= frames / 2);
     assert_eq!((found.readable().count(), found.unreadable()), (frames - 1, 1));
 
-    // Without the header, SQLite reads no frame.
+    // Without the header, SQLite ignores every frame.
     let mut headless = bytes;
     headless[..32].fill(0);
     fs::write(&wal, &headless).unwrap();

@@ -1,8 +1,8 @@
 //! Replaces the log by a copy (`avocet restore`), or by the readable rest of a damaged log (`avocet
-//! recover`). The old log is moved aside and never deleted.
+//! recover`). The old log is moved aside and kept.
 //!
-//! The new log is synced before any file is moved, and a marker exists while files are moved. A
-//! crash in between therefore cannot lead to an empty log.
+//! The new log is synced before any file is moved, and a marker exists while files are moved. So a
+//! crash in between leads to no empty log.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ pub struct Restored {
     pub moved: Option<PathBuf>,
     /// Number of messages in the restored log.
     pub messages: u64,
-    /// Work that was open in the copy and is not repeated.
+    /// Work that was open in the copy and is ended unfinished.
     pub ended: Ended,
 }
 
@@ -226,7 +226,8 @@ impl Replace<'_> {
     }
 }
 
-/// Copies the readable rest of a damaged log into a new file, and changes no other file. Blocks.
+/// Copies the readable rest of a damaged log into a new file, and leaves all other files unchanged.
+/// Blocks.
 ///
 /// # Errors
 /// [`CopyError::NotWhole`] if not one row can be read.

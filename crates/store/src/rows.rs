@@ -26,7 +26,7 @@ where
     text.parse().map_err(|error| bad_column(row, column, error))
 }
 
-/// Parses like [`parsed`], but NULL gives `None`.
+/// Parses like `parsed`, but NULL gives `None`.
 pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: &str) -> Read<Option<T>>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -43,7 +43,7 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<T> 
     serde_json::from_str(&text).map_err(|error| bad_column(row, column, error))
 }
 
-/// Parses like [`json`], but NULL gives `None`.
+/// Parses like `json`, but NULL gives `None`.
 pub(crate) fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<Option<T>> {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
@@ -78,7 +78,7 @@ fn bad_column(
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
 }
 
-/// Serializes a value for which JSON cannot fail.
+/// Serializes a value as JSON; failure would be a bug.
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value)
         .map_err(|error| avocet_protocol::StoreError::Internal(error.to_string()))

@@ -41,7 +41,7 @@ pub struct Salvaged {
     pub tables: Vec<SavedTable>,
     /// Texts about rows that were changed or left out to satisfy references.
     pub repairs: Vec<String>,
-    /// Work that was open in the log and is not repeated.
+    /// Work that was open in the log and is ended unfinished.
     pub ended: Ended,
 }
 

@@ -135,7 +135,7 @@ fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<K
     )
 }
 
-/// Fails with [`StoreError::Stale`] if the turn is no longer running.
+/// Fails with [`StoreError::Stale`] unless the turn is running.
 pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     running(tx, turn).map(drop)
 }

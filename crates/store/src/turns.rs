@@ -287,7 +287,7 @@ const AT_MOST_LATE: u32 = 100;
 /// Maximum length of a burst, as a multiple of the pause that ends it.
 const LONGEST_BURST: u32 = 10;
 
-/// The result of [`begin_turn`].
+/// The result of `begin_turn`.
 enum Begun {
     Nothing,
     Later(Timestamp),
@@ -359,7 +359,7 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
 }
 
 /// Ends all messages bound to the turn. The answer counts for the last one and the others are
-/// merged into it; answers to a question of the turn do not count as last. A turn without an answer
+/// merged into it; answers to a question of the turn are ignored for that. A turn without an answer
 /// gives all of them its own outcome.
 fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<()> {
     let state = if outcome == Outcome::Dropped { "dead" } else { "done" };

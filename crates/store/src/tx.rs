@@ -98,7 +98,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Updates like [`Self::update`], but fails with [`StoreError::Stale`] if no row matches.
+    /// Updates like [`Self::update`], but fails with `StoreError::Stale` if no row matches.
     pub(crate) fn update_one(
         &self,
         what: impl std::fmt::Display,

@@ -1,6 +1,6 @@
-//! Messages that were not delivered. Each is noted when it is abandoned, and bound to the next turn
-//! of its conversation, whose requests report it to the model. Bound notes never change, because
-//! later requests repeat them to the byte.
+//! Undelivered messages. Each is noted when it is abandoned, and bound to the next turn of its
+//! conversation, whose requests report it to the model. Bound notes stay unchanged, because later
+//! requests repeat them to the byte.
 
 use avocet_protocol::{
     ChatAddress, Content, DeliveryId, LostMessage, MessageId, SessionId, StoreError, TurnId,
@@ -18,7 +18,7 @@ const MAX_ERROR: usize = 200;
 /// Replaces the text of another process, which no model has read.
 const FOREIGN: &str = "a message that another program sent";
 
-/// Notes an abandoned chunk. Notices and command replies are skipped, because models do not know of
+/// Notes an abandoned chunk. Notices and command replies are skipped, because models are unaware of
 /// them.
 pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) -> Result<()> {
     struct Lost {

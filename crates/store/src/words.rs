@@ -69,7 +69,7 @@ pub(crate) enum Reply {
     Behind(OpenQuestion),
 }
 
-/// Examines a text that is already in the log. `None` if its session waits for no decision.
+/// Examines a text that is already in the log. `None` if its session waits for something else.
 pub(crate) fn reply(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Result<Option<Reply>> {
     let waits = open_person_waits(tx, &message.session)?;
     let [(wait, turn, kind)] = waits[..] else { return Ok(None) };

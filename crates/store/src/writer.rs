@@ -16,7 +16,7 @@ use crate::tx::{Db, Result, Tx};
 
 /// Capacity of the queue; callers wait while it is full.
 const QUEUE: usize = 1024;
-/// Maximum number of writes in a transaction, so that the first one does not wait too long.
+/// Maximum number of writes in a transaction, which limits the wait of the first one.
 const BATCH: usize = 256;
 
 /// The point at which a write counts as done.
@@ -24,7 +24,7 @@ const BATCH: usize = 256;
 pub enum Durability {
     /// The disk has the write, so that it survives a power failure.
     Synced,
-    /// The system has the write: it survives `kill -9`, but maybe not a power failure.
+    /// The system has the write: it survives `kill -9`, but a power failure may lose it.
     Process,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Writer {
     lost: Arc<Lost>,
 }
 
-/// The reason why this process cannot write any more, once there is one.
+/// The reason why this process has lost the log, once there is one.
 #[derive(Debug, Default)]
 struct Lost {
     why: OnceLock<StoreError>,
@@ -233,7 +233,7 @@ impl Thread {
         let committed = self.transaction(&mut batch, &mut refused);
         match committed.as_ref().err().or(refused.as_ref()) {
             Some(error) => self.failed(error, batch.len()),
-            // A batch without changes does not reach the disk.
+            // A batch without changes tells nothing about the disk.
             None if self.connection.total_changes() == before => {}
             None => self.succeeded(),
         }

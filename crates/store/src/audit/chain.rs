@@ -31,7 +31,7 @@ impl Audit for SqliteStore {
 
     async fn durable_audit_head(&self) -> Result<Option<AuditHead>> {
         self.write("audit-head", Durability::Synced, |tx| {
-            // Without a change, SQLite syncs nothing, so that earlier writes may be lost too.
+            // SQLite syncs earlier writes only together with a change.
             tx.update("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
             head(tx.db)
         })
@@ -169,7 +169,7 @@ fn list(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
     Ok(rows)
 }
 
-/// Returns up to [`PAGE`] rows from `next` on, and the last sequence number that SQLite has given
+/// Returns up to `PAGE` rows from `next` on, and the last sequence number that SQLite has given
 /// out.
 fn page(db: Db<'_>, next: i64) -> Result<(Vec<AuditRow>, i64)> {
     let rows = db.rows(

@@ -13,7 +13,7 @@ use super::wal::WalFile;
 use super::{be_u16, be_u32};
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// Page size of our databases, for a file whose header is lost.
+/// Page size of our databases, for a file without readable header.
 const DEFAULT_SIZE: usize = 4096;
 /// Bytes of the smallest page without its reserved bytes.
 const LEAST_USABLE: usize = 480;
@@ -65,7 +65,7 @@ pub(crate) struct Cell {
 }
 
 impl<'w> Pages<'w> {
-    /// Opens a database file. A missing file has no pages.
+    /// Opens a database file. A missing file has zero pages.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = match File::open(path) {
             Ok(file) => Some(file),
@@ -90,7 +90,7 @@ impl<'w> Pages<'w> {
         Ok(Self { file, size, usable, in_file, version, newer: HashMap::new(), wal: None })
     }
 
-    /// Returns the schema version (`user_version`); `None` if the header cannot be read.
+    /// Returns the schema version (`user_version`); `None` if the header is unreadable.
     pub(crate) fn version(&self) -> Option<u32> {
         let Some(page) = self.newer.contains_key(&1).then(|| self.page(1)).flatten() else {
             return self.version;
@@ -150,7 +150,7 @@ impl<'w> Pages<'w> {
         let pointers = header + length;
         let content = pointers + 2 * count;
         let mut node = Node { kind, children: Vec::new(), cells: Vec::new(), broken: 0 };
-        // A count of cells that cannot fit means that the page holds something else.
+        // Too many cells for a page mean that it holds something else.
         page.get(pointers..content)?;
         for pointer in 0..count {
             let at = be_u16(page, pointers + 2 * pointer).filter(|at| *at >= content);

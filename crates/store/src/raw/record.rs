@@ -17,7 +17,8 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
     None
 }
 
-/// Reads the values of a record; `None` if its parts do not fit together, or a text is not UTF-8.
+/// Reads the values of a record; `None` if its parts contradict each other, or a text is invalid
+/// UTF-8.
 pub(super) fn values(payload: &[u8]) -> Option<Vec<Value>> {
     let (length, mut at) = varint(payload)?;
     let length = usize::try_from(length).ok()?;

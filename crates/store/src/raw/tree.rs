@@ -14,7 +14,7 @@ const SCHEMA_ROOT: u32 = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Owned {
     pages: HashSet<u32>,
-    /// Number of pages that a tree names but that hold nothing readable.
+    /// Number of unreadable pages in trees.
     pub(crate) unreadable: usize,
 }
 

@@ -21,8 +21,8 @@ pub(crate) struct WalFile {
     frames: Vec<Frame>,
     /// End (exclusive index) of the frames that SQLite reads.
     read_by_sqlite: usize,
-    /// End (exclusive index) of the committed frames, including those that SQLite no longer reads.
-    /// Later frames were never committed.
+    /// End (exclusive index) of the committed frames, including those that SQLite ignores. Later
+    /// frames are uncommitted.
     committed: usize,
 }
 
@@ -39,7 +39,7 @@ struct Frame {
 pub(crate) enum FoundWal {
     /// The file is missing or empty.
     Nothing,
-    /// The header cannot be read; SQLite silently drops the whole file.
+    /// The header is unreadable; SQLite silently drops the whole file.
     Headless,
     Wal(WalFile),
 }
@@ -72,7 +72,7 @@ impl WalFile {
         let mut salts = [0; 8];
         let size = (FRAME_HEADER + page_size) as u64;
         let mut last = [0; FRAME_HEADER];
-        // Two consecutive frames with the same salts cannot be an accident.
+        // Two consecutive frames with the same salts are certainly genuine.
         for at in (0..length / size).map(|frame| HEADER as u64 + frame * size) {
             let mut header = [0; FRAME_HEADER];
             if file.read_exact_at(&mut header, at).is_err() {
@@ -110,7 +110,7 @@ impl WalFile {
         (0..self.committed).filter(|frame| self.frames[*frame].whole)
     }
 
-    /// Returns the number of committed frames that cannot be read.
+    /// Returns the number of unreadable committed frames.
     pub(crate) fn unreadable(&self) -> usize {
         self.committed - self.readable().count()
     }

@@ -10,7 +10,7 @@ use super::source::Source;
 use crate::binding::columns;
 use crate::raw::{NodeKind, Row};
 
-/// Tables that accept rows from pages that no tree names any more. Excluded are access control
+/// Tables that accept rows from lost pages, which no tree names. Excluded are access control
 /// tables, because such a page may hold withdrawn rights, and tables whose rows look like those of
 /// others.
 const FROM_LOST_PAGES: [&str; 12] = [
@@ -28,7 +28,7 @@ const FROM_LOST_PAGES: [&str; 12] = [
     "audit",
 ];
 
-/// Tables that are not recovered. Grants must be given again.
+/// Tables excluded from recovery. Grants must be given again.
 const NOT_RECOVERED: [&str; 2] = ["meta", "grants"];
 
 /// A table of the new log.
@@ -43,7 +43,7 @@ struct Column {
     name: String,
     kind: String,
     not_null: bool,
-    /// Position in the primary key, from 1; 0 if it is not part of it.
+    /// Position in the primary key, from 1; 0 for other columns.
     key: i64,
 }
 

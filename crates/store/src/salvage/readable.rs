@@ -1,5 +1,5 @@
-//! Removes rows that the daemon could not parse, because damage changed their ids, enumeration
-//! words or JSON. Such a row would end every turn of its session.
+//! Removes rows that would fail to parse because damage changed their ids, enumeration words or
+//! JSON. Such a row would end every turn of its session.
 
 use std::str::FromStr;
 
@@ -45,7 +45,7 @@ fn is_json<T: DeserializeOwned>(text: &str) -> bool {
     serde_json::from_str::<T>(text).is_ok()
 }
 
-/// Removes unreadable rows from every table except `audit`, whose texts are never parsed.
+/// Removes unreadable rows from every table except `audit`, which is only displayed.
 pub(super) fn leave_out_unreadable(db: Db<'_>, tables: &mut [SavedTable]) -> Result<()> {
     for table in tables.iter_mut().filter(|table| table.name != "audit") {
         let name = &table.name;

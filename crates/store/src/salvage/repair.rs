@@ -64,7 +64,7 @@ const MADE_AGAIN: [(&str, &str); 3] = [
     ),
 ];
 
-/// Values that no longer fit because of lost rows.
+/// Values made invalid by lost rows.
 const SETTLED: [(&str, &str); 3] = [
     (
         "UPDATE sessions SET summary = NULL, summary_to = 0, summary_trust = 'full', shortened_to = 0 \
