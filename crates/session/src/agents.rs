@@ -13,7 +13,7 @@ pub struct BySession<T> {
 }
 
 impl<T> BySession<T> {
-    /// Uses `default` for all sessions that match no pattern of `others`.
+    /// Uses `default` for all sessions except those that match a pattern of `others`.
     #[must_use]
     pub fn new(default: T, others: Vec<(Vec<String>, T)>) -> Self {
         Self { default, others }
@@ -93,8 +93,8 @@ impl Agents {
         }
     }
 
-    /// Returns the agent of a session with the chosen model. A model that no longer exists is
-    /// ignored.
+    /// Returns the agent of a session with the chosen model. A model removed from the configuration
+    /// is ignored.
     #[must_use]
     pub fn for_session(&self, session: &SessionId, chosen: Option<&str>) -> AgentLoop {
         let agent = self.agents.of(session);
@@ -112,8 +112,8 @@ impl Agents {
         }
     }
 
-    /// Returns the agent's cheap model with the chosen one as fallback; `None` if the agent has no
-    /// cheap model.
+    /// Returns the agent's cheap model with the chosen one as fallback; `None` without a cheap
+    /// model.
     fn cheap_before(&self, agent: &Agent, chosen: &str) -> Option<Arc<dyn Model>> {
         let cheap = agent.has_cheap_model.then_some(&agent.run.cheap)?;
         let behind = [&[chosen.to_owned()], &agent.fallbacks[..]].concat();

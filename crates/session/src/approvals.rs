@@ -56,7 +56,7 @@ fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> Plan {
     let action = CommandAction::Resolve {
         wait,
         kind: WaitKind::Approval,
-        // A person who knows the id has been asked, in whatever chat.
+        // A person with the id was asked, in this chat or another one.
         anywhere: true,
         resolution: decision.resolution(),
     };

@@ -124,7 +124,7 @@ pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ends a command that cannot or may not run, so that later commands and its session go on.
+/// Ends a refused or failed command, so that later commands and its session go on.
 async fn drop_command(
     lanes: &Arc<Lanes>,
     command: &LoggedInbound,
@@ -143,7 +143,7 @@ async fn drop_command(
     Ok(())
 }
 
-/// The action of a command, with its reply for success and for nothing to act on.
+/// The action of a command, with its replies for success and for the lack of a target.
 pub(crate) struct Plan {
     action: CommandAction,
     done: String,

@@ -10,7 +10,7 @@ use crate::lane::Lanes;
 
 const AFTER_ERROR: Duration = Duration::from_mins(1);
 
-/// Resolves waits as they expire, until the daemon stops. Sleeps while there is no wait.
+/// Resolves waits as they expire, until the daemon stops. Sleeps while all waits are resolved.
 pub(crate) async fn watch(lanes: Arc<Lanes>) {
     let stopping = lanes.stopping.clone();
     loop {

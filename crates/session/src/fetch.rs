@@ -29,7 +29,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Settings for attachments.
 #[derive(Debug, Clone)]
 pub struct Attachments {
-    /// The transcriber of recordings; `None` if transcription is not configured.
+    /// The transcriber of recordings; `None` if transcription is off.
     pub transcribe: Option<Arc<dyn Transcribe>>,
     /// Maximum size to fetch, in bytes.
     pub max_bytes: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Fetcher {
 
 /// The reason of a failure, in words for the reader of the message.
 enum NotDone {
-    /// A retry cannot help.
+    /// A retry would fail as well.
     Final(String),
     /// A retry may help.
     ForNow(String),

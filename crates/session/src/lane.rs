@@ -56,11 +56,11 @@ impl Default for LaneLimits {
     }
 }
 
-/// Upper bound for `max_running`, whatever the configuration says.
+/// Upper bound for the configured `max_running`.
 const MOST_RUNNING: u32 = 100_000;
 
 /// A turn is dropped after so many deaths of the process, if in [`POISON_DEATHS_ALONE`] of them it
-/// ran alone. A death shared with other turns is no proof.
+/// ran alone. A death shared with other turns proves nothing.
 const POISON_DEATHS: u32 = 3;
 const POISON_DEATHS_ALONE: u32 = 2;
 /// From this number of deaths on, a turn runs alone, so that the next death is certainly its own.
@@ -85,7 +85,7 @@ pub(crate) struct Lanes {
     failures: Failures,
     /// Tells the expiry watcher about a new wait.
     pub(crate) new_wait: Notify,
-    /// Cancelled when lanes must not take new turns.
+    /// Cancelled when lanes must stop taking turns.
     pub(crate) stopping: CancellationToken,
     /// Cancelled when running turns must be given back to the log.
     pub(crate) cut: CancellationToken,
@@ -180,7 +180,7 @@ impl Lanes {
 
     /// Runs the session's next turn. Returns `false` if there is none, or the daemon stops.
     async fn run_next(self: &Arc<Self>, session: &SessionId) -> Result<bool, StoreError> {
-        // Each turn queues for its slot behind earlier waiters. The semaphores are never closed.
+        // Each turn queues for its slot behind earlier waiters. The semaphores always stay open.
         let Some(place) = self.unless_stopping(self.slots.acquire()).await else {
             return Ok(false);
         };
@@ -207,8 +207,8 @@ impl Lanes {
         Ok(true)
     }
 
-    /// Runs a suspect turn when no other suspect runs; after several deaths, when no other turn
-    /// runs at all.
+    /// Runs a suspect turn after other suspects have ended; after several deaths, it waits for all
+    /// other turns.
     async fn run_suspect(
         self: &Arc<Self>,
         session: &SessionId,
@@ -394,7 +394,7 @@ impl Lanes {
         self.parts.events.emit(session, event);
     }
 
-    /// Plans a reply to a message; `None` if its channel no longer exists.
+    /// Plans a reply to a message; `None` if its channel is gone.
     pub(crate) fn plan(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
         let inbound = &to.message.inbound;
         let reply_to = inbound.to_reply_to().cloned();

@@ -11,15 +11,15 @@ use crate::preview::unfinished;
 
 /// Maximum number of platform messages for one reply.
 const MOST_MESSAGES: usize = 20;
-/// Size in bytes above which a text needs more messages than that on any platform, so that it need
-/// not be planned.
+/// Size in bytes above which a text needs more messages than that on any platform, which saves the
+/// planning.
 const MOST_BYTES: usize = 128 * 1024;
 /// Bytes of a long text that the chat shows: about one message of Telegram, or two of Discord.
 const SHOWN: usize = 3000;
 
 impl Lanes {
-    /// Plans the reply at the end of a turn; `None` if the channel of `to` no longer exists.
-    /// `trust` is the trust level of the text.
+    /// Plans the reply at the end of a turn; `None` if the channel of `to` is gone. `trust` is the
+    /// trust level of the text.
     pub(crate) async fn plan_reply(
         &self,
         turn: &TurnRecord,

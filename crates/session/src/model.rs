@@ -92,7 +92,7 @@ async fn described(lanes: &Lanes) -> String {
     let models = &lanes.parts.agents.models;
     let mut lines = Vec::new();
     for name in models.configured() {
-        // A model that cannot be created was logged at the start.
+        // A broken model was logged at the start.
         let Ok(model) = models.model(&name, &[]) else { continue };
         lines.push(format!("{name}: {}", described_facts(&model.facts().await)));
     }

@@ -1,5 +1,5 @@
 //! `/pair` and `/link`: an owner admits people and lets chats share a session. The caller has
-//! checked access. These commands make users, but never owners.
+//! checked access. These commands make users only, since owners come from the command line.
 
 use avocet_protocol::{
     ChatAddress, ChatLink, CommandAction, Decision, DoorError, Doorkeeper, Pairing, Role,

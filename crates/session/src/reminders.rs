@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_outbox::Channels;
 use avocet_protocol::{Clock, Content, OpenPrompt, StoreError, Timestamp, Turns};
 
-/// Minimum time between repetitions of a prompt, so that frequent starts do not fill the chat.
+/// Minimum time between repetitions of a prompt, which protects the chat from frequent starts.
 const AGAIN_AFTER: Duration = Duration::from_hours(1);
 const FIRST_LINE: &str = "Still to be decided:";
 

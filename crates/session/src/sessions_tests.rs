@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// Waits until no lane has work.
+    /// Waits until all lanes are idle.
     async fn idle(&self) {
         while !self.sessions.lanes.is_idle() {
             tokio::task::yield_now().await;
@@ -592,7 +592,7 @@ async fn a_question_outlives_a_restart_and_a_button_answers_it_as_a_text_does() 
         world.channel.taken(1).await;
         world.sent().await;
         let world = world.restart(ScriptedModel::new(vec![Scripted::says("so be it")])).await;
-        // The restart counts no attempt and repeats no question.
+        // The question is asked only once, despite the restart.
         assert_eq!(world.channel.texts(1).await, ["What colour?"]);
         let button = world.channel.taken(1).await.remove(0).content.choices.remove(0);
         assert_eq!(button.label, "Blue");

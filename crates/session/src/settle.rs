@@ -19,7 +19,7 @@ pub(crate) enum Ending {
     Agent(Box<TurnEnd>),
     /// Too many processes died during the turn.
     Poison { attempts: u32 },
-    /// None of the people who began the turn has access any more. They were informed.
+    /// All people who began the turn have lost access, and were informed.
     NothingAdmitted,
     /// An internal error, with its description.
     Bug(String),
@@ -80,7 +80,7 @@ impl Lanes {
             Settlement { outcome: Outcome::Replied, answer: None, notice: None, reply: None };
         if let Some(to) = asker(turn) {
             let chat = &to.message.inbound.address;
-            // A turn without steps has made no calls, and so has sent no messages.
+            // Only calls send messages, and step 0 has none before it.
             let sent = match answer.step {
                 0 => Vec::new(),
                 _ => self.parts.agents.agents.default().run.log.sent_texts(turn.id, chat).await?,
@@ -99,8 +99,8 @@ impl Lanes {
         Ok(settlement)
     }
 
-    /// Ends a turn without an answer. The notice names every message bound to the turn, including
-    /// steering messages and answers to its questions.
+    /// Plans the end of a turn without an answer. The notice names every message bound to the turn,
+    /// including steering messages and answers to its questions.
     async fn without_answer(
         &self,
         turn: &TurnRecord,
@@ -119,7 +119,7 @@ impl Lanes {
         Ok(Settlement { outcome, answer: None, notice: Some(notice), reply })
     }
 
-    /// Returns the messages bound to the turn that have no outcome yet; empty for a child.
+    /// Returns the messages bound to the turn whose outcome is open; empty for a child.
     async fn unanswered(&self, turn: &TurnRecord) -> Result<Vec<LoggedInbound>, StoreError> {
         if matches!(turn.origin, Origin::Child { .. }) {
             return Ok(Vec::new());
@@ -186,7 +186,7 @@ impl Lanes {
 }
 
 impl Lanes {
-    /// Plans notices to owners' private chats, if the person who was asked may not decide.
+    /// Plans notices to owners' private chats, if an approval needs an owner and the asker is none.
     fn tell_owners(&self, asked: Option<&LoggedInbound>, prompt: Option<&Content>) -> Vec<Planned> {
         let roles = &self.parts.bus;
         let asked = asked.map(|message| &message.message.inbound);

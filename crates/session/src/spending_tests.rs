@@ -1,4 +1,4 @@
-//! Tests of spending (F19): no costs while nobody writes, and none after a budget is spent.
+//! Tests of spending (F19): an idle daemon and a spent budget cost nothing.
 
 use avocet_protocol::{Ledger, Money, Timestamp, Usage};
 

@@ -1,4 +1,4 @@
-//! Decides what a preview shows, and when. Pure functions: the time is an argument.
+//! Decides what a preview shows, and when. Without clock and I/O: the time is an argument.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ impl Draft {
         }
     }
 
-    /// Returns the time of the next update; `None` if there is nothing new.
+    /// Returns the time of the next update; `None` if the chat is up to date.
     pub(super) fn due(&self) -> Option<Duration> {
         let due = [self.line_due(), self.text_due()].into_iter().flatten().min()?;
         Some(due.max(self.not_before))
@@ -134,7 +134,7 @@ impl Draft {
         Some(format!("Still working: {name} ({minutes} min)"))
     }
 
-    /// Makes the last text due again, because it was not shown.
+    /// Makes the last text due again after a skipped update.
     pub(super) fn missed(&mut self) {
         self.shown.clear();
         self.minutes = 0;

@@ -29,7 +29,7 @@ pub(super) struct Screen<'l> {
 /// The state of the preview message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// This run of the turn has not begun a preview.
+    /// The preview may begin: this run of the turn knows of none.
     Nowhere,
     /// Shown in this message.
     In(DeliveryId, PlatformId),
@@ -85,7 +85,7 @@ impl Screen<'_> {
         self.edit(id, platform_id, content).await
     }
 
-    /// Takes a send slot of the platform that no message needs.
+    /// Takes a send slot of the platform that messages can spare.
     fn spare_turn(&self, content: &Content, shown_as: Option<&PlatformId>) -> Result<(), Duration> {
         let new = Delivery::new(DeliveryId(0), self.chat.clone(), content.clone());
         self.channel.spare_turn(&Delivery { shown_as: shown_as.cloned(), ..new })

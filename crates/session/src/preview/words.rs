@@ -53,8 +53,8 @@ fn open_fence(text: &str) -> Option<&str> {
     })
 }
 
-/// Returns the part of a text that fits into one message, with the continuation mark; `None` if
-/// nothing can be shown.
+/// Returns the part of a text that fits into one message, with the continuation mark; `None` if too
+/// little is left to show.
 pub(super) fn first_message(plan: impl Fn(&str) -> Vec<Content>, text: &str) -> Option<Content> {
     let only = |text: &str| <[Content; 1]>::try_from(plan(text)).ok().map(|[content]| content);
     let content = only(text).or_else(|| {
