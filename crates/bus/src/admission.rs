@@ -1,5 +1,5 @@
-//! Checks access and the form of messages. Channels cannot bypass these checks: a lane takes only
-//! [`Admitted`] messages, and only this file makes them.
+//! Checks access and the form of messages. Channels have to pass these checks, because a lane takes
+//! only [`Admitted`] messages, and only this file makes them.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl Admission {
         self
     }
 
-    /// Returns the role in which a message is handled; `None` if its sender has no access there.
+    /// Returns the role in which a message is handled; `None` if its sender lacks access there.
     #[must_use]
     pub fn role(&self, inbound: &Inbound) -> Option<Role> {
         let own = self.own_role(&PersonId::of(inbound));
@@ -95,8 +95,7 @@ impl Admission {
         }
     }
 
-    /// Returns the role of the person in a private chat; `None` if the chat is not known as
-    /// private.
+    /// Returns the role of the person in a private chat; `None` for groups and unknown chats.
     pub(crate) fn role_in_private(&self, chat: &ChatAddress) -> Option<Role> {
         if matches!(self.allow(chat), Some(Allow::Local)) {
             return Some(Role::Owner);
@@ -104,7 +103,7 @@ impl Admission {
         self.own_role(&PersonId::on(chat, self.known.whose(chat)?))
     }
 
-    /// Returns the access rule of the account; `None` if the account is not configured.
+    /// Returns the access rule of the account; `None` for an unknown account.
     pub(crate) fn allow(&self, address: &ChatAddress) -> Option<&Allow> {
         self.accounts.get(&(address.channel.clone(), address.account.clone()))
     }

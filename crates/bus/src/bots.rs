@@ -1,5 +1,5 @@
 //! Limits for messages from bots. Only bots in the configuration have access, and the rate limit
-//! ends loops between two bots (F38).
+//! slows loops between two bots (F38).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

@@ -16,7 +16,7 @@ impl Bus {
     /// Prepares the approval or denial of a code; the caller commits it.
     ///
     /// # Errors
-    /// [`DoorError`] if there is nothing to decide.
+    /// [`DoorError`] if the code is unknown, expired or already decided.
     pub fn decision(
         &self,
         code: &str,
@@ -75,7 +75,7 @@ impl Bus {
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
     pub async fn refresh(&self) -> Result<(), StoreError> {
-        // One read at a time, so that an older result cannot replace a newer one.
+        // One read at a time, so that the newest result stays.
         let _reading = self.reading.lock().await;
         self.admission.known.replace(self.people.known().await?);
         Ok(())
@@ -92,8 +92,8 @@ impl Bus {
         self.refresh().await
     }
 
-    /// Gives a code to a stranger who writes in private, and informs the owners. Does nothing above
-    /// the limits.
+    /// Gives a code to a stranger who writes in private, and informs the owners. Above the limits,
+    /// it does nothing.
     pub(crate) async fn offer_code(&self, inbound: &Inbound) -> Result<(), PublishError> {
         let Inbound { address, sender, chat, .. } = inbound;
         let pairs = match self.admission.allow(address) {

@@ -21,7 +21,7 @@ struct World {
 }
 
 /// On `terminal:main`, Ann is an owner, Bob a user, and there is a group. On `terminal:quiet`,
-/// strangers get no code. On `terminal:local`, everyone is an owner.
+/// pairing is off. On `terminal:local`, everyone is an owner.
 fn admission() -> Admission {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let lists = Lists { users: ids(&["bob"]), owners: ids(&["ann"]), ..Lists::default() };
@@ -178,7 +178,7 @@ async fn nobody_publishes_while_who_may_speak_changes() {
         published = &mut publishing => panic!("{published:?}"),
         () = std::future::ready(()) => {}
     }
-    // If publishing went on, its message would be written before this one.
+    // A message queued before this write would be in the log after it.
     let (channel, account) = ("terminal".parse().unwrap(), "main".parse().unwrap());
     world.bus.ignore(&channel, &account, "of no use", None).await.unwrap();
     assert_eq!(messages().await, 1);

@@ -13,7 +13,7 @@ impl KnownPeople {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
-    /// Runs `look` on the data under a read lock; `look` must not block.
+    /// Runs `look` on the data under a read lock; `look` must return at once.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
         look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

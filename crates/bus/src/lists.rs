@@ -19,7 +19,7 @@ pub enum Allow {
 pub struct Lists {
     /// People with access.
     pub users: BTreeSet<SenderId>,
-    /// Owners, whether or not `users` contains them.
+    /// Owners, who may be missing from `users`.
     pub owners: BTreeSet<SenderId>,
     /// Rules for single groups.
     pub groups: BTreeMap<ChatId, GroupRules>,

@@ -1,4 +1,4 @@
-//! Pairing codes for strangers: limits and texts. Models are not involved.
+//! Pairing codes for strangers: limits and texts. Works without a model.
 
 use std::time::Duration;
 

@@ -29,9 +29,9 @@ pub struct Bus {
     /// Serializes reads of access control data.
     pub(crate) reading: Mutex<()>,
     /// Read-locked while publishing. Write-locked while access control changes, until the change
-    /// has taken effect here, so that nobody is informed early.
+    /// has taken effect here and before anyone is informed.
     door: RwLock<()>,
-    /// Serializes the creation of codes, so that they cannot exceed the limits together.
+    /// Serializes the creation of codes, so that two at once stay within the limits.
     pub(crate) offering: Mutex<()>,
     bots: Bots,
     waker: Waker,

@@ -54,7 +54,7 @@ enum Next {
 #[derive(Debug, Default)]
 struct Progress {
     chunk: Option<DeliveryId>,
-    /// `true` once the chunk's wait has passed, whatever the wall clock shows.
+    /// `true` once the chunk's wait has passed, independent of the wall clock.
     waited: bool,
     /// Time of the last failure, by the clock's `elapsed`.
     failed_at: Option<Duration>,
@@ -131,7 +131,7 @@ impl Deliveries for Deliverer {
 }
 
 impl Courier {
-    /// Delivers until no further chunk can be delivered now.
+    /// Delivers all chunks that can be delivered now.
     async fn serve(&self, chat: &ChatAddress) {
         let mut progress = Progress::default();
         loop {
@@ -288,7 +288,7 @@ impl Courier {
         Ok(Next::Look)
     }
 
-    /// Sends with the channel. A panic or a timeout is a result too.
+    /// Sends a chunk through the channel. A panic or a timeout is a result too.
     async fn hand_over(
         &self,
         channel: &Arc<dyn Channel>,

@@ -8,8 +8,8 @@ use avocet_protocol::{Content, Head, OnUnknown, Receipt, SendEnd, SendError, Tim
 /// answer.
 const MAX_ATTEMPTS: u32 = 300;
 /// Longest time that a chunk may fail while other chats of its account succeed. Then the chunk
-/// itself is the problem, and must not block the messages behind it. Eight attempts fit into this
-/// time.
+/// itself is the problem, and is abandoned for the sake of the messages behind it. Eight attempts
+/// fit into this time.
 const STUCK_AFTER: Duration = Duration::from_mins(4);
 /// Minimum number of failures that each follow a success in another chat. One is not enough: after
 /// an outage overnight, this chat's first attempt may fail just after another chat has succeeded.
@@ -19,8 +19,8 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 /// Delay between a send of unknown outcome and its one marked repetition, and then until the notice
 /// that neither was confirmed. The repetition is the last chance, so it must come after a proxy
 /// restart or a burst of 5xx, which take seconds. A longer delay would help little, because a long
-/// outage refuses connections, and then the outcome is known. It would also hurt: the person waits
-/// for the answer, and the chat waits behind it.
+/// outage refuses connections, and then the outcome is known. It would also hurt: the person has
+/// seen no answer yet, at worst for the timeout of a send, and the chat waits behind it.
 pub(crate) const AFTER_UNKNOWN: Duration = Duration::from_secs(15);
 
 /// The next action for the chunk at the head of a chat.
@@ -67,7 +67,7 @@ fn rule(head: &Head, of_channel: OnUnknown) -> OnUnknown {
 pub(crate) fn pause_after_unknown(head: &Head, of_channel: OnUnknown) -> Duration {
     match rule(head, of_channel) {
         OnUnknown::RepeatMarked => AFTER_UNKNOWN,
-        // An edit is repeated many times, and so outlasts the failure.
+        // Repeated for a long time, and so outlasts the failure.
         OnUnknown::RepeatSafe => wait_after(head.attempts + 1),
     }
 }
