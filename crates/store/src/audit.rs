@@ -276,7 +276,8 @@ fn read_called(row: &Row<'_>) -> rusqlite::Result<Called> {
     })
 }
 
-/// Returns arguments as the model wrote them; an object with its keys in order.
+/// Returns arguments as text: an object with sorted keys, or malformed ones as the model wrote
+/// them.
 fn exact(arguments: Arguments) -> String {
     match arguments {
         Arguments::Object(map) => serde_json::Value::Object(map).to_string(),

@@ -38,7 +38,8 @@ pub(crate) fn correct(
     if corrected.waits {
         return replace(tx, message, &corrected);
     }
-    // The message was fetched in its edited form; the platform delivers the same edit again.
+    // The message contains this edit, and its turn has begun since. The platform redelivers the
+    // edit.
     let written = message.inbound.written_at.map(|Timestamp(written)| written);
     if written.is_some() && written == corrected.edited_at {
         return Ok(Correction::Replaced(corrected.id));

@@ -223,8 +223,8 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     Ok(true)
 }
 
-/// Skips row numbers that the lost part may have given out. The audit table has to be without gaps,
-/// so it skips only numbers known to be used.
+/// Skips row numbers that the lost part may have given out. The audit table has no gaps, so only
+/// numbers known to be used are skipped there.
 fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {
     let tables = tx.db.rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'",

@@ -27,7 +27,8 @@ use crate::{Durability, SqliteStore, digest, words};
 /// `inbound.after_step` of a message that answered a question of its turn and ends with it.
 pub(crate) const ANSWERED: i64 = -1;
 
-/// Age limit for `/resend`. A delivery is retried for a day before it is abandoned.
+/// Age limit for `/resend`, since people stop waiting for older messages. A delivery is retried for
+/// a day before it is abandoned.
 const RESENT: Duration = Duration::from_hours(7 * 24);
 
 #[async_trait]

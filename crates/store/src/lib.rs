@@ -83,7 +83,7 @@ impl SqliteStore {
     }
 
     /// Sends an empty write through the writer to see that it responds, and checks that the open
-    /// files still have their names.
+    /// files were neither deleted nor replaced.
     ///
     /// # Errors
     /// [`StoreError`] as for any write.

@@ -1,8 +1,8 @@
 //! Replaces the log by a copy (`avocet restore`), or by the readable rest of a damaged log (`avocet
 //! recover`). The old log is moved aside and kept.
 //!
-//! The new log is synced before any file is moved, and a marker exists while files are moved. So a
-//! crash in between leads to no empty log.
+//! The new log is synced before any file is moved, and a marker exists while files are moved. So
+//! the next start after a crash in between refuses to begin an empty log.
 
 use std::collections::BTreeMap;
 

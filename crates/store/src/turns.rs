@@ -247,8 +247,8 @@ fn line(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Line>> {
     )
 }
 
-/// Returns the last message before one from another chat. Each of several linked chats gets its
-/// answers in place.
+/// Returns the last message before one from another chat. Linked chats share a session, but each
+/// gets its own answers.
 fn before_another_chat(tx: &Tx<'_>, session: &SessionId, first: i64) -> Result<i64> {
     let other = tx.db.one(
         &format!(
@@ -358,9 +358,9 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
     resolve_parent(tx, turn, &result)
 }
 
-/// Ends all messages bound to the turn. The answer counts for the last one and the others are
-/// merged into it; answers to a question of the turn are ignored for that. A turn without an answer
-/// gives all of them its own outcome.
+/// Ends all messages bound to the turn. The answer counts for the last one, and the others are
+/// merged into it. An answer to a question of the turn never counts as the last one. A turn without
+/// an answer gives all of them its own outcome.
 fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<()> {
     let state = if outcome == Outcome::Dropped { "dead" } else { "done" };
     tx.update(

@@ -113,7 +113,7 @@ async fn whatever_is_done_to_rows_is_found_where_it_was_done() {
     }
 }
 
-/// Rewrites the chain from a row on, as an attacker would who knows the hash function.
+/// Rewrites the chain from a row on, like an attacker with knowledge of the hash function.
 fn forge(path: &Path, from: i64) {
     let connection = Connection::open(path).unwrap();
     let db = Db { connection: &connection, path };

@@ -150,7 +150,7 @@ impl<'w> Pages<'w> {
         let pointers = header + length;
         let content = pointers + 2 * count;
         let mut node = Node { kind, children: Vec::new(), cells: Vec::new(), broken: 0 };
-        // Too many cells for a page mean that it holds something else.
+        // A page with more cells than can fit holds something else.
         page.get(pointers..content)?;
         for pointer in 0..count {
             let at = be_u16(page, pointers + 2 * pointer).filter(|at| *at >= content);

@@ -84,7 +84,7 @@ impl WalFile {
             }
             last = header;
         }
-        // SQLite writes in the byte order of the machine, and so did ours.
+        // SQLite writes in the byte order of the machine, here this one.
         let big_endian = cfg!(target_endian = "big");
         let mut wal = Reading { page_size, big_endian, salts, sum: (0, 0) }.frames(file, length);
         wal.read_by_sqlite = 0;

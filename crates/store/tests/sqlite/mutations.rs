@@ -187,7 +187,8 @@ async fn start(directory: &Path, logs: &Logs, tally: &mut Tally) -> bool {
             store.close().await;
             let status = match status {
                 Ok(status) => status,
-                // The check at the start skips indices, so a query may find the damage.
+                // The check at the start skips the comparison of indices with tables, so a query
+                // may find the damage.
                 Err(StoreError::Damaged { .. }) => {
                     tally.found_later += 1;
                     return false;

@@ -311,7 +311,8 @@ async fn a_damage_is_decided_by_a_whole_database_or_by_an_empty_start() {
     }
 }
 
-/// The marker is written before files are moved, so that a crash in between leads to no empty log.
+/// The marker is written before files are moved, so that the next start after a crash in between
+/// refuses to begin an empty log.
 #[tokio::test]
 async fn a_move_that_a_crash_cut_short_is_finished() {
     let logs = Logs::new().await;

@@ -26,7 +26,7 @@ async fn end(world: &World<'_>, id: DeliveryId, end: SendEnd) {
     world.ports.outbox.finish(id, &end).await.unwrap();
 }
 
-/// Chunks of a chat are sent in order of insertion; so topics keep the order too.
+/// Chunks of a chat are sent in order of insertion, across its topics.
 pub async fn a_chat_is_served_in_order(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");

@@ -110,7 +110,7 @@ pub async fn the_reply_takes_the_place_of_its_preview(backend: &impl Backend) {
     assert_eq!(stale, Err(StoreError::Stale(id.to_string())));
 }
 
-/// Chunks after an abandoned one are abandoned too, even if it was a preview.
+/// Chunks after an abandoned one are abandoned too, even if the first one was a preview.
 pub async fn a_reply_whose_edit_is_refused_is_given_up_whole(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;

@@ -33,7 +33,7 @@ pub async fn a_running_turn_is_queued_again_and_counted(backend: &impl Backend) 
     assert_eq!((innocent.attempts, innocent.deaths_alone), (0, 0));
 }
 
-/// Two deaths while alone identify poison sooner than three attempts.
+/// Deaths while the turn ran alone are counted apart, because only they prove that it is poison.
 pub async fn a_turn_that_died_alone_is_counted_as_such(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
