@@ -86,7 +86,6 @@ async fn type_along(
     }
 }
 
-/// The preview of a turn.
 struct Preview<'l> {
     screen: Screen<'l>,
     events: flume::Receiver<TurnEvent>,

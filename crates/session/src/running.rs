@@ -8,7 +8,6 @@ use avocet_protocol::{Clock, SessionId, TurnId};
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
-/// The running turns and compactions.
 #[derive(Debug)]
 pub(crate) struct RunningTurns {
     turns: DashMap<TurnId, Running>,
@@ -31,8 +30,8 @@ impl RunningTurns {
         Self { turns: DashMap::new(), compactions: DashMap::new(), ends: AtomicU64::new(0), clock }
     }
 
-    /// Returns the number of calls to [`Self::end`] so far. A change between claiming and entering
-    /// a turn means that the turn may have missed its signal.
+    /// Returns the number of calls to `end` so far. A change between claiming and entering a turn
+    /// means that the turn may have missed its signal.
     pub(crate) fn ends(&self) -> u64 {
         self.ends.load(Ordering::SeqCst)
     }
@@ -96,7 +95,6 @@ impl RunningTurns {
     }
 }
 
-/// A listed turn.
 #[derive(Debug)]
 pub(crate) struct Entered<'l> {
     list: &'l RunningTurns,
@@ -111,7 +109,6 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// A listed compaction.
 #[derive(Debug)]
 pub(crate) struct Condensing<'l> {
     list: &'l RunningTurns,

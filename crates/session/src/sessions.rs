@@ -82,7 +82,7 @@ impl Sessions {
     /// Checks that turns and the wake-up listener make progress.
     ///
     /// # Errors
-    /// [`NotMoving`] names the stuck part.
+    /// `NotMoving` names the stuck part.
     pub async fn ping(&self) -> Result<(), NotMoving> {
         if let Some(turn) = self.lanes.stuck() {
             return Err(NotMoving::Turn(turn));

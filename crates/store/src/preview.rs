@@ -23,7 +23,6 @@ pub(crate) struct Row {
     pub(crate) platform_id: Option<PlatformId>,
 }
 
-/// Returns the preview of a turn.
 pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<Row>> {
     db.row(
         "SELECT id, channel, account, chat, topic, state <> 'preview' OR platform_id IS NOT NULL \

@@ -6,7 +6,6 @@ use rusqlite::types::Value;
 
 use super::page::{Node, Pages};
 
-/// First page of the schema's tree.
 const SCHEMA_ROOT: u32 = 1;
 
 /// Pages known to belong to a tree, the freelist or a long row, so that each page is read only

@@ -31,7 +31,6 @@ const FROM_LOST_PAGES: [&str; 12] = [
 /// Tables excluded from recovery. Grants must be given again.
 const NOT_RECOVERED: [&str; 2] = ["meta", "grants"];
 
-/// A table of the new log.
 struct Target {
     name: String,
     has_rowid: bool,

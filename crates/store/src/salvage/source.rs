@@ -21,7 +21,6 @@ pub(super) struct Source<'w> {
     owned: Owned,
 }
 
-/// A table of a damaged log.
 pub(super) struct Table {
     /// The CREATE statement.
     pub(super) sql: String,

@@ -27,7 +27,7 @@ const KEYS: [(&str, &str); 17] = [
     ("usage", "id || session || model || input || output"),
 ];
 
-/// The rows of every table.
+/// The `KEYS` values of all rows, by table.
 pub(crate) type Rows = BTreeMap<&'static str, BTreeSet<String>>;
 
 pub(crate) fn rows(log: &Connection) -> Rows {
