@@ -92,15 +92,15 @@ impl Bus {
         self.refresh().await
     }
 
-    /// Gives a code to a stranger who writes in private, and informs the owners. Above the limits,
-    /// it does nothing.
+    /// Gives a code to a stranger in a private chat, and informs the owners. Above the limits, it
+    /// does nothing.
     pub(crate) async fn offer_code(&self, inbound: &Inbound) -> Result<(), PublishError> {
         let Inbound { address, sender, chat, .. } = inbound;
         let pairs = match self.admission.allow(address) {
             Some(Allow::Listed(lists)) => lists.pairing,
             Some(Allow::Local) | None => false,
         };
-        // A person who presses a button in another person's chat gets no reply there.
+        // A button press in another person's chat gets no reply there.
         let in_others = self.admission.known.whose(address).is_some_and(|whose| whose != sender.id);
         if *chat == ChatKind::Group || sender.is_bot || in_others || !pairs {
             return Ok(());

@@ -23,7 +23,7 @@ pub struct Lists {
     pub owners: BTreeSet<SenderId>,
     /// Rules for single groups.
     pub groups: BTreeMap<ChatId, GroupRules>,
-    /// `true` if strangers who write in private get a pairing code.
+    /// `true` if strangers in private chats get a pairing code.
     pub pairing: bool,
 }
 
