@@ -1,5 +1,5 @@
-//! Who may speak, and what a message has to look like. No channel can skip it: a lane takes only
-//! what is [`Admitted`], and only this file makes that.
+//! Checks access and the form of messages. Channels have to pass these checks, because a lane takes
+//! only [`Admitted`] messages, and only this file makes them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use avocet_protocol::{
 use crate::known::KnownPeople;
 use crate::lists::Allow;
 
-/// The longest text of one message, in bytes. Longer ones come as a file.
+/// Maximum length of a message's text, in bytes. Longer texts come as a file.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// A message that has passed admission.
@@ -23,27 +23,27 @@ pub struct Admitted<T> {
 }
 
 impl<T> Admitted<T> {
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub fn get(&self) -> &T {
         &self.message
     }
 
-    /// The role that it is worked on in.
+    /// Returns the role in which the message is handled.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// The message, for who needs it whole.
+    /// Returns the owned message.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.message
     }
 }
 
-/// Who may speak on every account of this daemon: the configuration's lists, and who was let in
-/// since. What is not in them is not admitted.
+/// Access control for all accounts of this daemon: the configuration's lists, and people admitted
+/// later. Everyone else is refused.
 #[derive(Debug, Default)]
 pub struct Admission {
     accounts: BTreeMap<(ChannelName, AccountName), Allow>,
@@ -51,14 +51,14 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Lets an account in.
+    /// Adds an account.
     #[must_use]
     pub fn with(mut self, channel: ChannelName, account: AccountName, allow: Allow) -> Self {
         self.accounts.insert((channel, account), allow);
         self
     }
 
-    /// The role that a message is worked on in; none if its sender may not speak there.
+    /// Returns the role in which a message is handled; `None` if its sender lacks access there.
     #[must_use]
     pub fn role(&self, inbound: &Inbound) -> Option<Role> {
         let own = self.own_role(&PersonId::of(inbound));
@@ -70,7 +70,7 @@ impl Admission {
         }
     }
 
-    /// What a person is on an account, whatever the chat.
+    /// Returns a person's role on an account, independent of the chat.
     pub(crate) fn own_role(&self, person: &PersonId) -> Option<Role> {
         let account = (person.channel.clone(), person.account.clone());
         match self.accounts.get(&account)? {
@@ -79,13 +79,14 @@ impl Admission {
         }
     }
 
-    /// Whether the agent may write there unasked.
+    /// Returns `true` if the agent may start a conversation in this chat.
     pub(crate) fn may_write(&self, chat: &ChatAddress) -> bool {
         match self.allow(chat) {
             None => false,
             Some(Allow::Local) => true,
             Some(Allow::Listed(lists)) => {
-                // Who never wrote has no chat that is known; the person's own id stands for it.
+                // The private chat of a person is unknown before their first message; their own id
+                // stands for it.
                 let person = SenderId::parse(chat.chat.as_str()).ok();
                 lists.groups.contains_key(&chat.chat)
                     || self.role_in_private(chat).is_some()
@@ -94,7 +95,7 @@ impl Admission {
         }
     }
 
-    /// The role of whoever is alone with the agent in a chat, as far as is known.
+    /// Returns the role of the person in a private chat; `None` for groups and unknown chats.
     pub(crate) fn role_in_private(&self, chat: &ChatAddress) -> Option<Role> {
         if matches!(self.allow(chat), Some(Allow::Local)) {
             return Some(Role::Owner);
@@ -102,12 +103,12 @@ impl Admission {
         self.own_role(&PersonId::on(chat, self.known.whose(chat)?))
     }
 
-    /// The lists of the account that an address is on; none if it is not configured.
+    /// Returns the access rule of the account; `None` for an unknown account.
     pub(crate) fn allow(&self, address: &ChatAddress) -> Option<&Allow> {
         self.accounts.get(&(address.channel.clone(), address.account.clone()))
     }
 
-    /// Everybody whom the configuration names.
+    /// Returns all people named in the configuration.
     pub(crate) fn configured(&self) -> impl Iterator<Item = (PersonId, Role)> {
         self.accounts.iter().flat_map(|((channel, account), allow)| {
             let people = match allow {
@@ -141,7 +142,7 @@ impl Admission {
         unowned.map(|((channel, account), _)| format!("{channel}:{account}")).collect()
     }
 
-    /// The conversation that a message belongs to.
+    /// Returns the session to which a message belongs.
     fn session(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
         let linked = match inbound.chat {
             ChatKind::Private => self.known.session_of(&inbound.address),
@@ -163,7 +164,7 @@ impl Admission {
         }
         let name = inbound.sender.name.map(|name| sanitise(&name).text);
         let sender = Sender { name, ..inbound.sender };
-        // What somebody else wrote is shown to the agent; it commands nothing.
+        // Forwarded text is shown to the agent, but is never a command.
         let commands = content.forwarded_from.is_none() && is_command(&content.text);
         let kind = if commands { InboundKind::Command } else { InboundKind::Text };
         let inbound = Inbound { sender, content, ..inbound };
@@ -173,7 +174,7 @@ impl Admission {
         Ok(Admitted { message: NewInbound { session, kind, inbound, removed }, role })
     }
 
-    /// Admits a message that comes out of the log: whoever sent it may have been struck off since.
+    /// Admits a message from the log again, since its sender may have lost access.
     pub(crate) fn readmit(
         &self,
         message: LoggedInbound,
@@ -190,7 +191,7 @@ impl Admission {
     }
 }
 
-/// Sanitises every text of a content and counts the characters that went.
+/// Sanitises every text of a content, and counts the removed characters.
 pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     let mut removed = 0;
     let mut clean = |text: &str| {
@@ -218,7 +219,8 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     (content, removed)
 }
 
-/// `/word`, alone or followed by an argument; `/word@bot` as in a group. A path is not a command.
+/// Returns `true` for `/word` or, as in a group, `/word@bot`, alone or followed by an argument. A
+/// path is not a command.
 fn is_command(text: &str) -> bool {
     let Some(rest) = text.trim_start().strip_prefix('/') else { return false };
     let word = rest.split(|c: char| c.is_whitespace() || c == '@').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Programs that write to the agent. Only those that the configuration names may, and two that face each
-//! other answer each other no more than so often (F38).
+//! Limits for messages from bots. Only bots in the configuration have access, and the rate limit
+//! slows loops between two bots (F38).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use avocet_protocol::ChatAddress;
 
-/// Messages of programs that are taken from one chat in a minute.
+/// Messages from bots accepted from one chat per minute.
 pub(crate) const BOT_MESSAGES_A_MINUTE: usize = 6;
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// When messages of programs were taken, by chat, as far as it still matters.
+/// Times of accepted bot messages within the last minute, by chat.
 #[derive(Debug, Default)]
 pub(crate) struct Bots(Mutex<BTreeMap<ChatAddress, VecDeque<Duration>>>);
 
 impl Bots {
-    /// Whether one more is taken from a chat now.
+    /// Returns `true` if one more bot message is within the limit.
     pub(crate) fn fits(&self, chat: &ChatAddress, now: Duration) -> bool {
         let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chats.retain(|_, taken| {
@@ -26,7 +26,7 @@ impl Bots {
         chats.get(chat).is_none_or(|taken| taken.len() < BOT_MESSAGES_A_MINUTE)
     }
 
-    /// One is in the log.
+    /// Counts a logged bot message.
     pub(crate) fn note(&self, chat: &ChatAddress, now: Duration) {
         let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chats.entry(chat.clone()).or_default().push_back(now);

@@ -1,5 +1,5 @@
-//! Letting people in and chats share a session: what is asked for is checked here, becomes one
-//! transaction of the log, and holds in memory from then on.
+//! Access control and links: requests are checked here, become one transaction of the log, and then
+//! take effect in memory.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -13,10 +13,10 @@ use crate::lists::Allow;
 use crate::pairing::{self, KEPT, is_open, may_offer};
 
 impl Bus {
-    /// What approving or denying a code comes to, for whoever commits it.
+    /// Prepares the approval or denial of a code; the caller commits it.
     ///
     /// # Errors
-    /// [`DoorError`] if there is nothing to decide.
+    /// [`DoorError`] if the code is unknown, expired or already decided.
     pub fn decision(
         &self,
         code: &str,
@@ -33,7 +33,7 @@ impl Bus {
         Ok((pairing, settled))
     }
 
-    /// What linking comes to, for whoever commits it: `chat` speaks in the session of `into`.
+    /// Prepares a link, by which `chat` speaks in the session of `into`; the caller commits it.
     ///
     /// # Errors
     /// [`DoorError`] if the two cannot be linked.
@@ -57,10 +57,10 @@ impl Bus {
         Ok(ChatLink { session: SessionId::of(&into)?, chat })
     }
 
-    /// The link that unlinking a chat undoes.
+    /// Returns the link of a chat, for unlinking.
     ///
     /// # Errors
-    /// [`DoorError::NotLinked`]
+    /// [`DoorError::NotLinked`] if the chat has no link.
     pub fn link_of(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
         let chat = chat.whole_chat();
         let session = self.admission.known.session_of(&chat);
@@ -70,18 +70,18 @@ impl Bus {
         }
     }
 
-    /// Reads anew who was let in: after it was changed in the log.
+    /// Reloads access control from the log after a change.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
     pub async fn refresh(&self) -> Result<(), StoreError> {
-        // Of two who read at the same time, whoever read last has the last word.
+        // One read at a time, so that the newest result stays.
         let _reading = self.reading.lock().await;
         self.admission.known.replace(self.people.known().await?);
         Ok(())
     }
 
-    /// Remembers where somebody who may speak does so in private.
+    /// Records the private chat of a person with access.
     pub(crate) async fn meet(&self, inbound: &Inbound) -> Result<(), StoreError> {
         let Inbound { address, sender, chat, .. } = inbound;
         let local = matches!(self.admission.allow(address), Some(Allow::Local));
@@ -92,15 +92,15 @@ impl Bus {
         self.refresh().await
     }
 
-    /// Gives a stranger who writes in private a code, and tells the owners; nothing if there were
-    /// enough of them lately.
+    /// Gives a code to a stranger in a private chat, and informs the owners. Above the limits, it
+    /// does nothing.
     pub(crate) async fn offer_code(&self, inbound: &Inbound) -> Result<(), PublishError> {
         let Inbound { address, sender, chat, .. } = inbound;
         let pairs = match self.admission.allow(address) {
             Some(Allow::Listed(lists)) => lists.pairing,
             Some(Allow::Local) | None => false,
         };
-        // Whoever presses a button in another's chat is told nothing there.
+        // A button press in another person's chat gets no reply there.
         let in_others = self.admission.known.whose(address).is_some_and(|whose| whose != sender.id);
         if *chat == ChatKind::Group || sender.is_bot || in_others || !pairs {
             return Ok(());
@@ -121,7 +121,7 @@ impl Bus {
         Ok(())
     }
 
-    /// The hint, and a notice for each owner who has written in private.
+    /// Plans the hint to the stranger, and a notice for each owner with a known private chat.
     fn said_of(
         &self,
         pairing: &Pairing,
@@ -129,7 +129,7 @@ impl Bus {
     ) -> Result<Vec<Planned>, PublishError> {
         let hint = self.destinations.plan(address, &pairing::hint(&pairing.code))?;
         let notice = pairing::notice(pairing);
-        // An owner whose channel is not configured any more is told nothing.
+        // Owners whose channel is gone are skipped.
         let notices = self
             .owners_chats()
             .into_iter()
@@ -155,7 +155,7 @@ impl Bus {
         }
     }
 
-    /// Commits a decision. Somebody else may have been faster.
+    /// Commits a decision. Fails if another one was faster.
     async fn decide(&self, settled: &SettledPairing) -> Result<(), DoorError> {
         let _changing = self.changing().await;
         let decided = self.people.decide(settled).await?;

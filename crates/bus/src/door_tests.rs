@@ -20,8 +20,8 @@ struct World {
     _wakes: Wakes,
 }
 
-/// On `terminal:main` Ann is an owner and Bob a user, and there is a group; on `terminal:quiet` strangers get no code;
-/// whoever reaches `terminal:local` is an owner.
+/// On `terminal:main`, Ann is an owner, Bob a user, and there is a group. On `terminal:quiet`,
+/// pairing is off. On `terminal:local`, everyone is an owner.
 fn admission() -> Admission {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let lists = Lists { users: ids(&["bob"]), owners: ids(&["ann"]), ..Lists::default() };
@@ -64,7 +64,7 @@ impl World {
         Self::on(log, clock).await
     }
 
-    /// A message as a platform brings it.
+    /// Publishes a message like a platform.
     async fn hear(&self, chat: &str, sender: &str) -> Result<(), PublishError> {
         self.publish(inbound(chat, sender)).await
     }
@@ -74,12 +74,12 @@ impl World {
         self.bus.publish(inbound, None).await.map(|_| ())
     }
 
-    /// The code that a stranger has.
+    /// Returns the stranger's code.
     fn code(&self) -> String {
         self.bus.pairings()[0].code.to_string()
     }
 
-    /// What a chat is told, as if everything were sent.
+    /// Sends everything for the chat successfully, and returns the text.
     async fn told(&self, chat: &str) -> String {
         let mut words = Vec::new();
         while let Some(head) = self.store.head(&chat.parse().unwrap()).await.unwrap() {
@@ -178,7 +178,7 @@ async fn nobody_publishes_while_who_may_speak_changes() {
         published = &mut publishing => panic!("{published:?}"),
         () = std::future::ready(()) => {}
     }
-    // What is written after it would find it written.
+    // A message queued before this write would be in the log after it.
     let (channel, account) = ("terminal".parse().unwrap(), "main".parse().unwrap());
     world.bus.ignore(&channel, &account, "of no use", None).await.unwrap();
     assert_eq!(messages().await, 1);

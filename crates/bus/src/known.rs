@@ -1,10 +1,10 @@
-//! Who was let in, as the log says, in memory: every message is looked up here.
+//! A copy in memory of the log's access control data, because every message needs it.
 
 use std::sync::{PoisonError, RwLock};
 
 use avocet_protocol::{ChatAddress, Known, PersonId, Role, SenderId, SessionId};
 
-/// What the log knows of people, as it was read last.
+/// Access control data as last read from the log.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPeople(RwLock<Known>);
 
@@ -13,17 +13,17 @@ impl KnownPeople {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
-    /// Looks at it. Nobody waits for anything meanwhile.
+    /// Runs `look` on the data under a read lock; `look` must return at once.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
         look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The role of somebody who was let in.
+    /// Returns the role of an admitted person.
     pub(crate) fn role(&self, person: &PersonId) -> Option<Role> {
         self.read(|known| known.people.iter().find(|one| one.id == *person).map(|one| one.role))
     }
 
-    /// The session that a chat is linked to.
+    /// Returns the session to which a chat is linked.
     pub(crate) fn session_of(&self, chat: &ChatAddress) -> Option<SessionId> {
         self.read(|known| {
             let link = known.links.iter().find(|link| is_in(&link.chat, chat))?;
@@ -31,7 +31,7 @@ impl KnownPeople {
         })
     }
 
-    /// Whose private chat it is, as far as is known.
+    /// Returns the person whose private chat this is, if known.
     pub(crate) fn whose(&self, chat: &ChatAddress) -> Option<SenderId> {
         self.read(|known| {
             let (_, sender) = known.chats.iter().find(|(known, _)| is_in(known, chat))?;
@@ -40,7 +40,7 @@ impl KnownPeople {
     }
 }
 
-/// Whether an address is in a chat, whatever its topic.
+/// Returns `true` if an address is in this chat, in any topic.
 pub(crate) fn is_in(chat: &ChatAddress, address: &ChatAddress) -> bool {
     chat.chat == address.chat && chat.account == address.account && chat.channel == address.channel
 }

@@ -1,6 +1,6 @@
-//! The bus: every message enters here, from channels and from other processes alike. It is
-//! admitted, committed to the log, and whoever has to act on it is woken. The tables of the log are
-//! the queues; what is in memory is only the wake-ups.
+//! The bus, through which every message enters, from channels and other processes alike. It admits
+//! a message, commits it to the log, and wakes the parts that must act. The tables of the log are
+//! the queues; memory holds only wake-ups.
 
 mod admission;
 mod bots;

@@ -1,44 +1,43 @@
-//! The configuration's lists of one account: who may speak, who is an owner, and what is different
-//! in a group.
+//! The configuration's lists for one account: users, owners, and rules for groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use avocet_protocol::{ChatId, Role, SenderId};
 
-/// Who may speak on one account.
+/// The access rule of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allow {
-    /// Whoever can reach it, as an owner: its door is guarded by the system (a terminal, the Unix
-    /// socket).
+    /// Everyone who can reach the account, as an owner: the system protects it (a terminal, the
+    /// Unix socket).
     Local,
-    /// These, and whoever was let in since.
+    /// The listed people, and people admitted later.
     Listed(Lists),
 }
 
-/// Lists of the platform's ids. Empty ones mean nobody.
+/// Lists of platform ids. An empty list admits nobody.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lists {
-    /// Who may speak.
+    /// People with access.
     pub users: BTreeSet<SenderId>,
-    /// Who is an owner, named above or not.
+    /// Owners, who may be missing from `users`.
     pub owners: BTreeSet<SenderId>,
-    /// What is different in a group.
+    /// Rules for single groups.
     pub groups: BTreeMap<ChatId, GroupRules>,
-    /// Whether strangers who write in private are given a code.
+    /// `true` if strangers in private chats get a pairing code.
     pub pairing: bool,
 }
 
-/// What is different in one group.
+/// Rules for a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupRules {
-    /// Who may speak there, in place of everybody who may on the account. Empty means nobody.
+    /// Replaces the account's list in this group. An empty list admits nobody.
     pub allow: Option<BTreeSet<SenderId>>,
-    /// Whether an owner has an owner's tools there.
+    /// `true` if owners keep their tools in this group.
     pub owner_tools: bool,
 }
 
 impl Lists {
-    /// The role that the lists give.
+    /// Returns the role that the lists give.
     pub(crate) fn role(&self, sender: &SenderId) -> Option<Role> {
         if self.owners.contains(sender) {
             return Some(Role::Owner);
@@ -46,8 +45,9 @@ impl Lists {
         self.users.contains(sender).then_some(Role::User)
     }
 
-    /// The role of somebody in a group who is `own` on the account: others read along, and what they
-    /// write is read by the model too, so that nobody is more than a user unless it is wanted.
+    /// Returns the role in a group of a person with the role `own` on the account. Other members
+    /// read along and the model reads their texts, so everyone is a user unless configured
+    /// otherwise.
     pub(crate) fn role_in_group(
         &self,
         group: &ChatId,
@@ -62,7 +62,7 @@ impl Lists {
         speaks.then_some(role)
     }
 
-    /// Everybody who is named for the whole account.
+    /// Returns the people listed for the whole account.
     pub(crate) fn people(&self) -> Vec<(SenderId, Role)> {
         let named: BTreeSet<&SenderId> = self.users.iter().chain(&self.owners).collect();
         named.into_iter().filter_map(|one| Some((one.clone(), self.role(one)?))).collect()

@@ -1,4 +1,4 @@
-//! Codes for strangers: who is given one, how often, and what is said about it. No model is asked.
+//! Pairing codes for strangers: limits and texts. Works without a model.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use avocet_protocol::{
     ChatAddress, Choice, Content, Pairing, PairingCode, PersonId, Role, Timestamp, sanitise,
 };
 
-/// How long a code can be approved.
+/// Time in which a code can be approved.
 pub(crate) const CODE_LIFETIME: Duration = Duration::from_mins(10);
-/// How long it is known what became of a code; no limit below looks further back.
+/// Time for which codes are kept; at least as long as each limit below looks back.
 pub(crate) const KEPT: Duration = Duration::from_hours(24);
 
 const HOUR: Duration = Duration::from_hours(1);
-/// Hints to one stranger within an hour: two that were overlooked.
+/// Hints to one stranger per hour: two of them may be overlooked.
 const PER_SENDER_AND_HOUR: usize = 3;
-/// Hints to one stranger within a day: whoever needs more is not wanted.
+/// Hints to one stranger per day; a stranger who needs more is unwanted.
 const PER_SENDER_AND_DAY: usize = 10;
-/// Codes that can be approved at a time: more than any household needs, and few enough to read.
+/// Open codes at a time: more than a household needs, and few enough to read.
 const OPEN: usize = 10;
-/// Hints within an hour over all strangers: what the platforms' rates do not notice.
+/// Hints per hour to all strangers, well below the platforms' rate limits.
 const PER_HOUR: usize = 30;
-/// Characters of a stranger's name that owners are shown.
+/// Characters of a stranger's name that owners see.
 const NAME_LENGTH: usize = 64;
 
-/// Whether a stranger is given a code now. `given` are the codes of the last day.
+/// Returns `true` if a stranger may get a code now. `given` contains the codes of the last day.
 pub(crate) fn may_offer(given: &[Pairing], to: &PersonId, now: Timestamp) -> bool {
-    // A moment in the future is a clock that was set back: as if it were now.
+    // A time in the future means that the clock was set back; it counts as now.
     let within = |one: &Pairing, time: Duration| one.created_at.until(now) < time;
     let count = |to: Option<&PersonId>, time| {
         let theirs = |one: &&Pairing| to.is_none_or(|to| one.person == *to);
@@ -39,12 +39,12 @@ pub(crate) fn may_offer(given: &[Pairing], to: &PersonId, now: Timestamp) -> boo
         && count(None, HOUR) < PER_HOUR
 }
 
-/// Whether a code can still be decided about.
+/// Returns `true` if a code can still be approved or denied.
 pub(crate) fn is_open(pairing: &Pairing, now: Timestamp) -> bool {
     pairing.decision.is_none() && now < pairing.expires_at
 }
 
-/// A code for a stranger.
+/// Makes a code for a stranger.
 pub(crate) fn new(
     person: PersonId,
     name: Option<&str>,
@@ -62,7 +62,7 @@ pub(crate) fn new(
     }
 }
 
-/// What the stranger is told.
+/// Returns the text for the stranger.
 pub(crate) fn hint(code: &PairingCode) -> Content {
     let minutes = CODE_LIFETIME.as_secs() / 60;
     Content::text(format!(
@@ -71,7 +71,7 @@ pub(crate) fn hint(code: &PairingCode) -> Content {
     ))
 }
 
-/// What owners are told.
+/// Returns the notice for owners.
 pub(crate) fn notice(pairing: &Pairing) -> Content {
     let Pairing { code, person, .. } = pairing;
     let choices = vec![
@@ -86,7 +86,7 @@ pub(crate) fn notice(pairing: &Pairing) -> Content {
     Content { choices, ..Content::text(text) }
 }
 
-/// A stranger's name, without anything that a chat would show as more than that.
+/// Returns a stranger's name without characters that could change the notice's layout.
 pub(crate) fn shown_name(pairing: &Pairing) -> String {
     let name = pairing.name.as_deref().unwrap_or_default();
     let plain = name.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
@@ -97,7 +97,7 @@ pub(crate) fn shown_name(pairing: &Pairing) -> String {
     }
 }
 
-/// What the stranger is told who may speak now.
+/// Returns the text for an admitted stranger.
 pub(crate) fn welcome(role: Role) -> Content {
     Content::text(match role {
         Role::User => "You may speak with me now. What can I do for you?",

@@ -8,7 +8,7 @@ fn person(sender: &str) -> PersonId {
     format!("telegram:main:{sender}").parse().unwrap()
 }
 
-/// A code that was given out some minutes ago.
+/// Makes a code that was given out some minutes ago.
 fn given(sender: &str, minutes: u64) -> Pairing {
     let ago = Timestamp(0).after(Duration::from_mins(minutes)).0;
     let chat = "telegram:main:1".parse().unwrap();

@@ -16,7 +16,7 @@ use crate::admission::{Admission, Admitted, sanitise_content};
 use crate::bots::{BOT_MESSAGES_A_MINUTE, Bots};
 use crate::wake::{Wake, Waker, Wakes, wakes};
 
-/// The one way in. Who publishes waits while the log's queue is full: that is the back-pressure.
+/// The only way in. Publishers wait while the log's queue is full, which is the back-pressure.
 #[derive(Debug)]
 pub struct Bus {
     pub(crate) admission: Admission,
@@ -26,19 +26,19 @@ pub struct Bus {
     pub(crate) destinations: Arc<dyn Destinations>,
     pub(crate) deliveries: Arc<dyn Deliveries>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Held by whoever reads who was let in.
+    /// Serializes reads of access control data.
     pub(crate) reading: Mutex<()>,
-    /// Held by whoever publishes; and alone by whoever changes who may speak, until that holds here,
-    /// too: nobody is told of it before.
+    /// Read-locked while publishing. Write-locked while access control changes, until the change
+    /// has taken effect here and before anyone is informed.
     door: RwLock<()>,
-    /// Held by whoever gives out a code, so that no two of them are the last that is allowed.
+    /// Serializes the creation of codes, so that two at once stay within the limits.
     pub(crate) offering: Mutex<()>,
     bots: Bots,
     waker: Waker,
     stopped: CancellationToken,
 }
 
-/// What a bus is made of.
+/// The components that a bus uses.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct Parts {
@@ -52,7 +52,7 @@ pub struct Parts {
 }
 
 impl Bus {
-    /// A bus in front of the log, which knows whom the log says was let in, and its wake-ups.
+    /// Makes the bus in front of the log, with current access control data, and its wake-ups.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
@@ -78,20 +78,20 @@ impl Bus {
         Ok((bus, wakes))
     }
 
-    /// Admits a message that comes out of the log.
+    /// Admits a message from the log again.
     ///
     /// # Errors
-    /// [`PublishError::NotAllowed`] if its sender may no longer speak.
+    /// [`PublishError::NotAllowed`] if its sender has lost access.
     pub fn readmit(&self, message: LoggedInbound) -> Result<Admitted<LoggedInbound>, PublishError> {
         self.admission.readmit(message)
     }
 
-    /// Lets nobody publish while who may speak, or where, changes in the log and then here.
+    /// Blocks publishing while access control changes in the log and then in memory.
     pub async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
         self.door.write().await
     }
 
-    /// Takes nothing more: the platforms keep what comes from now on.
+    /// Refuses further messages; platforms keep them.
     pub fn stop(&self) {
         self.stopped.cancel();
     }
@@ -106,23 +106,23 @@ impl Bus {
         }
         match self.inbox.correct(message, cursor).await? {
             Correction::Refused(why) => Err(why.into()),
-            // It waits in its lane as before, with other words.
+            // The message keeps its place in its lane, with new text.
             Correction::Replaced(id) => Ok(Accepted { id, what: AcceptedAs::Queued }),
             Correction::Accepted(accepted) => Ok(accepted),
         }
     }
 
-    /// Accounts on which nobody is an owner: there, nobody has files, notes or messages to others,
-    /// and nobody can let anybody in.
+    /// Returns accounts without an owner. There, files, notes, messages to others and admitting
+    /// people are unavailable.
     #[must_use]
     pub fn without_owner(&self) -> Vec<String> {
         self.admission.without_owner()
     }
 
-    /// Refuses who may not speak. A stranger of whom the platform speaks is told how to be let in.
+    /// Refuses senders without access. A stranger on a platform gets a pairing code.
     async fn check_speaker(&self, inbound: &Inbound) -> Result<(), PublishError> {
         let Err(refusal) = self.admission.check(inbound) else { return Ok(()) };
-        // Nobody may speak in a place that is not there; that it is not there is the reason.
+        // A missing destination is the better reason for the refusal, so check it first.
         self.destinations.plan(&inbound.address, &Content::text(""))?;
         if inbound.from_platform {
             self.offer_code(inbound).await?;
@@ -167,7 +167,7 @@ impl Publish for Bus {
         }
         match &accepted.what {
             AcceptedAs::Interrupt(turns) => self.waker.wake(Wake::Ended(turns.clone())),
-            // Its chat is told.
+            // Delivers the notice to the chat.
             AcceptedAs::Unsure => self.deliveries.wake(&message.inbound.address),
             AcceptedAs::Behind(question) => self.tell_how_to_answer(&message, *question).await,
             AcceptedAs::Queued
@@ -176,7 +176,7 @@ impl Publish for Bus {
             | AcceptedAs::Answer
             | AcceptedAs::Decision => {}
         }
-        // A duplicate too: the publisher of the first copy may have died before its wake-up.
+        // Also for a duplicate: the publisher of the first copy may have died before its wake-up.
         self.waker.wake(match message.kind {
             InboundKind::Command => Wake::Commands,
             InboundKind::Text if accepted.what == AcceptedAs::Decision => Wake::Commands,
@@ -191,7 +191,7 @@ impl Publish for Bus {
         self.check_speaker(&inbound).await?;
         self.meet(&inbound).await?;
         let (line, _) = sanitise_content(line);
-        // The line may be worded otherwise when the update comes again.
+        // No digest: the text may differ when the update comes again.
         self.enqueue(&inbound.address, &line, &inbound.key, None).await.map(|_| ())
     }
 
@@ -252,7 +252,8 @@ impl Bus {
         Ok(enqueued)
     }
 
-    /// Tells a chat that its message waits behind a question, and how to answer that: once for each question.
+    /// Tells a chat, once for each question, that its message waits behind the question, and how to
+    /// answer it.
     async fn tell_how_to_answer(&self, message: &NewInbound, question: OpenQuestion) {
         let OpenQuestion { wait, can_answer } = question;
         let text = match can_answer {

@@ -1,24 +1,24 @@
-//! Wake-ups: bounded, and may be lost, because what they speak of is in the log. What is lost is
-//! made up for by a look at the whole log.
+//! Wake-ups: bounded, and may be lost, because the work itself is in the log. A look at the whole
+//! log replaces lost ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_protocol::{SessionId, TurnId};
 
-/// Wake-ups that wait; one more, and the log is looked through instead.
+/// Capacity of the queue; if it is full, the whole log is searched instead.
 const QUEUE: usize = 1024;
 
-/// Who has something to do.
+/// The part that has work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wake {
     /// The lane of this session.
     Lane(SessionId),
-    /// Whoever lets commands act.
+    /// The command worker.
     Commands,
-    /// Whoever works on these turns: they have been ended.
+    /// The workers of these turns, which were ended.
     Ended(Vec<TurnId>),
-    /// Everybody: wake-ups were lost.
+    /// All parts, because wake-ups were lost.
     Everybody,
 }
 
@@ -35,17 +35,18 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// Never waits.
+    /// Queues a wake-up without waiting.
     pub(crate) fn wake(&self, wake: Wake) {
         if let Err(flume::TrySendError::Full(_)) = self.queue.try_send(wake) {
             self.lost.store(true, Ordering::SeqCst);
-            // If the queue was emptied meanwhile, its end waits and does not look at that.
+            // The receiver may have emptied the queue meanwhile, and then waits without checking
+            // `lost`.
             drop(self.queue.try_send(Wake::Everybody));
         }
     }
 }
 
-/// The receiving end, for the one who wakes lanes and commands.
+/// The receiving end, for the listener that wakes lanes and commands.
 #[derive(Debug)]
 pub struct Wakes {
     wakes: flume::Receiver<Wake>,
@@ -53,7 +54,7 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// The next wake-up; none when the bus is gone.
+    /// Waits for the next wake-up; `None` when the bus is gone.
     pub async fn next(&self) -> Option<Wake> {
         if self.lost.load(Ordering::SeqCst) && self.wakes.is_empty() {
             self.lost.store(false, Ordering::SeqCst);

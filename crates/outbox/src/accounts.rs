@@ -1,5 +1,5 @@
-//! When the chats of each account last got a message through: whether a chunk that keeps failing is
-//! alone with its trouble, or the whole account is down.
+//! Last successes of each account, which tell whether a failing chunk is a single case or the whole
+//! account is down.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use avocet_protocol::{AccountName, ChannelName, ChatAddress, ChatId};
 
 type Account = (ChannelName, AccountName);
 
-/// The last successes of every account. In memory only: after a restart the evidence is gathered anew.
+/// The last successes of every account. In memory only: they are collected anew after a restart.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts(Mutex<HashMap<Account, Successes>>);
 
@@ -23,7 +23,7 @@ struct Successes {
 }
 
 impl Accounts {
-    /// Notes that a message got through to this chat.
+    /// Records a successful delivery to this chat.
     pub(crate) fn succeeded(&self, chat: &ChatAddress, now: Duration) {
         let mut accounts = self.accounts();
         let new = Successes { chat: chat.chat.clone(), at: now, of_another: None };
@@ -35,7 +35,7 @@ impl Accounts {
         known.at = now;
     }
 
-    /// When another chat of the account last got a message through.
+    /// Returns the time of the last success in another chat of the account.
     pub(crate) fn others(&self, chat: &ChatAddress) -> Option<Duration> {
         let accounts = self.accounts();
         let known = accounts.get(&account(chat))?;

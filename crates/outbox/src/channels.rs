@@ -1,4 +1,4 @@
-//! The channels of this daemon, by the addresses that they serve.
+//! The channels of this daemon, by account.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// These channels. Of two for the same account the later one serves it.
+    /// Takes these channels. Of two for the same account, the later one serves it.
     #[must_use]
     pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
         let by_account =
@@ -22,12 +22,12 @@ impl Channels {
         Self { by_account: by_account.collect() }
     }
 
-    /// Every channel, by name and account.
+    /// Returns every channel, by name and account.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Channel>> {
         self.by_account.values()
     }
 
-    /// The channel that serves an address.
+    /// Returns the channel that serves an address.
     #[must_use]
     pub fn of(&self, address: &ChatAddress) -> Option<&Arc<dyn Channel>> {
         self.by_account.get(&(address.channel.clone(), address.account.clone()))

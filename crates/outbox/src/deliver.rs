@@ -1,4 +1,4 @@
-//! One worker for each chat that has something to be delivered.
+//! Delivery workers, one for each chat with pending messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,20 +17,20 @@ use crate::accounts::Accounts;
 use crate::load::{Loader, extra_time};
 use crate::rules::{self, Step, Verdict};
 
-/// How long a channel may take for one chunk, its files not counted; after that nobody knows what
-/// became of it.
+/// Timeout of a channel for one chunk, without the extra time for its files. After it, the outcome
+/// is unknown.
 const SEND_LIMIT: Duration = Duration::from_mins(1);
-/// Chunks that are being sent at the same time, over all chats.
+/// Maximum number of chunks in sending, over all chats.
 const AT_ONCE: usize = 1024;
 
-/// Delivers what is in the outbox: in order within a chat, chats side by side.
+/// Delivers the outbox: in order within a chat, different chats in parallel.
 #[derive(Debug, Clone)]
 pub struct Deliverer {
     chats: Arc<Keyed<ChatAddress>>,
     courier: Courier,
 }
 
-/// What a chat's worker works with.
+/// Dependencies of a delivery worker.
 #[derive(Debug, Clone)]
 struct Courier {
     outbox: Arc<dyn Outbox>,
@@ -39,39 +39,38 @@ struct Courier {
     clock: Arc<dyn Clock>,
     at_once: Arc<Semaphore>,
     accounts: Arc<Accounts>,
-    /// Fires when what cannot be sent now is left for the next start.
+    /// Cancelled when chunks that cannot be sent now must stay for the next start.
     stopping: CancellationToken,
 }
 
-/// Whether a chat's worker looks for more.
+/// The next action of a delivery worker.
 #[derive(PartialEq, Eq)]
 enum Next {
     Look,
     Leave,
 }
 
-/// What a chat's worker knows of the chunk at its head, from one look to the next. None of it has to
-/// survive a crash.
+/// Memory of a delivery worker about the chunk at its head. It may be lost in a crash.
 #[derive(Debug, Default)]
 struct Progress {
     chunk: Option<DeliveryId>,
-    /// Whether the time that the chunk had to wait has passed, whatever the wall clock shows.
+    /// `true` once the chunk's wait has passed, independent of the wall clock.
     waited: bool,
-    /// When the last send failed, by the clock's `elapsed`.
+    /// Time of the last failure, by the clock's `elapsed`.
     failed_at: Option<Duration>,
-    /// As in [`rules::judge`].
+    /// See [`rules::judge`].
     failed_alone: u32,
 }
 
 impl Progress {
-    /// Begins anew where another chunk is at the head.
+    /// Resets the state if another chunk is at the head.
     fn look_at(&mut self, chunk: DeliveryId) {
         if self.chunk != Some(chunk) {
             *self = Self { chunk: Some(chunk), ..Self::default() };
         }
     }
 
-    /// A send failed; another chat of the account last got a message through at `others`.
+    /// Records a failure. `others` is the time of the last success in another chat of the account.
     fn failed(&mut self, now: Duration, others: Option<Duration>) {
         if self.failed_at.is_some_and(|before| others.is_some_and(|others| others >= before)) {
             self.failed_alone += 1;
@@ -81,7 +80,7 @@ impl Progress {
 }
 
 impl Deliverer {
-    /// Delivers over these channels what is in the outbox, and the files that it names.
+    /// Delivers the outbox, with its files, over these channels.
     #[must_use]
     pub fn new(
         outbox: Arc<dyn Outbox>,
@@ -97,8 +96,8 @@ impl Deliverer {
         Self { chats: Arc::new(Keyed::new(group)), courier }
     }
 
-    /// Looks at every chat that has something to be delivered. One where nobody is waits until
-    /// somebody comes: then its channel wakes it.
+    /// Starts workers for all chats with pending messages. An unreachable chat is skipped; its
+    /// channel wakes it later.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
@@ -111,10 +110,10 @@ impl Deliverer {
         Ok(())
     }
 
-    /// Sends what can be sent now and leaves the rest for the next start.
+    /// Sends chunks that can be sent now, and leaves the rest for the next start.
     ///
     /// # Errors
-    /// [`Unfinished`] names the chats where a send was still under way at the deadline.
+    /// [`Unfinished`] names the chats with a send in progress at the deadline.
     pub async fn stop(&self, deadline: Duration) -> Result<(), Unfinished> {
         self.courier.stopping.cancel();
         self.chats.group().finish(self.courier.clock.as_ref(), deadline).await
@@ -132,7 +131,7 @@ impl Deliveries for Deliverer {
 }
 
 impl Courier {
-    /// Delivers until there is nothing more that can be delivered now.
+    /// Delivers all chunks that can be delivered now.
     async fn serve(&self, chat: &ChatAddress) {
         let mut progress = Progress::default();
         loop {
@@ -216,7 +215,7 @@ impl Courier {
         repeat: bool,
         progress: &mut Progress,
     ) -> Result<Next, StoreError> {
-        // The semaphore is never closed.
+        // The semaphore always stays open.
         let place = self.at_once.acquire().await;
         let id = head.delivery.id;
         let loaded = match self.loader.load(&head.delivery).await {
@@ -245,15 +244,15 @@ impl Courier {
         if !unknown {
             return Ok(Next::Look);
         }
-        // A chat that becomes reachable is woken by its channel: there is no outage to wait for.
+        // The channel wakes a chat that becomes reachable, so waiting is pointless.
         if !channel.reachable(&head.delivery.address) {
             return Ok(Next::Leave);
         }
         self.wait(rules::pause_after_unknown(head, rule)).await
     }
 
-    /// Notes what a send came to, for the log and for the other chats of the account. Of failures in a
-    /// row the first, second, fourth, eighth and so on are logged.
+    /// Records the result for the log and for the account's other chats. Of consecutive failures,
+    /// it logs the first, second, fourth, eighth and so on.
     fn note(&self, sent: &Result<Receipt, SendError>, head: &Head, progress: &mut Progress) {
         let (attempts, chat) = (head.attempts + 1, &head.delivery.address);
         tracing::debug!(attempts, ok = sent.is_ok(), "handed to the channel");
@@ -274,7 +273,7 @@ impl Courier {
         }
     }
 
-    /// Gives up a chunk whose send cannot be begun. It is unconfirmed if it may have arrived before.
+    /// Abandons a chunk whose send cannot begin. It is unconfirmed if it may have arrived before.
     async fn refuse(
         &self,
         channel: &Arc<dyn Channel>,
@@ -289,7 +288,7 @@ impl Courier {
         Ok(Next::Look)
     }
 
-    /// Has the channel send it. A panic and a timeout are answers too.
+    /// Sends a chunk through the channel. A panic or a timeout is a result too.
     async fn hand_over(
         &self,
         channel: &Arc<dyn Channel>,
@@ -328,7 +327,7 @@ fn unconfirmed(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEn
     SendEnd::Unconfirmed { notice: notice(channel, head, &content), error }
 }
 
-/// What keeps a notice from its chat was logged with the message that the notice is about.
+/// A notice gets no warning of its own: its cause was logged with the message that it is about.
 fn warn_given_up(head: &Head, state: &'static str, error: &str) {
     let Delivery { id, address, .. } = &head.delivery;
     match head.notice {
@@ -337,7 +336,7 @@ fn warn_given_up(head: &Head, state: &'static str, error: &str) {
     }
 }
 
-/// What the chat is told; nothing if what failed was itself such a notice.
+/// Returns the notice for the chat; `None` if the failed message was itself a notice.
 fn notice(channel: &Arc<dyn Channel>, head: &Head, content: &Content) -> Option<Planned> {
     let address = head.delivery.address.clone();
     (!head.notice).then(|| Planned { address, chunks: channel.plan(content) })

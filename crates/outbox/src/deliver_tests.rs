@@ -45,7 +45,7 @@ impl World {
         Self { deliverer, channel, clock, store, files, log }
     }
 
-    /// `kill -9`, and a new start.
+    /// Kills the daemon like `kill -9` and starts it again.
     async fn restart(self) -> Self {
         let Self { deliverer, channel, clock, store, log, .. } = self;
         let group = deliverer.chats.group().clone();
@@ -66,7 +66,7 @@ impl World {
         self.deliverer.wake(&address);
     }
 
-    /// As [`Self::send`], a file of the workspace.
+    /// Sends like [`Self::send`], with a file of the workspace.
     async fn send_file(&self, chat: &str, text: &str, path: &str) {
         let source = AttachmentSource::Workspace(path.to_owned());
         let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
@@ -79,13 +79,13 @@ impl World {
         self.deliverer.wake(&planned.address);
     }
 
-    /// Waits until somebody waits for this long, and lets it pass.
+    /// Waits until a task sleeps for this time, and lets the time pass.
     async fn pass(&self, time: Duration) {
         self.clock.sleeper(time).await;
         self.clock.advance(time);
     }
 
-    /// Waits until no chat has anything to do.
+    /// Waits until all workers have ended.
     async fn idle(&self) {
         while !self.deliverer.chats.is_empty() {
             tokio::task::yield_now().await;
@@ -183,7 +183,7 @@ async fn a_platform_that_recognises_a_repetition_gets_it_unmarked() {
     let unknown = || OnSend::Say(SendError::Unknown("reset".to_owned()));
     world.channel.script([unknown(), unknown(), unknown()]);
     world.send("a", "1").await;
-    // Further apart each time: it may outlast the trouble.
+    // The waits grow, so that the retries may outlast the failure.
     for attempts in 1..=3 {
         world.pass(rules::wait_after(attempts)).await;
     }
@@ -347,8 +347,8 @@ async fn stopping_leaves_what_cannot_be_sent_now() {
     assert_eq!(world.store.log_status().await.unwrap().pending, 1);
 }
 
-/// Lets time pass, second by second, until a chat has tried so many sends; meanwhile another chat gets
-/// a message every minute if `others` says so.
+/// Advances the clock until a chat has tried this number of sends. If `others` is set, another chat
+/// gets a message every minute.
 async fn fail_until_tried(world: &World, times: usize, others: bool) {
     let mut sent = 0;
     for attempt in 1..=times {
@@ -392,7 +392,7 @@ async fn where_no_chat_gets_through_a_chunk_waits_for_the_account_to_come_back()
     world.channel.set_failing("of the evening", Some(no_route));
     world.send("a", "of the evening").await;
     fail_until_tried(&world, 100, false).await;
-    // The other chat is the first to get through in the morning, and the next attempt still fails.
+    // The other chat is the first to succeed in the morning, and the next attempt still fails.
     world.send("b", "good morning").await;
     world.channel.taken(1).await;
     world.channel.tried(102).await;

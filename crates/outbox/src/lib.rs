@@ -1,5 +1,5 @@
-//! Delivery: what the log says is to be said reaches its chat in order, is tried again by rule, and
-//! where nobody can know whether it arrived, that is said.
+//! Delivery: messages of the log reach their chats in order. Failures are retried by rules, and
+//! unknown outcomes are reported.
 
 mod accounts;
 mod channels;

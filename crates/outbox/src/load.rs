@@ -1,4 +1,4 @@
-//! The bytes of what is sent: read from the workspace before the send begins, gone when it is over.
+//! Files of a chunk: loaded from the workspace before the send begins, and freed after it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use avocet_protocol::{
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Chunks whose files are in memory at the same time, over all chats.
+/// Maximum number of chunks with files in memory, over all chats.
 const AT_ONCE: usize = 4;
-/// The slowest line that a file is sent over, in bytes a second.
+/// Slowest connection for which a file is sent, in bytes per second.
 const SLOWEST: u64 = 128 * 1024;
 
-/// Reads what is sent, for a few chunks at a time.
+/// Loads files, for a few chunks at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct Loader {
     workspaces: Arc<dyn Workspaces>,
     at_once: Arc<Semaphore>,
 }
 
-/// What is sent with a chunk, and the place in memory that it takes.
+/// The files of a chunk, with their memory slot.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded<'a> {
     pub(crate) files: Vec<LoadedFile>,
@@ -38,7 +38,7 @@ impl Loader {
         if paths.peek().is_none() {
             return Ok(Loaded::default());
         }
-        // The semaphore is never closed.
+        // The semaphore always stays open.
         let place = self.at_once.acquire().await.ok();
         let workspace = self.workspaces.of(chunk.turn).await?;
         let mut files = Vec::new();
@@ -50,13 +50,13 @@ impl Loader {
     }
 }
 
-/// How much longer than a text the files may take.
+/// Returns the additional timeout for sending these files.
 pub(crate) fn extra_time(files: &[LoadedFile]) -> Duration {
     let bytes: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
     Duration::from_secs(bytes / SLOWEST)
 }
 
-/// Where a file is in the workspace, and what it is called where it goes.
+/// Returns a file's path in the workspace and its name for the recipient.
 fn path(attachment: &Attachment) -> Option<(&str, &str)> {
     let AttachmentSource::Workspace(path) = &attachment.source else { return None };
     let last = || path.rsplit('/').next().unwrap_or(path);

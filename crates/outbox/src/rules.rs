@@ -1,40 +1,40 @@
-//! What follows on an attempt to send: the whole policy, without any waiting or writing.
+//! The policy after each attempt to send, without waiting or writing.
 
 use std::time::Duration;
 
 use avocet_protocol::{Content, Head, OnUnknown, Receipt, SendEnd, SendError, Timestamp};
 
-/// Sends of one chunk that may fail before it is given up: about a day, so that a line that is down
-/// overnight costs no answer.
+/// Failed sends after which a chunk is abandoned: about a day, so that an outage overnight costs no
+/// answer.
 const MAX_ATTEMPTS: u32 = 300;
-/// How long a chunk may fail while other chats of its account get messages through: then the trouble
-/// is with this chunk, and the messages behind it are not kept waiting. Nine attempts fit into it.
+/// Longest time that a chunk may fail while other chats of its account succeed. Then the chunk
+/// itself is the problem, and is abandoned for the sake of the messages behind it. Eight attempts
+/// fit into this time.
 const STUCK_AFTER: Duration = Duration::from_mins(4);
-/// Failures before each of which another chat got a message through. One is not enough: when a line
-/// comes up again after a night, the first attempt of this chat may fail after that of another one
-/// succeeded.
+/// Minimum number of failures that each follow a success in another chat. One is not enough: after
+/// an outage overnight, this chat's first attempt may fail just after another chat has succeeded.
 const STUCK_FAILURES: u32 = 2;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
-/// How long after a send of unknown outcome its one marked repetition is made, and after that the notice
-/// that neither was confirmed. It is the last chance of both, so it has to be behind a proxy that is being
-/// restarted or a burst of 5xx, which take seconds. Longer would help little, because a line that is down
-/// for long refuses connections, and that is no unknown outcome; and it would hurt: whoever waits for
-/// the answer has seen nothing yet, at worst for the time limit of a send, and the chat waits behind it.
+/// Delay between a send of unknown outcome and its one marked repetition, and then until the notice
+/// that neither was confirmed. The repetition is the last chance, so it must come after a proxy
+/// restart or a burst of 5xx, which take seconds. A longer delay would help little, because a long
+/// outage refuses connections, and then the outcome is known. It would also hurt: the person has
+/// seen no answer yet, at worst for the timeout of a send, and the chat waits behind it.
 pub(crate) const AFTER_UNKNOWN: Duration = Duration::from_secs(15);
 
-/// What is done with the chunk at the head of a chat.
+/// The next action for the chunk at the head of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It is sent; `repeat` says that it may have arrived before and is marked.
+    /// Send it. `repeat`: mark it as a repetition, because it may have arrived before.
     Send { repeat: bool },
-    /// It may have arrived, and is not sent again.
+    /// Abandon it, since it may have arrived.
     GiveUp,
-    /// It is not sent before this.
+    /// Wait until this time before sending.
     Wait(Timestamp),
 }
 
-/// What to do with the next chunk.
+/// Returns the next action for a chunk.
 pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
     if head.unknown {
         return match self::rule(head, rule) {
@@ -49,42 +49,43 @@ pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
     }
 }
 
-/// When a chunk may be sent again. A wall clock that was set back since the wait began makes the wait
-/// as long as it was at its beginning, and no longer.
+/// Returns the time from which a chunk may be sent. If the wall clock was set back meanwhile, the
+/// wait is at most as long as at its beginning.
 fn due(head: &Head, now: Timestamp) -> Timestamp {
     let wait = head.held_at.until(head.not_before);
     head.not_before.min(now.after(wait))
 }
 
-/// What follows on a send of unknown outcome: an edit leaves one message, however often it is made.
+/// Returns the rule for unknown outcomes. Repeating an edit is always safe, because it leaves one
+/// message.
 fn rule(head: &Head, of_channel: OnUnknown) -> OnUnknown {
     if head.delivery.shown_as.is_some() { OnUnknown::RepeatSafe } else { of_channel }
 }
 
-/// How long after a send of unknown outcome the chunk is looked at again. A process that was killed
-/// in between does not wait at its next start: its own end was the trouble.
+/// Returns the delay after a send of unknown outcome. After a crash there is no such delay, because
+/// the crash itself caused the failure.
 pub(crate) fn pause_after_unknown(head: &Head, of_channel: OnUnknown) -> Duration {
     match rule(head, of_channel) {
         OnUnknown::RepeatMarked => AFTER_UNKNOWN,
-        // It may be made for long, and so outlasts the trouble.
+        // Repeated for a long time, and so outlasts the failure.
         OnUnknown::RepeatSafe => wait_after(head.attempts + 1),
     }
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 pub(crate) enum Verdict {
-    /// Recorded as it is.
+    /// Recorded without a notice.
     End(SendEnd),
-    /// Given up: the chat is told, unless the chunk was itself such a notice.
+    /// Abandoned; the chat is informed, unless the chunk was itself a notice.
     Dead(String),
-    /// It may have arrived and is not sent again: the chat is told.
+    /// Abandoned although it may have arrived; the chat is informed.
     Unconfirmed(String),
-    /// The chat is not reachable; the chunk waits until it is.
+    /// The chat is unreachable; the chunk waits until the chat is reachable.
     Nobody,
 }
 
-/// `failed_alone`: how many sends of this chunk have failed, this one included, each after another chat
-/// of the account had got a message through since the send before.
+/// Judges an attempt. `failed_alone` counts failed sends of this chunk, including this one, that
+/// each follow a success in another chat of the account since the send before.
 pub(crate) fn judge(
     sent: Result<Receipt, SendError>,
     head: &Head,
@@ -122,19 +123,19 @@ pub(crate) fn judge(
     }
 }
 
-/// How long after an attempt it is made again: doubles from attempt to attempt.
+/// Returns the delay after an attempt, which doubles each time up to `LONGEST_WAIT`.
 pub(crate) fn wait_after(attempts: u32) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)));
     doubled.min(LONGEST_WAIT)
 }
 
-/// Why a chunk of unknown outcome is given up.
+/// Returns the error text of a chunk whose outcome stays unknown.
 pub(crate) fn never_confirmed(head: &Head) -> String {
     let error = head.error.as_deref().unwrap_or("a crash during the send");
     format!("{error}; sent {} times and never confirmed", head.attempts)
 }
 
-/// What a chat is told about a chunk that may or may not have arrived.
+/// Returns the notice about a chunk whose outcome is unknown.
 pub(crate) fn unconfirmed_notice(content: &Content) -> Content {
     let start = content.in_short();
     Content::text(format!(
@@ -142,7 +143,7 @@ pub(crate) fn unconfirmed_notice(content: &Content) -> Content {
     ))
 }
 
-/// What a chat is told about a message that could not be sent.
+/// Returns the notice about a message that could not be sent.
 pub(crate) fn dead_notice(content: &Content, error: &str) -> Content {
     let start = content.in_short();
     Content::text(format!(

@@ -104,7 +104,7 @@ fn a_chunk_that_fails_waits_longer_each_time_and_is_given_up_at_last() {
     assert_eq!(wait_after(99), LONGEST_WAIT);
 }
 
-/// What an attempt comes to: `again`, `unknown`, `dead` or `unconfirmed`.
+/// Names the verdict: `again`, `unknown`, `dead` or `unconfirmed`.
 fn judged(error: SendError, head: &Head, rule: OnUnknown, failed_alone: u32) -> String {
     match judge(Err(error), head, rule, failed_alone, NOW) {
         Verdict::End(SendEnd::Again { .. }) => "again".to_owned(),
@@ -135,7 +135,7 @@ fn judge_gives_up_a_chunk_that_fails_for_minutes_while_other_chats_get_through()
         (unknown(), Some(long), RepeatSafe, 2, &unconfirmed),
         (unknown(), Some(long), RepeatSafe, 1, &open),
         (unknown(), Some(just_now), RepeatSafe, 9, &open),
-        // It is given up after its one repetition.
+        // This rule abandons a chunk after its one repetition.
         (unknown(), Some(long), RepeatMarked, 9, &open),
         (SendError::RetryAfter(STUCK_AFTER), Some(long), RepeatSafe, 9, &again),
     ];

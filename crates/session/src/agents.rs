@@ -1,11 +1,11 @@
-//! Which agent answers a session, and with which model.
+//! Selects the agent and the model for a session.
 
 use std::sync::Arc;
 
 use avocet_agent::AgentLoop;
 use avocet_protocol::{LoggedInbound, Model, Models, SessionId, TurnRecord, fits, specificity};
 
-/// Something of which some sessions have their own: those whose ids fit patterns.
+/// A setting with different values for sessions whose ids match patterns.
 #[derive(Debug, Clone)]
 pub struct BySession<T> {
     default: T,
@@ -13,14 +13,14 @@ pub struct BySession<T> {
 }
 
 impl<T> BySession<T> {
-    /// `default` for all sessions but those that fit a pattern of the others.
+    /// Uses `default` for all sessions except those that match a pattern of `others`.
     #[must_use]
     pub fn new(default: T, others: Vec<(Vec<String>, T)>) -> Self {
         Self { default, others }
     }
 
-    /// That of a session. In a pattern `*` stands for any characters; of several that fit, the one
-    /// that says more wins, and of those that say as much the first.
+    /// Returns the value for a session. In a pattern, `*` stands for any characters. The most
+    /// specific matching pattern wins; of equally specific ones, the first.
     #[must_use]
     pub fn of(&self, session: &SessionId) -> &T {
         let id = session.as_str();
@@ -31,13 +31,13 @@ impl<T> BySession<T> {
         fitting.rev().max_by_key(|(says, _)| *says).map_or(&self.default, |(_, own)| own)
     }
 
-    /// That of the sessions that fit no pattern.
+    /// Returns the value for sessions without a matching pattern.
     #[must_use]
     pub fn default(&self) -> &T {
         &self.default
     }
 
-    /// All of them.
+    /// Returns all values.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.default).chain(self.others.iter().map(|(_, own)| own))
     }
@@ -50,30 +50,29 @@ impl<T> BySession<T> {
 /// An agent of the configuration.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    /// What its table is called; none for the one that answers whatever no other does.
+    /// Name of its table; `None` for the default agent.
     pub name: Option<String>,
-    /// How it answers.
+    /// The loop that runs its turns.
     pub run: AgentLoop,
-    /// Who is asked where its model, or the one that a session has chosen, gives no answer:
-    /// `provider/model`.
+    /// Models to ask if the agent's or the session's model fails, as `provider/model`.
     pub fallbacks: Vec<String>,
-    /// Whether it has a cheap model of its own, which has the one that answers behind it; else that is
-    /// the one that answers.
+    /// `true` if the agent has a separate cheap model, which falls back to the answering one.
+    /// Otherwise the answering model does its work.
     pub has_cheap_model: bool,
 }
 
 /// The agents, and the models that sessions can choose.
 #[derive(Debug, Clone)]
 pub struct Agents {
-    /// Who answers which session.
+    /// The agent of each session.
     pub agents: BySession<Agent>,
-    /// Every model that can be chosen.
+    /// All models that sessions can choose.
     pub models: Arc<dyn Models>,
 }
 
 impl Agents {
-    /// Who runs a turn: the agent of the session at its root, with the model that its session has
-    /// chosen. `asked_by` are the messages that the turn at the root of a child works on.
+    /// Returns the agent of the turn's root session, with the model `chosen` for the session. For a
+    /// child, `asked_by` contains the messages of the root turn.
     #[must_use]
     pub fn for_turn(
         &self,
@@ -85,7 +84,7 @@ impl Agents {
         self.for_session(root, chosen)
     }
 
-    /// Writes down what was spent on turns and compactions that were dropped before their end.
+    /// Records the usage of turns and compactions that were cancelled.
     pub(crate) async fn book_costs(&self) {
         for agent in self.agents.iter() {
             if let Err(error) = agent.run.book_costs().await {
@@ -94,8 +93,8 @@ impl Agents {
         }
     }
 
-    /// Who answers a session, with the model that it has chosen. One that there is not any more is
-    /// passed over.
+    /// Returns the agent of a session with the chosen model. A model removed from the configuration
+    /// is ignored.
     #[must_use]
     pub fn for_session(&self, session: &SessionId, chosen: Option<&str>) -> AgentLoop {
         let agent = self.agents.of(session);
@@ -113,7 +112,8 @@ impl Agents {
         }
     }
 
-    /// The cheap model of an agent, which has the chosen one behind it; none if it has no cheap model.
+    /// Returns the agent's cheap model with the chosen one as fallback; `None` without a cheap
+    /// model.
     fn cheap_before(&self, agent: &Agent, chosen: &str) -> Option<Arc<dyn Model>> {
         let cheap = agent.has_cheap_model.then_some(&agent.run.cheap)?;
         let behind = [&[chosen.to_owned()], &agent.fallbacks[..]].concat();

@@ -1,4 +1,4 @@
-//! What owners say about calls that have to be allowed: in the chat, and from outside.
+//! Decisions about calls that need approval, from owners in the chat and from the command line.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use avocet_protocol::{
 use crate::commands::Plan;
 use crate::lane::Lanes;
 
-/// What `/trust` says.
+/// Reply to `/trust`.
 pub(crate) const BELIEVED: &str = "I believe what I have read in this conversation so far as if you had \
     said it. What I read from now on is another matter.";
 
 const NOTHING: &str = "Nothing waits to be allowed here, or it has been decided already.";
-/// The same, of a command that names none.
+/// The same for a command without an id.
 const NOT_ONE: &str = "Nothing waits to be allowed here, or it was asked after you wrote: say which, as in /approve w7.";
 
-/// What `/approve` comes to.
+/// Plans `/approve`.
 pub(crate) fn approve(argument: &str) -> Plan {
     let mut words = argument.split_whitespace();
     let mut wait = None;
@@ -41,7 +41,7 @@ pub(crate) fn approve(argument: &str) -> Plan {
     plan(wait, &decision, done)
 }
 
-/// What `/deny` comes to.
+/// Plans `/deny`.
 pub(crate) fn deny(argument: &str) -> Plan {
     let (first, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let (wait, why) = match first.to_ascii_lowercase().parse::<WaitId>() {
@@ -56,14 +56,14 @@ fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> Plan {
     let action = CommandAction::Resolve {
         wait,
         kind: WaitKind::Approval,
-        // Who names it has been asked, wherever that was.
+        // A person with the id was asked, in this chat or another one.
         anywhere: true,
         resolution: decision.resolution(),
     };
     Plan::act(action, done, if wait.is_some() { NOTHING } else { NOT_ONE })
 }
 
-/// Decides from outside.
+/// Decisions from the command line.
 #[derive(Debug)]
 pub struct Decisions {
     turns: Arc<dyn Turns>,
@@ -72,7 +72,7 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// In a log without a daemon: what was decided goes on at the next start.
+    /// Decides in the log without a daemon; the turn continues at the next start.
     #[must_use]
     pub fn in_log(turns: Arc<dyn Turns>, query: Arc<dyn Query>) -> Self {
         Self { turns, query, lanes: None }

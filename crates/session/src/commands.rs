@@ -1,5 +1,5 @@
-//! The commands of the chat: one list, the same words on every channel. They never wait in the
-//! lane, and what they do is committed together with their reply.
+//! The chat commands, in one list for all channels. They bypass the lane, and their effect is
+//! committed together with their reply.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::lane::Lanes;
 use crate::usage::usage;
 use crate::{approvals, model, people, retry};
 
-/// A command: how it is shown, and what it does.
+/// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Command {
     shown: CommandHelp,
@@ -23,14 +23,14 @@ struct Command {
     access: Access,
 }
 
-/// By whom and where a command can be used.
+/// The people and chats that may use a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Whoever may speak, wherever they may.
+    /// Everyone with access, in any of their chats.
     Everybody,
-    /// Owners, wherever they may speak.
+    /// Owners, in any of their chats.
     Owners,
-    /// Owners, where nobody else reads along.
+    /// Owners, in private chats.
     OwnersInPrivate,
 }
 
@@ -82,7 +82,7 @@ enum Verb {
     Usage,
 }
 
-/// Every command, as `/help` and the platforms show them.
+/// Returns every command, as `/help` and the platforms show them.
 pub fn commands() -> impl Iterator<Item = CommandHelp> {
     COMMANDS.iter().map(|command| command.shown)
 }
@@ -108,7 +108,7 @@ const COMMANDS: &[Command] = &[
     Command::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
 
-/// Lets every accepted command act, in order.
+/// Runs every accepted command, in order.
 pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
     for command in lanes.patiently(|| lanes.parts.inbox.open_commands()).await? {
         let bug = match catch(act(lanes, &command)).await {
@@ -124,7 +124,7 @@ pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ends a command that cannot or may not act, so that those behind it and its session go on.
+/// Ends a refused or failed command, so that later commands and its session go on.
 async fn drop_command(
     lanes: &Arc<Lanes>,
     command: &LoggedInbound,
@@ -143,7 +143,7 @@ async fn drop_command(
     Ok(())
 }
 
-/// What a command does, and what it says if it could and if there was nothing to act on.
+/// The action of a command, with its replies for success and for the lack of a target.
 pub(crate) struct Plan {
     action: CommandAction,
     done: String,
@@ -175,7 +175,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         false => None,
     };
     let effect = match lanes.patiently(settle).await {
-        // It has acted, and the process died before it could say so.
+        // The command has acted, and the process died before it could wake others.
         Err(StoreError::Stale(_)) => return Ok(()),
         effect => effect?,
     };
@@ -201,13 +201,13 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Whether an action changes who may speak, or where.
+/// Returns `true` if an action changes access or links.
 fn is_about_the_door(action: &CommandAction) -> bool {
     use CommandAction::{Decide, Link, Unlink};
     matches!(action, Decide(_) | Link(_) | Unlink(_))
 }
 
-/// Who may speak, and where, may have changed in the log.
+/// Reloads access control after a change in the log.
 async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
     lanes.patiently(|| lanes.parts.bus.refresh()).await?;
     if let CommandAction::Decide(settled) = action
@@ -281,7 +281,7 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
     })
 }
 
-/// The word after the slash, without the name of the bot, and what follows it.
+/// Splits a command into the word after the slash, without the bot's name, and its argument.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim().trim_start_matches('/');
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -293,7 +293,7 @@ fn help(is_owner: bool, chat: ChatKind) -> String {
     let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
     for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
         let space = if argument.is_empty() { "" } else { " " };
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         write!(text, "\n/{name}{space}{argument}: {help}").unwrap_or_default();
     }
     text
@@ -326,10 +326,10 @@ fn mode_help(mode: QueueMode) -> &'static str {
     }
 }
 
-/// What `/status` says while `/compact` is carried out.
+/// Text of `/status` during a compaction.
 const CONDENSING: &str = "I am condensing what was said before.";
 
-/// Of the status, where strangers' words may have a hand in what is done next.
+/// Part of the status if untrusted content may influence the next actions.
 const READ_OTHERS: &str = " I have read what others wrote, so I ask before I do more than read; an owner believes it \
     with /trust, and /new forgets it.";
 
@@ -347,7 +347,7 @@ fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> St
         }
     };
     let SessionStatus { mode, queued, pending, unconfirmed, .. } = status;
-    // Writing to a text cannot fail.
+    // Writing to a `String` cannot fail.
     write!(
         text,
         " Messages waiting: {queued} (queue mode {}). To be delivered: {pending}; unconfirmed: \

@@ -1,4 +1,4 @@
-//! `/compact`: what was said before is condensed when somebody wants it, in the lane, between turns.
+//! `/compact`: compacts a session's past on demand, in its lane, between turns.
 
 use avocet_agent::Compaction;
 use avocet_protocol::{Condensed, Content, Deliveries, LoggedInbound, StoreError};
@@ -6,12 +6,12 @@ use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 
-/// What is said of a compaction that was begun and came to no end.
+/// Notice for a compaction that a crash interrupted.
 const INTERRUPTED: &str = "I was interrupted while condensing; say /compact again.";
 
 impl Lanes {
-    /// Condenses the past of the command's session and says in its chat what came of it. What was
-    /// begun before is not begun again: the process may have died of it.
+    /// Compacts the past of the command's session and reports the result in its chat. A compaction
+    /// that began before a crash is ended instead, because it may have killed the process.
     pub(crate) async fn compact(
         &self,
         command: &LoggedInbound,
@@ -23,17 +23,17 @@ impl Lanes {
         let session = &command.message.session;
         let status = self.patiently(|| self.parts.query.session_status(session)).await?;
         let agent = self.parts.agents.for_session(session, status.model.as_deref());
-        // Before it begins in the log: whoever stops it afterwards finds it here.
+        // Entered first, so that a later `/stop` finds the compaction here.
         let entered = self.running.enter_compaction(session);
         let begin = || self.parts.turns.begin_compaction(command.id);
         match self.patiently(begin).await {
-            // It was stopped between the claim and here.
+            // It was stopped between the claim and this point.
             Err(StoreError::Stale(_)) => return Ok(()),
             begun => begun?,
         }
         let came_to = tokio::select! {
             biased;
-            // Whoever stopped it has said so.
+            // The command that stopped it has replied already.
             () = entered.stopped.cancelled() => None,
             () = self.cut.cancelled() => None,
             came_to = catch(agent.compact(session, self.parts.bus.as_ref())) => Some(came_to),
@@ -60,7 +60,7 @@ impl Lanes {
         let notice = self.plan(command, &Content::text(said));
         let end = || self.parts.turns.compacted(command.id, condensed, notice.as_ref());
         match self.patiently(end).await {
-            // It was stopped when it was all but done.
+            // It was stopped just before its end.
             Err(StoreError::Stale(_)) => return Ok(()),
             ended => ended?,
         }

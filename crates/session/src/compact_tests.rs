@@ -1,5 +1,5 @@
-//! A `/compact` that is stopped, seen, asked for twice, or dies: nobody waits for it, and nobody is
-//! told what did not happen.
+//! Tests of a `/compact` that is stopped, shown, repeated or killed: others go on meanwhile, and
+//! notices report only facts.
 
 use avocet_protocol::{Ledger, Timestamp};
 
@@ -7,7 +7,7 @@ use super::*;
 
 const DOING: &str = "I condense what was said before.";
 
-/// A model that greets, and does this when it is to summarise.
+/// A model that greets, and runs `summary` when it is asked for a summary.
 fn summarising(summary: impl Fn() -> Scripted + Send + Sync + 'static) -> ScriptedModel {
     ScriptedModel::answering(move |request| match last_said(request) {
         text if text.contains("<conversation>") => summary(),
@@ -15,7 +15,7 @@ fn summarising(summary: impl Fn() -> Scripted + Send + Sync + 'static) -> Script
     })
 }
 
-/// A daemon that is asked to condense one answer.
+/// Starts a daemon that is about to compact one answer.
 async fn condensing(summary: impl Fn() -> Scripted + Send + Sync + 'static) -> World {
     let world = World::new(summarising(summary)).await;
     world.say("hi").await;

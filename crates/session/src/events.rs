@@ -1,12 +1,12 @@
-//! Who listens to which session, and what they are told. Nobody is waited for.
+//! Distributes turn events to the listeners of each session, without waiting for them.
 
 use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
 use avocet_supervise::Listeners;
 
-/// Events that a listener may be behind; after that it misses some.
+/// Events in a listener's queue; further ones are dropped.
 const BEHIND: usize = 1024;
 
-/// The listeners of every session that has any.
+/// The listeners of each session.
 #[derive(Debug, Default)]
 pub struct Events {
     listeners: Listeners<SessionId, TurnEvent>,
@@ -15,7 +15,7 @@ pub struct Events {
 impl TurnEvents for Events {
     fn emit(&self, session: &SessionId, event: TurnEvent) {
         for listener in self.listeners.of(session) {
-            // Who is too far behind misses it.
+            // A listener that is too far behind misses the event.
             drop(listener.try_send(event.clone()));
         }
     }

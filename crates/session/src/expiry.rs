@@ -1,5 +1,5 @@
-//! What nobody answers in time: approvals expire as denied, questions as unanswered, and the turn
-//! goes on and is told so.
+//! Ends waits that time out: approvals expire as denied, questions as unanswered. The turn
+//! continues with that result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::lane::Lanes;
 
 const AFTER_ERROR: Duration = Duration::from_mins(1);
 
-/// Resolves waits as they expire, until the daemon stops. Costs nothing while there are none.
+/// Resolves waits as they expire, until the daemon stops. Sleeps while all waits are resolved.
 pub(crate) async fn watch(lanes: Arc<Lanes>) {
     let stopping = lanes.stopping.clone();
     loop {
@@ -35,7 +35,7 @@ pub(crate) async fn watch(lanes: Arc<Lanes>) {
     }
 }
 
-/// Resolves what has expired. Returns what expires next.
+/// Resolves expired waits. Returns the wait that expires next.
 async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
     let waits = lanes.patiently(|| lanes.parts.turns.open_waits()).await?;
     let now = lanes.parts.clock.now();
@@ -53,7 +53,7 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
     Ok(None)
 }
 
-/// What the model is told.
+/// Returns the text for the model.
 fn expired(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Approval => EXPIRED,

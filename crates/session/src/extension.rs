@@ -1,12 +1,12 @@
-//! What the file of an attachment ends in: letters and digits of its name or media type, so that
-//! tools and people see what it is, and nothing that its sender could choose to harm with.
+//! Chooses the file extension of an attachment from its name or media type, so that tools and
+//! people recognise its type. Only letters and digits are allowed, because senders choose names.
 
 use avocet_protocol::{Attachment, AttachmentKind};
 
-/// The longest extension that is taken from a name.
+/// Maximum length of an extension taken from a name.
 const LONGEST: usize = 8;
 
-/// Extensions of media types whose files have no name: what platforms send by themselves.
+/// Extensions for media types of nameless files, as platforms send them.
 const OF_MEDIA_TYPES: [(&str, &str); 18] = [
     ("application/pdf", "pdf"),
     ("application/x-tgsticker", "tgs"),
@@ -28,7 +28,7 @@ const OF_MEDIA_TYPES: [(&str, &str); 18] = [
     ("video/webm", "webm"),
 ];
 
-/// Without the dot; small ASCII letters and digits, at most eight.
+/// Returns the extension without dot: lower-case ASCII letters and digits, at most eight.
 pub(crate) fn extension(attachment: &Attachment) -> String {
     let of_name = attachment.name.as_deref().and_then(of_name);
     let of_media_type = || {
@@ -46,7 +46,7 @@ fn of_name(name: &str) -> Option<String> {
     (is_one && !stem.is_empty()).then(|| extension.to_ascii_lowercase())
 }
 
-/// What platforms send where they do not say what they send.
+/// Returns the usual extension for platforms that omit the media type.
 fn of_kind(kind: AttachmentKind) -> &'static str {
     match kind {
         AttachmentKind::Image => "jpg",

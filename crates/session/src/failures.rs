@@ -1,4 +1,4 @@
-//! The lines of the log about turns that failed: one each, counted where they are alike.
+//! Log lines about failed turns; repeated equal failures are counted instead of logged.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use avocet_agent::TurnEnd;
 use avocet_protocol::{Clock, SessionId};
 use avocet_supervise::Repeats;
 
-/// What was logged of failed turns, by session.
+/// The failures logged so far, by session.
 #[derive(Debug)]
 pub(crate) struct Failures {
     logged: Repeats,

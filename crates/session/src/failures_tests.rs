@@ -1,5 +1,5 @@
-//! Turns that end without an answer: who is told, what `/retry` does, and when a turn counts as the one that kills
-//! the process.
+//! Tests of turns that end without an answer: their notices, `/retry`, and the detection of turns
+//! that kill the process.
 
 use avocet_protocol::TurnRecord;
 

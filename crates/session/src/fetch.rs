@@ -1,5 +1,5 @@
-//! What came with messages beside their text is fetched before a model is asked: the bytes into the
-//! workspace, what is said in recordings into the log, and the reason where neither can be had.
+//! Fetches attachments before the model is asked: bytes go into the workspace, transcripts of
+//! recordings and reasons of failures into the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,47 +15,47 @@ use avocet_supervise::fail_point::{Moment, pass_in_task};
 
 use crate::extension::extension;
 
-/// How long one attachment may take to be fetched, each time it is tried.
+/// Timeout for one attempt to fetch an attachment.
 const FETCH_LIMIT: Duration = Duration::from_mins(2);
-/// How long a recording may take to be listened to. Whoever listens has a limit of its own.
+/// Timeout for one attempt to transcribe a recording. The transcriber has its own timeout too.
 const LISTEN_LIMIT: Duration = Duration::from_mins(5);
-/// How often it is tried.
+/// Maximum number of attempts.
 const TRIES: u32 = 3;
-/// How long a turn may be silent while one attachment is fetched and listened to.
+/// Longest time without a sign of life while one attachment is fetched and transcribed.
 pub(crate) const LONGEST_FETCH: Duration = Duration::from_mins(25);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// What becomes of attachments.
+/// Settings for attachments.
 #[derive(Debug, Clone)]
 pub struct Attachments {
-    /// Who listens to recordings; none if nobody does.
+    /// The transcriber of recordings; `None` if transcription is off.
     pub transcribe: Option<Arc<dyn Transcribe>>,
-    /// The largest that is fetched, in bytes.
+    /// Maximum size to fetch, in bytes.
     pub max_bytes: u64,
 }
 
-/// Fetches, on behalf of turns.
+/// Fetches attachments for turns.
 #[derive(Debug, Clone)]
 pub(crate) struct Fetcher {
     pub(crate) attachments: Attachments,
-    /// Where they are put: the workspace of the agent that reads them.
+    /// Destination of the files: the workspace of the agent that reads them.
     pub(crate) files: Arc<dyn Files>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// Why something was not done, in words for whoever reads the message.
+/// The reason of a failure, in words for the reader of the message.
 enum NotDone {
-    /// Trying again does not help.
+    /// A retry would fail as well.
     Final(String),
-    /// It may.
+    /// A retry may help.
     ForNow(String),
 }
 
 impl Fetcher {
-    /// Fetches what the messages of a turn still have elsewhere: those that it answers, and those
-    /// that steered it before it was interrupted.
+    /// Fetches attachments of a turn's messages, including those that steered it before an
+    /// interruption.
     pub(crate) async fn fetch_for(
         &self,
         turn: &mut TurnRecord,
@@ -70,8 +70,8 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Fetches what messages still have elsewhere, one by one. What becomes of each is in the log
-    /// once it is known, so that every later request reads the same.
+    /// Fetches unfetched attachments one by one. Each result is logged at once, so that every later
+    /// request reads the same.
     pub(crate) async fn fetch(
         &self,
         turn: TurnId,
@@ -97,7 +97,7 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Brings an attachment to where it stays.
+    /// Fetches one attachment and sets its final source.
     async fn settle(
         &self,
         attachment: &mut Attachment,
@@ -127,7 +127,7 @@ impl Fetcher {
         }
     }
 
-    /// The bytes, once they are in the workspace too.
+    /// Returns the bytes after writing them to the workspace.
     async fn download(
         &self,
         channel: &Arc<dyn Channel>,
@@ -146,7 +146,7 @@ impl Fetcher {
         }
     }
 
-    /// What is said in a recording, if somebody listens.
+    /// Transcribes a recording, if a transcriber is configured.
     async fn listen(&self, kind: AttachmentKind, name: String, bytes: &[u8]) -> Option<Transcript> {
         let has_words = matches!(kind, AttachmentKind::Voice | AttachmentKind::Audio);
         let transcribe = self.attachments.transcribe.as_ref().filter(|_| has_words)?;
@@ -166,7 +166,7 @@ impl Fetcher {
         })
     }
 
-    /// Tries a few times, where that can help, each within its time.
+    /// Retries failures that may pass, each attempt with this timeout.
     async fn patiently<T, W>(&self, limit: Duration, work: impl Fn() -> W) -> Result<T, String>
     where
         W: Future<Output = Result<T, NotDone>>,
@@ -194,8 +194,8 @@ fn is_elsewhere(attachment: &Attachment) -> bool {
     matches!(attachment.source, AttachmentSource::Platform(_))
 }
 
-/// What an attachment is called in the workspace, without its extension. Never after what its
-/// sender calls it.
+/// File name of an attachment in the workspace, without extension. The name that its sender chose
+/// is ignored.
 struct FileName {
     message: MessageId,
     ordinal: usize,

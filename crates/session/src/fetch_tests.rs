@@ -31,7 +31,7 @@ impl World {
         Self { channel, files, clock, log: Log::default(), fetcher }
     }
 
-    /// What becomes of attachments of message m5, and what the model reads of it. Time passes.
+    /// Fetches attachments of message m5 while time passes, and returns the text for the model.
     async fn fetch(&self, attachments: Vec<Attachment>) -> String {
         let mut messages = [message(attachments)];
         let fetch = self.fetcher.fetch(TurnId(1), &mut messages, &self.log);
@@ -168,7 +168,7 @@ async fn a_recording_that_nobody_understands_says_so_in_its_line() {
     }
 }
 
-/// A log that takes what becomes of attachments, and nothing else.
+/// A log that accepts only attachment results.
 #[async_trait::async_trait]
 impl TurnLog for Log {
     async fn set_attachments(

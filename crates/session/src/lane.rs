@@ -1,4 +1,4 @@
-//! The lane: a session's turns, one after the other, for as long as there are any.
+//! The lane: the worker that runs one session's turns in order, as long as there are any.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::running::RunningTurns;
 use crate::settle::Ending;
 use crate::{Agents, Attachments, Events};
 
-/// What sessions are made of.
+/// The components that sessions use.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct Parts {
@@ -39,14 +39,14 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// How much runs side by side.
+/// Limits of parallel work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneLimits {
-    /// Turns that run at the same time, over all sessions; at least 1. Each turn of a session waits
-    /// its turn among the sessions anew: none gets more than its share.
+    /// Maximum number of turns that run at the same time, over all sessions; at least 1. Each turn
+    /// queues for its slot anew, so that sessions share the slots fairly.
     pub max_running: usize,
-    /// How long the pause after a message has to be before messages are answered together (queue
-    /// mode collect).
+    /// Pause after a message that ends a burst of messages to be answered together (queue mode
+    /// collect).
     pub burst: Duration,
 }
 
@@ -56,22 +56,22 @@ impl Default for LaneLimits {
     }
 }
 
-/// The most turns that can run at the same time, whatever the configuration says.
+/// Upper bound for the configured `max_running`.
 const MOST_RUNNING: u32 = 100_000;
 
-/// A turn is given up after so many deaths of the process, if [`POISON_DEATHS_ALONE`] of them fell while it ran alone.
-/// A death that it shared with other turns proves nothing against it.
+/// A turn is dropped after so many deaths of the process, if in [`POISON_DEATHS_ALONE`] of them it
+/// ran alone. A death shared with other turns proves nothing.
 const POISON_DEATHS: u32 = 3;
 const POISON_DEATHS_ALONE: u32 = 2;
-/// From so many deaths on a turn runs alone: all other turns wait, so that the next death would be its own.
+/// From this number of deaths on, a turn runs alone, so that the next death is certainly its own.
 const ALONE_FROM_DEATHS: u32 = 2;
 
-/// Whether a turn is given up because processes keep dying while it runs.
+/// Returns `true` if a turn must be dropped because it keeps killing the process.
 pub(crate) fn is_poison(deaths: u32, deaths_alone: u32) -> bool {
     deaths >= POISON_DEATHS && deaths_alone >= POISON_DEATHS_ALONE
 }
 
-/// What every lane shares.
+/// State shared by all lanes.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) parts: Parts,
@@ -79,15 +79,15 @@ pub(crate) struct Lanes {
     slots: Semaphore,
     max_running: u32,
     burst: Duration,
-    /// Turns that were running when a process died run one at a time, so that the poison is found.
+    /// Lets turns that ran during a crash run one at a time, to find the one that kills.
     quarantine: Semaphore,
     pub(crate) running: Arc<RunningTurns>,
     failures: Failures,
-    /// Tells whoever watches the waits that there is a new one.
+    /// Tells the expiry watcher about a new wait.
     pub(crate) new_wait: Notify,
-    /// Fires when no lane takes a new turn.
+    /// Cancelled when lanes must stop taking turns.
     pub(crate) stopping: CancellationToken,
-    /// Fires when the turns that still run are given back to the log.
+    /// Cancelled when running turns must be given back to the log.
     pub(crate) cut: CancellationToken,
 }
 
@@ -117,7 +117,7 @@ impl Lanes {
         }
     }
 
-    /// Has the session's lane look for work. A lane is alive only while it has some.
+    /// Makes the session's lane look for work. A lane exists only while it has work.
     pub(crate) fn wake(self: &Arc<Self>, session: SessionId) {
         let lanes = self.clone();
         self.keyed.wake(session, move |session| {
@@ -126,7 +126,7 @@ impl Lanes {
         });
     }
 
-    /// A turn that has not moved for longer than any turn may; none if all is well.
+    /// Returns a turn that has been silent for longer than allowed; `None` if all is well.
     pub(crate) fn stuck(&self) -> Option<TurnId> {
         const GRACE: Duration = Duration::from_mins(2);
         let agents = self.parts.agents.agents.iter();
@@ -150,8 +150,8 @@ impl Lanes {
         self.keyed.group()
     }
 
-    /// Takes no new turns, waits for those that run, and gives back what still runs at the
-    /// deadline: it goes on at the next start.
+    /// Stops taking turns, waits for running ones, and at the deadline gives the rest back to the
+    /// log for the next start.
     pub(crate) async fn stop(&self, deadline: Duration) {
         const GIVING_BACK: Duration = Duration::from_secs(5);
         self.stopping.cancel();
@@ -178,10 +178,9 @@ impl Lanes {
         }
     }
 
-    /// Runs the session's next turn; false if there is none, or the daemon stops.
+    /// Runs the session's next turn. Returns `false` if there is none, or the daemon stops.
     async fn run_next(self: &Arc<Self>, session: &SessionId) -> Result<bool, StoreError> {
-        // Each turn of a session waits for its place anew, behind those who waited before it. The
-        // semaphores are never closed.
+        // Each turn queues for its slot behind earlier waiters. The semaphores always stay open.
         let Some(place) = self.unless_stopping(self.slots.acquire()).await else {
             return Ok(false);
         };
@@ -195,7 +194,7 @@ impl Lanes {
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
             }
             Claim::Compact { command, begun } => {
-                // As small as a lane that waits.
+                // Boxed, so that a waiting lane stays small.
                 Box::pin(self.compact(&command, begun)).await?;
                 return Ok(!self.cut.is_cancelled());
             }
@@ -208,7 +207,8 @@ impl Lanes {
         Ok(true)
     }
 
-    /// As [`Self::run_next`], while no other suspect runs, and after several deaths while no other turn runs.
+    /// Runs a suspect turn after other suspects have ended; after several deaths, it waits for all
+    /// other turns.
     async fn run_suspect(
         self: &Arc<Self>,
         session: &SessionId,
@@ -232,14 +232,14 @@ impl Lanes {
         self.patiently(|| self.parts.turns.claim(session, suspects, self.burst)).await
     }
 
-    /// As [`Self::run`]; what is logged meanwhile says for which turn and messages.
+    /// Runs a claimed turn in a log span that names the turn and its messages.
     async fn run_in_span(self: &Arc<Self>, claimed: Claimed, ends: u64) -> Result<(), StoreError> {
         let TurnRecord { id, session, origin, .. } = &claimed.turn;
         let messages: Vec<String> =
             origin.messages().iter().map(|message| message.id.to_string()).collect();
         let span = tracing::info_span!("turn", %id, %session, messages = messages.join(","));
         let id = *id;
-        // A lane that waits for its place is small: what a turn needs is made when it has one.
+        // Boxed, so that a lane waiting for its slot stays small.
         let ran = Box::pin(self.run(claimed, ends).instrument(span)).await;
         if ran.is_err()
             && let Err(error) = self.parts.turns.release(id).await
@@ -257,7 +257,8 @@ impl Lanes {
         let session = turn.session.clone();
         let entered = self.running.enter(id, &session);
         let ended = entered.ended.clone();
-        // Whoever ended it between the claim and this list found nobody to tell.
+        // A `/stop` that lands between `claim` and `enter` cannot signal this turn, so read the log
+        // again.
         if self.running.ends() != ends && !self.is_open(&session, id).await? {
             self.tell_ended(&session, id);
             return Ok(());
@@ -303,7 +304,7 @@ impl Lanes {
         };
         let left = tokio::select! {
             biased;
-            // Whoever ended it has written its end.
+            // The command that ended the turn has written its end.
             () = ended.cancelled() => {
                 self.tell_ended(&session, id);
                 Ok(())
@@ -313,7 +314,7 @@ impl Lanes {
         };
         self.parts.agents.book_costs().await;
         let Err(StoreError::Stale(what)) = left else { return left };
-        // A turn that was not ended by anybody would hold its session's place for ever.
+        // A turn without an end would block its session forever.
         let bug = format!("{what} is not in the state that was expected");
         match self.settle(&turn, Ending::Bug(bug)).await {
             Err(StoreError::Stale(_)) => {
@@ -338,8 +339,8 @@ impl Lanes {
         Ok(status.open.is_some_and(|open| open.turn == turn))
     }
 
-    /// Keeps the messages that may still be answered, and says of the others that they are dropped;
-    /// false if none is left.
+    /// Keeps messages whose senders still have access, and drops the others with a notice. Returns
+    /// `false` if none is left.
     async fn readmit(&self, turn: &mut TurnRecord) -> Result<bool, StoreError> {
         let Origin::Messages(messages) = &mut turn.origin else { return Ok(true) };
         let mut admitted: Vec<Admitted<LoggedInbound>> = Vec::new();
@@ -365,8 +366,8 @@ impl Lanes {
         Ok(!messages.is_empty())
     }
 
-    /// For a child: the messages that the turn at the root works on. None is added to them while it
-    /// waits for its child; what their senders may do is looked up anew at each step.
+    /// Returns the root turn's messages for a child, else an empty list. The list is constant while
+    /// the root waits; the roles of the senders are looked up at each step.
     pub(crate) async fn asked_by(
         &self,
         turn: &TurnRecord,
@@ -393,7 +394,7 @@ impl Lanes {
         self.parts.events.emit(session, event);
     }
 
-    /// What is said in reply to a message, cut; none if its channel is not there any more.
+    /// Plans a reply to a message; `None` if its channel is gone.
     pub(crate) fn plan(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
         let inbound = &to.message.inbound;
         let reply_to = inbound.to_reply_to().cloned();
@@ -418,12 +419,12 @@ impl Lanes {
     }
 }
 
-/// Whom a turn replies to, where that was written: its last message. A child has nobody to reply to.
+/// Returns the turn's last message, to which it replies. `None` for a child.
 pub(crate) fn asker(turn: &TurnRecord) -> Option<&LoggedInbound> {
     turn.origin.messages().last()
 }
 
-/// Where the reply goes.
+/// Returns the chat for the reply.
 pub(crate) fn chat_of(turn: &TurnRecord) -> Option<&ChatAddress> {
     asker(turn).map(|message| &message.message.inbound.address)
 }

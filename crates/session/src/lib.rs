@@ -1,5 +1,5 @@
-//! Sessions: one lane for each that has something to do, the commands that pass the lanes by, and
-//! what turns wait for. A turn ends here: its last transaction, and the wake-up of the outbox.
+//! Sessions: a lane for each session with work, the commands that bypass the lanes, and waits. A
+//! turn ends here, with its last transaction and the wake-up of the outbox.
 
 mod agents;
 mod approvals;

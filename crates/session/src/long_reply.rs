@@ -1,4 +1,4 @@
-//! Replies that are too long for a chat. The chat is sent the beginning, and the whole text as a file.
+//! Replies that are too long for a chat. The chat gets the beginning, and the whole text as a file.
 
 use avocet_agent::CUT_OFF;
 use avocet_protocol::{
@@ -9,16 +9,17 @@ use avocet_protocol::{
 use crate::lane::Lanes;
 use crate::preview::unfinished;
 
-/// Messages of the platform that one reply may take.
+/// Maximum number of platform messages for one reply.
 const MOST_MESSAGES: usize = 20;
-/// Bytes of a text that takes more messages than that on any platform. It is not cut into messages to find out.
+/// Size in bytes above which a text needs more messages than that on any platform, which saves the
+/// planning.
 const MOST_BYTES: usize = 128 * 1024;
-/// Bytes of a long text that the chat is shown: about one message of Telegram, or two of Discord.
+/// Bytes of a long text that the chat shows: about one message of Telegram, or two of Discord.
 const SHOWN: usize = 3000;
 
 impl Lanes {
-    /// Plans what is said at the end of a turn, in reply to `to`; `None` if its channel is gone. `trust` is that of the
-    /// text.
+    /// Plans the reply at the end of a turn; `None` if the channel of `to` is gone. `trust` is the
+    /// trust level of the text.
     pub(crate) async fn plan_reply(
         &self,
         turn: &TurnRecord,
@@ -45,7 +46,8 @@ impl Lanes {
     }
 }
 
-/// The beginning of a text, and where the whole of it is: in a file, or in the log if there can be no file.
+/// Returns the beginning of a text and the place of the whole: the file, or the log if writing the
+/// file failed.
 fn shortened(text: &str, file: Result<String, String>) -> Content {
     let (said, cut_off) = match text.trim_end().strip_suffix(CUT_OFF) {
         Some(said) => (said, format!("\n\n{CUT_OFF}")),
@@ -78,7 +80,7 @@ fn shortened(text: &str, file: Result<String, String>) -> Content {
     Content { attachments, ..Content::text(format!("{beginning}\n\n{note}{cut_off}")) }
 }
 
-/// As much of a text as is shown, without its last line or word if that is cut.
+/// Returns the shown part of a text, cut at the end of a line or word.
 fn beginning(text: &str) -> &str {
     let near = &text[..text.floor_char_boundary(SHOWN)];
     if near.len() == text.len() {

@@ -1,4 +1,4 @@
-//! `/model`: which model answers a conversation, and which others could.
+//! `/model`: shows or changes the model of a conversation, and lists the others.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::agents::Agent;
 use crate::commands::Plan;
 use crate::lane::Lanes;
 
-/// What goes back to the model of the configuration.
+/// Argument that resets the model to the configured one.
 const DEFAULT: &str = "default";
-/// How long the servers of all models may take to say what they know of them.
+/// Time limit for all providers to report facts about their models.
 const LEARNING: Duration = Duration::from_secs(2);
 
-/// What `/model` does, and says.
+/// Plans `/model`.
 pub(crate) async fn plan(
     lanes: &Lanes,
     session: &SessionId,
@@ -51,7 +51,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> Plan {
     }
 }
 
-/// Who answers and why, and who else could.
+/// Describes the current model, the reason for it, and the other models.
 async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -> String {
     let models = &lanes.parts.agents.models;
     let own = agent.run.model.name();
@@ -79,7 +79,7 @@ async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -
     text
 }
 
-/// Why an agent's own model answers.
+/// Returns the reason why the agent's own model answers.
 fn whose(agent: &Agent) -> String {
     match &agent.name {
         None => "as the configuration has it".to_owned(),
@@ -87,12 +87,12 @@ fn whose(agent: &Agent) -> String {
     }
 }
 
-/// A line for each model, with what is known of it.
+/// Returns a line with known facts for each model.
 async fn described(lanes: &Lanes) -> String {
     let models = &lanes.parts.agents.models;
     let mut lines = Vec::new();
     for name in models.configured() {
-        // A model that cannot be made is in the daemon's log since its start.
+        // A broken model was logged at the start.
         let Ok(model) = models.model(&name, &[]) else { continue };
         lines.push(format!("{name}: {}", described_facts(&model.facts().await)));
     }

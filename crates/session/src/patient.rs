@@ -1,6 +1,6 @@
-//! The log of a turn, written patiently: what a full disk delays is not lost. What a tool has said
-//! is on its way as soon as it is in the log; what came with messages that steer the turn is there
-//! before it reads them. What models have cost is written as patiently.
+//! Retries a turn's log writes, so that a full disk delays them instead of losing them. Tool
+//! messages wake their delivery once they are logged, and attachments of steering messages are
+//! fetched before the turn reads them. Usage records are retried too.
 
 use std::sync::Arc;
 
@@ -18,17 +18,18 @@ use crate::running::RunningTurns;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// How both write again for as long as the reason passes by itself.
+/// Retries of both logs, as long as the error is transient.
 #[derive(Debug, Clone)]
 pub(crate) struct Patience {
     pub(crate) running: Arc<RunningTurns>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Fires when there is no more time to be patient.
+    /// Cancelled when retries must end.
     pub(crate) stop: CancellationToken,
 }
 
 impl Patience {
-    /// Every attempt is a sign of life: a turn that waits for room on the disk is not stuck.
+    /// Runs `work` with retries. Each attempt is a sign of life, because a turn that waits for disk
+    /// space is not stuck.
     async fn patiently<T, W>(
         &self,
         turn: impl Into<Option<TurnId>> + Send,
@@ -46,7 +47,7 @@ impl Patience {
     }
 }
 
-/// A [`TurnLog`] that is written patiently.
+/// A [`TurnLog`] with retries.
 #[derive(Debug, Clone)]
 pub(crate) struct PatientLog {
     pub(crate) log: Arc<dyn TurnLog>,
@@ -115,7 +116,7 @@ impl TurnLog for PatientLog {
     }
 }
 
-/// A [`Ledger`] that is written patiently.
+/// A [`Ledger`] with retries.
 #[derive(Debug, Clone)]
 pub(crate) struct PatientLedger {
     pub(crate) ledger: Arc<dyn Ledger>,
@@ -145,8 +146,8 @@ impl Ledger for PatientLedger {
     }
 }
 
-/// What a tool says. Wakes whoever delivers it when dropped: also where the turn was ended while
-/// the log took it, since what was said stays said.
+/// Messages of a tool. Dropping the value wakes their deliveries, even if the turn is cancelled
+/// during the write, because logged messages are sent.
 pub(crate) struct Said<'a> {
     pub(crate) deliverer: &'a Deliverer,
     pub(crate) writes: &'a [LogWrite],

@@ -6,7 +6,7 @@ use avocet_testkit::ManualClock;
 
 use super::*;
 
-/// A ledger on a disk that has room at the second try of everything.
+/// A ledger on a disk that is full at every first attempt.
 #[derive(Debug, Default)]
 struct FullAtFirst {
     tries: AtomicU32,

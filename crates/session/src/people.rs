@@ -1,5 +1,5 @@
-//! `/pair` and `/link`: an owner lets people in and lets chats share a session. Whether it may be
-//! asked for is decided before; users are made here, owners never.
+//! `/pair` and `/link`: an owner admits people and lets chats share a session. The caller has
+//! checked access. These commands make users only, since owners come from the command line.
 
 use avocet_protocol::{
     ChatAddress, ChatLink, CommandAction, Decision, DoorError, Doorkeeper, Pairing, Role,
@@ -8,7 +8,7 @@ use avocet_protocol::{
 use crate::commands::Plan;
 use crate::lane::Lanes;
 
-/// What `/pair` comes to.
+/// Plans `/pair`.
 pub(crate) fn pair(lanes: &Lanes, argument: &str) -> Plan {
     const USE: &str = "Say /pair, /pair approve CODE, or /pair deny CODE.";
     let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
@@ -34,7 +34,7 @@ pub(crate) fn pair(lanes: &Lanes, argument: &str) -> Plan {
     Plan::act(CommandAction::Decide(settled), &done, &nothing)
 }
 
-/// What `/link` comes to in a chat.
+/// Plans `/link` in a chat.
 pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> Plan {
     let bus = &lanes.parts.bus;
     if argument.is_empty() {

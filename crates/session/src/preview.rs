@@ -1,5 +1,5 @@
-//! What a chat sees while a turn runs: that somebody writes, what is written so far, which tool
-//! takes long. All of it may be dropped; none of it happens any more once the turn's end is written.
+//! Shows the progress of a turn in its chat: typing, the text so far, and slow tools. Any of it may
+//! be skipped, and it stops before the turn's end is written.
 
 mod draft;
 mod screen;
@@ -17,13 +17,12 @@ use draft::Draft;
 use screen::{Place, Screen, Showed};
 pub(crate) use words::unfinished;
 
-/// How often a chat is told that somebody writes: Telegram shows it for five seconds (Bot API,
-/// sendChatAction).
+/// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
 const TYPING_EVERY: Duration = Duration::from_secs(4);
 
 impl Lanes {
-    /// Does the work of a turn and shows its chat meanwhile how it goes. When this returns, nothing
-    /// more is shown.
+    /// Does the work of a turn while its chat sees the progress. The display has ended when this
+    /// returns.
     pub(crate) async fn shown<T>(
         &self,
         turn: &TurnRecord,
@@ -41,7 +40,7 @@ impl Lanes {
         });
         let Some((to, chat, channel)) = shown else { return work.await };
         let typing = catch(type_along(channel, chat, self.parts.clock.as_ref(), &over));
-        // Who listens before the work begins misses nothing.
+        // Subscribes before the work begins, so that no event is missed.
         let preview = channel.preview_interval().map(|interval| {
             let screen = Screen { lanes: self, channel, turn: turn.id, to, chat };
             Preview::new(screen, interval, self.parts.events.subscribe(&turn.session))
@@ -58,7 +57,7 @@ impl Lanes {
         done
     }
 
-    /// Takes back what the chat was shown of a turn that says nothing more. Where that fails, it
+    /// Deletes the preview message of a turn without further text. If that fails, the message
     /// stays.
     pub(crate) async fn retract_preview(&self, turn: &TurnRecord, chat: &ChatAddress) {
         const LIMIT: Duration = Duration::from_secs(5);
@@ -70,7 +69,7 @@ impl Lanes {
     }
 }
 
-/// Tells the chat that somebody writes, at once and again and again.
+/// Sends typing notifications, at once and at intervals.
 async fn type_along(
     channel: &Arc<dyn Channel>,
     chat: &ChatAddress,
@@ -87,13 +86,12 @@ async fn type_along(
     }
 }
 
-/// The preview of a turn.
 struct Preview<'l> {
     screen: Screen<'l>,
     events: flume::Receiver<TurnEvent>,
     draft: Draft,
     place: Place,
-    /// What the chat shows.
+    /// The content that the chat shows.
     last: Option<Content>,
 }
 
@@ -103,7 +101,8 @@ impl<'l> Preview<'l> {
         Self { screen, events, draft, place: Place::Nowhere, last: None }
     }
 
-    /// Listens and shows until the turn is over; what is being shown then is waited for.
+    /// Follows the events and updates the preview until the turn is over. Waits for an update in
+    /// progress.
     async fn run(mut self, over: &CancellationToken) {
         let screen = self.screen;
         let clock = screen.lanes.parts.clock.as_ref();
@@ -143,7 +142,7 @@ impl<'l> Preview<'l> {
         }
     }
 
-    /// What is to be shown now, if that is anything new.
+    /// Returns new content to show now, if any.
     fn compose(&mut self, now: Duration) -> Option<Content> {
         let text = self.draft.compose(now)?;
         let content = words::first_message(|text| self.screen.plan(text), &text)?;

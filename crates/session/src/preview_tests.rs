@@ -1,15 +1,15 @@
-//! What a chat sees while a turn runs, from the model to the platform.
+//! Tests of the progress display, from the model to the platform.
 
 use avocet_protocol::{SendError, WaitKind};
 use avocet_testkit::OnSend;
 
 use super::*;
 
-/// No other sleep is as long.
+/// Differs from every other sleep, so that tests can find it.
 const INTERVAL: Duration = Duration::from_millis(1100);
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// A chat whose messages may be edited, and a model that writes what the test says.
+/// Makes a chat with editable messages, and a model that writes the texts sent by the test.
 async fn written(setup: Setup) -> (World, flume::Sender<Option<String>>) {
     let (pen, pieces) = flume::bounded(100);
     let model = ScriptedModel::new(vec![Scripted::Written(pieces)]);
@@ -26,7 +26,7 @@ fn write(pen: &flume::Sender<Option<String>>, text: &str) {
 }
 
 impl World {
-    /// Waits until the preview waits for its interval, and lets it pass.
+    /// Waits until the preview sleeps for its interval, and lets the interval pass.
     pub(super) async fn interval(&self) {
         self.pass(INTERVAL).await;
     }
@@ -36,7 +36,7 @@ impl World {
         self.clock.advance(time);
     }
 
-    /// As [`Self::shows`], however many intervals it takes.
+    /// Waits like `shows`, for any number of intervals.
     async fn shows_at_last(&self, text: &str) {
         loop {
             tokio::select! {
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// Waits until nothing is left to be delivered.
+    /// Waits until all deliveries are done.
     pub(super) async fn delivered(&self) {
         while self.store.log_status().await.unwrap().pending > 0 {
             tokio::task::yield_now().await;
@@ -150,7 +150,7 @@ async fn preview_is_left_out_while_the_platform_has_no_turn_to_spare() {
     world.channel.set_pause(Duration::ZERO);
     world.clock.advance(INTERVAL);
     world.shows("Once upon a time …").await;
-    // The same for an edit, which is made once there is a turn.
+    // The same for an edit, which is made when a slot is free.
     world.channel.set_pause(pause);
     write(&pen, "there was ");
     world.interval().await;
@@ -175,7 +175,7 @@ async fn f6_flood_control_on_edits_stops_previews_and_holds_the_answer_back_also
     write(&pen, "a bird ");
     world.clock.sleeper_within(asked..=asked).await;
     drop(pen);
-    // The courier of the answer waits for as long, and so does the next one after a restart.
+    // The delivery worker of the answer waits just as long, even after a restart.
     world.idle().await;
     let world = world.restart(ScriptedModel::new(Vec::new())).await;
     assert_eq!(world.channel.taken(1).await.len(), 1, "nothing was sent meanwhile");

@@ -1,18 +1,17 @@
-//! Questions that nobody has decided: where a platform loses what is pressed while nobody listens, they
-//! are asked again at the start. Whoever pressed believes that it is done.
+//! Repeats open questions at the start of the daemon, for platforms that lose button presses while
+//! it is down. The person who pressed believes that the question is decided.
 
 use std::time::Duration;
 
 use avocet_outbox::Channels;
 use avocet_protocol::{Clock, Content, OpenPrompt, StoreError, Timestamp, Turns};
 
-/// What was asked again is not asked once more before this: a daemon that starts often must not fill
-/// the chat with it.
+/// Minimum time between repetitions of a prompt, which protects the chat from frequent starts.
 const AGAIN_AFTER: Duration = Duration::from_hours(1);
 const FIRST_LINE: &str = "Still to be decided:";
 
-/// Puts the prompts of open waits into the outbox once more, where presses may have been lost. Before
-/// the outbox and the lanes start.
+/// Repeats the prompts of open waits whose button presses may be lost. Must run before the outbox
+/// and the lanes start.
 ///
 /// # Errors
 /// [`StoreError`] if the log cannot be read or written.
@@ -32,8 +31,8 @@ pub async fn remind(
     turns.say_again(&reminders).await
 }
 
-/// The prompt as it is said again; none where nothing is lost, where nobody is there to say it, or if it
-/// was said again a moment ago.
+/// Returns the prompt to repeat; `None` if the channel keeps presses or is missing, or the prompt
+/// was repeated recently.
 fn reminder(channels: &Channels, mut open: OpenPrompt, now: Timestamp) -> Option<OpenPrompt> {
     let channel = channels.of(&open.prompt.address)?;
     if !channel.forgets_presses() {
@@ -46,7 +45,7 @@ fn reminder(channels: &Channels, mut open: OpenPrompt, now: Timestamp) -> Option
     }
     match <[Content; 1]>::try_from(channel.plan(&with_line(first))) {
         Ok([with_line]) => *first = with_line,
-        // It leaves no room for the line.
+        // The message has no room for the line.
         Err(_) => drop(chunks.splice(..0, channel.plan(&Content::text(FIRST_LINE)))),
     }
     Some(open)

@@ -1,10 +1,10 @@
-//! Which message a reply refers to, where others write in between.
+//! Tests of the message that a reply refers to, while others write.
 
 use avocet_protocol::{ChatKind, DedupeKey, Delivery};
 
 use super::*;
 
-/// What somebody writes, by its key, and what that message corrects.
+/// A message with this key; it may correct another message.
 fn said(chat: ChatKind, text: &str, key: &str, corrects: Option<&str>) -> Inbound {
     let sender = Sender::new("me".parse().unwrap());
     let (key, corrects) = (key.parse().unwrap(), corrects.map(|key| key.parse().unwrap()));

@@ -1,16 +1,16 @@
-//! `/retry` and `/skip`: what becomes of a call that a crash interrupted, and of a turn that failed.
+//! `/retry` and `/skip`: decide about an interrupted call or a failed turn.
 
 use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind};
 
 use crate::commands::Plan;
 
-/// Said at the end of every notice of a turn without an answer.
+/// Last sentence of every notice for a turn without an answer.
 pub(crate) const HOW_TO_RETRY: &str = "/retry tries it again.";
 
 const NOTHING_TO_DECIDE: &str = "There is nothing to decide.";
 
-/// Runs an interrupted call again, or else the last failed turn. Everybody but an owner (`sender` is `None`) can
-/// run only turns again that are wholly their own.
+/// Repeats an interrupted call, or else the last failed turn. Owners pass `None` as `sender`; other
+/// people can repeat only turns that are wholly their own.
 pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> Plan {
     let wait = match named_wait(argument) {
         Ok(wait) => wait,
@@ -44,7 +44,8 @@ pub(crate) fn skip(argument: &str) -> Plan {
     Plan::act(action, "I go on without it.", nothing)
 }
 
-/// The wait that the command names; `None` without an argument. The error is a sentence for the person.
+/// Returns the wait that the command names; `None` without an argument. The error is a sentence for
+/// the person.
 fn named_wait(argument: &str) -> Result<Option<WaitId>, String> {
     match argument {
         "" => Ok(None),

@@ -1,5 +1,4 @@
-//! The turns and compactions that run now: how they are told that they were ended, and whether turns
-//! move.
+//! The running turns and compactions: signals when they were ended, and detects stuck turns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +8,11 @@ use avocet_protocol::{Clock, SessionId, TurnId};
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
-/// The turns that run now, and the compactions.
 #[derive(Debug)]
 pub(crate) struct RunningTurns {
     turns: DashMap<TurnId, Running>,
     compactions: DashMap<SessionId, CancellationToken>,
-    /// How often somebody has ended turns.
+    /// Number of calls to `end` so far.
     ends: AtomicU64,
     clock: Arc<dyn Clock>,
 }
@@ -23,7 +21,7 @@ pub(crate) struct RunningTurns {
 struct Running {
     session: SessionId,
     ended: CancellationToken,
-    /// When it last gave a sign of life.
+    /// Time of the last sign of life.
     sign: Duration,
 }
 
@@ -32,13 +30,13 @@ impl RunningTurns {
         Self { turns: DashMap::new(), compactions: DashMap::new(), ends: AtomicU64::new(0), clock }
     }
 
-    /// How often somebody has ended turns so far. Whoever takes a turn looks before and after: what
-    /// was ended in between was not in the list.
+    /// Returns the number of calls to `end` so far. A change between claiming and entering a turn
+    /// means that the turn may have missed its signal.
     pub(crate) fn ends(&self) -> u64 {
         self.ends.load(Ordering::SeqCst)
     }
 
-    /// Puts a turn on the list for as long as the guard lives.
+    /// Lists a turn as running for as long as the guard lives.
     pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> Entered<'_> {
         let ended = CancellationToken::new();
         let (session, sign) = (session.clone(), self.clock.elapsed());
@@ -46,26 +44,26 @@ impl RunningTurns {
         Entered { list: self, turn, ended }
     }
 
-    /// Puts the compaction of a session on the list for as long as the guard lives.
+    /// Lists the compaction of a session for as long as the guard lives.
     pub(crate) fn enter_compaction(&self, session: &SessionId) -> Condensing<'_> {
         let stopped = CancellationToken::new();
         self.compactions.insert(session.clone(), stopped.clone());
         Condensing { list: self, session: session.clone(), stopped }
     }
 
-    /// Tells the compaction of a session, if there is one, that it was stopped in the log.
+    /// Signals the compaction of a session, if any, that it was stopped in the log.
     pub(crate) fn stop_compaction(&self, session: &SessionId) {
         if let Some(stopped) = self.compactions.get(session) {
             stopped.cancel();
         }
     }
 
-    /// Whether the past of a session is being condensed on demand.
+    /// Returns `true` if a `/compact` of this session is running.
     pub(crate) fn condenses(&self, session: &SessionId) -> bool {
         self.compactions.contains_key(session)
     }
 
-    /// Tells turns that they were ended in the log.
+    /// Signals turns that they were ended in the log.
     pub(crate) fn end(&self, turns: &[TurnId]) {
         self.ends.fetch_add(1, Ordering::SeqCst);
         for turn in turns {
@@ -75,21 +73,21 @@ impl RunningTurns {
         }
     }
 
-    /// The turn moves: it has something written, or tries to.
+    /// Records a sign of life: the turn has written to the log, or tries to.
     pub(crate) fn sign(&self, turn: TurnId) {
         if let Some(mut running) = self.turns.get_mut(&turn) {
             running.sign = self.clock.elapsed();
         }
     }
 
-    /// As [`Self::sign`], of the turn that the session runs.
+    /// Records a sign of life like [`Self::sign`], for the turn of this session.
     pub(crate) fn sign_session(&self, session: &SessionId) {
         for mut running in self.turns.iter_mut().filter(|turn| turn.session == *session) {
             running.sign = self.clock.elapsed();
         }
     }
 
-    /// A turn that has given no sign of life for longer than `limit`.
+    /// Returns a turn without a sign of life for longer than `limit`.
     pub(crate) fn silent_for(&self, limit: Duration) -> Option<TurnId> {
         let now = self.clock.elapsed();
         let silent = self.turns.iter().find(|turn| now.saturating_sub(turn.sign) > limit);
@@ -97,12 +95,11 @@ impl RunningTurns {
     }
 }
 
-/// A turn on the list.
 #[derive(Debug)]
 pub(crate) struct Entered<'l> {
     list: &'l RunningTurns,
     turn: TurnId,
-    /// Fires when it was ended.
+    /// Cancelled when the turn was ended.
     pub(crate) ended: CancellationToken,
 }
 
@@ -112,12 +109,11 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// A compaction on the list.
 #[derive(Debug)]
 pub(crate) struct Condensing<'l> {
     list: &'l RunningTurns,
     session: SessionId,
-    /// Fires when it was stopped.
+    /// Cancelled when the compaction was stopped.
     pub(crate) stopped: CancellationToken,
 }
 

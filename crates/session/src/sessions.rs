@@ -1,4 +1,4 @@
-//! Everything that goes on between the bus and the outbox: wake-ups in, lanes and commands out.
+//! The part between bus and outbox: takes wake-ups, runs lanes and commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::patient::{Patience, PatientLedger, PatientLog};
 use crate::running::RunningTurns;
 use crate::{commands, expiry};
 
-/// The lanes, the commands, and what turns wait for.
+/// The lanes, the commands, and the expiry of waits.
 #[derive(Debug)]
 pub struct Sessions {
     lanes: Arc<Lanes>,
@@ -26,8 +26,8 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Lets the commands act that were accepted before a crash, then starts the lanes of all
-    /// sessions that have something to do, then listens to the bus.
+    /// Runs the commands that were accepted before a crash, then starts the lanes of sessions with
+    /// work, then listens to the bus.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
@@ -73,16 +73,16 @@ impl Sessions {
         Ok(Self { lanes, pings, group })
     }
 
-    /// Who decides about calls that have to be allowed.
+    /// Returns the port that decides about calls waiting for approval.
     #[must_use]
     pub fn decisions(&self) -> Decisions {
         Decisions::of(&self.lanes)
     }
 
-    /// Goes through whoever wakes the lanes and back, to see that it moves.
+    /// Checks that turns and the wake-up listener make progress.
     ///
     /// # Errors
-    /// What does not move.
+    /// `NotMoving` names the stuck part.
     pub async fn ping(&self) -> Result<(), NotMoving> {
         if let Some(turn) = self.lanes.stuck() {
             return Err(NotMoving::Turn(turn));
@@ -92,21 +92,21 @@ impl Sessions {
         answer.await.map_err(|_| NotMoving::Wakes)
     }
 
-    /// Takes no new turns, waits for those that run, and gives back to the log what still runs at
-    /// the deadline.
+    /// Stops taking turns, waits for running ones, and gives the rest back to the log at the
+    /// deadline.
     pub async fn stop(&self, deadline: Duration) {
         self.lanes.stop(deadline).await;
         self.group.cancel();
     }
 }
 
-/// What has stopped moving.
+/// The part that is stuck.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotMoving {
     /// A turn has run for longer than any turn may.
     #[error("{0} has run for longer than any turn may")]
     Turn(TurnId),
-    /// Whoever wakes the lanes is gone.
+    /// The wake-up listener has ended.
     #[error("nobody wakes the lanes any more")]
     Wakes,
 }
@@ -118,7 +118,7 @@ async fn wake_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Hands wake-ups on. Never waits for anything but the next one.
+/// Forwards wake-ups. Waits only for the next one.
 async fn listen(
     lanes: Arc<Lanes>,
     commands: Arc<Notify>,
@@ -131,7 +131,7 @@ async fn listen(
             () = stop.cancelled() => return,
             ping = pings.recv_async() => {
                 let Ok(ping) = ping else { return };
-                // Who asked may have given up; the answer is then nobody's.
+                // The caller may have stopped waiting for the answer.
                 ping.send(()).unwrap_or_default();
                 continue;
             }

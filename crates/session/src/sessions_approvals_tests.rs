@@ -1,11 +1,11 @@
-//! Calls that a person has to allow: who is asked, who may decide, and what follows.
+//! Tests of calls that need approval: prompts, access, and results.
 
 use avocet_protocol::{ApprovalDecision, Approvals, WaitId};
 
 use super::people::household;
 use super::*;
 
-/// A model that does something dangerous when it is told to, and repeats what came of it.
+/// A model that calls a dangerous tool on request, and repeats the result.
 fn dangerous() -> ScriptedModel {
     ScriptedModel::answering(|request| match request.messages.last() {
         Some(Message::ToolResult { result, .. }) => Scripted::says(result),

@@ -1,4 +1,4 @@
-//! Which agent answers which session, and with which model.
+//! Tests of the choice of agent and model for a session.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,7 @@ fn named(name: &'static str) -> Arc<ScriptedModel> {
     Arc::new(ScriptedModel::answering(says).named(name))
 }
 
-/// Two models that can be chosen beside the one of the configuration; of the first, all is known.
+/// Two models beside the configured one; all facts about the first are known.
 fn choice() -> Setup {
     let price = Some(Price { input: 0.5, output: 1.5, ..Price::default() });
     let facts = ModelFacts { context: Some(128_000), price, ..ModelFacts::default() };
@@ -24,7 +24,7 @@ fn choice() -> Setup {
     Setup { models, ..Setup::default() }
 }
 
-/// What is said in chat `a`, one thing after the other.
+/// Sends these texts to chat `a` one by one, and returns all replies.
 async fn says(world: &World, texts: &[&str]) -> Vec<String> {
     let mut said = Vec::new();
     for text in texts {
@@ -53,7 +53,7 @@ async fn a_session_is_answered_by_the_model_that_it_has_chosen_until_it_goes_bac
 async fn a_choice_is_for_one_session_and_outlives_the_daemon() {
     let world = World::with(parrot(), choice()).await;
     says(&world, &["/model b/new"]).await;
-    // What is not known to have been sent would be sent again.
+    // A reply without a recorded outcome would be sent again.
     world.sent().await;
     let world = world.restart(parrot()).await;
     world.say("hi").await;
@@ -65,7 +65,7 @@ async fn a_choice_is_for_one_session_and_outlives_the_daemon() {
 #[tokio::test]
 async fn model_says_who_answers_and_why_and_what_is_known_of_the_others() {
     let world = World::with(parrot(), choice()).await;
-    // A message that is the same as an earlier one would be absorbed.
+    // A message equal to an earlier one would be absorbed.
     let said = says(&world, &["/model", "/model a/known", "/model "]).await;
     let list = "\n\nThe models of the configuration:\n\
         a/known: 128 thousand tokens, $0.5 in and $1.5 out a million\n\
@@ -183,7 +183,7 @@ async fn whoever_chooses_a_model_is_told_if_no_budget_in_dollars_counts_it() {
     }
 }
 
-/// Models of any name, and with which fallbacks each was wanted.
+/// Provides models of any name, and records the requested fallbacks.
 #[derive(Debug, Default)]
 struct AnyModels(Mutex<Vec<(String, Vec<String>)>>);
 

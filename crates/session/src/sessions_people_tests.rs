@@ -1,10 +1,10 @@
-//! Roles and links, as they reach the commands, the turns and the chats.
+//! Tests of roles and links in commands, turns and chats.
 
 use avocet_protocol::{Doorkeeper, PublishError, Role};
 
 use super::*;
 
-/// On this account the sender `me` is an owner, `bob` a user; others are given a code.
+/// An account where `me` is an owner and `bob` a user; others get a code.
 pub(super) fn household() -> Setup {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let (users, owners) = (ids(&["bob"]), ids(&["me"]));
@@ -13,7 +13,7 @@ pub(super) fn household() -> Setup {
 }
 
 impl World {
-    /// A message as a platform brings it.
+    /// Publishes a message like a platform.
     pub(super) async fn hear(
         &self,
         sender: &str,
@@ -30,7 +30,7 @@ impl World {
         self.bus.publish(inbound, None).await.map(|accepted| accepted.id)
     }
 
-    /// The last of what a chat was told, once it was told so much.
+    /// Returns a chat's message number `count`, once it was sent.
     pub(super) async fn told(&self, chat: &str, count: usize) -> String {
         let chat = session(chat).address();
         for all in 1.. {

@@ -38,11 +38,11 @@ mod replies;
 #[path = "spending_tests.rs"]
 mod spending;
 
-/// How long anything may take before its test has failed.
+/// Timeout of a test.
 const PATIENCE: Duration = Duration::from_mins(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A whole daemon but for the model, the tools and the platform.
+/// A daemon with a fake model, tools and platform.
 struct World {
     sessions: Sessions,
     bus: Arc<Bus>,
@@ -57,7 +57,7 @@ struct World {
     setup: Setup,
 }
 
-/// What is not the same in every test.
+/// Settings that differ between tests.
 #[derive(Clone)]
 struct Setup {
     limits: LaneLimits,
@@ -65,11 +65,11 @@ struct Setup {
     post_hangs: bool,
     files: Arc<FakeFiles>,
     budgets: Budgets,
-    /// Models that can be chosen.
+    /// Models that sessions can choose.
     models: BTreeMap<&'static str, Arc<ScriptedModel>>,
-    /// The model and the files of the agent `work`, which answers every session whose chat begins so.
+    /// Model and files of the agent `work`, which answers sessions whose chat begins with `work`.
     work: Option<(Arc<ScriptedModel>, Arc<FakeFiles>)>,
-    /// How long after the clock's start the daemon starts.
+    /// Time between the clock's start and the daemon's start.
     starts: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Default for Setup {
     }
 }
 
-/// The agent that answers with `run`, and `work`, which has its own model and files.
+/// Makes the agent that answers with `run`, and `work`, which has its own model and files.
 fn agents(run: AgentLoop, setup: &Setup) -> Agents {
     let agent = |name, run| Agent { name, run, fallbacks: Vec::new(), has_cheap_model: false };
     let work = setup.work.clone().map(|(model, files)| {
@@ -175,7 +175,7 @@ impl World {
         Self { sessions, bus, model, tools, channel, events, clock, store, couriers, log, setup }
     }
 
-    /// `kill -9`, and a new start with this model.
+    /// Kills the daemon like `kill -9` and starts it with this model.
     async fn restart(self, model: ScriptedModel) -> Self {
         let Self { sessions, bus, store, channel, clock, couriers, log, setup, .. } = self;
         for group in [sessions.lanes.group(), &sessions.group, &couriers] {
@@ -212,7 +212,7 @@ impl World {
         self.store.message(message).await.unwrap().unwrap().outcome
     }
 
-    /// Waits until the model has been asked so often.
+    /// Waits until the model has got this number of requests.
     async fn asked(&self, times: usize) -> Vec<ModelRequest> {
         loop {
             let requests = self.model.requests();
@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// Waits until the log has nothing to be sent in chat `a`.
+    /// Waits until all deliveries of the log are done.
     async fn sent(&self) {
         let outbox = &self.sessions.lanes.parts.outbox;
         while !outbox.open_chats().await.unwrap().is_empty() {
@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// Waits until no lane has anything to do.
+    /// Waits until all lanes are idle.
     async fn idle(&self) {
         while !self.sessions.lanes.is_idle() {
             tokio::task::yield_now().await;
@@ -248,7 +248,7 @@ fn session(name: &str) -> SessionId {
     SessionId::parse(&format!("terminal:local:{name}")).unwrap()
 }
 
-/// What the user said last.
+/// Returns the user's last text.
 fn last_said(request: &ModelRequest) -> &str {
     let said = request.messages.iter().rev().find_map(|message| match message {
         Message::User { text, .. } => Some(what_was_said(text)),
@@ -257,12 +257,12 @@ fn last_said(request: &ModelRequest) -> &str {
     said.unwrap()
 }
 
-/// A model that repeats what it is told.
+/// A model that repeats the user's text.
 fn parrot() -> ScriptedModel {
     ScriptedModel::answering(|request| Scripted::says(last_said(request)))
 }
 
-/// A model that repeats what it is told once there is a permit.
+/// A model that repeats the user's text once there is a permit.
 fn patient_parrot(permits: &Arc<Semaphore>) -> ScriptedModel {
     let permits = permits.clone();
     ScriptedModel::answering(move |request| {
@@ -475,7 +475,7 @@ async fn a_turn_that_died_goes_on_where_its_log_ends() {
 
 #[tokio::test]
 async fn f12_a_turn_that_kills_the_process_is_dropped_and_said_so_and_the_innocent_are_not() {
-    // Which of the suspects runs first is open; one that only needs time is not harmed by that.
+    // The order of the suspects is open; an innocent one must survive any order.
     let gate = Arc::new(Semaphore::new(0));
     let kills = || {
         let gate = gate.clone();
@@ -592,7 +592,7 @@ async fn a_question_outlives_a_restart_and_a_button_answers_it_as_a_text_does() 
         world.channel.taken(1).await;
         world.sent().await;
         let world = world.restart(ScriptedModel::new(vec![Scripted::says("so be it")])).await;
-        // The end of what was before the restart is no attempt, and asks nobody again.
+        // The question is asked only once, despite the restart.
         assert_eq!(world.channel.texts(1).await, ["What colour?"]);
         let button = world.channel.taken(1).await.remove(0).content.choices.remove(0);
         assert_eq!(button.label, "Blue");
@@ -667,7 +667,7 @@ async fn an_interrupted_effect_is_a_persons_choice() {
 #[tokio::test]
 async fn what_is_still_to_be_decided_is_asked_again_at_a_start_where_presses_are_lost() {
     const HOUR: Duration = Duration::from_hours(1);
-    // When the daemon starts, and how often it has been asked by then: not again within an hour.
+    // Start times with the number of prompts so far; prompts are repeated at most once an hour.
     let lost = [(Duration::ZERO, 2), (Duration::ZERO, 2), (HOUR, 2), (HOUR + SECOND, 3)];
     let kept = [(Duration::ZERO, 1), (HOUR + SECOND, 1)];
     for (channel, starts) in
@@ -810,7 +810,7 @@ async fn a_turn_that_runs_too_long_is_seen() {
     world.asked(1).await;
     assert_eq!(world.sessions.ping().await, Ok(()));
     let stuck = world.sessions.lanes.parts.agents.agents.default().run.limits.max_duration * 2;
-    // The turn's own limit would end it: it is held up before it sees the time.
+    // The turn's own timeout would end it, but the turn is blocked before it sees the time.
     world.clock.advance(stuck);
     let pinged = world.sessions.ping().await;
     assert_eq!(pinged, Err(NotMoving::Turn(TurnId(1))));
@@ -875,7 +875,7 @@ async fn whoever_ends_a_turn_that_is_just_being_taken_is_heard() {
         }
         let before = world.outcome(hanging).await;
         if before.is_none() {
-            // It came before the turn had begun.
+            // The command came before the turn began.
             while world.outcome(hanging).await.is_none() {
                 world.say(&format!("/stop {round} {}", world.model.requests().len())).await;
                 tokio::task::yield_now().await;

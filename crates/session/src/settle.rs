@@ -1,4 +1,4 @@
-//! From how a turn ended to its last transaction (T5), or to the one that makes it wait.
+//! Writes the result of a turn: its last transaction, or the one that makes it wait.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::lane::{Lanes, asker, chat_of};
 use crate::patient::Said;
 use crate::retry::HOW_TO_RETRY;
 
-/// How a turn came to its end, or stops for now.
+/// The end of a turn, or its pause.
 pub(crate) enum Ending {
-    /// As the agent says.
+    /// The agent's own end.
     Agent(Box<TurnEnd>),
-    /// Processes died under it too often.
+    /// Too many processes died during the turn.
     Poison { attempts: u32 },
-    /// None of the people who began it may speak any more. They have been told.
+    /// All people who began the turn have lost access, and were informed.
     NothingAdmitted,
-    /// Something happened that cannot happen, and this is what.
+    /// An internal error, with its description.
     Bug(String),
 }
 
 impl Lanes {
-    /// Writes the end into the log and wakes whoever has something to do because of it.
+    /// Writes the end into the log and wakes the parts that must react.
     pub(crate) async fn settle(
         self: &Arc<Self>,
         turn: &TurnRecord,
@@ -80,13 +80,13 @@ impl Lanes {
             Settlement { outcome: Outcome::Replied, answer: None, notice: None, reply: None };
         if let Some(to) = asker(turn) {
             let chat = &to.message.inbound.address;
-            // A turn without a step has called nothing, and so sent nothing.
+            // Only calls send messages, and step 0 has none before it.
             let sent = match answer.step {
                 0 => Vec::new(),
                 _ => self.parts.agents.agents.default().run.log.sent_texts(turn.id, chat).await?,
             };
             let planned = self.plan_reply(turn, to, &answer.text, answer.trust).await;
-            // What was sent was planned by the same channel: compared is what the chat shows.
+            // Sent texts were planned by the same channel, so compare with the planned text.
             let shown = planned.as_ref().map(shown_text).unwrap_or_default();
             if sent.iter().any(|sent| same_words(sent, &shown)) {
                 tracing::debug!(turn = %turn.id, "the message tool has said it already");
@@ -99,8 +99,8 @@ impl Lanes {
         Ok(settlement)
     }
 
-    /// The end of a turn without an answer. Nothing has answered any of the messages that are bound to it, those
-    /// that steered it and those that answered its questions included: the notice names each of them.
+    /// Plans the end of a turn without an answer. The notice names every message bound to the turn,
+    /// including steering messages and answers to its questions.
     async fn without_answer(
         &self,
         turn: &TurnRecord,
@@ -119,7 +119,7 @@ impl Lanes {
         Ok(Settlement { outcome, answer: None, notice: Some(notice), reply })
     }
 
-    /// The messages that are bound to the turn and have no outcome yet; none for a child.
+    /// Returns the messages bound to the turn whose outcome is open; empty for a child.
     async fn unanswered(&self, turn: &TurnRecord) -> Result<Vec<LoggedInbound>, StoreError> {
         if matches!(turn.origin, Origin::Child { .. }) {
             return Ok(Vec::new());
@@ -141,13 +141,13 @@ impl Lanes {
         request: WaitRequest,
     ) -> Result<(), StoreError> {
         let spawns = request.writes.iter().any(|write| matches!(write, LogWrite::Spawn { .. }));
-        // A child asks where the turn at the root was asked.
+        // A child asks in the chat of the root turn.
         let root = self.asked_by(turn).await?;
         let to = asker(turn).or(root.last());
         let id = self.patiently(|| self.parts.turns.reserve_wait()).await?;
         let asked = request.prompt.as_deref().map(|prompt| match request.kind {
             WaitKind::Approval | WaitKind::Choice => prompt.naming(id),
-            // In the words of a model, which are shown as they are.
+            // A model wrote this text, so show it unchanged.
             WaitKind::Answer | WaitKind::Child => prompt.clone(),
         });
         let prompt = to.zip(asked.as_ref()).and_then(|(to, asked)| self.plan(to, asked));
@@ -186,7 +186,7 @@ impl Lanes {
 }
 
 impl Lanes {
-    /// What owners are told in private where nobody who is asked may decide.
+    /// Plans notices to owners' private chats, if an approval needs an owner and the asker is none.
     fn tell_owners(&self, asked: Option<&LoggedInbound>, prompt: Option<&Content>) -> Vec<Planned> {
         let roles = &self.parts.bus;
         let asked = asked.map(|message| &message.message.inbound);
@@ -204,17 +204,17 @@ impl Lanes {
     }
 }
 
-/// The text of a message, chunk behind chunk, as `TurnLog::sent_texts` gives it.
+/// Joins the texts of all chunks, like `TurnLog::sent_texts`.
 fn shown_text(planned: &Planned) -> String {
     planned.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
 }
 
-/// The same text, however it is broken into lines.
+/// Compares texts without regard to line breaks and spaces.
 fn same_words(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 
-/// The notice of an error. A single message is not named: the notice is its reply.
+/// Returns the notice of an error. It replies to a single message, and names several ones.
 fn concerning(reason: String, bound: &[LoggedInbound]) -> String {
     match bound {
         [] | [_] => reason,
@@ -222,7 +222,7 @@ fn concerning(reason: String, bound: &[LoggedInbound]) -> String {
     }
 }
 
-/// The notice of messages that are given up.
+/// Returns the notice for dropped messages.
 fn dropped(why: &str, bound: &[LoggedInbound]) -> String {
     match bound {
         [] => format!("I gave up this turn because {why}."),

@@ -1,4 +1,4 @@
-//! What the daemon spends (F19): nothing while nobody speaks, and nothing more once a budget is spent.
+//! Tests of spending (F19): an idle daemon and a spent budget cost nothing.
 
 use avocet_protocol::{Ledger, Money, Timestamp, Usage};
 
@@ -82,7 +82,7 @@ async fn what_an_orderly_stop_gives_back_is_in_the_ledger_as_read() {
     assert_eq!(today.usage, Usage::new(request.estimated_tokens(), 0));
 }
 
-/// Two conversations, one answer each, and what the first is told.
+/// Runs two conversations with one answer each, and returns the reply to `/usage` in the first.
 async fn told(setup: Setup) -> String {
     let answers = vec![Scripted::says("one").costing(1.5), Scripted::says("two")];
     let world = World::with(ScriptedModel::new(answers), setup).await;

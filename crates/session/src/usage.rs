@@ -1,4 +1,4 @@
-//! `/usage`: what a conversation has cost, and, for owners in private, what everybody has.
+//! `/usage`: shows the cost of a conversation and, to owners in private, of all conversations.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use avocet_protocol::{ChatKind, Role, SessionId, StoreError, Total, UsageBy, Usa
 
 use crate::lane::Lanes;
 
-/// Rows that are read at once.
+/// Rows per read.
 const PAGE: u32 = 500;
 
-/// What the command says.
+/// Returns the reply to the command.
 pub(crate) async fn usage(
     lanes: &Lanes,
     session: &SessionId,
@@ -44,7 +44,7 @@ pub(crate) async fn usage(
         line(&mut text, "All conversations today", &all, &day);
         models(&mut text, &list(UsageBy::Model, 0).await?);
     } else if !day.is_empty() {
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         writeln!(text, "All conversations share what may be spent in a day{day}.")
             .unwrap_or_default();
     }
@@ -61,14 +61,14 @@ fn models(text: &mut String, rows: &[UsageRow]) {
     }
 }
 
-/// ` (budget: $50.00)`; nothing where there is none.
+/// Returns, for example, ` (budget: $50.00)`; empty without a budget.
 fn budget(cost: Option<String>, tokens: Option<u64>) -> String {
     let tokens = tokens.map(|tokens| format!("{} tokens", thousands(tokens)));
     let limits: Vec<String> = cost.into_iter().chain(tokens).collect();
     if limits.is_empty() { String::new() } else { format!(" (budget: {})", limits.join(", ")) }
 }
 
-/// `12,345 tokens read (83% from the cache), 678 written, $0.12`.
+/// Returns, for example, `12,345 tokens read (83% from the cache), 678 written, $0.12`.
 fn words(total: &Total) -> String {
     let usage = total.usage;
     if usage.total() == 0 {

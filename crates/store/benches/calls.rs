@@ -1,5 +1,5 @@
-//! What it takes to log a call from its start to its result (T2 and T3), which is audited with two rows where it
-//! does more than read. Figures only; `cargo bench -p avocet-store --bench calls`.
+//! Benchmark of logging a call from its start to its result. A call with an effect also adds two
+//! audit rows. Prints figures only; `cargo bench -p avocet-store --bench calls`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,13 +21,13 @@ fn main() {
     divan::main();
 }
 
-/// Nothing but the log itself.
+/// Calls that only read, which need no audit rows.
 #[divan::bench(args = [Durability::Process, Durability::Synced], sample_count = 200, sample_size = 1)]
 fn that_reads(bencher: Bencher<'_, '_>, durability: Durability) {
     calls(bencher, durability, ToolClass::Pure);
 }
 
-/// With two rows of the audit table.
+/// Calls with an effect, which add two audit rows.
 #[divan::bench(args = [Durability::Process, Durability::Synced], sample_count = 200, sample_size = 1)]
 fn that_does_more(bencher: Bencher<'_, '_>, durability: Durability) {
     calls(bencher, durability, ToolClass::Effect);

@@ -1,4 +1,4 @@
-//! What is audited: rows that are appended in the transaction of what they are about.
+//! The audit table: each row is appended in the transaction of the action that it records.
 
 mod chain;
 
@@ -13,16 +13,16 @@ use crate::rows;
 use crate::tx::{Result, Tx};
 use chain::append;
 
-/// A row to be.
+/// A row that is about to be appended.
 struct Entry<'e> {
     kind: AuditKind,
     session: Option<SessionId>,
     call: Option<CallId>,
     actor: &'e Actor,
     tool: Option<String>,
-    /// What the digest is of, and the summary.
+    /// Text for the digest and the summary, usually the arguments of a call.
     arguments: Option<String>,
-    /// In place of the arguments.
+    /// Used if `arguments` is `None`.
     summary: String,
     outcome: Option<&'static str>,
 }
@@ -40,18 +40,18 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// A call, as far as a row is about it.
+/// The parts of a call that audit rows contain.
 struct Called {
     call: CallId,
     session: SessionId,
     tool: String,
     arguments: String,
     state: String,
-    /// Whether it was started, and does more than read.
+    /// `true` if the call was started and does more than read.
     has_effect: bool,
 }
 
-/// T2.
+/// Records the start of a call, unless the call only reads.
 pub(crate) fn started(tx: &Tx<'_>, call: CallId, class: ToolClass) -> Result<()> {
     match class {
         ToolClass::Pure => Ok(()),
@@ -61,11 +61,11 @@ pub(crate) fn started(tx: &Tx<'_>, call: CallId, class: ToolClass) -> Result<()>
     }
 }
 
-/// T3, and every other way to a result. Comes before the call is finished.
+/// Records the result of a call. Must run before the call becomes `finished`.
 pub(crate) fn finished(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
     let called = called(tx, call)?;
     let (kind, outcome) = match is_refusal(result) {
-        // What was started may have done something before it met a wall.
+        // A started call may have had an effect before permission was denied.
         refused if called.has_effect => (AuditKind::Finished, Some(ended(result, refused))),
         true if called.state != "waiting" => (AuditKind::Refused, None),
         _ => return Ok(()),
@@ -81,13 +81,13 @@ fn ended(result: &CallResult, refused: bool) -> &'static str {
     }
 }
 
-/// [`avocet_protocol::ToolError::PermissionDenied`], as the model reads it.
+/// Returns `true` if the result is [`avocet_protocol::ToolError::PermissionDenied`].
 fn is_refusal(result: &CallResult) -> bool {
     let error = result.value.get("error").and_then(|error| error.as_str());
     !result.ok && error.is_some_and(|error| error.starts_with("permission denied"))
 }
 
-/// What the end of a turn does to its calls. Comes before they are finished.
+/// Records the calls that the end of their turn cuts off. Must run before they become `finished`.
 pub(crate) fn cancelled(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     for called in open_calls(tx, turn)? {
         let kind = match called.state.as_str() {
@@ -101,7 +101,7 @@ pub(crate) fn cancelled(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
-/// A crash, or a stop, under running calls. Comes before they change their state.
+/// Records calls that a crash or a stop interrupted. Must run before they change their state.
 pub(crate) fn interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     for called in open_calls(tx, turn)? {
         if called.state == "started" && called.has_effect {
@@ -111,13 +111,13 @@ pub(crate) fn interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
-/// The log was put back to an earlier state.
+/// Records that the log was put back to an earlier state.
 pub(crate) fn rolled_back(tx: &Tx<'_>, outcome: &'static str, why: &str) -> Result<()> {
     let entry = Entry::new(AuditKind::RolledBack, &Actor::Process);
     append(tx, Entry { summary: why.to_owned(), outcome: Some(outcome), ..entry })
 }
 
-/// A turn begins to wait.
+/// Records that a turn waits for an approval.
 pub(crate) fn asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
     match kind {
         WaitKind::Approval => {
@@ -127,7 +127,8 @@ pub(crate) fn asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
     }
 }
 
-/// A person has decided about a call that waits, in a chat. Comes before the wait is resolved.
+/// Records a person's decision about a waiting call, made in a chat. Must run before the wait is
+/// resolved.
 pub(crate) fn chosen(
     tx: &Tx<'_>,
     command: MessageId,
@@ -140,8 +141,8 @@ pub(crate) fn chosen(
     }
 }
 
-/// Somebody has decided about a call that waits, from the command line; or nobody has in time. Comes
-/// before the wait is resolved.
+/// Records a decision about a waiting call from the command line, or the expiry of the wait. Must
+/// run before the wait is resolved.
 pub(crate) fn resolved(tx: &Tx<'_>, wait: WaitId, resolution: &Resolution) -> Result<()> {
     let Some(waits) = decided_wait(tx, wait)? else { return Ok(()) };
     if waits.expires_at <= tx.now && matches!(resolution, Resolution::Error(_)) {
@@ -167,7 +168,7 @@ fn decision(
     append(tx, Entry { outcome, ..Entry::new(kind, actor).about(called(tx, waits.call)?) })
 }
 
-/// A command of the chat has acted.
+/// Records a chat command that changed access or trust.
 pub(crate) fn commanded(
     tx: &Tx<'_>,
     command: MessageId,
@@ -187,7 +188,7 @@ pub(crate) fn commanded(
     }
 }
 
-/// What a session has read is believed.
+/// Records that an owner has declared the content of a session trusted (`/trust`).
 fn believed(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
     let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
         rows::parsed(row, "session")
@@ -195,7 +196,7 @@ fn believed(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
     append(tx, Entry { session: Some(session), ..Entry::new(AuditKind::Trusted, actor) })
 }
 
-/// What was allowed for a session is not any more, because its past is left behind; so many calls.
+/// Records that `/new` has removed this number of grants of the session.
 pub(crate) fn withdrawn(
     tx: &Tx<'_>,
     command: MessageId,
@@ -210,7 +211,7 @@ pub(crate) fn withdrawn(
     append(tx, Entry { session, summary, ..Entry::new(AuditKind::Withdrawn, &by) })
 }
 
-/// A stranger's code was decided about.
+/// Records the decision about a stranger's pairing code.
 pub(crate) fn decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> Result<()> {
     let who: String = tx.db.one(
         "SELECT channel || ':' || account || ':' || sender FROM pairings WHERE code = ?1",
@@ -224,20 +225,19 @@ pub(crate) fn decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> R
     append(tx, Entry { summary: who, outcome, ..Entry::new(kind, actor) })
 }
 
-/// Somebody was struck off, from the command line.
+/// Records that a person was removed from the command line.
 pub(crate) fn struck_off(tx: &Tx<'_>, person: &PersonId) -> Result<()> {
     let entry = Entry::new(AuditKind::StruckOff, &Actor::Host);
     append(tx, Entry { summary: person.to_string(), ..entry })
 }
 
-/// A chat was linked.
 pub(crate) fn linked(tx: &Tx<'_>, link: &ChatLink, actor: &Actor) -> Result<()> {
     let summary = link.chat.to_string();
     let session = Some(link.session.clone());
     append(tx, Entry { summary, session, ..Entry::new(AuditKind::Linked, actor) })
 }
 
-/// A chat has its own session again.
+/// Records that a chat uses its own session again.
 pub(crate) fn unlinked(tx: &Tx<'_>, chat: &str, actor: &Actor) -> Result<()> {
     append(tx, Entry { summary: chat.to_owned(), ..Entry::new(AuditKind::Unlinked, actor) })
 }
@@ -276,7 +276,8 @@ fn read_called(row: &Row<'_>) -> rusqlite::Result<Called> {
     })
 }
 
-/// Arguments as the model wrote them, an object in the order of its keys.
+/// Returns arguments as text: an object with sorted keys, or malformed ones as the model wrote
+/// them.
 fn exact(arguments: Arguments) -> String {
     match arguments {
         Arguments::Object(map) => serde_json::Value::Object(map).to_string(),
@@ -284,14 +285,14 @@ fn exact(arguments: Arguments) -> String {
     }
 }
 
-/// A wait about which a person is to decide.
+/// A wait that a person is to decide.
 struct DecidedWait {
     kind: WaitKind,
     call: CallId,
     expires_at: Timestamp,
 }
 
-/// The wait, as long as it is open.
+/// Returns the wait if it is open and a person is to decide it.
 fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<DecidedWait>> {
     tx.db.row(
         "SELECT turn, step, ordinal, kind, expires_at FROM waits \

@@ -1,8 +1,8 @@
-//! Whether a -wal belongs to the database beside it. SQLite does not ask: it puts the pages of whatever -wal is
-//! there over the database.
+//! Checks that a `-wal` belongs to the database beside it. SQLite itself applies the pages of any
+//! `-wal` that it finds.
 //!
-//! Every transaction counts `meta.commits` up, so that the first and the last one in a -wal say to which state
-//! of which database they were added.
+//! Every transaction increments `meta.commits`. The first and the last value in a `-wal` tell to
+//! which state of which database its transactions were added.
 
 use std::io;
 use std::path::Path;
@@ -13,21 +13,21 @@ use rusqlite::types::Value;
 use crate::migrate::with_suffix;
 use crate::raw::{FoundWal, Owned, Pages, WalFile, rows_of, schema};
 
-/// What a database says of itself.
+/// The row of the table `meta`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) id: String,
-    /// Its id before it was rolled back.
+    /// Id before the last roll-back.
     was: Option<String>,
     pub(crate) epoch: i64,
-    /// Transactions so far.
+    /// Number of transactions so far.
     pub(crate) commits: i64,
-    /// Whether it was opened for writing and not closed in order.
+    /// `true` while the database is open for writing, and after a crash.
     pub(crate) in_use: bool,
 }
 
 impl Meta {
-    /// Reads the table `meta` without SQLite; `None` if it cannot be read, or is of a schema without an id.
+    /// Reads the table `meta` without SQLite. `None` if it is unreadable, or its schema lacks ids.
     pub(crate) fn read(pages: &Pages<'_>) -> Option<(Self, u32)> {
         let mut owned = Owned::default();
         let table = schema(pages, &mut owned).into_iter().find(|row| row.name == "meta")?;
@@ -50,7 +50,7 @@ impl Meta {
     }
 }
 
-/// The columns of a table in the order in which its rows have them, by the statement that makes it.
+/// Returns the columns of a table in the order of its stored rows, from its CREATE TABLE statement.
 pub(crate) fn columns(sql: &str) -> Option<Vec<String>> {
     if !sql.starts_with("CREATE TABLE ") {
         return None;
@@ -58,7 +58,7 @@ pub(crate) fn columns(sql: &str) -> Option<Vec<String>> {
     let columns = || {
         let connection = Connection::open_in_memory()?;
         connection.execute(sql, ())?;
-        // Without rowids, the primary key comes first.
+        // Tables without rowid store the primary key first.
         let mut info = connection.prepare(
             "SELECT info.name FROM pragma_table_list AS list, pragma_table_info(list.name) AS info \
              WHERE list.schema = 'main' AND list.name NOT LIKE 'sqlite_%' \
@@ -69,25 +69,25 @@ pub(crate) fn columns(sql: &str) -> Option<Vec<String>> {
     columns().ok().filter(|columns| !columns.is_empty())
 }
 
-/// What lies beside a database in place of its -wal.
+/// The `-wal` found beside a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
-    /// No -wal, or none with a transaction that SQLite reads.
+    /// The `-wal` is missing, or SQLite reads no transaction from it.
     Nothing,
-    /// A -wal that belongs to it.
     Wal {
-        /// Whether something was committed in it behind a broken frame.
+        /// `true` if there are commits behind a broken frame.
         broken: bool,
     },
 }
 
-/// Looks at the -wal before SQLite opens the database. An inner error says why they do not belong together.
+/// Examines the `-wal` before SQLite opens the database. The inner error says why the two do not
+/// fit.
 pub(crate) fn examine(path: &Path) -> io::Result<Result<Beside, String>> {
     let pages = Pages::open(path)?;
     let meta = Meta::read(&pages);
     Ok(match WalFile::read(&with_suffix(path, "-wal"))? {
         FoundWal::Nothing => Ok(Beside::Nothing),
-        // Where nothing was in use, the power failed while the first transaction was written.
+        // If the database was closed, power failed while the first transaction was written.
         FoundWal::Headless => match meta {
             Some((Meta { in_use: true, .. }, _)) => {
                 Err("the header of its -wal cannot be read".to_owned())
@@ -107,7 +107,7 @@ pub(crate) fn examine(path: &Path) -> io::Result<Result<Beside, String>> {
     })
 }
 
-/// Why a -wal does not belong to the database beside it.
+/// The reason why a `-wal` does not fit the database beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Misfit {
     #[error("the -wal beside it belongs to another database")]
@@ -124,8 +124,8 @@ pub(crate) enum Misfit {
     Earlier { has: i64, last: i64 },
 }
 
-/// Whether these frames of a -wal were added to this database, by `meta` of both. A database that says nothing of
-/// itself belongs to any -wal: SQLite checks its pages.
+/// Compares `meta` of the database with `meta` in these frames of the `-wal`. A database without
+/// `meta` fits any `-wal`, because SQLite checks its pages.
 pub(crate) fn compare(
     path: &Path,
     meta: Option<&(Meta, u32)>,
@@ -141,7 +141,7 @@ pub(crate) fn compare(
         Ok(Meta::read(&pages).map(|(meta, _)| meta))
     };
     let is_ours = |last: &Meta, first: &Meta| {
-        // A roll-back may be in this -wal, and not yet in the database.
+        // A roll-back may be only in this `-wal` so far.
         let is_last = last.id == base.id || last.was.as_ref() == Some(&base.id);
         let before = [Some(&base.id), Some(&last.id), base.was.as_ref()];
         is_last && before.contains(&Some(&first.id))

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::migrate::create;
 
-/// A database in WAL mode, and what it says of itself.
+/// A database in WAL mode with a table `meta`.
 struct Log {
     directory: TempDir,
     connection: Connection,
@@ -25,7 +25,7 @@ impl Log {
         self.directory.path().join("avocet.db")
     }
 
-    /// A transaction, as the writer makes it.
+    /// Commits a transaction in the way of the writer.
     fn commit(&self, change: &str) {
         let sql = format!("UPDATE meta SET commits = commits + 1 {change}");
         self.connection.execute(&sql, ()).unwrap();
@@ -74,7 +74,7 @@ fn a_wal_fits_the_states_between_its_first_and_its_last_transaction() {
     assert!(other.contains("another database"), "{other}");
 }
 
-/// A roll-back gives the log another identity. A crash may come before that is in the database.
+/// A roll-back gives the log a new id. A crash may come before the database itself has that id.
 #[test]
 fn a_roll_back_that_is_only_in_the_wal_fits() {
     let log = Log::new();

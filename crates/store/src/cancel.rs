@@ -1,4 +1,5 @@
-//! Ending a turn from outside, in the transaction that decides it: recovery cannot resurrect it.
+//! Ends a turn from outside, in the transaction that decides so. Such a turn stays ended after a
+//! crash.
 
 use avocet_protocol::{CallResult, Outcome, SessionId, TurnId};
 use rusqlite::params;
@@ -8,7 +9,7 @@ use crate::preview;
 use crate::rows::to_json;
 use crate::tx::{Result, Tx};
 
-/// The turn of a session that has not ended.
+/// Returns the open turn of a session.
 pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnId>> {
     tx.db.row(
         "SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
@@ -17,8 +18,8 @@ pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnI
     )
 }
 
-/// Ends a turn and its children. Every call without a result gets one, so that the history stays
-/// valid; the messages end as stopped. Returns every turn that was ended.
+/// Ends a turn and its children. Calls without a result get one, so that the history stays valid;
+/// messages end as stopped. Returns all ended turns.
 pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec<TurnId>> {
     let (state, outcome, result) = ("cancelled", Outcome::Stopped, "cancelled by the user");
     let ending = Ending { state, outcome, notice, result };
@@ -33,13 +34,13 @@ pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec
     Ok(ended)
 }
 
-/// What becomes of a turn that is ended from outside.
+/// The values that a turn ended from outside gets.
 pub(crate) struct Ending<'a> {
     pub(crate) state: &'a str,
-    /// Of its messages.
+    /// Outcome of its messages.
     pub(crate) outcome: Outcome,
     pub(crate) notice: &'a str,
-    /// The error of its calls that have no result.
+    /// Error for its calls without a result.
     pub(crate) result: &'a str,
 }
 

@@ -1,8 +1,9 @@
-//! Whole copies of the log: `avocet backup`, the copies that a daemon makes, and the one before a migration.
+//! Whole copies of the log: for `avocet backup`, for the daemon's own backups, and before a
+//! migration.
 //!
-//! `VACUUM INTO` writes them: from one moment of the log, with what is only in its -wal, in one pass, without
-//! what was deleted, and into a file that needs no -wal. It reads on a connection of its own, so that the writer
-//! goes on meanwhile; only the -wal cannot begin anew before the copy is made.
+//! `VACUUM INTO` writes a copy of one moment of the log, including transactions that are only in
+//! the `-wal`. The result is one file without deleted rows. The copy uses its own connection, so
+//! that the writer goes on meanwhile; the `-wal` cannot restart until the copy is made.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -17,22 +18,22 @@ use crate::open::{check_to_read, read_only};
 use crate::tx::Db;
 use crate::{DATABASE, OpenError, damage};
 
-/// The ending of a copy that is not complete.
+/// File name suffix of an incomplete copy.
 pub(crate) const PART: &str = ".part";
 
-/// Room that a copy leaves on its disk, at least.
+/// Minimum free space that a copy leaves on its disk, in bytes.
 const MARGIN: u64 = 16 * 1024 * 1024;
 
-/// Why a copy of the log was not made, or was not put in its place.
+/// The reason why copying, restoring or recovering the log failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// There is nothing to be copied.
+    /// The directory contains no log.
     #[error("there is no log in {0}")]
     NoLog(PathBuf),
-    /// There is nothing to be recovered.
+    /// No damaged log is known, so the caller must name one.
     #[error("no damaged log is known in {0}; name the file: avocet recover FILE")]
     NoneDamaged(PathBuf),
-    /// A copy never overwrites anything.
+    /// A copy never overwrites a file.
     #[error("{0} exists already; name a file that does not")]
     Exists(PathBuf),
     /// The copy would fill the disk.
@@ -41,25 +42,25 @@ pub enum CopyError {
         needed / 1_000_000, free / 1_000_000
     )]
     NoRoom {
-        /// Where it would be.
+        /// Directory of the copy.
         path: PathBuf,
-        /// Bytes.
+        /// Bytes that must be free.
         needed: u64,
-        /// Bytes.
+        /// Bytes that are free.
         free: u64,
     },
-    /// It is no whole database of ours.
+    /// The file is not a complete Avocet database.
     #[error("{path} is not a whole log: {detail}")]
     NotWhole {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault found in the file.
         detail: String,
     },
-    /// It was cancelled because the daemon stops.
+    /// Cancelled because the daemon stops.
     #[error("it was cancelled")]
     Cancelled,
-    /// As when the log is opened.
+    /// Opening the log failed.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
@@ -70,16 +71,16 @@ impl From<StoreError> for CopyError {
     }
 }
 
-/// A copy that was made.
+/// A finished copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
-    /// Its length.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Messages in it.
+    /// Number of messages in the copy.
     pub messages: u64,
 }
 
-/// Ends a copy that is being made on another thread.
+/// Cancels a copy from another thread.
 #[derive(Debug, Clone, Default)]
 pub struct CancelCopy(Arc<Mutex<Cancelling>>);
 
@@ -96,7 +97,7 @@ impl std::fmt::Debug for Cancelling {
 }
 
 impl CancelCopy {
-    /// Ends the copy with [`CopyError::Cancelled`], also one that has not begun.
+    /// Ends the copy with [`CopyError::Cancelled`], even if the copy begins later.
     pub fn cancel(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.cancelled = true;
@@ -116,10 +117,11 @@ impl CancelCopy {
     }
 }
 
-/// Copies the log of a data directory into a new file, whether or not a daemon runs, and checks the copy. Blocks.
+/// Copies the log of a data directory into a new file and checks the copy. A daemon may run
+/// meanwhile. Blocks.
 ///
 /// # Errors
-/// [`CopyError`]; nothing is left of the copy then.
+/// [`CopyError`]; the partial copy is removed.
 pub fn back_up(
     directory: &Path,
     to: &Path,
@@ -169,7 +171,8 @@ fn copy_and_check(source: &Connection, part: &Path, now: Timestamp) -> Result<Co
     Ok(Copied { bytes, messages })
 }
 
-/// Copies everything that a connection sees into a new file of its owner's alone, and has the disk take it.
+/// Copies all that a connection sees into a new file readable by its owner only, and syncs the
+/// file.
 pub(crate) fn write_copy(source: &Connection, part: &Path) -> Result<(), OpenError> {
     make_private(part).map_err(|error| unusable(part, error))?;
     let name = part.to_str().ok_or_else(|| {
@@ -179,14 +182,14 @@ pub(crate) fn write_copy(source: &Connection, part: &Path) -> Result<(), OpenErr
     File::open(part).and_then(|file| file.sync_all()).map_err(|error| unusable(part, error))
 }
 
-/// Removes what is left of a database that was not completed. What cannot be removed is overwritten the next time.
+/// Removes an incomplete database. The next attempt overwrites remaining files.
 pub(crate) fn remove_with_journal(path: &Path) {
     for suffix in ["", "-journal"] {
         fs::remove_file(with_suffix(path, suffix)).unwrap_or_default();
     }
 }
 
-/// Bytes that a copy of what a connection sees has at most.
+/// Returns the maximum size in bytes of a copy of this connection's database.
 pub(crate) fn length(source: &Connection, path: &Path) -> Result<u64, StoreError> {
     let db = Db { connection: source, path };
     let pages: u64 = db.one("PRAGMA page_count", (), |row| row.get(0))?;
@@ -194,7 +197,7 @@ pub(crate) fn length(source: &Connection, path: &Path) -> Result<u64, StoreError
     Ok(pages.saturating_mul(size))
 }
 
-/// Refuses a file of so many bytes that could fill the disk.
+/// Fails if a file of this size could fill the disk.
 pub(crate) fn check_room(bytes: u64, to: &Path) -> Result<(), CopyError> {
     let needed = bytes.saturating_add(MARGIN.max(bytes / 10));
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -208,7 +211,7 @@ pub(crate) fn check_room(bytes: u64, to: &Path) -> Result<(), CopyError> {
     Ok(())
 }
 
-/// Opens a database that nobody writes, without leaving anything beside it.
+/// Opens a database without a writer, and creates no files beside it.
 pub(crate) fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let encoded: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();

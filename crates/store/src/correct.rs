@@ -1,4 +1,4 @@
-//! Corrections: what becomes of a message that its sender has edited.
+//! Corrections: updates for messages that their sender has edited.
 
 use avocet_protocol::{
     Correction, InboundKind, MessageId, NewInbound, NoCorrection, QueueMode, StoreError, Timestamp,
@@ -9,7 +9,7 @@ use crate::inbox::accept;
 use crate::rows::{self, to_json};
 use crate::tx::{Result, Tx};
 
-/// The message that is corrected, or the correction before this one that is a message of its own.
+/// The corrected message, or its latest correction that is a message of its own.
 struct Corrected {
     id: MessageId,
     key: String,
@@ -19,7 +19,7 @@ struct Corrected {
     edited_at: Option<i64>,
 }
 
-/// Applies a correction, or says why there is nothing to correct.
+/// Applies a correction, or returns why it was refused.
 pub(crate) fn correct(
     tx: &Tx<'_>,
     message: &NewInbound,
@@ -38,7 +38,8 @@ pub(crate) fn correct(
     if corrected.waits {
         return replace(tx, message, &corrected);
     }
-    // It is in the message already, which was begun since: the platform delivers it again.
+    // The message contains this edit, and its turn has begun since. The platform redelivers the
+    // edit.
     let written = message.inbound.written_at.map(|Timestamp(written)| written);
     if written.is_some() && written == corrected.edited_at {
         return Ok(Correction::Replaced(corrected.id));
@@ -77,7 +78,7 @@ fn find(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Corrected>> {
     )
 }
 
-/// Platforms deliver a correction again too; a newer one may have come meanwhile.
+/// Returns `true` if a newer correction was applied. Platforms may redeliver old corrections.
 fn is_old(message: &NewInbound, corrected: &Corrected) -> bool {
     let written = message.inbound.written_at.map(|Timestamp(written)| written);
     written.zip(corrected.edited_at).is_some_and(|(written, edited)| written < edited)

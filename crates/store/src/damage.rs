@@ -1,8 +1,9 @@
-//! Damage: a database that is damaged, or gone, is moved aside with what lies beside it, and the log is not
-//! started again before a person has decided.
+//! Moves a damaged database, or the remaining files of a missing one, aside, and refuses to start
+//! until a person decides.
 //!
-//! A marker file holds that. It is written before anything is moved. These remove it: `--start-empty`,
-//! `avocet restore`, `avocet recover`, and a start that finds a whole database back in its place.
+//! A marker file records the open decision. It is written before files are moved. These remove it:
+//! `--start-empty`, `avocet restore`, `avocet recover`, and a start that finds a whole database
+//! back in its place.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,24 +19,24 @@ use crate::migrate::{sync_directory, with_suffix};
 use crate::tx::{Db, Result};
 use crate::{OpenError, migrate};
 
-/// Databases larger than this are not read through at every start; their pages are checked as they
-/// are used.
+/// Larger databases (in bytes) skip the full check at start; their pages are checked as they are
+/// used.
 const CHECK_UP_TO: u64 = 256 * 1024 * 1024;
 
 const MARKER: &str = "-damage";
 const ASIDE: &str = ".damaged-";
 
-/// A damage about which nobody has decided.
+/// Damage for which a person's decision is still open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Damage {
-    /// What is wrong.
+    /// Description of the fault.
     pub(crate) found: String,
-    /// When it was found.
+    /// Time of discovery, as text.
     pub(crate) at: String,
-    /// The name that the database was moved to, if anything is left of it; its -wal and -shm have the same name
-    /// with their endings.
+    /// New name of the moved database; `None` if all files are lost. Its `-wal` and `-shm` have
+    /// this name with their suffixes.
     moved: Option<String>,
-    /// For whoever reads the file.
+    /// Commands from which the reader of the marker file can choose.
     to_decide: String,
 }
 
@@ -48,12 +49,12 @@ impl Damage {
         Self { found, at: date(now), moved, to_decide: to_decide.to_owned() }
     }
 
-    /// What the database was moved to, if anything is left of it.
+    /// Path of the moved database; `None` if all files are lost.
     pub(crate) fn moved(&self, database: &Path) -> Option<PathBuf> {
         self.moved.as_ref().map(|name| database.with_file_name(name))
     }
 
-    /// The undecided damage of a database.
+    /// Reads the marker of a database; `None` if there is none.
     pub(crate) fn read(database: &Path) -> io::Result<Option<Self>> {
         let bytes = match fs::read(with_suffix(database, MARKER)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -70,7 +71,7 @@ impl Damage {
         }))
     }
 
-    /// Writes the marker; when this returns, the disk has it.
+    /// Writes the marker and syncs it to disk.
     pub(crate) fn write(&self, database: &Path) -> Result<(), OpenError> {
         let (path, new) = (with_suffix(database, MARKER), with_suffix(database, "-damage.new"));
         let unusable = |error| unusable(&path, error);
@@ -87,7 +88,7 @@ impl Damage {
         sync_directory(&path)
     }
 
-    /// A person has decided.
+    /// Removes the marker after a person has decided.
     pub(crate) fn remove(database: &Path) -> Result<(), OpenError> {
         let path = with_suffix(database, MARKER);
         match fs::remove_file(&path) {
@@ -104,8 +105,8 @@ impl Damage {
     }
 }
 
-/// What is wrong with the file's header, if anything. Looked at without SQLite, which takes a
-/// file that is too short for an empty database and throws its -wal away.
+/// Returns the fault in the file's header, if any. Reads without SQLite, which takes a file that is
+/// too short for an empty database and discards its `-wal`.
 pub(crate) fn find_in_header(path: &Path) -> io::Result<Option<&'static str>> {
     // "The Database Header" of SQLite's file format: magic at 0, application id at 68.
     let mut header = Vec::with_capacity(100);
@@ -119,7 +120,7 @@ pub(crate) fn find_in_header(path: &Path) -> io::Result<Option<&'static str>> {
     })
 }
 
-/// What is wrong with the rest of the database, if anything.
+/// Returns the fault that SQLite's quick check finds, if any. Skips databases over `CHECK_UP_TO`.
 pub(crate) fn find(db: Db<'_>) -> Result<Option<String>> {
     if fs::metadata(db.path).is_ok_and(|file| file.len() > CHECK_UP_TO) {
         return Ok(None);
@@ -127,7 +128,7 @@ pub(crate) fn find(db: Db<'_>) -> Result<Option<String>> {
     check(db, "PRAGMA quick_check(1)")
 }
 
-/// As [`find`], and whether indices have what their tables have, whatever the size.
+/// Runs the full check, which also compares indices with their tables, on a database of any size.
 pub(crate) fn find_thoroughly(db: Db<'_>) -> Result<Option<String>> {
     check(db, "PRAGMA integrity_check(1)")
 }
@@ -135,15 +136,15 @@ pub(crate) fn find_thoroughly(db: Db<'_>) -> Result<Option<String>> {
 fn check(db: Db<'_>, pragma: &str) -> Result<Option<String>> {
     match db.one(pragma, (), |row| row.get::<_, String>(0)) {
         Ok(word) if word == "ok" => Ok(None),
-        // Its first line only names the database.
+        // Only the last line holds the fault; the first one may just name the database.
         Ok(fault) => Ok(Some(fault.lines().last().unwrap_or(&fault).to_owned())),
-        // A damaged index of words makes the check itself fail.
+        // A damaged full-text index makes the check itself fail.
         Err(StoreError::Damaged { detail, .. } | StoreError::Internal(detail)) => Ok(Some(detail)),
         Err(error) => Err(error),
     }
 }
 
-/// Moves a damaged database and what belongs to it to a name with the time in it.
+/// Moves a damaged database and its `-wal` and `-shm` to a name that contains the time.
 pub(crate) fn move_aside(path: &Path, detail: String, now: Timestamp) -> OpenError {
     let moved = free_name(path, ASIDE, now);
     let move_it = || {
@@ -156,7 +157,7 @@ pub(crate) fn move_aside(path: &Path, detail: String, now: Timestamp) -> OpenErr
     }
 }
 
-/// A name beside the database that nothing has.
+/// Returns an unused name beside the database.
 pub(crate) fn free_name(path: &Path, infix: &str, now: Timestamp) -> PathBuf {
     let is_free = |name: &PathBuf| {
         ["", "-wal", "-shm"].iter().all(|suffix| !with_suffix(name, suffix).exists())
@@ -171,7 +172,7 @@ pub(crate) fn free_name(path: &Path, infix: &str, now: Timestamp) -> PathBuf {
     name
 }
 
-/// The database first: a -wal that is left alone is found and follows at the next start.
+/// Moves the database first: a later start finds a lone `-wal` and moves it too.
 pub(crate) fn move_pieces(path: &Path, moved: &Path) -> Result<(), OpenError> {
     for suffix in ["", "-wal", "-shm"] {
         let (from, to) = (with_suffix(path, suffix), with_suffix(moved, suffix));
@@ -185,8 +186,8 @@ pub(crate) fn move_pieces(path: &Path, moved: &Path) -> Result<(), OpenError> {
     sync_directory(path)
 }
 
-/// Whether the place of a database that is not there is empty because there never was one. Otherwise a person
-/// has to decide: `start_empty` is such a decision.
+/// Checks a place without a database. Fails if a database was there before, because then a person
+/// has to decide; `start_empty` is such a decision.
 pub(crate) fn check_empty_place(
     path: &Path,
     start_empty: bool,
@@ -194,7 +195,7 @@ pub(crate) fn check_empty_place(
 ) -> Result<(), OpenError> {
     let Some(damage) = find_at_empty_place(path, now)? else { return Ok(()) };
     damage.write(path)?;
-    // What a crash has kept from being moved, and what lies beside a database that is gone.
+    // Files that a crash kept from being moved, or that are left beside a missing database.
     let moved = damage.moved(path).filter(|moved| !would_overwrite(path, moved));
     move_pieces(path, &moved.unwrap_or_else(|| free_name(path, ASIDE, now)))?;
     if start_empty {
@@ -203,7 +204,8 @@ pub(crate) fn check_empty_place(
     Err(damage.undecided(path))
 }
 
-/// As [`check_empty_place`], for commands that only read: nothing is written or moved.
+/// Does the check of [`check_empty_place`] for commands that only read: it writes and moves
+/// nothing.
 pub(crate) fn look_at_empty_place(path: &Path) -> Result<(), OpenError> {
     let unusable = |error| unusable(path, error);
     if let Some(damage) = Damage::read(path).map_err(unusable)? {
@@ -232,10 +234,10 @@ fn would_overwrite(path: &Path, moved: &Path) -> bool {
     ["", "-wal", "-shm"].iter().any(both)
 }
 
-/// What shows that there was a database, where there is none and no marker either.
+/// Evidence that a database existed, for a place without database and marker.
 struct Trace {
     found: String,
-    /// A file that is left of it.
+    /// A file left of the database, if any.
     left: Option<PathBuf>,
 }
 
@@ -265,7 +267,7 @@ fn what_is_left(left: Option<&Path>) -> String {
     }
 }
 
-/// The newest database that was moved aside.
+/// Returns the newest database that was moved aside.
 pub(crate) fn newest_aside(path: &Path) -> io::Result<Option<PathBuf>> {
     let Some(directory) = path.parent() else { return Ok(None) };
     let prefix = with_suffix(path, ASIDE);
@@ -285,7 +287,7 @@ pub(crate) fn newest_aside(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(newest)
 }
 
-/// A moment, for people: to the second, in UTC.
+/// Formats a moment for people: to the second, in UTC.
 pub(crate) fn date(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
         Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),

@@ -1,9 +1,9 @@
-//! What follows where the log is an older state than the one that people were answered from: a copy that was
-//! restored, what was recovered of a damaged log, or a log whose newest transactions are lost.
+//! Ends open work in a log that is older than the state from which people were last answered: a
+//! restored copy, a recovered log, or a log without its newest transactions.
 //!
-//! Whatever is open in such a log may have been done since: a message was answered, a call has run, a chunk was
-//! sent. So nothing that is open goes on by itself. It is ended, each chat concerned is told once, and its people
-//! decide: `/retry` runs a turn again, `/resend` sends again what may not have arrived.
+//! Open work in such a log may be done already: a message answered, a call run, a chunk sent. So it
+//! is ended instead of resumed, each affected chat is informed once, and its people decide:
+//! `/retry` runs a turn again, `/resend` sends messages again that may be lost.
 
 use std::collections::BTreeMap;
 
@@ -19,51 +19,52 @@ use crate::rows;
 use crate::turns::insert_turn;
 use crate::tx::{Result, Tx};
 
-/// How the log came to be an older state.
+/// The reason why the log is an older state.
 #[derive(Debug, Clone)]
 pub(crate) struct RolledBack {
-    /// The word for the audit table.
+    /// Word for the audit table.
     pub(crate) outcome: &'static str,
-    /// For the operator.
+    /// Text for the operator.
     pub(crate) why: String,
-    /// For chats: follows on "because".
+    /// Text for chats; continues a sentence after "because".
     pub(crate) for_chats: String,
-    /// Messages written up to this moment may have been answered by what is lost; `None` for now.
+    /// Messages written up to this moment may have been answered by the lost part; `None` means
+    /// now.
     pub(crate) unsure_until: Option<Timestamp>,
-    /// The epoch that was reached by what is lost, as far as that is known.
+    /// Last known epoch of the lost part.
     pub(crate) epoch: i64,
-    /// The numbers that what is lost has given out, by table, as far as they are known.
+    /// Known row numbers that the lost part has given out, by table.
     pub(crate) numbers: BTreeMap<String, i64>,
 }
 
-/// What was ended because nobody knows whether it was done.
+/// Counts of ended work of unknown outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Ended {
-    /// Messages of people.
+    /// Messages from people.
     pub messages: usize,
     /// Turns.
     pub turns: usize,
-    /// Chunks that were to be delivered.
+    /// Chunks that waited for delivery.
     pub deliveries: usize,
-    /// Chats that are told.
+    /// Chats that are informed.
     pub chats: usize,
 }
 
-/// How far numbers are moved on beyond the last that is known: buttons and commands of the lost part name numbers,
-/// and must not mean what comes now.
+/// Distance by which row numbers jump beyond the last known one. Buttons and commands of the lost
+/// part contain old numbers, which must not refer to new rows.
 const GAP: i64 = 100_000;
 
-/// Ends everything that is open, gives the database another identity, and notes what happened.
+/// Ends all open work, gives the database a new id, and records the roll-back.
 pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<Ended> {
     move_numbers_on(tx, &rolled_back.numbers)?;
-    // First, so that the row says why numbers before it are missing.
+    // First, so that this row explains the missing numbers before it.
     audit::rolled_back(tx, rolled_back.outcome, &rolled_back.why)?;
     let told = concerned(tx)?;
     let mut ended = Ended { chats: told.len(), ..Ended::default() };
     ended.turns = end_turns(tx)?;
     ended.messages = end_messages(tx)?;
     ended.deliveries = end_deliveries(tx, &rolled_back.why)?;
-    // A /new may have withdrawn them since.
+    // The lost part may contain a `/new`, which withdraws grants.
     tx.update("DELETE FROM grants WHERE 1", ())?;
     tx.update("UPDATE sessions SET compact_for = NULL WHERE compact_for IS NOT NULL", ())?;
     for (chat, open) in &told {
@@ -79,19 +80,19 @@ pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<Ended> {
     Ok(ended)
 }
 
-/// What is open in a chat.
+/// Open work of a chat.
 #[derive(Debug, Default)]
 struct Open {
-    /// Messages of its people.
+    /// Messages from its people.
     messages: usize,
-    /// Chunks that were to be delivered.
+    /// Chunks that waited for delivery.
     deliveries: usize,
 }
 
 const OPEN_DELIVERIES: &str =
     "state IN ('pending', 'sending', 'unknown') AND source NOT IN ('preview', 'notice')";
 
-/// The chats in which something is open.
+/// Returns the chats with open work.
 fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, Open>> {
     let rows = tx.db.rows(
         &format!(
@@ -111,7 +112,8 @@ fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, Open>> {
 
 const NOTICE: &str = "the log was put back to an earlier state while this was open";
 
-/// Ends open turns as failed, so that `/retry` finds them. A call without a result counts as interrupted.
+/// Ends open turns as failed, so that `/retry` finds them. Calls without a result count as
+/// interrupted.
 fn end_turns(tx: &Tx<'_>) -> Result<usize> {
     let ending = Ending {
         state: "failed",
@@ -132,7 +134,8 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
     Ok(open.len())
 }
 
-/// Ends messages that no turn has taken. Those of a chat get a failed turn, so that `/retry` finds them.
+/// Ends messages without a turn. Each chat gets a failed turn for them, so that `/retry` finds
+/// them.
 fn end_messages(tx: &Tx<'_>) -> Result<usize> {
     let waiting = tx.db.rows(
         "SELECT DISTINCT session, channel, account, chat, topic FROM inbound \
@@ -163,14 +166,14 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
     tx.update(dropped, ())
 }
 
-/// What may have arrived is not sent again; `/resend` does that.
+/// Ends deliveries without sending them, since they may have arrived; `/resend` sends them again.
 fn end_deliveries(tx: &Tx<'_>, why: &str) -> Result<usize> {
     let unconfirmed = "UPDATE outbox SET state = 'unconfirmed', error = ?1 WHERE";
     let ended = tx.update(&format!("{unconfirmed} {OPEN_DELIVERIES}"), [why])?;
     let notices =
         format!("{unconfirmed} state IN ('pending', 'sending', 'unknown') AND source = 'notice'");
     tx.update(&notices, [why])?;
-    // Their turns have ended; a chat keeps what it was shown.
+    // The turns of these previews have ended; the chat keeps the shown text.
     tx.update("UPDATE outbox SET state = 'sent' WHERE source = 'preview' AND state <> 'sent'", ())?;
     Ok(ended)
 }
@@ -200,8 +203,8 @@ fn tell(tx: &Tx<'_>, chat: &ChatAddress, open: &Open, rolled_back: &RolledBack) 
     insert_chunk(tx, chat, &Content::text(text), &place).map(drop)
 }
 
-/// What was written while the lost part was used, and comes again now, is not answered: it may have been. Its chat
-/// is told once. Returns whether this is such a message.
+/// Returns `true` for a redelivered message that was written while the lost part was in use. Such a
+/// message may have been answered already, so it is dropped and its chat is informed once.
 pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     let Some(Timestamp(written)) = message.inbound.written_at else { return Ok(false) };
     let until: Option<i64> =
@@ -220,8 +223,8 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     Ok(true)
 }
 
-/// Gives out no number that the lost part may have given out. The audit table has numbers without gaps: there only
-/// those are left out that are known to have been used.
+/// Skips row numbers that the lost part may have given out. The audit table has no gaps, so only
+/// numbers known to be used are skipped there.
 fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {
     let tables = tx.db.rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'",

@@ -1,4 +1,4 @@
-//! What SQLite says, in the words of the port and of whoever has to act on it.
+//! Translates SQLite errors into `StoreError`, and defines the errors of opening the log.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use avocet_protocol::StoreError;
 use rusqlite::ErrorCode;
 
-/// The ways out of a damage.
+/// Commands that end the state of damage.
 const DECIDE: &str = "To save what it still holds: avocet recover. To go back to a copy: avocet restore FILE. To \
     begin with an empty log: avocet run --start-empty";
 
-/// Why the log cannot be opened. The text says what to do about it.
+/// The reason why the log cannot be opened. Its text tells the operator how to solve the problem.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process holds the log.
@@ -18,18 +18,18 @@ pub enum OpenError {
     Locked {
         /// The data directory.
         path: PathBuf,
-        /// Who, for example `process 4711 (daemon)`.
+        /// The holder, for example `process 4711 (daemon)`.
         holder: String,
     },
-    /// The directory cannot be made or used.
+    /// The directory cannot be created or used.
     #[error("{path} cannot be used ({error}); check the path, its owner and its permissions")]
     Directory {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// A newer version has written it.
+    /// A newer version wrote the database.
     #[error(
         "{path} was written by a newer version (schema {found}, this one knows {known}); \
          install that version, or put back the copy {path}.before-v{found} if there is one, and \
@@ -43,7 +43,7 @@ pub enum OpenError {
         /// The newest that this version knows.
         known: i64,
     },
-    /// An older version has written it, and whoever only looks changes nothing.
+    /// An older version wrote the database, and this caller only reads.
     #[error(
         "{path} was written by an older version (schema {found}, this one reads {known}); start the \
          daemon once, or again if it still runs, which brings the log up to date"
@@ -53,49 +53,50 @@ pub enum OpenError {
         path: PathBuf,
         /// Its schema version.
         found: usize,
-        /// The one that this version reads.
+        /// The version that this program reads.
         known: usize,
     },
-    /// It is damaged, and has been moved aside.
+    /// The database is damaged and was moved aside.
     #[error(
         "{path} is damaged ({detail}). It was moved to {moved} with its -wal and -shm; nothing was deleted. {DECIDE}"
     )]
     Damaged {
-        /// Where it was.
+        /// Its path before the move.
         path: PathBuf,
-        /// What the check said.
+        /// The fault that the check found.
         detail: String,
-        /// Where it is now.
+        /// Its path after the move.
         moved: PathBuf,
     },
-    /// It was damaged before, or is gone, and nobody has decided what to do.
+    /// The database was damaged before or is missing, and a person has to decide first.
     #[error("there is no {path}: {found} (found: {at}). {left}. {DECIDE}")]
     Undecided {
-        /// Where it should be.
+        /// Expected path of the database.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         found: String,
-        /// When that was found.
+        /// Time of discovery.
         at: String,
-        /// What is left of it.
+        /// The remaining file, as a sentence.
         left: String,
     },
-    /// The file system does not keep what it promises.
+    /// SQLite rejected a setting, for example on a network file system.
     #[error("{path}: SQLite did not take {pragma} (it is {found}); use a local file system")]
     Pragma {
         /// The database.
         path: PathBuf,
-        /// What was asked.
+        /// The pragma.
         pragma: String,
-        /// What it answered.
+        /// Its value as read back.
         found: String,
     },
-    /// Anything else that the log says while it is opened.
+    /// Any other store error during opening.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A file or directory that the system does not let us use.
+/// Returns the error for a file or directory that the system refuses; a full disk gets its own
+/// error.
 pub(crate) fn unusable(path: &Path, error: io::Error) -> OpenError {
     match error.kind() {
         ErrorKind::StorageFull => StoreError::Full { path: path.display().to_string() }.into(),
@@ -103,7 +104,7 @@ pub(crate) fn unusable(path: &Path, error: io::Error) -> OpenError {
     }
 }
 
-/// Puts an SQLite error into the words of the port.
+/// Translates an SQLite error into an error of the store ports.
 pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
     let path = path.display().to_string();
     let detail = error.to_string();
@@ -126,7 +127,7 @@ pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
     }
 }
 
-/// Whether a row holds something that we never wrote there.
+/// Returns `true` if a row holds a value that this program never writes.
 fn is_unreadable(error: &rusqlite::Error) -> bool {
     use rusqlite::Error;
     matches!(

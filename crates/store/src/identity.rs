@@ -1,4 +1,4 @@
-//! Whether a file is still the one that this process has open.
+//! Detects that the name of an open file now refers to another file.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use avocet_protocol::StoreError;
 
-/// A file by its device and inode: its name can come to mean another file while it is open.
+/// The device and inode of an open file.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     path: PathBuf,
@@ -25,8 +25,8 @@ impl Identity {
         &self.path
     }
 
-    /// [`StoreError::Replaced`] if the name now leads to no file or to another one. A file that cannot be looked at
-    /// for another reason counts as the same: reading or writing it says what is wrong.
+    /// Fails with [`StoreError::Replaced`] if the file was deleted or replaced. Other errors are
+    /// ignored here, because the next read or write reports them.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let found = match fs::metadata(&self.path) {
             Ok(found) if (found.dev(), found.ino()) == (self.device, self.inode) => return Ok(()),

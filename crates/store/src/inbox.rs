@@ -1,4 +1,4 @@
-//! Inbound messages: acceptance with dedupe and cursor, and the commands that bypass the lane.
+//! Inbound messages: deduplication, cursors, and the commands that bypass the lane.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ use crate::undelivered;
 use crate::waits::{is_open, meant_wait, newest_wait, resolve, resolve_by_command};
 use crate::{Durability, SqliteStore, digest, words};
 
-/// `inbound.after_step` of a message that answered a question of its turn. The message ends with the turn.
+/// `inbound.after_step` of a message that answered a question of its turn and ends with it.
 pub(crate) const ANSWERED: i64 = -1;
 
-/// What is older is not sent again: nobody waits for it any more. A send is tried for a day before
-/// it is given up.
+/// Age limit for `/resend`, since people stop waiting for older messages. A delivery is retried for
+/// a day before it is abandoned.
 const RESENT: Duration = Duration::from_hours(7 * 24);
 
 #[async_trait]
@@ -156,7 +156,7 @@ fn move_cursor_of(tx: &Tx<'_>, message: &NewInbound, cursor: Option<&Cursor>) ->
     move_cursor(tx, &address.channel, &address.account, cursor)
 }
 
-/// A message that waits in its lane, or has acted on the turn that its session has open.
+/// Accepts a message, which then waits in its lane or has acted on the session's open turn.
 pub(crate) fn accept(
     tx: &Tx<'_>,
     message: &NewInbound,
@@ -200,7 +200,7 @@ pub(crate) fn use_session(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// `None` if the chat has used the key before.
+/// Returns `None` if the chat has used the key before.
 fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
     let NewInbound { session, kind, inbound, removed } = message;
     let address = &inbound.address;
@@ -236,13 +236,14 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
     Ok(id.map(MessageId))
 }
 
-/// A platform says more of the same message later on; another process sends the same again, or makes a mistake.
+/// Returns `None` for platforms, which may add details to a message later. Other processes must
+/// repeat it unchanged.
 fn digest_of(inbound: &Inbound) -> Result<Option<String>> {
     let Inbound { address, content, from_platform, .. } = inbound;
     (!from_platform).then(|| digest::of(address.topic.as_ref(), content)).transpose()
 }
 
-/// What the message is that has used the key before.
+/// Returns the earlier message with this key, as a duplicate or as a conflicting use of the key.
 fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
     let address = &message.inbound.address;
     let digest = digest_of(&message.inbound)?;
@@ -266,7 +267,7 @@ fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
     )
 }
 
-/// What a new message means for the turn that its session has open.
+/// Applies a new message to the open turn of its session, and returns the effect.
 fn consequence(
     tx: &Tx<'_>,
     id: MessageId,
@@ -382,7 +383,7 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
     }
 }
 
-/// Whether the turn works for the person who wrote this: nobody else answers its questions.
+/// Returns `true` if the turn works for this author, who may then answer its questions.
 pub(crate) fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<bool> {
     let Inbound { address, sender, .. } = inbound;
     let asked = tx.db.row(
@@ -393,7 +394,7 @@ pub(crate) fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<
     Ok(asked.is_some())
 }
 
-/// How far the answer to a question may be believed: it is of somebody for whom the turn works.
+/// Returns the trust level of an answer from a person for whom the turn works.
 fn of_answer(message: &NewInbound) -> Trust {
     match message.inbound.content.has_foreign_words() {
         true => Trust::Low,
@@ -405,7 +406,7 @@ fn done_or_nothing(done: bool) -> CommandEffect {
     if done { CommandEffect::Done } else { CommandEffect::Nothing }
 }
 
-/// Ends what the session does, and what it is to condense.
+/// Ends the session's open turn and its pending compaction.
 fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
     let compaction = past::stop_compaction(tx, session)?;
     match stop_turn(tx, session, command)? {
@@ -414,7 +415,7 @@ fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandE
     }
 }
 
-/// Ends the session's open turn, unless it was begun for a message that came after the command.
+/// Ends the session's open turn, unless a message that came after the command began it.
 fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
     let Some(turn) = open_turn(tx, session)? else { return Ok(CommandEffect::Nothing) };
     let first = tx.db.one("SELECT min(id) FROM inbound WHERE turn = ?1", [turn.0], |row| {
@@ -426,8 +427,8 @@ fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<Com
     cancel_turn(tx, turn, "stopped by the user").map(CommandEffect::Stopped)
 }
 
-/// Sends again what did not arrive of late, in the chat of the command: a session may be spoken in
-/// from others.
+/// Queues recent failed messages again in the chat of the command, since linked chats share a
+/// session.
 fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
     let again = tx.update(
         "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \

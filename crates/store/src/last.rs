@@ -1,9 +1,11 @@
-//! What was committed last, in a small file beside the database. A database that has less than this file says has
-//! lost transactions: its -wal was deleted or cut, or an older copy was put in its place.
+//! The `-last` file beside the database, which records the last transaction. A database with fewer
+//! transactions has lost some: its `-wal` was deleted or cut, or an older copy was put in its
+//! place.
 //!
-//! The file is written after each transaction and never synced, so that it costs one system call. After a crash
-//! of the daemon it is exact. After a power failure the newest transactions may be lost without damage: then only
-//! those count that were synced, and the file may say less than there is, but never more.
+//! The file is written after each transaction without syncing, which costs one system call. It is
+//! exact after a crash of the daemon. A power failure may lose the newest transactions without
+//! damage, so then only the synced ones count. The file may record fewer transactions than there
+//! are, but never more.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,27 +17,27 @@ use avocet_protocol::Timestamp;
 use crate::migrate::with_suffix;
 
 const SUFFIX: &str = "-last";
-/// Every version of the file is as long, so that a write leaves nothing of the last one.
+/// Length in bytes, the same for every version, so that a write overwrites the previous content.
 const LENGTH: usize = 160;
 
-/// What was committed last.
+/// The last transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Last {
-    /// The id of the database.
+    /// Id of the database (`meta.id`).
     pub(crate) id: String,
     pub(crate) epoch: i64,
-    /// How many transactions it has.
+    /// Number of transactions.
     pub(crate) commits: i64,
-    /// How many of them the disk has.
+    /// Number of transactions that are synced to disk.
     pub(crate) synced: i64,
-    /// When the last was committed.
+    /// Time of the last commit.
     pub(crate) at: Timestamp,
-    /// The boot of the machine in which that was; empty if the system does not say.
+    /// Id of the machine's boot at that time; empty if unknown.
     pub(crate) boot: String,
 }
 
 impl Last {
-    /// Reads the file; `None` if there is none, or if it cannot be read.
+    /// Reads the file; `None` if it is missing or unreadable.
     pub(crate) fn read(database: &Path) -> Option<Self> {
         let text = fs::read_to_string(with_suffix(database, SUFFIX)).ok()?;
         let mut words = text.trim_end().splitn(6, ' ');
@@ -52,13 +54,12 @@ impl Last {
         })
     }
 
-    /// How many transactions the database has to have.
+    /// Returns the minimum number of transactions that the database must have.
     pub(crate) fn expected(&self) -> i64 {
         let survived = !self.boot.is_empty() && self.boot == boot();
         if survived { self.commits } else { self.synced }
     }
 
-    /// Removes the file.
     pub(crate) fn remove(database: &Path) -> io::Result<()> {
         match fs::remove_file(with_suffix(database, SUFFIX)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -72,12 +73,12 @@ impl Last {
 pub(crate) struct LastFile {
     file: File,
     last: Last,
-    /// Whether the log has said that the file cannot be written.
+    /// `true` once a failed write was logged.
     complained: bool,
 }
 
 impl LastFile {
-    /// Replaces what the file says.
+    /// Replaces the content of the file.
     pub(crate) fn begin(database: &Path, last: Last) -> io::Result<Self> {
         let mut options = File::options();
         options.write(true).create(true).truncate(false).mode(0o600);
@@ -89,12 +90,12 @@ impl LastFile {
         Ok(begun)
     }
 
-    /// The number of the next transaction.
+    /// Returns the number of the next transaction.
     pub(crate) fn next(&self) -> i64 {
         self.last.commits + 1
     }
 
-    /// A transaction was committed, the one that [`Self::next`] named.
+    /// Records the commit of the transaction that [`Self::next`] named.
     pub(crate) fn committed(&mut self, synced: bool, at: Timestamp) {
         self.last.commits += 1;
         self.last.at = at;
@@ -104,7 +105,7 @@ impl LastFile {
         self.note();
     }
 
-    /// The disk has every transaction.
+    /// Records that all transactions are synced.
     pub(crate) fn synced(&mut self) {
         self.last.synced = self.last.commits;
         self.note();
@@ -132,7 +133,7 @@ impl LastFile {
     }
 }
 
-/// The number that Linux gives each boot of the machine; empty if there is none.
+/// Returns Linux's id for this boot of the machine; empty if unknown.
 pub(crate) fn boot() -> String {
     let read = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     read.map(|id| id.trim().to_owned()).unwrap_or_default()

@@ -19,7 +19,7 @@ fn what_was_noted_is_read_back() {
     assert_eq!((found.commits, found.synced, found.at), (1_000_001, 7, Timestamp(5)));
     file.committed(true, Timestamp(6));
     assert_eq!(Last::read(&database).unwrap().synced, 1_000_002);
-    // A shorter note leaves nothing of a longer one.
+    // A shorter text must overwrite all of a longer one.
     LastFile::begin(&database, Last { commits: 1, synced: 1, ..last("") }).unwrap();
     assert_eq!(Last::read(&database), Some(Last { commits: 1, synced: 1, ..last("") }));
     for damaged in ["", "a b c", "a 1 2 3", "\0\0\0\0"] {

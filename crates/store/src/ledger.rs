@@ -1,4 +1,4 @@
-//! What models have cost, answer by answer, and its sums.
+//! Model usage, one row per answer, and its sums.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -49,7 +49,7 @@ impl Ledger for SqliteStore {
     }
 }
 
-/// `Query::usage_page`.
+/// Implements `Query::usage_page`.
 pub(crate) fn usage(
     db: Db<'_>,
     by: UsageBy,
@@ -71,7 +71,7 @@ pub(crate) fn usage(
     )
 }
 
-/// Who is charged: the turn that no other turn has spawned, and its session.
+/// Returns the root turn, which pays for its children, and its session.
 fn root(
     db: Db<'_>,
     turn: Option<TurnId>,
@@ -117,13 +117,13 @@ fn record(
     Ok(())
 }
 
-/// A figure of one answer, so bounded that millions of them have a sum: a provider may count nonsense.
-/// About 10^12 tokens, or a thousand dollars.
+/// Caps a figure at 2^40, about 10^12 tokens or a thousand dollars. A provider may report nonsense,
+/// and the sum of millions of rows must not overflow.
 pub(crate) fn credible(figure: u64) -> u64 {
     figure.min(1 << 40)
 }
 
-/// The columns of [`total`].
+/// Columns that [`total`] reads.
 const SUMS: &str = "coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output, \
     coalesce(sum(cached), 0) AS cached, coalesce(sum(cache_written), 0) AS cache_written, \
     coalesce(sum(cost), 0) AS cost, \

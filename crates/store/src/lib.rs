@@ -1,5 +1,5 @@
 //! The durable log behind the store ports: one SQLite database in WAL mode, one writer thread with
-//! group commit, a few readers. The tables are the queues.
+//! group commit, and a few reader threads. The tables are the queues.
 
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -59,7 +59,7 @@ use readers::Readers;
 use tx::{Db, Result, Tx};
 use writer::Writer;
 
-/// The log in an SQLite database. Implements every store port; clones share it.
+/// The log in an SQLite database. Implements every store port; clones share the database.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     /// `None` if the log was opened for reading only.
@@ -70,19 +70,20 @@ pub struct SqliteStore {
     answer_edits: bool,
     epoch: i64,
     lock: Option<Arc<Lock>>,
-    /// For a log that was opened for reading: which transactions it lacks, and when the last of them was committed.
+    /// Set only in read-only mode: time of the last missing transaction, and a description of the
+    /// loss.
     missing: Option<(Timestamp, String)>,
 }
 
 impl SqliteStore {
-    /// How often a daemon has opened the log, this time included.
+    /// Returns the number of times that a daemon has opened the log, including this one.
     #[must_use]
     pub fn epoch(&self) -> i64 {
         self.epoch
     }
 
-    /// Goes through the writer and back, to see that it moves, and looks whether the files are still those that were
-    /// opened.
+    /// Sends an empty write through the writer to see that it responds, and checks that the open
+    /// files were neither deleted nor replaced.
     ///
     /// # Errors
     /// [`StoreError`] as for any write.
@@ -91,8 +92,8 @@ impl SqliteStore {
         self.lock.as_ref().map_or(Ok(()), |lock| lock.check())
     }
 
-    /// Returns when a write has found that the log belongs to another process, or that its file was deleted or
-    /// replaced: [`StoreError::is_final`]. Every later write fails alike.
+    /// Waits until a write finds that the log belongs to another process, or that its file was
+    /// deleted or replaced ([`StoreError::is_final`]). Later writes fail in the same way.
     pub async fn lost(&self) -> StoreError {
         match &self.writer {
             Some(writer) => writer.lost().await,
@@ -100,13 +101,13 @@ impl SqliteStore {
         }
     }
 
-    /// The last writes that the disk took, and did not take. None where the log is only read.
+    /// Returns the last successful and the last failed write. Empty for a read-only log.
     #[must_use]
     pub fn writes(&self) -> LastExchanges {
         self.writer.as_ref().map(Writer::last).unwrap_or_default()
     }
 
-    /// Writes something that changes nothing, to see whether the disk takes it.
+    /// Writes a row without changing it, to test whether the disk accepts writes.
     ///
     /// # Errors
     /// [`StoreError`] as for any write.
@@ -115,7 +116,8 @@ impl SqliteStore {
         self.write("try-write", self.durability, |tx| tx.update(touch, ()).map(drop)).await
     }
 
-    /// Writes what waits. Later writes are [`StoreError::Closed`]. The lock goes with the last clone.
+    /// Finishes queued writes. Later writes fail with [`StoreError::Closed`]. The last clone
+    /// releases the lock.
     pub async fn close(self) {
         if let Some(writer) = &self.writer {
             writer.close().await;

@@ -32,7 +32,7 @@ async fn notes(store: &SqliteStore) -> Vec<String> {
     notes.into_iter().map(|note| note.text).collect()
 }
 
-/// Runs writes that are in the queue before the writer looks, so that they share a transaction.
+/// Queues these writes before the writer looks, so that they share a transaction.
 async fn together(store: &SqliteStore, writes: &[fn(&Tx<'_>) -> Result<()>]) -> Vec<Result<()>> {
     let (go, gate) = flume::bounded(1);
     let hold = store.write("hold", Durability::Process, move |_| {
@@ -73,7 +73,7 @@ async fn a_write_that_fails_or_panics_takes_nobody_along() {
     assert_eq!(notes(&store).await, ["last", "first"]);
 }
 
-/// SQLite's own limit on the file stands for the disk's.
+/// Limits the size of the file in SQLite, in place of a full disk.
 async fn limit_pages(store: &SqliteStore, more: u32) {
     let limit = store.write("limit", Durability::Process, move |tx| {
         let pages: u32 = tx.db.one("PRAGMA page_count", (), |row| row.get(0))?;
@@ -145,7 +145,7 @@ async fn a_copy_is_made_before_a_migration() {
     assert_eq!(text, "old");
 }
 
-/// Tables with their columns, and indices, as SQLite sees them.
+/// Returns tables with their columns, and indices, as SQLite reports them.
 fn shape(connection: &Connection) -> BTreeSet<String> {
     let texts = |sql: &str| -> Vec<String> {
         let mut statement = connection.prepare(sql).unwrap();

@@ -1,4 +1,4 @@
-//! One process at a time owns the log: a file lock that is held for life and says who holds it.
+//! The file lock that lets only one process write the log. The lock file names its holder.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,12 +11,12 @@ use avocet_protocol::{Clock, StoreError};
 use crate::OpenError;
 use crate::identity::Identity;
 
-/// Who opens the log, and for how long.
+/// The kind of process that opens the log for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// A daemon, for life.
+    /// A daemon, which holds the lock until it stops.
     Daemon,
-    /// A command, for a moment: a daemon that starts waits for it.
+    /// A command, which holds the lock briefly; a starting daemon waits for it.
     Command,
 }
 
@@ -29,7 +29,8 @@ impl Holder {
     }
 }
 
-/// The lock of a data directory. It is released when it is dropped, and by the system when the process dies.
+/// The lock of a data directory. The system releases it when this value is dropped or the process
+/// dies.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
@@ -38,17 +39,17 @@ pub struct Lock {
 
 const FILE: &str = "avocet.lock";
 
-/// How long a starting daemon waits for a command.
+/// Longest wait for a command that holds the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Lock {
-    /// Makes the data directory if there is none, readable by its owner alone, and takes its lock. Waits at most
-    /// ten seconds for a command that holds it, and never for a daemon.
+    /// Takes the lock of the data directory, which is created for its owner only if it is missing.
+    /// Waits up to ten seconds for a command that holds the lock, but fails at once for a daemon.
     ///
     /// # Errors
-    /// [`OpenError::Locked`] names the process that holds it; [`OpenError::Directory`] if the directory cannot be
-    /// used.
+    /// [`OpenError::Locked`] names the holder; [`OpenError::Directory`] if the directory is
+    /// unusable.
     pub async fn take(
         directory: &Path,
         holder: Holder,
@@ -65,7 +66,7 @@ impl Lock {
             .open(&path)
             .map_err(unusable)?;
         let began = clock.elapsed();
-        // The first answer may still be that of a process that died.
+        // The text read first may be from a process that has died.
         for look in 0.. {
             match file.try_lock() {
                 Ok(()) => break,
@@ -88,13 +89,13 @@ impl Lock {
         Ok(Self { _file: file, identity })
     }
 
-    /// Whether another process holds the lock of a data directory now.
+    /// Returns `true` if another process holds the lock of a data directory now.
     pub(crate) fn is_held(directory: &Path) -> bool {
         let file = File::open(directory.join(FILE));
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether the lock file is still the one that is locked: otherwise a second daemon can start.
+    /// Fails if the lock file was deleted or replaced, because a second daemon could start then.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.identity.check()
     }
@@ -119,7 +120,7 @@ fn write_holder(file: &mut File, holder: Holder) -> std::io::Result<()> {
     write!(file, "{} {}", std::process::id(), holder.word())
 }
 
-/// Who the lock file says holds it. Empty for the moment between locking and writing.
+/// The holder that the lock file names. Empty for the moment between locking and writing.
 struct Held {
     pid: String,
     word: String,

@@ -1,4 +1,4 @@
-//! The schema and its versions. Before a migration a copy of the database is made beside it.
+//! The schema and its versions. A migration first copies the database to a file beside it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use crate::copy::{PART, write_copy};
 use crate::error::{store_error, unusable};
 use crate::tx::Db;
 
-/// What a new database is made with: the last version, whole.
+/// The complete schema of the last version, for new databases.
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The scripts that bring a database from each version to the next, beginning with version 1.
@@ -24,34 +24,33 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/6.sql"),
 ];
 
-/// What databases of version 1 were made with.
+/// The complete schema of version 1.
 const FIRST_SCHEMA: &str = include_str!("migrations/schema_v1.sql");
 
-/// The version that these scripts lead to.
+/// Returns the version after all these scripts.
 fn last(migrations: &[&str]) -> usize {
     migrations.len() + 1
 }
 
-/// The newest version.
 pub(crate) fn newest() -> usize {
     last(MIGRATIONS)
 }
 
-/// `AVOC`, in the header of the file (SQLite's `application_id`).
+/// `AVOC` as bytes, in the header of the file (SQLite's `application_id`).
 pub(crate) const APPLICATION_ID: i32 = 0x4156_4F43;
 
-/// Makes a new database under another name and renames it once it is complete: a file with the
-/// right name is never half made.
+/// Creates a database under a temporary name and renames it when it is complete, so that a file
+/// with the right name is always complete.
 pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     let new = with_suffix(path, NEW);
     drop(make(&new, newest())?);
     put_in_place(&new, path)
 }
 
-/// The ending of a database that has not got its name yet.
+/// File name suffix of an incomplete database.
 pub(crate) const NEW: &str = ".new";
 
-/// Makes a database without rows in which a version has its tables.
+/// Creates an empty database with the schema of this version.
 pub(crate) fn make(path: &Path, version: usize) -> Result<Connection, OpenError> {
     make_private(path).map_err(|error| unusable(path, error))?;
     let scripts = if version == newest() {
@@ -68,7 +67,7 @@ pub(crate) fn make(path: &Path, version: usize) -> Result<Connection, OpenError>
     make().map_err(|error| store_error(path, &error).into())
 }
 
-/// Gives a complete file its name; when this returns, the disk has both.
+/// Syncs a complete file, gives it its name, and syncs the directory.
 pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), OpenError> {
     let put = || {
         File::open(new)?.sync_all()?;
@@ -78,7 +77,7 @@ pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), OpenError> {
     sync_directory(path)
 }
 
-/// Refuses a database that another version has written.
+/// Fails if another version wrote the database.
 pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let known = newest();
     match version_below(connection, path, known)? {
@@ -87,7 +86,7 @@ pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<(), 
     }
 }
 
-/// The version of a database; refuses one that is newer than `known`.
+/// Returns the version of a database; fails if it is newer than `known`.
 pub(crate) fn version_below(
     connection: &Connection,
     path: &Path,
@@ -101,7 +100,7 @@ pub(crate) fn version_below(
     })
 }
 
-/// Brings the database to the last version, after a copy was made.
+/// Copies the database and then migrates it to the last version.
 pub(crate) fn migrate(
     connection: &mut Connection,
     path: &Path,
@@ -120,7 +119,7 @@ pub(crate) fn migrate(
     bring_up(connection, path, found, migrations)
 }
 
-/// As [`migrate`], without a copy.
+/// Migrates without a copy.
 pub(crate) fn bring_up(
     connection: &mut Connection,
     path: &Path,
@@ -131,8 +130,8 @@ pub(crate) fn bring_up(
     brought.map_err(|error| store_error(path, &error).into())
 }
 
-/// An empty file that nobody but its owner can read, whatever was there before: it will hold what
-/// people say. SQLite gives its -wal and -shm the same permissions.
+/// Creates an empty file readable by its owner only, because it will contain what people write.
+/// Replaces an existing file. SQLite gives its `-wal` and `-shm` the same permissions.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     if path.exists() {
         fs::remove_file(path)?;
@@ -143,10 +142,10 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     options.write(true).create_new(true).open(path).map(drop)
 }
 
-/// Runs the scripts, which lead to `version`, all or none.
+/// Runs all scripts in one transaction and sets the version.
 fn apply(connection: &mut Connection, scripts: &[&str], version: usize) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    // A table that others refer to may be made anew on the way.
+    // A migration may recreate a table to which others refer.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     for script in scripts {
         transaction.execute_batch(script)?;
@@ -155,7 +154,7 @@ fn apply(connection: &mut Connection, scripts: &[&str], version: usize) -> rusql
     transaction.commit()
 }
 
-/// Has the disk know the names in a file's directory.
+/// Syncs the directory of a file, so that its names survive a power failure.
 pub(crate) fn sync_directory(file: &Path) -> Result<(), OpenError> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let synced = File::open(directory).and_then(|directory| directory.sync_all());

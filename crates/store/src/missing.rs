@@ -1,5 +1,5 @@
-//! Whether the log that was opened is all of it. It is not if its -wal was deleted or cut, or if an older copy was
-//! put in its place.
+//! Detects that the log lacks its newest transactions, because its `-wal` was deleted or cut, or an
+//! older copy replaced it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use crate::last::Last;
 use crate::open::current_epoch;
 use crate::tx::{Db, Result, Tx};
 
-/// How far the clocks of platforms may be behind ours.
+/// Maximum lag of a platform's clock behind ours.
 const CLOCKS_APART: Duration = Duration::from_mins(1);
 
-/// What is missing; `None` if nothing is known to be. `beside` is what was there before SQLite opened the database.
+/// Returns the known loss, or `None`. `beside` describes the `-wal` before SQLite opened the
+/// database.
 pub(crate) fn missing(
     db: Db<'_>,
     last: Option<&Last>,
@@ -40,7 +41,7 @@ pub(crate) fn missing(
             let date = date(Timestamp(copied_at));
             (format!("it is a copy of {date}"), format!("it is a copy of {date}"))
         }
-        // It was rolled back, and the crash came before that was noted.
+        // A crash came before the roll-back's new id reached the `-last` file.
         Some(last) if last.id != id && was.as_ref() == Some(&last.id) => return Ok(None),
         Some(last) if last.id != id => {
             let date = date(last.at);
@@ -70,12 +71,13 @@ pub(crate) fn missing(
     }))
 }
 
-/// Until when messages were written that a log may have answered.
+/// Returns the latest time of a message that the lost part may have answered.
 pub(crate) fn unsure_until(last: &Last) -> Timestamp {
     last.at.after(CLOCKS_APART)
 }
 
-/// Distrusts the log in one transaction. Afterwards it is another database, to which no -wal of the old one belongs.
+/// Ends open work in one transaction and gives the database a new id, so that its old `-wal` no
+/// longer fits.
 pub(crate) fn roll_back(
     db: Db<'_>,
     rolled_back: &RolledBack,

@@ -1,4 +1,4 @@
-//! Long-term memory, reading side: full-text search over the notes.
+//! Long-term memory, read side: full-text search over the notes.
 
 use async_trait::async_trait;
 use avocet_protocol::{Note, Notes, Timestamp};
@@ -39,8 +39,8 @@ fn note(row: &Row<'_>) -> rusqlite::Result<Note> {
     })
 }
 
-/// Any of the words, also as the beginning of a longer one, in FTS5's query syntax. None if there
-/// is no word.
+/// Returns an FTS5 query that matches any of these words or longer words that begin with them.
+/// `None` if the query contains no word.
 fn match_expression(query: &str) -> Option<String> {
     let words: Vec<String> = query
         .split(|c: char| !c.is_alphanumeric())

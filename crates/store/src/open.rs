@@ -1,4 +1,4 @@
-//! Opening the log: lock, check, pragmas, schema, and the one transaction that recovers.
+//! Opens the log: lock, check, pragmas, schema, and the transaction that recovers open work.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -27,30 +27,31 @@ use crate::{Durability, Holder, OpenError, SqliteStore};
 /// The database's file name inside the data directory.
 pub const DATABASE: &str = "avocet.db";
 
-/// How the log is opened.
+/// Settings for opening the log.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
-    /// The data directory; made if it does not exist, readable by its owner alone.
+    /// The data directory; created for its owner only if it is missing.
     pub directory: PathBuf,
-    /// When a promise counts as kept. [`Durability::Process`] makes every write such a one.
+    /// The durability of synced writes. [`Durability::Process`] turns all of them into process
+    /// writes.
     pub durability: Durability,
-    /// The queue mode of sessions that have not chosen one.
+    /// The queue mode of sessions without a mode of their own.
     pub default_mode: QueueMode,
-    /// Whether the correction of a message that was answered is answered anew.
+    /// `true` if the correction of an answered message gets a new answer.
     pub answer_edits: bool,
-    /// Begin with an empty log although a damaged one was moved aside.
+    /// Start with an empty log although a damaged one was moved aside.
     pub start_empty: bool,
-    /// What the audit table keeps out of what it says.
+    /// Keeps secrets out of the audit table.
     pub redactor: Arc<Redactor>,
-    /// Who opens it.
+    /// The kind of process that opens the log.
     pub holder: Holder,
 }
 
 impl SqliteStore {
-    /// Takes the lock of the data directory and opens the log in it.
+    /// Takes the lock of the data directory and opens the log.
     ///
     /// # Errors
-    /// As for [`Lock::take`] and [`Self::open_locked`].
+    /// Those of [`Lock::take`] and [`Self::open_locked`].
     pub async fn open(
         options: OpenOptions,
         clock: Arc<dyn Clock>,
@@ -60,11 +61,11 @@ impl SqliteStore {
         Self::open_locked(lock, options, clock, group)
     }
 
-    /// Opens the log in a data directory whose lock was taken. A daemon begins an epoch and recovers what the last one left; a command
-    /// writes in the epoch that it finds.
+    /// Opens the log in a locked data directory. A daemon begins an epoch and recovers open work; a
+    /// command writes in the current epoch.
     ///
     /// # Errors
-    /// [`OpenError`] says what is in the way and what to do about it. Nothing was lost.
+    /// [`OpenError`] names the problem and its solution. No data was lost.
     pub fn open_locked(
         lock: Lock,
         options: OpenOptions,
@@ -107,8 +108,8 @@ impl SqliteStore {
         })
     }
 
-    /// Opens the log for reading only, whoever holds it; `None` where no daemon ever ran. Every write
-    /// is [`StoreError::Closed`].
+    /// Opens the log for reading only, without the lock; `None` if no daemon ever ran here. Every
+    /// write fails with [`StoreError::Closed`].
     ///
     /// # Errors
     /// [`OpenError`] if the log cannot be read, or was moved aside.
@@ -125,7 +126,7 @@ impl SqliteStore {
             Err(error) => return Err(unusable(&path, error)),
         }
         let beside = check_to_read(directory)?;
-        // Before the log is read, so that a daemon that writes meanwhile is not taken for one that has lost something.
+        // Read before the database: transactions committed meanwhile must not count as lost.
         let last = Last::read(&path);
         let connection = read_only(&path)?;
         migrate::check_version(&connection, &path)?;
@@ -144,7 +145,8 @@ impl SqliteStore {
     }
 }
 
-/// Refuses to read a log that a start would move aside. A -wal that a daemon writes at this moment is not looked at.
+/// Refuses a log that a start would move aside. Ignores faults while a daemon holds the lock,
+/// because it may just be writing the `-wal`.
 pub(crate) fn check_to_read(directory: &Path) -> Result<Beside, OpenError> {
     let path = directory.join(DATABASE);
     let found = look(&path).map_err(|error| unusable(&path, error))?;
@@ -155,7 +157,7 @@ pub(crate) fn check_to_read(directory: &Path) -> Result<Beside, OpenError> {
     }
 }
 
-/// What is wrong with the files, as far as that can be seen without SQLite, or what lies beside the database.
+/// Checks the files without SQLite. Returns the state of the `-wal`, or the fault as inner error.
 pub(crate) fn look(path: &Path) -> io::Result<Result<Beside, String>> {
     match damage::find_in_header(path)? {
         Some(detail) => Ok(Err(detail.to_owned())),
@@ -163,14 +165,14 @@ pub(crate) fn look(path: &Path) -> io::Result<Result<Beside, String>> {
     }
 }
 
-/// A connection to a database that is whole, and what lies beside it; one that is not whole is moved aside.
+/// Opens and checks a database. A damaged one is moved aside.
 fn checked(path: &Path, now: Timestamp) -> Result<(Connection, Beside), OpenError> {
     let found = look(path).map_err(|error| unusable(path, error))?;
     let beside = found.map_err(|detail| damage::move_aside(path, detail, now))?;
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
-        // A damaged database is moved aside as it is; a whole one is checkpointed by the writer.
+        // A damaged database must be moved aside unchanged; the writer checkpoints a whole one.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         keep_plans(&connection)?;
         Ok(connection)
@@ -185,8 +187,8 @@ fn checked(path: &Path, now: Timestamp) -> Result<(Connection, Beside), OpenErro
     }
 }
 
-/// A log that has lost its newest transactions is distrusted. It counts as damaged if its -wal still holds some of
-/// them, because more can be saved then.
+/// Ends open work in a log that has lost its newest transactions. If its `-wal` still contains some
+/// of them, the log counts as damaged, because `avocet recover` can save more.
 fn up_to_date(
     connection: &Connection,
     path: &Path,
@@ -234,14 +236,14 @@ pub(crate) fn read_only(path: &Path) -> Result<Connection> {
     open().map_err(|error| store_error(path, &error))
 }
 
-/// A prepared statement keeps its plan whatever it is given. Built with `SQLITE_ENABLE_STAT4`, as
-/// ours is, SQLite otherwise plans a SELECT anew for every value ("The Query Planner Stability
-/// Guarantee").
+/// Lets a prepared statement keep its plan for all values. Our SQLite is built with
+/// `SQLITE_ENABLE_STAT4`, which otherwise plans a SELECT anew for each value ("The Query Planner
+/// Stability Guarantee").
 fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
-/// What the promises rest on, in the words in which SQLite reads it back.
+/// Settings on which durability rests: name, value to set, value that SQLite reads back.
 const PRAGMAS: [(&str, &str, &str); 6] = [
     ("journal_mode", "WAL", "wal"),
     ("synchronous", "FULL", "2"),
@@ -275,7 +277,7 @@ pub(crate) fn current_epoch(db: Db<'_>) -> Result<i64> {
     db.one("SELECT epoch FROM meta", (), |row| row.get(0))
 }
 
-/// The first transaction. A daemon begins a new epoch with it, and recovers what the last one left.
+/// Runs the first transaction, in which a daemon begins an epoch and recovers open work.
 fn begin(
     connection: &Connection,
     path: &Path,
@@ -293,7 +295,7 @@ fn begin(
     }
     tx.update("UPDATE meta SET in_use = 1, commits = commits + 1 WHERE only = 1", ())?;
     transaction.commit().map_err(error)?;
-    // The database itself has to say that it is in use: its -wal can be deleted.
+    // The database file itself must say that it is in use, because its `-wal` may be deleted.
     if let Err(error) = db.one("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {
         tracing::warn!(%error, "the log could not be checkpointed");
     }

@@ -1,4 +1,4 @@
-//! Outgoing messages: rows in the order in which they were said, one chat at a time.
+//! Outgoing messages: rows in the order of sending, for each chat.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -13,20 +13,20 @@ use crate::tx::{Db, Result, Tx};
 use crate::undelivered;
 use crate::{Durability, SqliteStore, digest};
 
-/// Who says it.
+/// The origin of an outgoing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The end of a turn, or a command.
     Reply,
     /// The message tool.
     Tool,
-    /// A turn that waits.
+    /// The prompt of a waiting turn.
     Prompt,
-    /// The daemon: something was dropped, given up or is unconfirmed.
+    /// The daemon, about a dropped, abandoned or unconfirmed message.
     Notice,
     /// Another process.
     Process,
-    /// A turn that has not ended: what it is about to say.
+    /// An open turn: the reply as far as it is written.
     Preview,
 }
 
@@ -130,7 +130,7 @@ impl Outbox for SqliteStore {
     }
 }
 
-/// Appends a message to the outbox, one row a chunk.
+/// Appends a message to the outbox, one row for each chunk.
 pub(crate) fn insert_planned(
     tx: &Tx<'_>,
     message: &Planned,
@@ -141,7 +141,7 @@ pub(crate) fn insert_planned(
     insert_chunks(tx, message, 0, &Place { turn, ordinal, chunk: 0, key: None, source })
 }
 
-/// The place behind everything that a turn has said.
+/// Returns the ordinal after all messages of a turn.
 pub(crate) fn next_ordinal(tx: &Tx<'_>, turn: Option<TurnId>) -> Result<i64> {
     tx.db.one(
         "SELECT coalesce(max(ordinal) + 1, 0) FROM outbox WHERE turn = ?1",
@@ -150,7 +150,7 @@ pub(crate) fn next_ordinal(tx: &Tx<'_>, turn: Option<TurnId>) -> Result<i64> {
     )
 }
 
-/// Appends the chunks of a message from the one at `first` on.
+/// Appends the chunks of a message from index `first` on.
 pub(crate) fn insert_chunks(
     tx: &Tx<'_>,
     message: &Planned,
@@ -163,7 +163,7 @@ pub(crate) fn insert_chunks(
     Ok(())
 }
 
-/// What a chunk belongs to.
+/// The message to which a chunk belongs, and its position there.
 pub(crate) struct Place<'a> {
     pub(crate) turn: Option<TurnId>,
     pub(crate) ordinal: i64,
@@ -174,8 +174,8 @@ pub(crate) struct Place<'a> {
 
 /// Returns `None` if the chat has used the key before.
 ///
-/// The nonce is random, and not made of the row's number: a new database, one that was restored from
-/// a backup, or a copy that was put back by hand uses numbers again that a platform may remember.
+/// The nonce is random instead of derived from the row number: a new, restored or copied database
+/// uses numbers again that a platform may remember.
 pub(crate) fn insert_chunk(
     tx: &Tx<'_>,
     address: &ChatAddress,
@@ -341,7 +341,7 @@ fn say(tx: &Tx<'_>, notice: Option<&Planned>) -> Result<()> {
     notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, Source::Notice))
 }
 
-/// A message with a hole in it is not sent on: its later chunks are given up too.
+/// Abandons the later chunks of a message, because the message would have a gap.
 fn give_up_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
     tx.update(
         "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \

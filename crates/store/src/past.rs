@@ -1,4 +1,4 @@
-//! What a session has behind it, as far as its requests carry it, and how it is condensed.
+//! The past of a session that its requests contain, and its compaction.
 
 use avocet_protocol::{
     Condensed, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, Trust, TurnId,
@@ -9,10 +9,11 @@ use crate::outbox::{Source, insert_planned};
 use crate::rows::{self, INBOUND};
 use crate::tx::{Db, Result, Tx};
 
-/// How many times the budget may be read, if most of it is shortened.
+/// Factor by which the bytes read may exceed the budget, since shortened turns count less than they
+/// hold.
 const MOST_TIMES: usize = 16;
 
-/// The past of a session before a turn.
+/// Returns the past of a session before a turn.
 pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
     let condensed = condensed(db, session)?;
     let left_out = condensed.summary_to.map_or(0, |turn| turn.0);
@@ -20,7 +21,7 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
     let mut past = Past { condensed, believed_to, ..Past::default() };
     let (mut next, mut used, mut read) = (before, 0_usize, 0_usize);
     loop {
-        // Turns are begun in the order of their messages: what is behind one that is forgotten is
+        // Turns begin in the order of their messages, so all turns before a forgotten one are
         // forgotten too. A child has no messages.
         let found = db.row(
             "SELECT id, coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
@@ -73,7 +74,8 @@ fn believed_to(db: Db<'_>, session: &SessionId) -> Result<Option<(TurnId, Option
     )
 }
 
-/// The least trust of what a session has read: that of its newest turn, whose requests contained the rest.
+/// Returns the lowest trust level in the session's past: that of its newest turn, whose requests
+/// contain the rest.
 pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
     let newest = db.row(
         "SELECT id FROM turns WHERE session = ?1 AND EXISTS (SELECT 1 FROM steps WHERE turn = turns.id) \
@@ -84,7 +86,7 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
         |row| row.get(0).map(TurnId),
     )?;
     let Some(newest) = newest else { return Ok(condensed(db, session)?.trust) };
-    // The last step that is believed, with what it has read; the request of the next one is made of that.
+    // The last trusted step, including its results, which are part of the next step's request.
     let believed = match believed_to(db, session)? {
         Some((turn, _)) if turn > newest => return Ok(Trust::Full),
         Some((turn, step)) if turn == newest => step.map_or(-1, i64::from),
@@ -100,8 +102,8 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
     Ok(found.into_iter().min().unwrap_or_default())
 }
 
-/// An owner says that what the session has read so far may be believed: of a turn that goes on, what its
-/// closed steps have read.
+/// Marks everything that the session has read so far as trusted; in an open turn, everything up to
+/// its last closed step.
 pub(crate) fn believe(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     tx.update(
         "UPDATE sessions SET summary_trust = 'full', \
@@ -114,8 +116,8 @@ pub(crate) fn believe(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// The text of a turn, in bytes, without reading it: as it is, and as it is sent when its results are
-/// shortened.
+/// Returns the size of a turn's text in bytes without loading it: in full, and with shortened
+/// results.
 fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<(usize, usize)> {
     let (said, thought): (usize, usize) = db.one(
         "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
@@ -135,7 +137,7 @@ fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<(usize, usize)> {
     Ok((said + thought + whole, said + shortened))
 }
 
-/// Condenses the past, unless it has been forgotten meanwhile; whether it did.
+/// Compacts the past. Returns `false` if it was forgotten meanwhile.
 pub(crate) fn condense(tx: &Tx<'_>, session: &SessionId, condensed: &Condensed) -> Result<bool> {
     let id = |turn: Option<TurnId>| turn.map_or(0, |turn| turn.0);
     let (summary_to, shortened_to) = (id(condensed.summary_to), id(condensed.shortened_to));
@@ -155,7 +157,7 @@ pub(crate) fn condense(tx: &Tx<'_>, session: &SessionId, condensed: &Condensed) 
     Ok(condensed > 0)
 }
 
-/// The command that wants the session condensed, if one does, and whether that has begun.
+/// Returns the pending `/compact` command of a session, and `true` if its compaction has begun.
 pub(crate) fn compaction(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -167,7 +169,7 @@ pub(crate) fn compaction(
     Ok(command.map(|command| (command, wanted < 0)))
 }
 
-/// Wants the session condensed; false if that is wanted already.
+/// Requests a compaction. Returns `false` if one is pending already.
 pub(crate) fn want_compaction(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -180,7 +182,7 @@ pub(crate) fn want_compaction(
     Ok(wanted > 0)
 }
 
-/// Nobody wants the session condensed any more; whether anybody did.
+/// Cancels the pending compaction. Returns `true` if there was one.
 pub(crate) fn stop_compaction(tx: &Tx<'_>, session: &SessionId) -> Result<bool> {
     let stopped = tx.update(
         "UPDATE sessions SET compact_for = NULL WHERE id = ?1 AND compact_for IS NOT NULL",
@@ -189,7 +191,7 @@ pub(crate) fn stop_compaction(tx: &Tx<'_>, session: &SessionId) -> Result<bool> 
     Ok(stopped > 0)
 }
 
-/// What has begun is told by its sign from what waits.
+/// Marks the compaction as begun: a begun one has a negative `compact_for`.
 pub(crate) fn begin_compaction(tx: &Tx<'_>, command: MessageId) -> Result<()> {
     tx.update_one(
         format_args!("the compaction for {command}"),
@@ -199,7 +201,7 @@ pub(crate) fn begin_compaction(tx: &Tx<'_>, command: MessageId) -> Result<()> {
     )
 }
 
-/// The command has been carried out, and this is said of it.
+/// Ends the compaction: stores the summary and sends the notice.
 pub(crate) fn compacted(
     tx: &Tx<'_>,
     command: MessageId,

@@ -1,4 +1,5 @@
-//! People who were let in, codes that strangers were given, chats that speak in another's session.
+//! Access control data: admitted people, pairing codes for strangers, and chats linked to another
+//! session.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -89,7 +90,7 @@ impl People for SqliteStore {
     }
 }
 
-/// Decides about a code that is open. False if it is not.
+/// Decides about an open pairing code. Returns `false` for any other code.
 pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
     let SettledPairing { code, decision, told } = settled;
     let role = match decision {
@@ -152,7 +153,7 @@ fn strike_off(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
          WHERE channel = ?1 AND account = ?2 AND sender = ?3 AND decision IS NULL",
         who,
     )?;
-    // Whoever is let in again later is somebody new: not in the session of another.
+    // A person admitted again later must not rejoin the old shared session.
     const CHATS: &str = "SELECT channel, account, chat FROM private_chats \
         WHERE channel = ?1 AND account = ?2 AND sender = ?3";
     tx.update(&format!("DELETE FROM links WHERE (channel, account, chat) IN ({CHATS})"), who)?;
@@ -255,7 +256,7 @@ fn pairing(row: &Row<'_>) -> rusqlite::Result<Pairing> {
     })
 }
 
-/// A chat without its topic: private chats are known as a whole.
+/// Reads a chat without topic, since private chats are known as a whole.
 fn chat(row: &Row<'_>) -> rusqlite::Result<ChatAddress> {
     Ok(ChatAddress {
         channel: parsed::<ChannelName>(row, "channel")?,

@@ -1,5 +1,6 @@
-//! What a turn that has not ended is about to say: one row of the outbox, which the end of the turn
-//! makes the first chunk of its reply, so that the chat's message is edited and none is added.
+//! Previews: the growing reply of an open turn, shown to its chat. A preview is one row of the
+//! outbox. The end of the turn makes this row the first chunk of the reply, so that the message is
+//! edited instead of sent again.
 
 use avocet_protocol::{
     ChatAddress, Content, DeliveryId, Planned, PlatformId, Preview, Showing, Timestamp, TurnId,
@@ -11,18 +12,17 @@ use crate::rows::{self, to_json};
 use crate::turn_log::must_run;
 use crate::tx::{Db, Result, Tx};
 
-/// The row of a preview whose turn has not ended.
+/// The preview row of an open turn.
 pub(crate) struct Row {
     id: DeliveryId,
     chat: ChatAddress,
-    /// Not refused: the chat has it, or may have it.
+    /// `false` if the platform refused the message, so that the chat certainly lacks it.
     may_be_there: bool,
     not_before: Timestamp,
     held_at: Timestamp,
     pub(crate) platform_id: Option<PlatformId>,
 }
 
-/// The preview of a turn.
 pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<Row>> {
     db.row(
         "SELECT id, channel, account, chat, topic, state <> 'preview' OR platform_id IS NOT NULL \
@@ -42,7 +42,8 @@ pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<Row>> {
     )
 }
 
-/// A row that is being sent, unless the turn has one already or something waits for the chat.
+/// Inserts a row in state `sending`, unless the turn has one already or the chat waits for other
+/// messages.
 pub(crate) fn begin(
     tx: &Tx<'_>,
     turn: TurnId,
@@ -78,8 +79,8 @@ fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
     )
 }
 
-/// What became of a showing. One that was refused and never seen stays without a platform id: it
-/// keeps the turn from beginning another.
+/// Records the outcome of a preview send. A refused preview stays without platform id, which keeps
+/// the turn from beginning another.
 pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<()> {
     let set = |assignments: &str, params: &[&dyn rusqlite::ToSql]| {
         let sql = format!(
@@ -102,8 +103,8 @@ pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<(
     }
 }
 
-/// The turn ends. Its preview becomes the first chunk of what it says; without anything to say in
-/// its chat it stays as it is.
+/// Makes the preview the first chunk of the reply at the end of the turn. Without a reply for its
+/// chat, the preview stays unchanged.
 pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
     let ordinal = next_ordinal(tx, Some(turn))?;
     let place = Place { turn: Some(turn), ordinal, chunk: 0, key: None, source: Source::Reply };
@@ -118,7 +119,7 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
     }
     leave(tx, &preview)?;
     insert_chunks(tx, reply, 0, &place)?;
-    // The platform has asked to wait.
+    // The platform asked for this delay.
     tx.update(
         "UPDATE outbox SET not_before = ?3, held_at = ?4 \
          WHERE turn = ?1 AND ordinal = ?2 AND chunk = 0",
@@ -127,7 +128,8 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
     Ok(())
 }
 
-/// Where the chat has the message, it is edited; where it may have it, it is sent again by rule.
+/// Replaces the preview's content by the reply. A known message is edited; one of unknown outcome
+/// is sent again by the delivery rules.
 fn take_over(tx: &Tx<'_>, preview: &Row, content: &Content, place: &Place<'_>) -> Result<()> {
     tx.update_one(
         preview.id,
@@ -139,7 +141,7 @@ fn take_over(tx: &Tx<'_>, preview: &Row, content: &Content, place: &Place<'_>) -
     )
 }
 
-/// Nothing more is said in it. What never was there leaves no trace.
+/// Ends a preview without a reply. A preview that the chat certainly lacks is deleted.
 fn leave(tx: &Tx<'_>, preview: &Row) -> Result<()> {
     let sql = match preview.may_be_there {
         true => "UPDATE outbox SET state = 'sent' WHERE id = ?1",

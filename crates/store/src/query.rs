@@ -165,7 +165,7 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
     )
 }
 
-/// Only the first chunk of a chat is ever sent, and so only that one has an error.
+/// Only the first open chunk of a chat is sent, so only that one can have an error.
 fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
     db.rows(
         "SELECT channel, account, chat, NULL AS topic, coalesce(failing_since, held_at) AS since, \

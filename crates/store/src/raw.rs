@@ -1,7 +1,8 @@
-//! Reads a database file and its -wal without SQLite: what has to be known before SQLite opens them, and what
-//! SQLite refuses to read. Formats: "Database File Format" and "WAL-mode File Format" on sqlite.org.
+//! Reads a database file and its `-wal` without SQLite: facts needed before SQLite opens them, and
+//! data that SQLite refuses to read. Formats: "Database File Format" and "WAL-mode File Format" on
+//! sqlite.org.
 //!
-//! Any byte may be damaged. Damaged bytes give `None`; they never panic, and never make a loop endless.
+//! Any byte may be damaged. Damaged bytes give `None`, but never a panic or an endless loop.
 
 mod page;
 mod record;
@@ -12,13 +13,13 @@ pub(crate) use page::{NodeKind, Pages};
 pub(crate) use tree::{Owned, Row, SchemaRow, rows_of, schema};
 pub(crate) use wal::{FoundWal, WalFile};
 
-/// A big-endian integer at an offset.
+/// Reads a big-endian integer at an offset.
 fn be_u32(bytes: &[u8], at: usize) -> Option<u32> {
     let four = bytes.get(at..at.checked_add(4)?)?;
     four.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// A big-endian integer at an offset.
+/// Reads a big-endian integer at an offset.
 fn be_u16(bytes: &[u8], at: usize) -> Option<usize> {
     let two = bytes.get(at..at.checked_add(2)?)?;
     two.try_into().ok().map(|two| usize::from(u16::from_be_bytes(two)))

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Rows with values of every kind and length.
+/// Makes rows with values of every kind and length.
 fn make(connection: &Connection) {
     connection
         .execute_batch(
@@ -30,7 +30,7 @@ fn read(connection: &Connection, sql: &str) -> Vec<Vec<Value>> {
     rows.map(Result::unwrap).collect()
 }
 
-/// The rows of a table as they are read here, in the order of SQLite.
+/// Reads the rows of a table without SQLite and returns them in SQLite's order.
 fn raw(pages: &Pages<'_>, table: &str) -> Vec<Vec<Value>> {
     let mut owned = Owned::default();
     let rows = schema(pages, &mut owned);
@@ -52,7 +52,7 @@ fn raw(pages: &Pages<'_>, table: &str) -> Vec<Vec<Value>> {
 }
 
 fn assert_same(pages: &Pages<'_>, connection: &Connection) {
-    // Without rowids, the key comes first.
+    // Tables without rowid store the key first.
     for (table, sql) in
         [("plain", "SELECT * FROM plain"), ("keyed", "SELECT a, b, number FROM keyed")]
     {
@@ -94,7 +94,7 @@ fn frames_of_the_wal_hold_what_sqlite_reads() {
     pages.put_over(&whole, whole.read_by_sqlite());
     assert_same(&pages, &connection);
 
-    // One bit of a frame in the middle: SQLite stops there, and what follows can still be read.
+    // One flipped bit in a middle frame: SQLite stops there, but later frames can still be read.
     let bytes = fs::read(&wal).unwrap();
     let frames = whole.read_by_sqlite().count();
     let mut broken = bytes.clone();
@@ -104,7 +104,7 @@ fn frames_of_the_wal_hold_what_sqlite_reads() {
     assert!(found.is_broken() && found.read_by_sqlite().count() <= frames / 2);
     assert_eq!((found.readable().count(), found.unreadable()), (frames - 1, 1));
 
-    // Without its header SQLite reads nothing.
+    // Without the header, SQLite ignores every frame.
     let mut headless = bytes;
     headless[..32].fill(0);
     fs::write(&wal, &headless).unwrap();
@@ -113,7 +113,7 @@ fn frames_of_the_wal_hold_what_sqlite_reads() {
     assert!(found.readable().count() >= frames - 1);
 }
 
-/// Nothing panics, and nothing goes round in circles.
+/// Reading random damage must end without a panic.
 #[test]
 fn damaged_pages_are_read_to_an_end() {
     let directory = TempDir::new().unwrap();
@@ -133,7 +133,7 @@ fn damaged_pages_are_read_to_an_end() {
             let at = random(damaged.len());
             damaged[at] = random(256) as u8;
         }
-        // The headers of pages, too, where trees are held together.
+        // Damage page headers as well, which hold the trees together.
         for _ in 0..10 {
             let at = random(damaged.len() / 4096) * 4096 + random(16);
             damaged[at] = random(16) as u8;

@@ -1,4 +1,4 @@
-//! Readers: a few threads with connections of their own, which never wait for the writer.
+//! Reader threads, each with its own connection, so that reads never wait for the writer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use crate::tx::{Db, Result};
 
 const THREADS: usize = 2;
-/// Reads that may wait; who wants to read more waits until there is room.
+/// Capacity of the queue; callers wait while it is full.
 const QUEUE: usize = 256;
 
 type Job = Box<dyn FnOnce(Db<'_>) + Send>;
 
-/// The queue in front of the reader threads. They end when the last handle is dropped.
+/// The queue in front of the reader threads. The threads end when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Readers {
     queue: flume::Sender<Job>,
@@ -51,7 +51,7 @@ impl Readers {
         let (sender, answer) = oneshot::channel();
         let job: Job =
             Box::new(move |db| {
-                // Where nobody waits for the answer any more, there is nobody to tell.
+                // The caller may have stopped waiting for the answer.
                 drop(sender.send(
                     catch_unwind(AssertUnwindSafe(|| consistent(db, work))).unwrap_or_else(|_| {
                         Err(StoreError::Internal("a read panicked".to_owned()))
@@ -63,7 +63,7 @@ impl Readers {
     }
 }
 
-/// Several statements see the same state of the log.
+/// Runs `work` in one read transaction, so that all its statements see the same state.
 fn consistent<T>(db: Db<'_>, work: impl FnOnce(Db<'_>) -> Result<T>) -> Result<T> {
     let view = db.connection.unchecked_transaction().map_err(|error| db.error(&error))?;
     let result = work(db)?;

@@ -1,4 +1,4 @@
-//! What a crash or a stop leaves behind, put back into a state from which work goes on.
+//! Restores turns, calls and sends after a crash or a stop to a state from which work continues.
 
 use avocet_protocol::TurnId;
 use rusqlite::params;
@@ -6,10 +6,10 @@ use rusqlite::params;
 use crate::audit;
 use crate::tx::{Result, Tx};
 
-/// The recovery transaction: turns that were running are queued again and suspect, calls that were
-/// under way go by their class, sends that were under way have an unknown outcome.
+/// Runs in the recovery transaction: running turns are queued again as suspects, started calls are
+/// handled by class, and open sends get the outcome unknown.
 pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
-    // SQLite uses a partial index only where a query repeats its condition word for word.
+    // SQLite uses a partial index only if the query repeats its condition word for word.
     let running = tx.db.rows(
         "SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting') \
              AND state = 'running'",
@@ -33,9 +33,8 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Queues a running turn again. A call that had started goes by its class: what only reads, or
-/// writes to the log alone, has not happened and is planned again; of the others a crash or a stop
-/// leaves the outcome open.
+/// Queues a running turn again. Started calls that only read, or only write to the log, are planned
+/// again, because they had no effect yet. The outcome of other started calls stays unknown.
 pub(crate) fn put_back(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     audit::interrupted(tx, turn)?;
     tx.update(

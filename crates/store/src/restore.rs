@@ -1,8 +1,8 @@
-//! A log is put in the place of the one that is there: from a copy (`avocet restore`), or from what a damaged log
-//! still holds (`avocet recover`). The one that was there is moved aside and never deleted.
+//! Replaces the log by a copy (`avocet restore`), or by the readable rest of a damaged log (`avocet
+//! recover`). The old log is moved aside and kept.
 //!
-//! The new log is complete on the disk before anything is moved, and a marker stands while files are moved: a crash
-//! in between leaves no place for an empty log.
+//! The new log is synced before any file is moved, and a marker exists while files are moved. So
+//! the next start after a crash in between refuses to begin an empty log.
 
 use std::collections::BTreeMap;
 
@@ -29,57 +29,57 @@ use crate::salvage::{Salvaged, newest_damaged, numbers, salvage};
 use crate::tx::Db;
 use crate::{DATABASE, Lock};
 
-/// What a log that is replaced is called.
+/// File name infix of a replaced log.
 const REPLACED: &str = ".replaced-";
 
-/// A data directory in which a person puts another log in the place of the one that is there.
+/// A replacement of the log in a data directory, on behalf of a person.
 #[derive(Debug)]
 pub struct Replace<'a> {
     /// The data directory.
     pub directory: &'a Path,
     /// Its lock.
     pub lock: &'a Lock,
-    /// The number of the last row of the audit table that was noted outside of the log.
+    /// The number of the last audit row that was noted outside of the log.
     pub audit_head: Option<i64>,
-    /// What the audit table keeps out of what it says.
+    /// Keeps secrets out of the audit table.
     pub redactor: &'a Redactor,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// A copy that was put in the place of the log.
+/// The result of restoring a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// The copy, which stays.
     pub from: PathBuf,
-    /// When it was made; `None` if `avocet backup` did not make it.
+    /// Time of the copy; `None` if `avocet backup` did not make it.
     pub copied_at: Option<Timestamp>,
-    /// What the log that was there is called now; `None` if there was none.
+    /// New path of the old log; `None` if there was no old log.
     pub moved: Option<PathBuf>,
-    /// Messages in the log.
+    /// Number of messages in the restored log.
     pub messages: u64,
-    /// What was open in the copy, and is not done again.
+    /// Work that was open in the copy and is ended unfinished.
     pub ended: Ended,
 }
 
-/// A log that was recovered.
+/// The result of recovering a damaged log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recovered {
     /// The damaged log, which stays.
     pub from: PathBuf,
-    /// Where the recovered one is.
+    /// Path of the recovered log.
     pub into: PathBuf,
-    /// What the log that was there is called now; `None` if there was none.
+    /// New path of the old log; `None` if there was no old log.
     pub moved: Option<PathBuf>,
-    /// What was saved.
+    /// The saved rows.
     pub saved: Salvaged,
 }
 
 impl Replace<'_> {
-    /// Puts a copy in the place of the log. Blocks.
+    /// Replaces the log by a copy. Blocks.
     ///
     /// # Errors
-    /// [`CopyError::NotWhole`] if the file is not a whole log; nothing is moved then.
+    /// [`CopyError::NotWhole`] if the file is not a whole log; no file is moved then.
     pub fn restore(&self, from: &Path) -> Result<Restored, CopyError> {
         let database = self.database();
         let not_whole =
@@ -105,11 +105,11 @@ impl Replace<'_> {
         Ok(Restored { from: from.to_owned(), copied_at, moved, messages, ended })
     }
 
-    /// Puts what can be read of a damaged log in the place of the log; by default of the one that was moved aside
-    /// last. Blocks.
+    /// Replaces the log by the readable rest of a damaged one. Default for `from`: the log that was
+    /// moved aside last. Blocks.
     ///
     /// # Errors
-    /// [`CopyError::NotWhole`] if nothing can be read; nothing is moved then.
+    /// [`CopyError::NotWhole`] if not one row can be read; no file is moved then.
     pub fn recover(&self, from: Option<&Path>) -> Result<Recovered, CopyError> {
         let database = self.database();
         let newest = || newest_damaged(&database).map_err(|error| unusable(&database, error));
@@ -134,7 +134,8 @@ impl Replace<'_> {
         salvage(from, into, &beside)
     }
 
-    /// Makes the log that will be put in place. Returns when its copy was made, its messages, and what was ended.
+    /// Makes the new log. Returns the time of its copy, the number of its messages, and the ended
+    /// work.
     fn prepare(
         &self,
         source: &Connection,
@@ -172,14 +173,14 @@ impl Replace<'_> {
         self.directory.join(DATABASE)
     }
 
-    /// The last epoch of the log that is replaced, as far as that is known.
+    /// Returns the last known epoch of the replaced log.
     fn epoch(&self, last: Option<&Last>) -> i64 {
         let pages = Pages::open(&self.database()).ok();
         let meta = pages.and_then(|pages| Meta::read(&pages)).map(|(meta, _)| meta.epoch);
         last.map(|last| last.epoch).max(meta).unwrap_or_default()
     }
 
-    /// The numbers that the log that is replaced has given out, as far as they can be read.
+    /// Returns the last readable row numbers of the replaced log, by table.
     fn numbers(&self) -> BTreeMap<String, i64> {
         let database = self.database();
         let aside = newest_damaged(&database).ok().flatten();
@@ -195,7 +196,7 @@ impl Replace<'_> {
         known
     }
 
-    /// Moves the log that is there aside, and gives the new one its name.
+    /// Moves the old log aside, and gives the new one its name.
     fn put_in_place(&self, new: &Path) -> Result<Option<PathBuf>, CopyError> {
         let database = self.database();
         let there = ["", "-wal", "-shm"].iter().any(|end| with_suffix(&database, end).exists());
@@ -225,10 +226,11 @@ impl Replace<'_> {
     }
 }
 
-/// Puts what can be read of a damaged log into a new file, and changes nothing else. Blocks.
+/// Copies the readable rest of a damaged log into a new file, and leaves all other files unchanged.
+/// Blocks.
 ///
 /// # Errors
-/// [`CopyError::NotWhole`] if nothing can be read.
+/// [`CopyError::NotWhole`] if not one row can be read.
 pub fn recover_into(
     from: &Path,
     into: &Path,
@@ -245,12 +247,12 @@ pub fn recover_into(
     Ok(Recovered { from: from.to_owned(), into: into.to_owned(), moved: None, saved })
 }
 
-/// A connection to a file that is a whole log.
+/// Opens a file that must be a whole log.
 fn verified(path: &Path) -> Result<Connection, CopyError> {
     let not_whole = |detail: String| CopyError::NotWhole { path: path.to_owned(), detail };
     let beside = look(path).map_err(|error| unusable(path, error))?.map_err(not_whole)?;
     let connection = match beside {
-        // Nothing is left beside the copy then.
+        // This leaves no files beside the copy.
         Beside::Nothing => open_unchanging(path)?,
         Beside::Wal { broken: false } => read_only(path)?,
         Beside::Wal { broken: true } => {

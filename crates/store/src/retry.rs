@@ -1,4 +1,4 @@
-//! `/retry`: runs again what a crash interrupted, or else the session's last failed turn.
+//! `/retry`: repeats an interrupted call, or else runs the session's last failed turn again.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::turns::insert_turn;
 use crate::tx::{Result, Tx};
 use crate::waits::{is_open, meant_wait, resolve_by_command};
 
-/// A turn that failed earlier than this is not run again: its sender has gone on without it.
+/// Age limit of a failed turn, because after a day its sender has gone on without it.
 const RETRIED_WITHIN: Duration = Duration::from_hours(24);
 
-/// Returns the session that goes on; `None` if there is nothing to run again.
+/// Returns the session that continues; `None` if there is nothing to retry.
 pub(crate) fn retry(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -38,8 +38,8 @@ pub(crate) fn retry(
     Ok(Some(session.clone()))
 }
 
-/// The newest turn of the session that failed since its last `/new`, and has messages that were not handed to
-/// another turn by an earlier `/retry`. With a `sender`, all of these messages have to be theirs.
+/// Returns the newest turn of the session that failed since its last `/new` and has messages that
+/// no earlier `/retry` has copied. If `sender` is set, all messages of the turn must be theirs.
 fn last_failed(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -56,9 +56,9 @@ fn last_failed(
     )
 }
 
-/// Queues a new turn for copies of the messages. A copy takes over the key of its original: a redelivery is still
-/// absorbed, an edit finds the copy, and the reply refers to the message that the person wrote. The originals keep
-/// the outcome that was recorded for them.
+/// Queues a new turn with copies of the messages. A copy takes over the key of its original, so
+/// that a redelivery is still absorbed, an edit finds the copy, and the reply refers to the
+/// person's message. The originals keep their recorded outcome.
 fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
     let turn = insert_turn(tx, session, "queued", None)?;
     let messages = tx.db.rows(

@@ -1,4 +1,4 @@
-//! Rows of the log as the protocol's types.
+//! Conversion of the log's rows into protocol types.
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ use crate::undelivered;
 
 type Read<T> = rusqlite::Result<T>;
 
-/// A column that holds an id or another text with rules.
+/// Parses a text column into an id or another checked type.
 pub(crate) fn parsed<T>(row: &Row<'_>, column: &str) -> Read<T>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -26,7 +26,7 @@ where
     text.parse().map_err(|error| bad_column(row, column, error))
 }
 
-/// As [`parsed`], where the column may be NULL.
+/// Parses like `parsed`, but NULL gives `None`.
 pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: &str) -> Read<Option<T>>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -37,13 +37,13 @@ where
     }
 }
 
-/// A column that holds JSON.
+/// Parses a JSON column.
 pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| bad_column(row, column, error))
 }
 
-/// As [`json`], where the column may be NULL.
+/// Parses like `json`, but NULL gives `None`.
 pub(crate) fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<Option<T>> {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
@@ -51,7 +51,7 @@ pub(crate) fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> R
     }
 }
 
-/// A column that holds one of the words of an enumeration.
+/// Parses a column that holds a word of an enumeration.
 pub(crate) fn word<T: Copy>(
     row: &Row<'_>,
     column: &str,
@@ -78,7 +78,7 @@ fn bad_column(
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
 }
 
-/// JSON text of a value that always has one.
+/// Serializes a value as JSON; failure would be a bug.
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value)
         .map_err(|error| avocet_protocol::StoreError::Internal(error.to_string()))
@@ -170,7 +170,7 @@ pub(crate) fn wait_kind(row: &Row<'_>) -> Read<WaitKind> {
     word(row, "kind", &WaitKind::ALL, WaitKind::word)
 }
 
-/// A whole turn.
+/// Reads a turn with its messages, steps and calls.
 pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
     let messages = db.rows(
         &format!("{INBOUND} WHERE turn = ?1 AND after_step IS NULL ORDER BY id"),
@@ -231,7 +231,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
     )
 }
 
-/// The messages that steered a turn after one of its steps.
+/// Returns the messages that steered a turn after one of its steps.
 pub(crate) fn steered(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
     db.rows(
         &format!("{INBOUND} WHERE turn = ?1 AND after_step = ?2 ORDER BY id"),

@@ -1,8 +1,9 @@
-//! What a damaged log still holds, read page by page and put into a new one.
+//! Reads a damaged log page by page and puts its rows into a new one.
 //!
-//! SQLite reads a table from its root and stops at the first page that is damaged. Here, every page is read for
-//! itself: those that a tree names, the newest first, and then those that no tree names any more, whose rows are told
-//! apart by their shape. Constraints decide what is taken; what is left out is reported.
+//! SQLite reads a table from its root and stops at the first damaged page. Here, each page is read
+//! by itself: first those that a tree names, the newest first, then lost pages, whose rows are
+//! assigned to tables by their shape. Constraints decide which rows are taken; the others are
+//! reported.
 
 mod load;
 mod readable;
@@ -25,61 +26,61 @@ use crate::{damage, migrate};
 
 use source::Source;
 
-/// What was saved of a damaged log, and what was not.
+/// Report about a recovered log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Salvaged {
-    /// Pages of the database.
+    /// Number of pages of the database.
     pub pages: u32,
-    /// Pages that cannot be read.
+    /// Number of unreadable pages.
     pub unreadable_pages: usize,
-    /// Rows that cannot be read, in pages that can.
+    /// Number of unreadable rows in readable pages.
     pub unreadable_rows: usize,
-    /// What was done with its -wal.
+    /// Text about the use of its `-wal`.
     pub wal: String,
-    /// Every table.
+    /// One entry for each table.
     pub tables: Vec<SavedTable>,
-    /// What had to be changed or left out so that the rows fit each other.
+    /// Texts about rows that were changed or left out to satisfy references.
     pub repairs: Vec<String>,
-    /// What was open, and is not done again.
+    /// Work that was open in the log and is ended unfinished.
     pub ended: Ended,
 }
 
-/// What was saved of a table.
+/// Report about a recovered table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SavedTable {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// Rows in the new log.
+    /// Number of rows in the new log.
     pub rows: u64,
-    /// Rows that were read and not taken.
+    /// Number of rows that were read but left out.
     pub left_out: u64,
-    /// Why the first of those was not.
+    /// Reason for the first of them.
     pub why: Option<String>,
 }
 
 impl Salvaged {
-    /// Rows in the new log, all tables together.
+    /// Returns the number of rows in the new log.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows).sum()
     }
 }
 
-/// What is known beside the damaged log.
+/// Facts known from outside the damaged log.
 #[derive(Debug)]
 pub(crate) struct Given<'a> {
-    /// What was noted of the last transaction.
+    /// Content of the `-last` file.
     pub(crate) last: Option<Last>,
-    /// Numbers that were given out elsewhere, by table.
+    /// Row numbers given out elsewhere, by table.
     pub(crate) numbers: BTreeMap<String, i64>,
     pub(crate) redactor: &'a Redactor,
     pub(crate) now: Timestamp,
 }
 
-/// Puts what can be read of `from` into a new database. Blocks.
+/// Puts the readable rows of `from` into a new database. Blocks.
 ///
 /// # Errors
-/// [`CopyError::NotWhole`] if not one row can be read; nothing is left of the new database then.
+/// [`CopyError::NotWhole`] if not one row can be read; the new database is removed then.
 pub(crate) fn salvage(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged, CopyError> {
     let salvaged = salvage_into(from, into, given);
     if salvaged.is_err() {
@@ -134,7 +135,7 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
     Ok(Salvaged { pages, unreadable_pages, unreadable_rows, wal, tables, repairs, ended })
 }
 
-/// The numbers that a log has given out, by table, as far as they can be read. The log may be damaged.
+/// Returns the last readable row numbers of a log, by table. The log may be damaged.
 pub(crate) fn numbers(path: &Path) -> BTreeMap<String, i64> {
     let read = || {
         let wal = source::wal(path)?;
@@ -143,7 +144,7 @@ pub(crate) fn numbers(path: &Path) -> BTreeMap<String, i64> {
     read().unwrap_or_default()
 }
 
-/// The damaged log that is meant where none is named.
+/// Returns the default log to recover: the last one that was moved aside.
 pub(crate) fn newest_damaged(database: &Path) -> std::io::Result<Option<PathBuf>> {
     let noted = damage::Damage::read(database)?.and_then(|damage| damage.moved(database));
     match noted {

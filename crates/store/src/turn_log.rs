@@ -1,4 +1,4 @@
-//! A turn's own log: T1 to T4, and the history that later turns read.
+//! A turn's own log: its steps and calls, and the history that later turns read.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -123,7 +123,7 @@ impl KeptResults for SqliteStore {
     }
 }
 
-/// What was kept of a call; of one that was not cut, its result.
+/// Returns the full result of a call, also if the model got a cut one.
 fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<KeptResult>> {
     let Ok(call) = handle.parse::<CallId>() else { return Ok(None) };
     db.row(
@@ -135,20 +135,20 @@ fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<K
     )
 }
 
-/// Refuses the write if the turn does not run any more: [`StoreError::Stale`].
+/// Fails with [`StoreError::Stale`] unless the turn is running.
 pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     running(tx, turn).map(drop)
 }
 
-/// How often a process died while the turn ran, without it having come further since.
+/// Returns the number of process deaths during this turn since its last progress.
 fn running(tx: &Tx<'_>, turn: TurnId) -> Result<u32> {
     let sql = "SELECT attempts FROM turns WHERE id = ?1 AND state = 'running'";
     let deaths = tx.db.row(sql, [turn.0], |row| row.get(0))?;
     deaths.ok_or_else(|| StoreError::Stale(turn.to_string()))
 }
 
-/// As [`must_run`], where the write brings the turn further than it was when a process last died under it. What killed
-/// the process was then not this turn: poison kills at the same place each time and comes no further.
+/// Checks like [`must_run`], and resets the deaths because the turn makes progress. A turn that
+/// kills the process fails at the same place each time and gets no further.
 fn come_further(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     let deaths = running(tx, turn)?;
     if deaths > 0 {
@@ -157,7 +157,7 @@ fn come_further(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
-/// T1.
+/// Records a model reply and its planned calls.
 fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
     come_further(tx, turn)?;
     tx.insert(
@@ -184,7 +184,7 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
     Ok(())
 }
 
-/// T3, the call itself.
+/// Records the result of a call.
 pub(crate) fn finish(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
     audit::finished(tx, call, result)?;
     tx.update_one(
@@ -211,10 +211,10 @@ fn keep_result(tx: &Tx<'_>, call: CallId, body: &str) -> Result<()> {
     Ok(())
 }
 
-/// The trust of the request that led to the call of turn ?2, step ?3.
+/// Trust level of the request that led to the call of turn ?2, step ?3.
 const REQUEST_TRUST: &str = "(SELECT trust FROM steps WHERE turn = ?2 AND number = ?3)";
 
-/// T3, what the tool writes to the log. Returns the child that it spawned, if it did.
+/// Applies the log writes of a tool. Returns the child turn if the tool spawned one.
 pub(crate) fn apply_writes(
     tx: &Tx<'_>,
     call: CallId,
@@ -257,7 +257,7 @@ fn spawn(tx: &Tx<'_>, call: CallId, prompt: &str) -> Result<TurnId> {
     Ok(child)
 }
 
-/// T4.
+/// Closes a step whose calls all have results, and binds steering messages to the turn.
 fn close_step(
     tx: &Tx<'_>,
     turn: TurnId,

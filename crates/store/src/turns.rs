@@ -1,4 +1,4 @@
-//! Turns as the lanes see them: taken, settled (T5), made to wait, given back.
+//! Turns as lanes use them: claimed, settled, made to wait, given back.
 
 use std::time::Duration;
 
@@ -191,8 +191,8 @@ fn claim(
     Ok(Claim::Turn(Box::new(claimed)))
 }
 
-/// A new turn for what is next in line, up to a command that has not acted yet: what comes after
-/// `/new` is not answered before it.
+/// Begins a turn for the next messages, up to the first open command: messages after `/new` must
+/// wait for it.
 fn begin_turn(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -203,7 +203,7 @@ fn begin_turn(
     let mode = rows::mode(tx.db, session, default_mode)?;
     let last = if mode == QueueMode::Collect || line.late {
         let whole = line.newest.after(burst).min(line.oldest.after(LONGEST_BURST * burst));
-        // A clock that was set back does not make anybody wait for it.
+        // Messages must not wait for a clock that was set back.
         if tx.now < whole && tx.now.until(whole) <= LONGEST_BURST * burst {
             return Ok(Begun::Later(whole));
         }
@@ -221,12 +221,12 @@ fn begin_turn(
     Ok(Begun::Turn(turn))
 }
 
-/// The messages that wait.
+/// The messages that wait for a turn.
 struct Line {
     first: i64,
     oldest: Timestamp,
     newest: Timestamp,
-    /// Whether the first of them came late.
+    /// `true` if the first message came late.
     late: bool,
 }
 
@@ -247,8 +247,8 @@ fn line(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Line>> {
     )
 }
 
-/// The last message before one from another chat: where chats are linked, each is answered where it
-/// asked.
+/// Returns the last message before one from another chat. Linked chats share a session, but each
+/// gets its own answers.
 fn before_another_chat(tx: &Tx<'_>, session: &SessionId, first: i64) -> Result<i64> {
     let other = tx.db.one(
         &format!(
@@ -262,7 +262,7 @@ fn before_another_chat(tx: &Tx<'_>, session: &SessionId, first: i64) -> Result<i
     Ok(other.map_or(i64::MAX, |other| other - 1))
 }
 
-/// The last of the late messages in front, or the hundredth.
+/// Returns the last of the late messages at the front, at most the hundredth.
 fn last_late(tx: &Tx<'_>, session: &SessionId) -> Result<i64> {
     let front = tx.db.rows(
         &format!(
@@ -276,30 +276,30 @@ fn last_late(tx: &Tx<'_>, session: &SessionId) -> Result<i64> {
     Ok(late.map_or(0, |(id, _)| *id))
 }
 
-/// `LoggedInbound::is_late`.
+/// SQL form of `LoggedInbound::is_late`.
 fn is_late() -> String {
     format!("coalesce(received_at - written_at > {}, 0)", LATE.as_millis())
 }
 
-/// Late messages that one turn answers.
+/// Late messages that one turn answers at most.
 const AT_MOST_LATE: u32 = 100;
 
-/// How many times longer than the pause between two messages a burst may be.
+/// Maximum length of a burst, as a multiple of the pause that ends it.
 const LONGEST_BURST: u32 = 10;
 
-/// What beginning a turn came to.
+/// The result of `begin_turn`.
 enum Begun {
     Nothing,
     Later(Timestamp),
     Turn(TurnId),
 }
 
-/// The messages of a session that may be answered now.
+/// Condition for messages of session ?1 that may be answered now.
 pub(crate) const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NULL \
     AND kind = 'text' AND id < coalesce((SELECT min(id) FROM inbound WHERE session = ?1 \
         AND state = 'queued' AND turn IS NULL AND kind = 'command'), 9223372036854775807)";
 
-/// What makes a turn a child.
+/// The parent and prompt of a child turn.
 pub(crate) struct Errand<'a> {
     pub(crate) parent: TurnId,
     pub(crate) prompt: &'a str,
@@ -324,7 +324,7 @@ pub(crate) fn insert_turn(
     Ok(TurnId(id.unwrap_or_default()))
 }
 
-/// T5.
+/// Ends a turn: history, reply or notice, and the outcome of its messages.
 fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<SessionId>> {
     let Settlement { outcome, answer, notice, reply } = settlement;
     let state = match outcome {
@@ -358,9 +358,9 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
     resolve_parent(tx, turn, &result)
 }
 
-/// Ends every message that is bound to the turn. An answer is for the last of them, and the others are
-/// merged into it: answers to a question of the turn are not counted as its last. A turn without an answer
-/// gives all of them its own outcome, because nothing answered any of them.
+/// Ends all messages bound to the turn. The answer counts for the last one, and the others are
+/// merged into it. An answer to a question of the turn never counts as the last one. A turn without
+/// an answer gives all of them its own outcome.
 fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<()> {
     let state = if outcome == Outcome::Dropped { "dead" } else { "done" };
     tx.update(

@@ -1,4 +1,4 @@
-//! One write transaction, and the few ways in which statements reach it.
+//! Write transactions, and the helpers that run statements in them.
 
 use std::path::Path;
 
@@ -9,8 +9,7 @@ use crate::error::store_error;
 
 pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// A connection with the error words of the port. Reading goes through this, inside a write
-/// transaction and outside of it.
+/// A connection that translates errors. Reads use it inside and outside of write transactions.
 #[derive(Clone, Copy)]
 pub(crate) struct Db<'c> {
     pub(crate) connection: &'c Connection,
@@ -22,7 +21,7 @@ impl Db<'_> {
         store_error(self.path, error)
     }
 
-    /// The only row, or none.
+    /// Returns the only row; `None` if there is no row.
     pub(crate) fn row<T>(
         &self,
         sql: &str,
@@ -33,7 +32,7 @@ impl Db<'_> {
         query().map_err(|error| self.error(&error))
     }
 
-    /// The only row of a query that always has one.
+    /// Returns the only row of a query that always has one.
     pub(crate) fn one<T>(
         &self,
         sql: &str,
@@ -44,7 +43,6 @@ impl Db<'_> {
             .ok_or_else(|| StoreError::Internal(format!("no row where there is always one: {sql}")))
     }
 
-    /// Every row.
     pub(crate) fn rows<T>(
         &self,
         sql: &str,
@@ -65,12 +63,12 @@ pub(crate) struct Tx<'c> {
     pub(crate) db: Db<'c>,
     pub(crate) epoch: i64,
     pub(crate) now: Timestamp,
-    /// For what is written down of arguments.
+    /// Removes secrets from texts for the audit table.
     pub(crate) redactor: &'c Redactor,
 }
 
 impl Tx<'_> {
-    /// Inserts a row and returns its number. `INSERT OR IGNORE` that ignored returns none.
+    /// Inserts a row and returns its number; `None` if a conflict clause skipped the row.
     pub(crate) fn insert(&self, sql: &str, params: impl Params) -> Result<Option<i64>> {
         let connection = self.db.connection;
         let execute = || connection.prepare_cached(sql)?.execute(params);
@@ -78,8 +76,8 @@ impl Tx<'_> {
         Ok((inserted > 0).then(|| connection.last_insert_rowid()))
     }
 
-    /// Runs an UPDATE, to which the epoch is added: once another daemon has taken over the log,
-    /// nothing that this one still wants to write comes through. `sql` ends in its WHERE clause.
+    /// Runs an UPDATE with a condition on the epoch, so that writes fail once another daemon has
+    /// taken over. `sql` must end in its WHERE clause.
     pub(crate) fn update(&self, sql: &str, params: impl Params) -> Result<usize> {
         let ours = self.epoch;
         let fenced = format!("{sql} AND (SELECT epoch FROM meta) = {ours}");
@@ -91,7 +89,7 @@ impl Tx<'_> {
         Ok(changed)
     }
 
-    /// Whether the log still belongs to this process.
+    /// Fails if another daemon has taken over the log.
     pub(crate) fn check_epoch(&self) -> Result<()> {
         let ours = self.epoch;
         match self.db.one("SELECT epoch FROM meta", (), |row| row.get(0))? {
@@ -100,7 +98,7 @@ impl Tx<'_> {
         }
     }
 
-    /// As [`Self::update`], where a row that is not in the expected state is the caller's news.
+    /// Updates like [`Self::update`], but fails with `StoreError::Stale` if no row matches.
     pub(crate) fn update_one(
         &self,
         what: impl std::fmt::Display,

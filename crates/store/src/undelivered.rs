@@ -1,6 +1,6 @@
-//! Messages that did not get through: noted when they are given up, and bound to the next turn of their
-//! conversation, whose requests tell its model. What is bound never changes, because later requests
-//! repeat it to the byte.
+//! Undelivered messages. Each is noted when it is abandoned, and bound to the next turn of its
+//! conversation, whose requests report it to the model. Bound notes stay unchanged, because later
+//! requests repeat them to the byte.
 
 use avocet_protocol::{
     ChatAddress, Content, DeliveryId, LostMessage, MessageId, SessionId, StoreError, TurnId,
@@ -13,13 +13,13 @@ use crate::rows;
 use crate::tx::{Db, Result, Tx};
 use crate::waits::LINE;
 
-/// Characters of an error that a model is told.
+/// Maximum length of an error shown to a model, in characters.
 const MAX_ERROR: usize = 200;
-/// What stands for the words of another process: no model has read them.
+/// Replaces the text of another process, which no model has read.
 const FOREIGN: &str = "a message that another program sent";
 
-/// Notes a chunk that was given up, unless it only told of another message, or answered a command: of
-/// those no model knows.
+/// Notes an abandoned chunk. Notices and command replies are skipped, because models are unaware of
+/// them.
 pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) -> Result<()> {
     struct Lost {
         source: String,
@@ -65,8 +65,8 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) 
     Ok(())
 }
 
-/// The session of the turn at the root: what a child says is its parent's. `None` if that has been
-/// forgotten since.
+/// Returns the session of the root turn, since a child speaks for its parent. `None` if the session
+/// has forgotten the turn.
 fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
     tx.db.row(
         &format!(
@@ -80,7 +80,7 @@ fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
     )
 }
 
-/// The session in which a chat speaks: another chat's if it is linked to that.
+/// Returns the session that the chat uses: its own, or another one by a link.
 fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
     let linked = tx.db.row(
         "SELECT session FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
@@ -91,8 +91,8 @@ fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
     linked.map_or_else(own, Ok)
 }
 
-/// Has a turn that begins tell its model of everything that is noted for its session. The words of a
-/// message have the least trust of the requests that led to it, as far as no owner has believed them.
+/// Binds all notes of a session to a new turn. Each gets the lowest trust level of the requests
+/// that led to its message, ignoring content that an owner has since declared trusted.
 pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()> {
     tx.update(
         "UPDATE undelivered SET turn = ?2, trust = coalesce((\
@@ -107,7 +107,7 @@ pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()>
     Ok(())
 }
 
-/// What a turn tells its model.
+/// Returns the notes that a turn reports to its model.
 pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Undelivered> {
     let mut messages = db.rows(
         "SELECT chat, what, why, unconfirmed, trust FROM undelivered WHERE turn = ?1 \
@@ -133,13 +133,13 @@ pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Undelivered> {
     Ok(Undelivered { messages, more })
 }
 
-/// Forgets what a session would be told: it starts afresh.
+/// Deletes unreported notes of a session, for `/new`.
 pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     tx.update("DELETE FROM undelivered WHERE session = ?1 AND turn IS NULL", [session.as_str()])?;
     Ok(())
 }
 
-/// Takes back the notes on what a command sends again in its chat.
+/// Deletes notes on messages that a `/resend` queues again in its chat.
 pub(crate) fn withdraw(tx: &Tx<'_>, command: MessageId) -> Result<()> {
     tx.update(
         "DELETE FROM undelivered WHERE turn IS NULL AND delivery IN (SELECT id FROM outbox \

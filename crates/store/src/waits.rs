@@ -1,5 +1,5 @@
-//! Turns that wait for something from outside: durably, without a worker, holding their lane's
-//! place.
+//! Turns that wait for an outside event. A wait is durable and needs no worker, and the turn stays
+//! open in its lane.
 
 use avocet_protocol::{
     Arguments, CallId, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt,
@@ -14,9 +14,9 @@ use crate::rows;
 use crate::turn_log::{apply_writes, finish, must_run};
 use crate::tx::{Db, Result, Tx};
 
-/// Takes the next number of `waits` without a row. SQLite keeps the highest number that was used in
-/// `sqlite_sequence` ("SQLite Autoincrement": applications may change that table), so that a later
-/// row gets none that was reserved.
+/// Takes the next number of `waits` without inserting a row. SQLite keeps the highest used number
+/// in `sqlite_sequence`, which applications may change ("SQLite Autoincrement"), so later rows get
+/// higher numbers.
 pub(crate) fn reserve(tx: &Tx<'_>) -> Result<WaitId> {
     tx.insert(
         "INSERT INTO sqlite_sequence (name, seq) SELECT 'waits', 0 \
@@ -71,7 +71,7 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
     )
 }
 
-/// Gives the call that waits its result, and queues its turn. Returns `None` if the wait was resolved
+/// Gives the waiting call its result and queues its turn. Returns `None` if the wait was resolved
 /// before.
 pub(crate) fn resolve(
     tx: &Tx<'_>,
@@ -122,7 +122,7 @@ pub(crate) fn resolve(
         .map(Some)
 }
 
-/// Resolves a wait as a person decides in a chat, which is audited.
+/// Resolves a wait by a person's decision in a chat, and audits the decision.
 pub(crate) fn resolve_by_command(
     tx: &Tx<'_>,
     command: MessageId,
@@ -133,7 +133,7 @@ pub(crate) fn resolve_by_command(
     resolve(tx, wait, resolution)
 }
 
-/// A child has ended: the call of the parent that waits for it has its result. Returns the parent's
+/// Passes the result of an ended child to the waiting call of its parent. Returns the parent's
 /// session.
 pub(crate) fn resolve_parent(
     tx: &Tx<'_>,
@@ -147,7 +147,7 @@ pub(crate) fn resolve_parent(
     wait.map_or(Ok(None), |wait| resolve(tx, wait, resolution))
 }
 
-/// What goes with the wait is allowed for the session of the turn at the root.
+/// Stores the grant of this wait for the session of the root turn.
 fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
     let grant = tx.db.row(
         "SELECT may_grant FROM waits WHERE id = ?1 AND may_grant IS NOT NULL",
@@ -167,11 +167,11 @@ fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
-/// The turn `?1`, its parent, and so on to the root.
+/// SQL for the turn `?1` and its ancestors up to the root.
 pub(crate) const LINE: &str = "line (turn) AS (VALUES (?1) UNION \
     SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
-/// What a person has allowed for the session of the turn at the root.
+/// Returns the grants for the session of the root turn.
 pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
     tx.db.rows(
         &format!(
@@ -183,7 +183,7 @@ pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
     )
 }
 
-/// The newest wait of this kind of the session's turn or of a child of it.
+/// Returns the newest wait of this kind in the session's open turn or its descendants.
 pub(crate) fn newest_wait(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -196,12 +196,13 @@ pub(crate) fn newest_wait(
     )
 }
 
-/// Milliseconds after which a command has come late: its platform has kept it while nobody fetched it. Clocks are not
-/// further apart.
+/// Delay in milliseconds from which a command counts as late, because the platform kept it while
+/// the daemon was down. Clocks differ by less.
 const LATE: i64 = 5 * 60 * 1000;
 
-/// The wait that a command means which names none: that of the session's turn or of a child of it, if it was asked
-/// before the command came; before it was written, if it has come late. Whoever wrote earlier has seen another.
+/// Returns the wait that a command without an id refers to, in the session's turn or its
+/// descendants. It must have begun before the command was received, or, for a late command, before
+/// the command was written: the author has seen only earlier waits.
 pub(crate) fn meant_wait(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -219,7 +220,7 @@ pub(crate) fn meant_wait(
     )
 }
 
-/// The open waits of the session's turn and its children that a person decides.
+/// Returns the open waits for a person in the session's turn and its descendants.
 pub(crate) fn open_person_waits(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -231,8 +232,8 @@ pub(crate) fn open_person_waits(
     )
 }
 
-/// Whether this is an open wait of this kind, of the session's turn or of a child of it, if it has to
-/// be one of those.
+/// Returns `true` for an open wait of this kind. If `below` is set, the wait must belong to that
+/// session's open turn or its descendants.
 pub(crate) fn is_open(
     tx: &Tx<'_>,
     wait: WaitId,
@@ -254,7 +255,7 @@ pub(crate) fn is_open(
     Ok(found.is_some())
 }
 
-/// The open waits of a session's open turn (?1) and of its children, and theirs.
+/// SQL for the open waits of the open turn of session ?1 and its descendants.
 const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
         SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting') \
         UNION SELECT turns.id FROM turns JOIN tree ON turns.parent = tree.turn \
@@ -262,7 +263,7 @@ const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
     SELECT waits.id AS id, waits.turn AS turn, waits.kind AS kind FROM tree JOIN waits ON waits.turn = tree.turn \
     WHERE waits.resolved = 0";
 
-/// Every open wait, in the order in which they expire.
+/// Returns every open wait in the order of expiry.
 pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
     db.rows(
         "SELECT waits.id, turns.session, waits.kind, waits.expires_at \
@@ -280,7 +281,7 @@ pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
     )
 }
 
-/// The calls that wait for a person to allow them.
+/// Returns calls that wait for a person's approval.
 pub(crate) fn open_approvals(
     db: Db<'_>,
     limit: u32,
@@ -313,7 +314,7 @@ pub(crate) fn open_approvals(
     )
 }
 
-/// Bytes that are shown of each text in the arguments of a call.
+/// Maximum bytes to show of each text argument of a call.
 const SHOWN: usize = 64 * 1024;
 
 fn shortened(arguments: Map<String, Value>) -> Map<String, Value> {
@@ -324,7 +325,7 @@ fn shortened(arguments: Map<String, Value>) -> Map<String, Value> {
     arguments.into_iter().map(shorten).collect()
 }
 
-/// The latest prompts of open waits for a person, of which nothing is on its way any more.
+/// Returns the latest prompts of open waits for a person, except prompts still in delivery.
 pub(crate) fn open_prompts(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
     let chunks = db.rows(
         "SELECT waits.id AS wait, channel, account, chat, topic, content, \
@@ -357,7 +358,7 @@ pub(crate) fn open_prompts(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>
     Ok(prompts)
 }
 
-/// Says prompts again whose waits are still open.
+/// Sends prompts again whose waits are still open.
 pub(crate) fn say_again(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
     for OpenPrompt { wait, prompt, .. } in prompts {
         let turn = tx.db.row(

@@ -1,5 +1,5 @@
-//! Plain words as answers to a question that a chat was shown: `yes`, `no`, or the number of a choice. Such a message
-//! becomes the command that the button of the choice says, so that all the rest is as if the button had been pressed.
+//! Plain words as answers to a question: `yes`, `no`, or the number of a choice. Such a message
+//! becomes the command of that choice's button, and then takes the same path as a pressed button.
 
 use avocet_protocol::{
     ChatKind, Choice, Content, MessageId, NewInbound, OpenQuestion, Timestamp, TurnId, WaitId,
@@ -12,23 +12,23 @@ use crate::rows;
 use crate::tx::{Result, Tx};
 use crate::waits::open_person_waits;
 
-/// What may stand behind a word.
+/// Characters that may follow a word.
 const PUNCTUATION: [char; 5] = ['.', '!', ',', ';', ')'];
-/// Platforms give the time at which a message was written in whole seconds.
+/// Platforms give the writing time of a message in whole seconds.
 const SECOND: i64 = 1000;
 
-/// What a text says to a question.
+/// A short answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
     /// The first choice.
     Yes,
     /// The last choice.
     No,
-    /// The choice of this number, from 1.
+    /// The choice with this number, from 1.
     Number(usize),
 }
 
-/// The word that a text consists of.
+/// Returns the word if the text consists of one.
 fn word(text: &str) -> Option<Word> {
     let text = text.trim().trim_end_matches(PUNCTUATION).trim_end().to_ascii_lowercase();
     match text.as_str() {
@@ -49,7 +49,8 @@ fn chosen(word: Word, choices: &[Choice]) -> Option<&Choice> {
     }
 }
 
-/// What an answer to the agent's own question stands for: the choice of a number, unless a choice says that number.
+/// Returns the answer that a number selects in the agent's own question. A choice whose text is
+/// that number has priority.
 pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Result<Option<String>> {
     let Some(word @ Word::Number(_)) = word(&content.text) else { return Ok(None) };
     let is_plain = content.attachments.is_empty() && !content.has_foreign_words();
@@ -60,20 +61,20 @@ pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Resu
     Ok(choice.map(|choice| choice.says.clone()))
 }
 
-/// What a new text has to do with the question that its session waits for a person to decide.
+/// The relation of a new text to the question that a person is to decide in its session.
 pub(crate) enum Reply {
-    /// It decides it: what the button of its choice says.
+    /// The text decides the question; holds the command of the choice's button.
     Decides(String),
-    /// Nothing: it waits behind the question.
+    /// The text waits behind the question.
     Behind(OpenQuestion),
 }
 
-/// Looks at a text that is in the log already. `None` if its session waits for no decision.
+/// Examines a text that is already in the log. `None` if its session waits for something else.
 pub(crate) fn reply(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Result<Option<Reply>> {
     let waits = open_person_waits(tx, &message.session)?;
     let [(wait, turn, kind)] = waits[..] else { return Ok(None) };
     let prompts = prompts(tx, turn)?.into_iter();
-    // The first that asks about this wait; later ones say it again.
+    // The first prompt about this wait; later ones repeat it.
     let Some(prompt) = prompts.into_iter().find(|prompt| prompt.asks_about(wait)) else {
         return Ok(None);
     };
@@ -93,7 +94,7 @@ pub(crate) fn reply(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Result<
     }))
 }
 
-/// Whether it is no more than a person's own new text: no edit, no file, nothing forwarded.
+/// Returns `true` for new plain text from a person: no edit, attachment or forwarded content.
 fn says_only_words(message: &NewInbound) -> bool {
     let inbound = &message.inbound;
     let content = &inbound.content;
@@ -103,8 +104,9 @@ fn says_only_words(message: &NewInbound) -> bool {
         && !content.has_foreign_words()
 }
 
-/// In a group a short word may be meant for anybody: it counts from a person whose message is being answered, and as
-/// a reply to the agent.
+/// Returns `true` if the text is meant for the agent. A short word in a group may be meant for
+/// anyone, so it counts only from a person whose message is being answered, or as a reply to the
+/// agent.
 fn is_meant_for_us(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     if message.inbound.chat == ChatKind::Private || message.inbound.content.quote.is_some() {
         return Ok(true);
@@ -115,15 +117,15 @@ fn is_meant_for_us(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     }
 }
 
-/// A question as it was put into the outbox.
+/// A question in the outbox.
 struct Prompt {
     ordinal: i64,
-    /// `channel:account:chat`, and the topic.
+    /// `channel`, `account`, `chat`, and the topic.
     place: (String, String, String, Option<String>),
     choices: Vec<Choice>,
-    /// The platform's ids of its messages, as far as they are known.
+    /// Known platform ids of its messages.
     platform_ids: Vec<String>,
-    /// When the last of its messages was first sent; `None` while one was not.
+    /// Time of the first send of its last message; `None` until all messages were sent.
     sent_at: Option<Timestamp>,
 }
 
@@ -146,9 +148,9 @@ impl Prompt {
             )
     }
 
-    /// Whether the chat was shown the question before the message was written: an answer to something else must not
-    /// be taken for one to this question. The platform's ids count up, so that they say it exactly; where they are
-    /// not known, the clocks have to do.
+    /// Returns `true` if the chat was shown the question before the message was written, since
+    /// other messages must not count as answers. Platform ids, which only grow, decide; if they are
+    /// unknown, the clocks decide.
     fn came_before(&self, tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Result<bool> {
         let Some(sent_at) = self.sent_at else { return Ok(false) };
         let shown = self.platform_ids.iter().filter_map(|shown| shown.parse::<u64>().ok()).max();
@@ -162,13 +164,13 @@ impl Prompt {
     }
 }
 
-/// The platform's number of a message: channels make its key of an `m` and that number.
+/// Returns the platform's number of a message. Channels use `m` and that number as its key.
 fn platform_number(message: &NewInbound) -> Option<u64> {
     let key = message.inbound.key.as_str().strip_prefix('m');
     key.filter(|_| message.inbound.from_platform)?.parse().ok()
 }
 
-/// The questions that a turn has put into the outbox, oldest first.
+/// Returns the questions that a turn has put into the outbox, oldest first.
 fn prompts(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Prompt>> {
     let chunks = tx.db.rows(
         "SELECT ordinal, channel, account, chat, topic, content, platform_id, first_sent_at \

@@ -1,4 +1,4 @@
-//! The only writer: one thread, one bounded queue, one transaction for everything that waits.
+//! The only writer: one thread with a bounded queue. All queued writes share one transaction.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,28 +14,28 @@ use crate::identity::Identity;
 use crate::last::LastFile;
 use crate::tx::{Db, Result, Tx};
 
-/// Jobs that may wait for the writer; who wants to write more waits until there is room.
+/// Capacity of the queue; callers wait while it is full.
 const QUEUE: usize = 1024;
-/// Jobs that share one transaction at most, so that the first does not wait too long.
+/// Maximum number of writes in a transaction, which limits the wait of the first one.
 const BATCH: usize = 256;
 
-/// When a write counts as done.
+/// The point at which a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// When the disk has it: it survives a power failure.
+    /// The disk has the write, so that it survives a power failure.
     Synced,
-    /// When the system has it: it survives `kill -9`, and may go with the power.
+    /// The system has the write: it survives `kill -9`, but a power failure may lose it.
     Process,
 }
 
-/// One write, from the queue to its answer.
+/// A write, from the queue to its answer.
 trait Job: Send {
-    /// What its fail points are called.
+    /// Returns the name of the write's fail points.
     fn name(&self) -> &'static str;
     fn durability(&self) -> Durability;
     /// Runs inside the batch's transaction.
     fn run(&mut self, tx: &Tx<'_>) -> Result<()>;
-    /// Tells whoever asked, once it is known whether the transaction was committed.
+    /// Answers the caller once the transaction was committed or has failed.
     fn answer(self: Box<Self>, committed: Result<()>);
 }
 
@@ -44,17 +44,17 @@ enum Order {
     Close,
 }
 
-/// The queue in front of the writer's thread.
+/// The queue in front of the writer thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     queue: flume::Sender<Order>,
-    /// Fires when the thread has ended: what is still in the queue then has no answer.
+    /// Cancelled when the thread has ended; writes still in the queue then get no answer.
     ended: CancellationToken,
     last: Arc<Mutex<LastExchanges>>,
     lost: Arc<Lost>,
 }
 
-/// Why this process can write nothing more, once that is so.
+/// The reason why this process has lost the log, once there is one.
 #[derive(Debug, Default)]
 struct Lost {
     why: OnceLock<StoreError>,
@@ -74,7 +74,7 @@ impl Lost {
 pub(crate) struct Opened {
     pub(crate) connection: Connection,
     pub(crate) database: Identity,
-    /// That of this process.
+    /// The epoch of this process.
     pub(crate) epoch: i64,
     pub(crate) last: LastFile,
 }
@@ -110,8 +110,8 @@ impl Writer {
         Ok(Self { queue, ended, last, lost })
     }
 
-    /// Runs `work` in a transaction, shared with other writes that wait: it is committed when this
-    /// returns, or nothing of it is.
+    /// Runs `work` in a transaction shared with other queued writes. On return, its writes are
+    /// committed, or rolled back in case of an error.
     pub(crate) async fn write<T, F>(
         &self,
         name: &'static str,
@@ -133,18 +133,18 @@ impl Writer {
         }
     }
 
-    /// The last writes that the disk took, and did not take.
+    /// Returns the last successful and the last failed write.
     pub(crate) fn last(&self) -> LastExchanges {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns when nothing can be written any more, with the reason.
+    /// Waits until writing has become impossible, and returns the reason.
     pub(crate) async fn lost(&self) -> StoreError {
         self.lost.fires.cancelled().await;
         self.lost.why.get().cloned().unwrap_or(StoreError::Closed)
     }
 
-    /// Writes what waits, brings the log into the database file and ends the thread.
+    /// Finishes queued writes, checkpoints the log into the database file, and ends the thread.
     pub(crate) async fn close(&self) {
         if self.queue.send_async(Order::Close).await.is_ok() {
             self.ended.cancelled().await;
@@ -188,7 +188,7 @@ where
             (Some(result), Ok(())) => result,
             (None, Ok(())) => Err(StoreError::Internal(format!("{} did not run", self.name))),
         };
-        // Where nobody waits for the answer any more, the write stands all the same.
+        // The caller may have stopped waiting; the write is valid all the same.
         drop(self.sender.send(result));
     }
 }
@@ -233,7 +233,7 @@ impl Thread {
         let committed = self.transaction(&mut batch, &mut refused);
         match committed.as_ref().err().or(refused.as_ref()) {
             Some(error) => self.failed(error, batch.len()),
-            // What changes nothing reaches no disk.
+            // A batch without changes tells nothing about the disk.
             None if self.connection.total_changes() == before => {}
             None => self.succeeded(),
         }
@@ -275,8 +275,8 @@ impl Thread {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a batch in one transaction, which counts if it writes anything. A job that fails takes back its own
-    /// writes only; `refused` is the first for which the disk is the reason.
+    /// Runs a batch in one transaction, which is counted if it changes anything. A failing job
+    /// rolls back only its own writes; `refused` gets the first error that comes from the disk.
     fn transaction(
         &mut self,
         batch: &mut [Box<dyn Job>],
@@ -289,13 +289,13 @@ impl Thread {
         let db = Db { connection: &self.connection, path: self.database.path() };
         let (epoch, now) = (self.epoch, self.clock.now());
         let tx = Tx { db, epoch, now, redactor: &self.redactor };
-        // An UPDATE carries the epoch itself; this is for the INSERTs.
+        // Each UPDATE checks the epoch itself; this check is for INSERTs.
         tx.check_epoch()?;
         for job in batch.iter_mut() {
             self.execute("SAVEPOINT job")?;
             match job.run(&tx) {
                 Ok(()) => {}
-                // SQLite has taken back the whole transaction, the jobs before this one included.
+                // SQLite has rolled back the whole transaction, including earlier jobs.
                 Err(error) if self.connection.is_autocommit() => return Err(error),
                 Err(error) => {
                     if refused.is_none() && error.is_transient() {
@@ -318,7 +318,7 @@ impl Thread {
         Ok(())
     }
 
-    /// One job that has to reach the disk takes the others of its batch along. Returns whether there is one.
+    /// Syncs the whole batch if one of its jobs must be synced. Returns `true` in that case.
     fn synchronous(&mut self, batch: &[Box<dyn Job>]) -> Result<bool> {
         let synced = batch.iter().any(|job| job.durability() == Durability::Synced);
         let (wanted, pragma) = if synced {
@@ -333,9 +333,10 @@ impl Thread {
         Ok(synced)
     }
 
-    /// Brings the -wal into the database and empties it. From then on the database is the whole log.
+    /// Checkpoints the `-wal` into the database and empties it. After that, the database file is
+    /// the whole log.
     fn close(&mut self) {
-        // Another process has the log, or the file is another one.
+        // Another process owns the log, or the file was replaced.
         if self.lost.why.get().is_some() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The contract of the store ports, passed by SQLite.
+//! Runs the contract of the store ports on SQLite.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Backend for Sqlite {
         Ports::of(&self.log.open(Arc::new(ManualClock::default())).await)
     }
 
-    /// Every handle is dropped, so the lock is free and nothing more is written.
+    /// All handles are dropped, so the lock is free and writing has ended.
     async fn kill(&self) {}
 }
 

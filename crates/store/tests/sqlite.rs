@@ -1,4 +1,4 @@
-//! What only the SQLite backend has: the lock, the file, its versions, its damage.
+//! Tests of features that only the SQLite backend has: lock, file, versions, damage.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -34,7 +34,7 @@ use support::{accept, message, messages, open, open_with, options};
 async fn a_second_daemon_is_refused_and_told_who_holds_the_log() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
-    // The clock stands still: who is refused does not wait for it.
+    // The clock stands still, because a refused daemon must not wait.
     let clock = Arc::new(ManualClock::default());
     let group = Group::new("test");
     let (refused, ()) =
@@ -122,7 +122,7 @@ async fn a_daemon_that_was_replaced_writes_nothing() {
     assert_eq!(messages(&store).await, 1);
 }
 
-/// The life check looks at the lock as well: without it a second daemon can start.
+/// The health check includes the lock: without its file, a second daemon could start.
 #[tokio::test]
 async fn ping_finds_a_file_that_was_deleted_or_replaced() {
     for file in [DATABASE, "avocet.lock"] {
@@ -184,7 +184,7 @@ async fn whoever_only_looks_leaves_a_database_of_an_older_version_alone() {
     );
 }
 
-/// Damages the closed database of a directory.
+/// Opens a database after closing and damaging it.
 async fn damaged(directory: &Path, damage: fn(&Path)) -> Result<SqliteStore, OpenError> {
     let store = open(directory).await.unwrap();
     accept(&store, "precious").await.unwrap();
@@ -346,7 +346,7 @@ async fn a_burst_that_does_not_end_is_answered_after_ten_pauses() {
     assert_eq!(said, 14, "one every 400 ms, for 5 s");
 }
 
-/// The nonce of the first chunk of a chat that has no other yet.
+/// Returns the nonce of the first chunk of a new chat.
 async fn nonce_of_first(directory: &Path, chat: &str) -> String {
     let store = open(directory).await.unwrap();
     let address = SessionId::parse(&format!("terminal:local:{chat}")).unwrap().address();

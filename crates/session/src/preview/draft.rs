@@ -1,4 +1,4 @@
-//! What a running turn has to show, and when: pure, so that time is an argument.
+//! Decides what a preview shows, and when. Without clock and I/O: the time is an argument.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use avocet_protocol::TurnEvent;
 
 use super::words::{are_few, complete_words, unfinished};
 
-/// After so much time a tool is said to take long, and again whenever as much has passed.
+/// Duration after which a tool is reported as slow, and interval of further reports.
 const LONG: Duration = Duration::from_mins(1);
-/// Bytes of a text that are kept; no platform shows more of it in one message.
+/// Bytes of text to keep; every platform's messages are shorter.
 const KEPT: usize = 16 * 1024;
 
-/// What a turn has to show. Times are those of `Clock::elapsed`.
+/// The state of a preview. Times are those of `Clock::elapsed`.
 #[derive(Debug)]
 pub(super) struct Draft {
     interval: Duration,
-    /// What the model has written in this step.
+    /// Text of the model in this step.
     text: String,
-    /// When it began to.
+    /// Time of its first word.
     since: Duration,
-    /// The words of it that are shown.
+    /// The part of it that is shown.
     shown: String,
-    /// Something was shown: from then on every word counts.
+    /// `true` once a part was shown; from then on every new word counts.
     has_begun: bool,
-    /// The tools that run, the oldest first.
+    /// The running tools, oldest first.
     tools: Vec<Running>,
-    /// The minutes that the oldest tool is said to have taken.
+    /// Last reported minutes of the oldest tool.
     minutes: u32,
     not_before: Duration,
 }
@@ -37,7 +37,7 @@ struct Running {
 }
 
 impl Draft {
-    /// Nothing, to be shown at most once an interval.
+    /// Makes an empty draft with this minimum interval between updates.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -51,7 +51,7 @@ impl Draft {
         }
     }
 
-    /// Takes what happens in the turn.
+    /// Applies an event of the turn.
     pub(super) fn take(&mut self, event: &TurnEvent, now: Duration) {
         match event {
             TurnEvent::Text { delta } => self.write(delta, now),
@@ -90,7 +90,7 @@ impl Draft {
         }
     }
 
-    /// When there will be something to show; none if nothing is new.
+    /// Returns the time of the next update; `None` if the chat is up to date.
     pub(super) fn due(&self) -> Option<Duration> {
         let due = [self.line_due(), self.text_due()].into_iter().flatten().min()?;
         Some(due.max(self.not_before))
@@ -106,8 +106,8 @@ impl Draft {
         (is_new && (self.has_begun || !are_few(words))).then_some(self.since + self.interval)
     }
 
-    /// What is to be shown now; it counts as shown. A tool that takes long comes before the text,
-    /// which then does not come back.
+    /// Returns the text to show now, and marks it as shown. The report of a slow tool comes before
+    /// the model's text and discards it.
     pub(super) fn compose(&mut self, now: Duration) -> Option<String> {
         let is_due = |due: Option<Duration>| due.is_some_and(|due| due <= now);
         if now < self.not_before {
@@ -134,14 +134,14 @@ impl Draft {
         Some(format!("Still working: {name} ({minutes} min)"))
     }
 
-    /// What was composed last is not shown: it is due again.
+    /// Makes the last text due again after a skipped update.
     pub(super) fn missed(&mut self) {
         self.shown.clear();
         self.minutes = 0;
         self.has_begun = false;
     }
 
-    /// Nothing is shown before this.
+    /// Delays further updates until this time.
     pub(super) fn hold(&mut self, until: Duration) {
         self.not_before = self.not_before.max(until);
     }

@@ -6,7 +6,7 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What happens in a turn, second by second.
+/// The events of a turn, second by second.
 struct Story(Draft);
 
 impl Story {

@@ -1,5 +1,5 @@
-//! The message of a chat that a preview is shown in: its row in the log comes before its first send,
-//! and learns at once what became of it.
+//! The chat message that shows a preview. Its row is logged before the first send, and updated at
+//! once with the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,38 +12,37 @@ use avocet_supervise::catch;
 
 use crate::lane::Lanes;
 
-/// How long a channel may take; after that nobody knows what became of it, and the turn's end,
-/// which waits for it, goes on.
+/// Timeout of a channel, after which the outcome is unknown. The turn's end waits for this.
 const SHOW_LIMIT: Duration = Duration::from_secs(10);
 
-/// Where a turn is shown.
+/// The place where a turn is shown.
 #[derive(Clone, Copy)]
 pub(super) struct Screen<'l> {
     pub(super) lanes: &'l Lanes,
     pub(super) channel: &'l Arc<dyn Channel>,
     pub(super) turn: TurnId,
-    /// What it is the reply to.
+    /// The message that it replies to.
     pub(super) to: &'l LoggedInbound,
     pub(super) chat: &'l ChatAddress,
 }
 
-/// Where the preview is.
+/// The state of the preview message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It has not begun, as far as this run of the turn knows.
+    /// The preview may begin: this run of the turn knows of none.
     Nowhere,
-    /// In this message.
+    /// Shown in this message.
     In(DeliveryId, PlatformId),
-    /// There will be no more of it.
+    /// The preview has ended.
     Over,
 }
 
-/// What came of showing something.
+/// The result of showing content.
 pub(super) struct Showed {
     pub(super) place: Place,
-    /// What the chat shows now; none if it is as it was.
+    /// Content that the chat shows now; `None` if unchanged.
     pub(super) content: Option<Content>,
-    /// How long the platform wants to be left alone.
+    /// Time for which the platform asked to wait.
     pub(super) hold: Option<Duration>,
 }
 
@@ -54,20 +53,20 @@ impl Showed {
 }
 
 impl Screen<'_> {
-    /// A text as the channel cuts it.
+    /// Plans a text with the channel.
     pub(super) fn plan(&self, text: &str) -> Vec<Content> {
         let planned = self.lanes.plan(self.to, &Content::text(text));
         planned.map(|planned| planned.chunks).unwrap_or_default()
     }
 
-    /// Shows something. Comes to an answer, whatever happens in the channel.
+    /// Shows content. Always returns, whatever the channel does.
     pub(super) async fn show(self, place: Place, content: Content) -> Showed {
         use avocet_protocol::Preview;
         let outbox = &self.lanes.parts.outbox;
         let (id, platform_id) = match place {
             Place::Over => return Showed::nothing(place),
             Place::In(id, platform_id) => (id, platform_id),
-            // A preview that would have to wait is not begun.
+            // A preview that would have to wait is skipped.
             Place::Nowhere if self.spare_turn(&content, None).is_err() => {
                 return Showed::nothing(Place::Nowhere);
             }
@@ -86,13 +85,13 @@ impl Screen<'_> {
         self.edit(id, platform_id, content).await
     }
 
-    /// Takes a turn of the platform that no message needs.
+    /// Takes a send slot of the platform that messages can spare.
     fn spare_turn(&self, content: &Content, shown_as: Option<&PlatformId>) -> Result<(), Duration> {
         let new = Delivery::new(DeliveryId(0), self.chat.clone(), content.clone());
         self.channel.spare_turn(&Delivery { shown_as: shown_as.cloned(), ..new })
     }
 
-    /// The first send.
+    /// Sends the first message.
     async fn begin(self, id: DeliveryId, nonce: String, content: Content) -> Showed {
         let first = Delivery { nonce, ..self.delivery(id, &content) };
         let sent = self.deliver(first).await;
@@ -118,8 +117,7 @@ impl Screen<'_> {
         Showed { place, content, hold: None }
     }
 
-    /// Shows more in the same message. An edit that was left out or not taken is made again after an
-    /// interval.
+    /// Edits the message. A skipped or refused edit is repeated after an interval.
     async fn edit(self, id: DeliveryId, platform_id: PlatformId, content: Content) -> Showed {
         let place = Place::In(id, platform_id.clone());
         if let Err(pause) = self.spare_turn(&content, Some(&platform_id)) {
@@ -158,7 +156,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Into the log: the end of the turn depends on it.
+    /// Records the outcome in the log, since the end of the turn depends on it.
     async fn note(&self, id: DeliveryId, showing: &Showing) {
         let outbox = &self.lanes.parts.outbox;
         match self.lanes.patiently(|| outbox.finish_preview(id, showing)).await {

@@ -1,16 +1,16 @@
-//! A text that is still being written, made fit to be shown: whole words, closed fences, one message.
+//! Prepares incomplete text for display: whole words, closed fences, one message.
 
 use avocet_protocol::Content;
 
-/// Words below which a text is not worth showing before it is complete, and characters for
-/// languages that do not part their words.
+/// Minimum length for a preview: in words, or in characters for languages without spaces between
+/// words.
 const FEW_WORDS: usize = 3;
 const FEW_CHARS: usize = 24;
 
-/// What shows that a text goes on.
+/// Mark for a text that continues.
 const GOES_ON: &str = "…";
 
-/// The text without a word that may still grow.
+/// Returns the text without a last word that may still grow.
 pub(super) fn complete_words(text: &str) -> &str {
     let is_last = |c: char| c.is_whitespace() || is_word_by_itself(c);
     let end = text
@@ -19,19 +19,19 @@ pub(super) fn complete_words(text: &str) -> &str {
     text[..end].trim_end()
 }
 
-/// Characters of scripts without spaces between words: Chinese, Japanese, Korean, and their
+/// Returns `true` for scripts without spaces between words: Chinese, Japanese, Korean, and their
 /// punctuation.
 fn is_word_by_itself(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
         | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Whether a text is so short that the whole of it may come before anybody has read it.
+/// Returns `true` if a text is so short that the whole reply may come before anyone has read it.
 pub(super) fn are_few(words: &str) -> bool {
     words.split_whitespace().count() < FEW_WORDS && words.chars().count() < FEW_CHARS
 }
 
-/// The text with a sign that it goes on, behind its last fence.
+/// Appends the continuation mark, after closing an open fence.
 pub(crate) fn unfinished(text: &str) -> String {
     match open_fence(text) {
         Some(fence) => format!("{text}\n{fence}\n{GOES_ON}"),
@@ -39,7 +39,7 @@ pub(crate) fn unfinished(text: &str) -> String {
     }
 }
 
-/// The fence that the text ends in (CommonMark, "Fenced code blocks").
+/// Returns the fence that is open at the end of the text (CommonMark, "Fenced code blocks").
 fn open_fence(text: &str) -> Option<&str> {
     text.lines().map(str::trim).fold(None, |open, line| {
         let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'));
@@ -53,8 +53,8 @@ fn open_fence(text: &str) -> Option<&str> {
     })
 }
 
-/// The first message of a text, cut so that it ends as one that goes on; none if there is nothing
-/// to show.
+/// Returns the part of a text that fits into one message, with the continuation mark; `None` if too
+/// little is left to show.
 pub(super) fn first_message(plan: impl Fn(&str) -> Vec<Content>, text: &str) -> Option<Content> {
     let only = |text: &str| <[Content; 1]>::try_from(plan(text)).ok().map(|[content]| content);
     let content = only(text).or_else(|| {

@@ -43,7 +43,7 @@ fn what_goes_on_says_so_behind_its_fence() {
     }
 }
 
-/// A platform whose messages hold ten characters.
+/// Plans for a platform whose messages hold ten characters.
 fn plan(text: &str) -> Vec<Content> {
     let chars: Vec<char> = text.chars().collect();
     chars.chunks(10).map(|chunk| Content::text(chunk.iter().collect::<String>())).collect()

@@ -1,4 +1,5 @@
-//! The audit chain: each row is bound to the one before it, and the check finds what was done to them afterwards.
+//! The audit chain: each row contains the hash of the row before it, so that a check finds later
+//! changes.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -12,9 +13,9 @@ use super::Entry;
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
-/// Rows that are checked at once, so that no reader is held up for long.
+/// Rows that one read checks, so that other reads of the thread wait only briefly.
 const PAGE: usize = 1000;
-/// What the first row follows.
+/// The `previous` hash of the first row.
 const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 #[async_trait]
@@ -30,7 +31,7 @@ impl Audit for SqliteStore {
 
     async fn durable_audit_head(&self) -> Result<Option<AuditHead>> {
         self.write("audit-head", Durability::Synced, |tx| {
-            // Without a change there is nothing to be synced, nor what was written before.
+            // SQLite syncs earlier writes only together with a change.
             tx.update("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
             head(tx.db)
         })
@@ -53,8 +54,7 @@ impl Audit for SqliteStore {
     }
 }
 
-/// Appends a row. What was once counted is never counted again, so that an end that was cut off stays a
-/// gap.
+/// Appends a row. A sequence number is used once only, so that rows cut off at the end leave a gap.
 pub(super) fn append(tx: &Tx<'_>, entry: Entry<'_>) -> Result<()> {
     let (counted, previous) = tx.db.one(
         "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0), \
@@ -102,8 +102,9 @@ pub(super) fn append(tx: &Tx<'_>, entry: Entry<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What a row says, in one way only: each column in the order of the table, integers in eight bytes
-/// (little-endian), texts behind their length, and before each a byte that says whether it is there.
+/// Returns the hash of an unambiguous encoding of a row: each column in the order of the table,
+/// integers in eight bytes (little-endian), texts behind their length. Before each value, one byte
+/// is 0 for NULL and 1 otherwise.
 fn hash(row: &AuditRow) -> String {
     let mut hasher = Sha256::new_with_prefix(b"avocet audit 1\n");
     let integer = |hasher: &mut Sha256, value: Option<i64>| match value {
@@ -168,7 +169,8 @@ fn list(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
     Ok(rows)
 }
 
-/// The rows from `next` on, and how many there were in all, as far as SQLite has counted.
+/// Returns up to `PAGE` rows from `next` on, and the last sequence number that SQLite has given
+/// out.
 fn page(db: Db<'_>, next: i64) -> Result<(Vec<AuditRow>, i64)> {
     let rows = db.rows(
         &format!("{ROW} WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2"),
@@ -198,7 +200,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
     })
 }
 
-/// A walk through the chain.
+/// The state of a walk through the chain.
 struct Walk {
     noted: Option<AuditHead>,
     last: Option<AuditHead>,
@@ -211,7 +213,8 @@ impl Walk {
         Self { noted, last: None, next: i64::MIN, rows: 0 }
     }
 
-    /// Goes on through these rows; `counted` comes with the last of them.
+    /// Checks these rows. `counted` is the last sequence number given out; pass it with the last
+    /// rows.
     fn through(&mut self, rows: &[AuditRow], counted: Option<i64>) -> Result<(), AuditFault> {
         rows.iter().try_for_each(|row| self.step(row))?;
         let Some(counted) = counted else { return Ok(()) };
@@ -230,8 +233,8 @@ impl Walk {
         if hash(row) != row.hash || sequence <= last {
             return Err(AuditFault::Changed(sequence));
         }
-        // The numbers before the row of a roll-back were used by the state that is lost. That they are gone is no
-        // fault unless one of them was noted outside.
+        // The lost state used the numbers before the row of a roll-back. Their absence is a fault
+        // only if one of them was noted outside of the log.
         let noted = self.noted.as_ref().map(|noted| noted.sequence);
         let is_explained = row.kind == AuditKind::RolledBack.word()
             && noted.is_none_or(|noted| !(last + 1..sequence).contains(&noted));

@@ -28,7 +28,7 @@ async fn open(directory: &Path) -> SqliteStore {
     SqliteStore::open(options, Arc::new(ManualClock::default()), &Group::new("test")).await.unwrap()
 }
 
-/// Calls with these arguments, started.
+/// Starts calls with these arguments.
 async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
     let session = SessionId::parse("terminal:local:a").unwrap();
     let sender = Sender::new("user".parse().unwrap());
@@ -60,7 +60,7 @@ async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
     }
 }
 
-/// The fault of a chain of five rows to which something was done, beside a head that was noted before.
+/// Tampers with a chain of five rows and returns the fault found with the head noted before.
 async fn fault_after(tamper: &str) -> Option<AuditFault> {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await;
@@ -95,7 +95,7 @@ async fn whatever_is_done_to_rows_is_found_where_it_was_done() {
         ("DELETE FROM audit WHERE sequence IN (2, 3)".to_owned(), missing(2, 3)),
         ("DELETE FROM audit WHERE sequence = 5".to_owned(), cut(4)),
         ("DELETE FROM audit".to_owned(), cut(0)),
-        // The second and the third have changed places.
+        // Rows 2 and 3 swapped.
         (
             "UPDATE audit SET sequence = 99 WHERE sequence = 2;
              UPDATE audit SET sequence = 2 WHERE sequence = 3;
@@ -113,7 +113,7 @@ async fn whatever_is_done_to_rows_is_found_where_it_was_done() {
     }
 }
 
-/// Somebody who knows how rows are hashed writes the chain anew from a row on.
+/// Rewrites the chain from a row on, like an attacker with knowledge of the hash function.
 fn forge(path: &Path, from: i64) {
     let connection = Connection::open(path).unwrap();
     let db = Db { connection: &connection, path };
@@ -157,7 +157,7 @@ async fn a_row_that_was_made_of_another_chain_does_not_follow() {
     let filter = AuditFilter { limit: 9, ..AuditFilter::default() };
     let last = store.audit_rows(&filter).await.unwrap().pop().unwrap();
     forge(&path, 1);
-    // The last row is again what it was, as from a copy of the database.
+    // The last row has its old content again, as from a copy of the database.
     let other = Connection::open(&path).unwrap();
     let put_back = "UPDATE audit SET summary = ?1, previous = ?2, hash = ?3 WHERE sequence = 3";
     other.execute(put_back, [last.summary, last.previous, last.hash]).unwrap();
@@ -213,8 +213,8 @@ async fn rows_that_are_appended_together_follow_each_other() {
     assert_eq!((check.rows, check.fault), (300, None));
 }
 
-/// A restored copy has fewer rows than the database that it replaces. The row of the roll-back explains the missing
-/// numbers, unless a head among them was noted outside of the database.
+/// A restored copy has fewer rows than the database that it replaces. The row of the roll-back
+/// explains the missing numbers, unless a head among them was noted outside of the database.
 #[tokio::test]
 async fn an_audit_gap_before_a_roll_back_is_explained() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Pages and the cells in them ("B-tree Pages").
+//! Pages and their cells ("B-tree Pages").
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,27 +13,27 @@ use super::wal::WalFile;
 use super::{be_u16, be_u32};
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// What our databases have, for a file whose header is lost.
+/// Page size of our databases, for a file without readable header.
 const DEFAULT_SIZE: usize = 4096;
-/// The smallest page without its reserved bytes.
+/// Bytes of the smallest page without its reserved bytes.
 const LEAST_USABLE: usize = 480;
 
-/// The pages of a database file, with newer versions of some of them from its -wal.
+/// The pages of a database file, some replaced by newer versions from its `-wal`.
 #[derive(Debug)]
 pub(crate) struct Pages<'w> {
-    /// `None` if there is no file.
+    /// `None` if the file is missing.
     file: Option<File>,
     size: usize,
     usable: usize,
-    /// Whole pages of the file.
+    /// Number of whole pages in the file.
     in_file: u32,
-    /// The schema version that the file's header names.
+    /// Schema version in the file's header.
     version: Option<u32>,
     newer: HashMap<u32, usize>,
     wal: Option<&'w WalFile>,
 }
 
-/// What a page of a tree is.
+/// The type of a B-tree page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeKind {
     TableLeaf,
@@ -42,19 +42,19 @@ pub(crate) enum NodeKind {
     IndexInterior,
 }
 
-/// A page of a tree.
+/// A page of a B-tree.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) kind: NodeKind,
-    /// The pages below this one.
+    /// Numbers of the pages below this one.
     pub(crate) children: Vec<u32>,
-    /// The rows in it. An interior page of a table has none.
+    /// Rows in this page; always empty for an interior page of a table.
     pub(crate) cells: Vec<Cell>,
-    /// Cells that cannot be read.
+    /// Number of unreadable cells.
     pub(crate) broken: usize,
 }
 
-/// A row as it lies in a page.
+/// A row as stored in a page.
 #[derive(Debug)]
 pub(crate) struct Cell {
     /// `None` in a tree without rowids.
@@ -65,7 +65,7 @@ pub(crate) struct Cell {
 }
 
 impl<'w> Pages<'w> {
-    /// Opens a database file; a file that is not there has no pages.
+    /// Opens a database file. A missing file has zero pages.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = match File::open(path) {
             Ok(file) => Some(file),
@@ -90,7 +90,7 @@ impl<'w> Pages<'w> {
         Ok(Self { file, size, usable, in_file, version, newer: HashMap::new(), wal: None })
     }
 
-    /// The schema version (`user_version`); `None` if the header cannot be read.
+    /// Returns the schema version (`user_version`); `None` if the header is unreadable.
     pub(crate) fn version(&self) -> Option<u32> {
         let Some(page) = self.newer.contains_key(&1).then(|| self.page(1)).flatten() else {
             return self.version;
@@ -98,12 +98,12 @@ impl<'w> Pages<'w> {
         page.starts_with(MAGIC).then(|| be_u32(&page, 60)).flatten()
     }
 
-    /// Bytes of a page.
+    /// Returns the page size in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Puts these frames of the -wal over the file, the later over the earlier.
+    /// Puts these frames of the `-wal` over the file; later frames win.
     pub(crate) fn put_over(&mut self, wal: &'w WalFile, frames: impl IntoIterator<Item = usize>) {
         for frame in frames {
             if let Some(page) = wal.page_of(frame) {
@@ -113,17 +113,17 @@ impl<'w> Pages<'w> {
         self.wal = Some(wal);
     }
 
-    /// The number of the last page.
+    /// Returns the number of the last page.
     pub(crate) fn last(&self) -> u32 {
         self.newer.keys().copied().fold(self.in_file, u32::max)
     }
 
-    /// When a page was written: 0 in the file, more in a later frame of the -wal.
+    /// Returns the age rank of a page: 0 in the file, higher in later frames of the `-wal`.
     pub(crate) fn age(&self, number: u32) -> usize {
         self.newer.get(&number).map_or(0, |frame| frame + 1)
     }
 
-    /// The bytes of a page, the first of which is number 1.
+    /// Returns the bytes of a page. The first page is number 1.
     pub(crate) fn page(&self, number: u32) -> Option<Vec<u8>> {
         if let (Some(frame), Some(wal)) = (self.newer.get(&number), self.wal) {
             return wal.content(*frame);
@@ -134,7 +134,7 @@ impl<'w> Pages<'w> {
         Some(page)
     }
 
-    /// A page as one of a tree; `None` if it is none.
+    /// Reads a page as part of a B-tree; `None` for any other page.
     pub(crate) fn node(&self, number: u32) -> Option<Node> {
         let page = self.page(number)?;
         let page = page.get(..self.usable)?;
@@ -150,7 +150,7 @@ impl<'w> Pages<'w> {
         let pointers = header + length;
         let content = pointers + 2 * count;
         let mut node = Node { kind, children: Vec::new(), cells: Vec::new(), broken: 0 };
-        // More cells than fit on a page: it holds something else.
+        // A page with more cells than can fit holds something else.
         page.get(pointers..content)?;
         for pointer in 0..count {
             let at = be_u16(page, pointers + 2 * pointer).filter(|at| *at >= content);
@@ -191,7 +191,7 @@ impl<'w> Pages<'w> {
         self.local(size, bytes.get(taken..)?, None)
     }
 
-    /// The part of a payload that lies in the page, by "Cell Payload Overflow Pages".
+    /// Reads the part of a payload that lies in this page ("Cell Payload Overflow Pages").
     fn local(&self, size: i64, bytes: &[u8], rowid: Option<i64>) -> Option<Cell> {
         let size = usize::try_from(size).ok()?;
         let usable = self.usable;
@@ -207,7 +207,7 @@ impl<'w> Pages<'w> {
         Some(Cell { rowid, size, local, overflow: Some(be_u32(bytes, length)?) })
     }
 
-    /// The values of a row. `passed` is told every page beside its own that the row lies in.
+    /// Returns the values of a row. Calls `passed` for each overflow page of the row.
     pub(crate) fn values(&self, cell: &Cell, mut passed: impl FnMut(u32)) -> Option<Vec<Value>> {
         let mut payload = cell.local.clone();
         let mut next = cell.overflow;

@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value;
 
-/// A variable-length integer, and how many bytes it takes.
+/// Reads a variable-length integer. Returns it with its length in bytes.
 pub(super) fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
     let mut value = 0_u64;
     for (index, byte) in bytes.iter().take(9).enumerate() {
@@ -17,7 +17,8 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
     None
 }
 
-/// The values of a record; `None` if its parts do not fit each other, or a text is not UTF-8.
+/// Reads the values of a record; `None` if its parts contradict each other, or a text is invalid
+/// UTF-8.
 pub(super) fn values(payload: &[u8]) -> Option<Vec<Value>> {
     let (length, mut at) = varint(payload)?;
     let length = usize::try_from(length).ok()?;
@@ -58,7 +59,7 @@ fn value(serial_type: i64, bytes: &[u8]) -> Option<Value> {
     })
 }
 
-/// A big-endian two's complement integer of one to eight bytes.
+/// Reads a big-endian two's complement integer of one to eight bytes.
 fn integer(bytes: &[u8]) -> i64 {
     let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
     bytes.iter().fold(if negative { -1 } else { 0 }, |value, byte| (value << 8) | i64::from(*byte))

@@ -6,19 +6,19 @@ use rusqlite::types::Value;
 
 use super::page::{Node, Pages};
 
-/// The first page of the schema's tree.
 const SCHEMA_ROOT: u32 = 1;
 
-/// The pages that a tree, the freelist or a long row has, so that none is read twice.
+/// Pages known to belong to a tree, the freelist or a long row, so that each page is read only
+/// once.
 #[derive(Debug, Default)]
 pub(crate) struct Owned {
     pages: HashSet<u32>,
-    /// Pages that a tree names and that hold nothing readable.
+    /// Number of unreadable pages in trees.
     pub(crate) unreadable: usize,
 }
 
 impl Owned {
-    /// Takes a page; `false` if it was taken before.
+    /// Adds a page; returns `false` if it was added before.
     pub(crate) fn take(&mut self, page: u32) -> bool {
         self.pages.insert(page)
     }
@@ -27,12 +27,11 @@ impl Owned {
         self.pages.contains(&page)
     }
 
-    /// Takes what another one has.
     pub(crate) fn take_all(&mut self, other: Self) {
         self.pages.extend(other.pages);
     }
 
-    /// The pages of a tree that hold rows, and takes all of its pages. What cannot be read is left out.
+    /// Adds all pages of a tree, and returns those that contain rows. Skips unreadable pages.
     pub(crate) fn tree(&mut self, pages: &Pages<'_>, root: u32) -> Vec<u32> {
         let mut with_rows = Vec::new();
         let mut next = vec![root];
@@ -43,7 +42,7 @@ impl Owned {
             }
             let Some(node) = pages.node(number) else {
                 self.unreadable += 1;
-                // Something else may own it.
+                // The page may belong to something else.
                 self.pages.remove(&number);
                 continue;
             };
@@ -56,7 +55,7 @@ impl Owned {
         with_rows
     }
 
-    /// Takes the pages that are free: they hold rows that were deleted. `false` if the list is broken.
+    /// Adds the free pages, which hold deleted rows. Returns `false` if the freelist is broken.
     pub(crate) fn freelist(&mut self, pages: &Pages<'_>) -> bool {
         let Some(first) = pages.page(1) else { return false };
         let (Some(mut trunk), Some(count)) = (super::be_u32(&first, 32), super::be_u32(&first, 36))
@@ -91,7 +90,7 @@ pub(crate) struct SchemaRow {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) root: u32,
-    /// The statement that makes it; empty for an index that SQLite made by itself.
+    /// The CREATE statement; empty for an index that SQLite made by itself.
     pub(crate) sql: String,
 }
 
@@ -115,7 +114,7 @@ impl SchemaRow {
     }
 }
 
-/// What the schema says, as far as it can be read.
+/// Returns the readable rows of the schema.
 pub(crate) fn schema(pages: &Pages<'_>, owned: &mut Owned) -> Vec<SchemaRow> {
     let with_rows = owned.tree(pages, SCHEMA_ROOT);
     let rows = with_rows.into_iter().flat_map(|page| rows_of(pages, page, owned).0);
@@ -125,7 +124,8 @@ pub(crate) fn schema(pages: &Pages<'_>, owned: &mut Owned) -> Vec<SchemaRow> {
 /// A row with its rowid, if its tree has rowids.
 pub(crate) type Row = (Option<i64>, Vec<Value>);
 
-/// The rows of a page, and how many of its rows cannot be read. Takes the pages that long rows lie in.
+/// Returns the rows of a page and the number of its unreadable rows. Adds overflow pages of long
+/// rows to `owned`.
 pub(crate) fn rows_of(pages: &Pages<'_>, page: u32, owned: &mut Owned) -> (Vec<Row>, usize) {
     let Some(Node { cells, mut broken, .. }) = pages.node(page) else { return (Vec::new(), 0) };
     let mut rows = Vec::new();

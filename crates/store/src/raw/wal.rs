@@ -1,4 +1,4 @@
-//! The -wal: frames, each with a newer version of a page ("The WAL File Format").
+//! The `-wal`: frames, each with a newer version of a page ("The WAL File Format").
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -9,20 +9,20 @@ use super::be_u32;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// The magic number; its last bit says how checksums read the words.
+/// The magic number; its last bit gives the byte order of checksums.
 const MAGIC: u32 = 0x377f_0682;
 const FORMAT: u32 = 3_007_000;
 
-/// A -wal that has a readable header.
+/// A `-wal` with a readable header.
 #[derive(Debug)]
 pub(crate) struct WalFile {
     file: File,
     page_size: usize,
     frames: Vec<Frame>,
-    /// Behind the last frame that SQLite reads.
+    /// End (exclusive index) of the frames that SQLite reads.
     read_by_sqlite: usize,
-    /// Behind the last frame that was committed, whether or not SQLite still reads it. What follows was never
-    /// committed.
+    /// End (exclusive index) of the committed frames, including those that SQLite ignores. Later
+    /// frames are uncommitted.
     committed: usize,
 }
 
@@ -30,21 +30,21 @@ pub(crate) struct WalFile {
 struct Frame {
     page: u32,
     at: u64,
-    /// Whether its checksum follows on that of the frame before it.
+    /// `true` if its checksum continues that of the frame before it.
     whole: bool,
 }
 
-/// What was found in place of a -wal.
+/// The `-wal` found beside a database.
 #[derive(Debug)]
 pub(crate) enum FoundWal {
-    /// There is none, or it is empty.
+    /// The file is missing or empty.
     Nothing,
-    /// Its header cannot be read: SQLite drops all of it without a word.
+    /// The header is unreadable; SQLite silently drops the whole file.
     Headless,
     Wal(WalFile),
 }
 
-/// The checksum so far.
+/// The running checksum.
 type Sum = (u32, u32);
 
 impl WalFile {
@@ -65,14 +65,14 @@ impl WalFile {
             .map_or(FoundWal::Headless, |reading| FoundWal::Wal(reading.frames(file, length))))
     }
 
-    /// Reads the frames of a -wal whose header is damaged, as far as they bear each other out.
+    /// Reads a `-wal` with a damaged header. Accepts frames whose checksums confirm each other.
     pub(crate) fn read_headless(path: &Path, page_size: usize) -> io::Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         let mut salts = [0; 8];
         let size = (FRAME_HEADER + page_size) as u64;
         let mut last = [0; FRAME_HEADER];
-        // Two frames with the same salts, one behind the other, are no accident.
+        // Two consecutive frames with the same salts are certainly genuine.
         for at in (0..length / size).map(|frame| HEADER as u64 + frame * size) {
             let mut header = [0; FRAME_HEADER];
             if file.read_exact_at(&mut header, at).is_err() {
@@ -84,34 +84,33 @@ impl WalFile {
             }
             last = header;
         }
-        // SQLite writes in the order of the machine, and so did we.
+        // SQLite writes in the byte order of the machine, here this one.
         let big_endian = cfg!(target_endian = "big");
         let mut wal = Reading { page_size, big_endian, salts, sum: (0, 0) }.frames(file, length);
         wal.read_by_sqlite = 0;
         Ok(wal)
     }
 
-    /// Bytes of a page.
     pub(crate) fn page_size(&self) -> usize {
         self.page_size
     }
 
-    /// The frames that SQLite reads: those of the transactions before the first broken frame.
+    /// Returns the frames that SQLite reads: complete transactions before the first broken frame.
     pub(crate) fn read_by_sqlite(&self) -> impl Iterator<Item = usize> {
         0..self.read_by_sqlite
     }
 
-    /// Whether something was committed behind a broken frame: SQLite drops it without a word.
+    /// Returns `true` if there are commits behind a broken frame, which SQLite silently drops.
     pub(crate) fn is_broken(&self) -> bool {
         self.read_by_sqlite < self.committed
     }
 
-    /// Every committed frame that can be read, those behind a broken one included.
+    /// Returns every readable committed frame, including those behind a broken one.
     pub(crate) fn readable(&self) -> impl Iterator<Item = usize> {
         (0..self.committed).filter(|frame| self.frames[*frame].whole)
     }
 
-    /// How many committed frames cannot be read.
+    /// Returns the number of unreadable committed frames.
     pub(crate) fn unreadable(&self) -> usize {
         self.committed - self.readable().count()
     }
@@ -127,7 +126,7 @@ impl WalFile {
     }
 }
 
-/// What the header says.
+/// The fields of the header.
 struct Reading {
     page_size: usize,
     big_endian: bool,
@@ -151,7 +150,8 @@ impl Reading {
         is_one.then_some(Self { page_size, big_endian, salts, sum })
     }
 
-    /// Reads the frames. A broken one does not spoil those behind it: each has the checksum behind it.
+    /// Reads the frames. Frames behind a broken one stay readable, because each stores the running
+    /// checksum.
     fn frames(self, file: File, length: u64) -> WalFile {
         let Self { page_size, big_endian, salts, mut sum } = self;
         let mut wal =
@@ -183,7 +183,7 @@ impl Reading {
     }
 }
 
-/// "Checksum Algorithm".
+/// Continues the checksum ("Checksum Algorithm").
 fn checksum(big_endian: bool, (mut first, mut second): Sum, bytes: &[u8]) -> Sum {
     let word = |four: &[u8]| {
         let four = four.try_into().unwrap_or_default();

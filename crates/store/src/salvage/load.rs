@@ -1,4 +1,4 @@
-//! Rows of a damaged log on their way into a new one.
+//! Loads rows of a damaged log into a new one.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,9 @@ use super::source::Source;
 use crate::binding::columns;
 use crate::raw::{NodeKind, Row};
 
-/// The tables of which rows are taken from pages that no tree names any more. Not those that say who may do what:
-/// such a page may hold what was withdrawn. Not those that cannot be told from others by the shape of their rows.
+/// Tables that accept rows from lost pages, which no tree names. Excluded are access control
+/// tables, because such a page may hold withdrawn rights, and tables whose rows look like those of
+/// others.
 const FROM_LOST_PAGES: [&str; 12] = [
     "sessions",
     "turns",
@@ -27,10 +28,9 @@ const FROM_LOST_PAGES: [&str; 12] = [
     "audit",
 ];
 
-/// What has to be allowed again.
+/// Tables excluded from recovery. Grants must be given again.
 const NOT_RECOVERED: [&str; 2] = ["meta", "grants"];
 
-/// A table of the new log.
 struct Target {
     name: String,
     has_rowid: bool,
@@ -42,11 +42,11 @@ struct Column {
     name: String,
     kind: String,
     not_null: bool,
-    /// Its place in the primary key, from 1.
+    /// Position in the primary key, from 1; 0 for other columns.
     key: i64,
 }
 
-/// Loads every table. Returns what was saved, and how many rows cannot be read.
+/// Loads every table. Returns a report for each, and the number of unreadable rows.
 pub(super) fn load(
     connection: &Connection,
     source: &mut Source<'_>,
@@ -65,7 +65,7 @@ pub(super) fn load(
         }
     }
     for page in source.lost_pages() {
-        // A page that a long row was found to lie in meanwhile holds no rows.
+        // Long rows read meanwhile may have shown that this page is an overflow page.
         let Some(node) = source.pages.node(page) else { continue };
         let has_rowid = match node.kind {
             NodeKind::TableLeaf => true,
@@ -121,14 +121,14 @@ impl Target {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Whether this column has the rowid; the row itself says NULL there.
+    /// Returns `true` if this column is the rowid, for which stored rows contain NULL.
     fn is_rowid(&self, column: &Column) -> bool {
         self.has_rowid && column.key == 1 && column.kind == "INTEGER"
     }
 
-    /// Whether a row can be one of this table, by the number and types of its values.
+    /// Returns `true` if the number and types of the values fit this table.
     fn fits(&self, (_, values): &Row) -> bool {
-        // A column that was added later is missing in older rows.
+        // Older rows lack columns that were added later.
         let required = self.columns.iter().rposition(|column| column.key > 0).unwrap_or_default();
         let number = values.len();
         let least = (required + 1).max(self.columns.len() / 2);
@@ -142,8 +142,8 @@ impl Target {
             })
     }
 
-    /// Inserts a row whose values are those of these columns. One with the same primary key was read from a newer
-    /// page, and stays.
+    /// Inserts a row with values for these columns. An existing row with the same primary key
+    /// stays, because it comes from a newer page.
     fn insert(
         &mut self,
         connection: &Connection,

@@ -1,5 +1,5 @@
-//! Rows that the daemon could not read: their texts were changed so that they are no ids, no words of their
-//! enumeration, or no JSON any more. Such a row would end every turn of its session.
+//! Removes rows that would fail to parse because damage changed their ids, enumeration words or
+//! JSON. Such a row would end every turn of its session.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ use crate::tx::{Db, Result};
 
 type Check = fn(&str) -> bool;
 
-/// What a column of this name has to hold, in every table.
+/// The required content of columns with this name, in every table.
 const COLUMNS: [(&str, Check); 17] = [
     ("account", parses::<AccountName>),
     ("arguments", is_json::<Arguments>),
@@ -45,7 +45,7 @@ fn is_json<T: DeserializeOwned>(text: &str) -> bool {
     serde_json::from_str::<T>(text).is_ok()
 }
 
-/// Leaves out the rows of every table that cannot be read. What the audit table says is not read as anything.
+/// Removes unreadable rows from every table except `audit`, which is only displayed.
 pub(super) fn leave_out_unreadable(db: Db<'_>, tables: &mut [SavedTable]) -> Result<()> {
     for table in tables.iter_mut().filter(|table| table.name != "audit") {
         let name = &table.name;
@@ -78,11 +78,11 @@ fn key_of(row: &Row<'_>, key: &[String]) -> rusqlite::Result<Vec<Value>> {
 
 fn unreadable_column(table: &str, row: &Row<'_>) -> rusqlite::Result<Option<&'static str>> {
     for (name, check) in COLUMNS {
-        // There it is a whole address, for people.
+        // Here, the column holds a whole address as text for people.
         if (table, name) == ("undelivered", "chat") {
             continue;
         }
-        // A session's name stands in its own table as its id.
+        // The table `sessions` has its session id in the column `id`.
         let column = if (table, name) == ("sessions", "session") { "id" } else { name };
         let Ok(index) = row.as_ref().column_index(column) else { continue };
         let holds = match row.get_ref(index)? {

@@ -1,10 +1,11 @@
-//! Recovered rows that have lost what they refer to are given it back, or are left out.
+//! Repairs recovered rows that refer to lost rows: it recreates the lost rows, or removes the
+//! references.
 
 use super::SavedTable;
 use super::readable::leave_out_unreadable;
 use crate::tx::{Db, Result};
 
-/// Makes the rows fit each other. Returns what was changed, in words.
+/// Makes references between rows valid. Returns a text for each kind of change.
 pub(super) fn repair(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String>> {
     leave_out_unreadable(db, tables)?;
     let mut repairs = Vec::new();
@@ -23,7 +24,7 @@ pub(super) fn repair(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String
     for table in tables {
         let rows =
             db.one(&format!("SELECT count(*) FROM \"{}\"", table.name), (), |row| row.get(0))?;
-        // Rows were made again, too.
+        // Rows were also recreated.
         table.left_out += table.rows.saturating_sub(rows);
         table.rows = rows;
     }
@@ -34,7 +35,7 @@ fn run(db: Db<'_>, sql: &str) -> Result<usize> {
     db.connection.execute(sql, ()).map_err(|error| db.error(&error))
 }
 
-/// What is lost and can be made again by what refers to it.
+/// Lost rows that can be recreated from rows that refer to them.
 const MADE_AGAIN: [(&str, &str); 3] = [
     (
         "INSERT INTO turns (id, session, state, notice, started_at, ended_at) \
@@ -63,7 +64,7 @@ const MADE_AGAIN: [(&str, &str); 3] = [
     ),
 ];
 
-/// What no longer fits what is lost.
+/// Values made invalid by lost rows.
 const SETTLED: [(&str, &str); 3] = [
     (
         "UPDATE sessions SET summary = NULL, summary_to = 0, summary_trust = 'full', shortened_to = 0 \
@@ -88,13 +89,14 @@ const SETTLED: [(&str, &str); 3] = [
 #[derive(Debug, Default)]
 struct Reference {
     parent: String,
-    /// Columns of the table, and those of the parent.
+    /// Columns of the table with the matching columns of the parent.
     columns: Vec<(String, String)>,
-    /// Whether the row can be without it.
+    /// `true` if the columns may be NULL.
     optional: bool,
 }
 
-/// Takes out references to rows that are lost, or the rows that cannot be without them, until none is left.
+/// Clears references to lost rows, or deletes rows that need the reference, until all references
+/// are valid.
 fn refer_to_nothing_lost(
     db: Db<'_>,
     tables: &[SavedTable],

@@ -1,4 +1,4 @@
-//! A damaged log as far as it can be read: its pages, and which of them belong to which table.
+//! The readable parts of a damaged log: its pages, and the table to which each belongs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use crate::raw::{FoundWal, Owned, Pages, Row, SchemaRow, WalFile, rows_of, schem
 /// A log that is read page by page.
 pub(super) struct Source<'w> {
     pub(super) pages: Pages<'w>,
-    /// What was done with the -wal, in words.
+    /// Text about the use of the `-wal`.
     pub(super) wal_used: String,
     pub(super) meta: Option<Meta>,
     pub(super) version: usize,
@@ -21,15 +21,14 @@ pub(super) struct Source<'w> {
     owned: Owned,
 }
 
-/// A table of a damaged log.
 pub(super) struct Table {
-    /// The statement that makes it.
+    /// The CREATE statement.
     pub(super) sql: String,
     /// The pages with its rows, the newest first.
     pub(super) pages: Vec<u32>,
 }
 
-/// What lies beside a database in place of its -wal.
+/// Reads the `-wal` beside a database, even with a damaged header.
 pub(super) fn wal(path: &Path) -> io::Result<FoundWal> {
     let wal = with_suffix(path, "-wal");
     match WalFile::read(&wal)? {
@@ -76,13 +75,13 @@ impl<'w> Source<'w> {
         self.tables.remove(name)
     }
 
-    /// The rows of a page, and how many cannot be read.
+    /// Returns the rows of a page and the number of its unreadable rows.
     pub(super) fn rows(&mut self, page: u32) -> (Vec<Row>, usize) {
         rows_of(&self.pages, page, &mut self.owned)
     }
 
-    /// The pages that no tree names, the newest first. Some hold rows of a tree that has lost its way to them, others
-    /// rows that have been deleted or moved.
+    /// Returns the pages that no tree names, the newest first. Some contain rows of a tree that
+    /// lost its path to them, others deleted or moved rows.
     pub(super) fn lost_pages(&self) -> Vec<u32> {
         let mut lost: Vec<u32> =
             (2..=self.pages.last()).filter(|page| !self.owned.has(*page)).collect();
@@ -94,7 +93,7 @@ impl<'w> Source<'w> {
         self.owned.unreadable
     }
 
-    /// The numbers that were given out, by table.
+    /// Returns the last row numbers given out, by table.
     pub(super) fn numbers(&self) -> BTreeMap<String, i64> {
         let sequence = self.tables.get("sqlite_sequence");
         let pages = sequence.into_iter().flat_map(|table| &table.pages);
@@ -107,7 +106,7 @@ impl<'w> Source<'w> {
     }
 }
 
-/// The tables of a log, and every page that belongs to a tree or is free.
+/// Returns the tables of a log, and all pages that belong to a tree or are free.
 fn tables(pages: &Pages<'_>) -> (BTreeMap<String, Table>, Owned) {
     let mut owned = Owned::default();
     let mut rows = schema(pages, &mut owned);
@@ -116,7 +115,7 @@ fn tables(pages: &Pages<'_>) -> (BTreeMap<String, Table>, Owned) {
         owned.take_all(free);
     }
     rows.extend(lost_schema(pages, &owned, &rows));
-    // Tables first: what an index claims of them by a damaged page is theirs.
+    // Tables come first, because a damaged index page may claim pages of a table.
     rows.sort_by_key(|row| row.kind != "table");
     let mut tables = BTreeMap::new();
     for SchemaRow { kind, name, root, sql } in rows {
@@ -132,7 +131,7 @@ fn tables(pages: &Pages<'_>) -> (BTreeMap<String, Table>, Owned) {
     (tables, owned)
 }
 
-/// Rows of the schema in pages that its tree has lost, without those that it has.
+/// Returns schema rows in lost pages, except those that `known` contains.
 fn lost_schema(pages: &Pages<'_>, owned: &Owned, known: &[SchemaRow]) -> Vec<SchemaRow> {
     let lost = (2..=pages.last()).filter(|page| !owned.has(*page));
     let rows = lost.flat_map(|page| rows_of(pages, page, &mut Owned::default()).0);

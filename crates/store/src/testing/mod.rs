@@ -1,5 +1,5 @@
-//! For tests: the contract that every backend of the store ports has to pass, and a log in a
-//! directory that goes with the test.
+//! Support for tests: the contract for backends of the store ports, and a log in a temporary
+//! directory.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,27 +14,27 @@ use tempfile::TempDir;
 
 use crate::{Durability, Holder, OpenOptions, SqliteStore};
 
-/// A directory for a log.
+/// A temporary directory for a log.
 #[derive(Debug)]
 pub struct TempStore {
     directory: TempDir,
 }
 
 impl TempStore {
-    /// An empty directory.
+    /// Creates an empty directory.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
         Self { directory: TempDir::new().unwrap() }
     }
 
-    /// Where the log is.
+    /// Returns the data directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// How a daemon of a test opens it: fast, because no test cuts the power.
+    /// Returns options for a test's daemon: without syncing, because no test cuts the power.
     #[must_use]
     pub fn options(&self) -> OpenOptions {
         OpenOptions {
@@ -48,7 +48,7 @@ impl TempStore {
         }
     }
 
-    /// Starts a daemon on the log. Whoever had it open before has dropped it.
+    /// Starts a daemon on the log. An earlier store must be dropped first.
     pub async fn open(&self, clock: Arc<dyn Clock>) -> Arc<SqliteStore> {
         let store = SqliteStore::open(self.options(), clock, &Group::new("test")).await;
         Arc::new(store.unwrap())

@@ -1,7 +1,8 @@
-//! Random damage of the database, its -wal and its -shm: a start never panics and never begins an empty log in
-//! silence, and `avocet recover` saves what can be read.
+//! Random damage of the database, its `-wal` and its `-shm`. A start must never panic or silently
+//! begin an empty log, and `avocet recover` must save readable rows.
 //!
-//! `AVOCET_MUTATIONS` sets how many, `AVOCET_SEED` replays a run; `--nocapture` shows what was recovered.
+//! `AVOCET_MUTATIONS` sets the number of mutations, `AVOCET_SEED` replays a run; `--nocapture`
+//! shows the recovered shares.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +45,7 @@ type Images = [Option<Vec<u8>>; 3];
 struct Logs {
     now: Images,
     last: Vec<u8>,
-    /// From the run of the daemon before.
+    /// From the previous run of the daemon.
     older: Images,
     /// From the same run.
     earlier: Images,
@@ -156,29 +157,29 @@ fn cut(random: &mut Random, bytes: &mut Option<Vec<u8>>) {
     bytes.truncate(length);
 }
 
-/// Tables into which a recovery puts nothing of its own.
+/// Tables to which a recovery adds no rows.
 const CHANGED_BY_NO_RECOVERY: [&str; 7] =
     ["calls", "inbound", "kept_results", "links", "notes", "people", "usage"];
 
-/// What became of the mutations of one kind.
+/// Results for the mutations of one kind.
 #[derive(Default)]
 struct Tally {
     runs: u32,
     whole: u32,
     rolled_back: u32,
     refused: u32,
-    /// A query found the damage, not the start.
+    /// The start accepted the log, and a query found the damage.
     found_later: u32,
     recovered: u32,
-    /// The sum of the shares of rows that were recovered, by table.
+    /// Sum of the shares of recovered rows, by table.
     shares: BTreeMap<&'static str, f64>,
-    /// Rows that were recovered and are not as they were.
+    /// Recovered rows that differ from the original.
     altered: usize,
 }
 
-/// A start with these pieces; whether it was refused.
+/// Starts with these pieces. Returns `true` if the start was refused.
 async fn start(directory: &Path, logs: &Logs, tally: &mut Tally) -> bool {
-    // Commands that only read come first: they must not hide anything from the start.
+    // Read-only commands run first, because they must not hide damage from the start.
     drop(SqliteStore::open_read_only(directory, &Group::new("test")));
     match open(directory).await {
         Ok(store) => {
@@ -186,7 +187,8 @@ async fn start(directory: &Path, logs: &Logs, tally: &mut Tally) -> bool {
             store.close().await;
             let status = match status {
                 Ok(status) => status,
-                // The check at the start does not compare indices with their tables: a query finds the damage.
+                // The check at the start skips the comparison of indices with tables, so a query
+                // may find the damage.
                 Err(StoreError::Damaged { .. }) => {
                     tally.found_later += 1;
                     return false;
@@ -217,7 +219,7 @@ async fn start(directory: &Path, logs: &Logs, tally: &mut Tally) -> bool {
     }
 }
 
-/// What can be recovered of these pieces.
+/// Recovers these pieces and compares the rows.
 fn recover(from: &Path, into: &Path, logs: &Logs, tally: &mut Tally) {
     let now = Timestamp(1_767_300_000_000);
     let Ok(_) = recover_into(from, into, &Redactor::default(), now) else { return };
@@ -275,7 +277,7 @@ async fn no_mutation_panics_or_starts_empty_in_silence() {
         let moved = moved.filter(|entry| {
             entry.as_ref().unwrap().file_name().to_str().unwrap().contains(".damaged-")
         });
-        // A log of a newer version is not moved, and is recovered where it is.
+        // A log of a newer version is recovered in place, because a start leaves it there.
         let from = (moved.count() == 0).then_some(from);
         if replacing(directory.path(), |replace| replace.recover(from.as_deref())).await.is_ok() {
             let store = open(directory.path()).await.unwrap();

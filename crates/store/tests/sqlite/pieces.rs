@@ -1,6 +1,6 @@
-//! The pieces of the log: the database, its -wal and its -shm, each as it should be, absent, empty, from an older
-//! copy or from another log. Nothing of that leads to an empty start in silence, to a panic, or to a -wal that is
-//! written into a database to which it does not belong.
+//! Combinations of the log's files: the database, its `-wal` and its `-shm`, each current, absent,
+//! empty, from an older copy, or from another log. A start must not panic, silently begin an empty
+//! log, or apply a `-wal` to a database to which it does not belong.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::support::{accept, message, messages, open, open_with, options};
 
 const PIECES: [&str; 3] = ["", "-wal", "-shm"];
 
-/// Where a piece comes from.
+/// The origin of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece {
     Now,
@@ -27,14 +27,14 @@ enum Piece {
 
 const ALL: [Piece; 5] = [Piece::Now, Piece::Absent, Piece::Empty, Piece::Older, Piece::Other];
 
-/// The bytes of the pieces of a log whose daemon was killed.
+/// The bytes of the files of a log whose daemon was killed.
 type Images = [Vec<u8>; 3];
 
 fn images(directory: &Path) -> Images {
     PIECES.map(|piece| fs::read(directory.join(format!("{DATABASE}{piece}"))).unwrap())
 }
 
-/// Logs to take pieces from.
+/// Logs from which files are taken.
 struct Logs {
     now: Images,
     last: Vec<u8>,
@@ -63,7 +63,7 @@ impl Logs {
         Self { now: images(directory.path()), last, older, other: images(other.path()) }
     }
 
-    /// A data directory with these pieces.
+    /// Makes a data directory from these files.
     fn lay_out(&self, pieces: [Piece; 3]) -> TempDir {
         let directory = TempDir::new().unwrap();
         for (index, (piece, from)) in PIECES.iter().zip(pieces).enumerate() {
@@ -81,16 +81,16 @@ impl Logs {
     }
 }
 
-/// What a start makes of the pieces.
+/// The result of a start.
 #[derive(Debug, PartialEq, Eq)]
 enum Start {
-    /// The log is as it was, with so many messages.
+    /// The log is complete, with this number of messages.
     Whole(u64),
-    /// It goes on with so many messages, and says that others are lost.
+    /// The log continues with this number of messages, and reports that others are lost.
     RolledBack(u64),
-    /// It is moved aside.
+    /// The log is moved aside.
     Damaged,
-    /// There is none, and a person has to decide.
+    /// The log is missing, and a person has to decide.
     Undecided,
 }
 
@@ -100,7 +100,7 @@ fn expected(database: Piece, wal: Piece) -> Start {
         (Absent, _) => Start::Undecided,
         (Empty, _) => Start::Damaged,
         (Now, Now) => Start::Whole(6),
-        // What was checkpointed at the last start.
+        // The part checkpointed at the last start.
         (Now, Absent | Empty) => Start::RolledBack(3),
         (Older, Older) => Start::RolledBack(3),
         (Older, Absent | Empty) => Start::RolledBack(0),
@@ -126,7 +126,7 @@ async fn start(directory: &Path) -> Start {
     }
 }
 
-/// What a command says that only reads.
+/// Returns the state that a read-only command reports.
 async fn read(directory: &Path) -> Start {
     match SqliteStore::open_read_only(directory, &Group::new("test")) {
         Ok(Some(store)) => {
@@ -171,14 +171,14 @@ async fn pieces_that_do_not_fit_are_never_started_in_silence() {
     }
 }
 
-/// After a power failure it is not known which transactions the disk had: those that were synced count.
+/// After a power failure, only synced transactions are expected.
 #[tokio::test]
 async fn a_power_failure_is_no_damage() {
     let logs = Logs::new().await;
     let last = String::from_utf8(logs.last.clone()).unwrap();
     let words: Vec<&str> = last.split_whitespace().collect();
     let [id, epoch, commits, _, at, _] = words[..] else { panic!("{last}") };
-    // Not one of the transactions since the start was synced.
+    // All transactions since the start are unsynced.
     let synced = commits.parse::<i64>().unwrap() - 3;
     let note = format!("{id} {epoch} {commits} {synced} {at} another-boot\n");
     let cut = |bytes: usize| {
@@ -204,7 +204,7 @@ async fn a_power_failure_is_no_damage() {
     }
 }
 
-/// A frame of the -wal is broken, and transactions are behind it that SQLite drops without a word.
+/// Behind a broken frame of the `-wal` are transactions that SQLite silently drops.
 #[tokio::test]
 async fn a_broken_frame_before_others_is_damage() {
     let logs = Logs::new().await;
@@ -220,7 +220,7 @@ async fn a_broken_frame_before_others_is_damage() {
     }
 }
 
-/// What a tool of SQLite does that opens the log after a crash and closes it: everything is in the database then.
+/// An SQLite tool that opens and closes the log after a crash moves everything into the database.
 #[tokio::test]
 async fn a_log_that_sqlite_has_closed_is_whole() {
     let logs = Logs::new().await;
@@ -238,7 +238,7 @@ async fn a_database_that_is_alone_says_that_its_wal_is_gone() {
     let directory = logs.lay_out([Piece::Now, Piece::Absent, Piece::Absent]);
     fs::remove_file(directory.path().join("avocet.db-last")).unwrap();
     assert_eq!(start(directory.path()).await, Start::RolledBack(3));
-    // Closed in order, a database is all of the log.
+    // A database that was closed in order is complete without other files.
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
     accept(&store, "1").await.unwrap();
@@ -278,7 +278,7 @@ async fn an_older_copy_put_back_by_hand_sends_nothing_again() {
          /resend sends again."
     );
     store.close().await;
-    // Once it was told, it is the log.
+    // A roll-back is reported once; after that, the log is normal.
     let store = open(directory.path()).await.unwrap();
     accept(&store, "3").await.unwrap();
     let status = store.log_status().await.unwrap();
@@ -311,7 +311,8 @@ async fn a_damage_is_decided_by_a_whole_database_or_by_an_empty_start() {
     }
 }
 
-/// The marker is there before anything is moved, so that a crash in between leaves no place for an empty log.
+/// The marker is written before files are moved, so that the next start after a crash in between
+/// refuses to begin an empty log.
 #[tokio::test]
 async fn a_move_that_a_crash_cut_short_is_finished() {
     let logs = Logs::new().await;

@@ -1,4 +1,4 @@
-//! `avocet backup`, `avocet restore` and `avocet recover`, at the border of the store.
+//! Tests of `avocet backup`, `avocet restore` and `avocet recover` through the store's API.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ fn copy(directory: &Path, to: &Path) -> Result<u64, CopyError> {
     back_up(directory, to, NOW, &CancelCopy::default()).map(|copied| copied.messages)
 }
 
-/// Runs something that replaces the log of a stopped daemon.
+/// Runs a function that replaces the log of a stopped daemon.
 pub(crate) async fn replacing<T>(directory: &Path, work: impl FnOnce(&Replace<'_>) -> T) -> T {
     let clock = ManualClock::default();
     let lock = Lock::take(directory, Holder::Command, &clock).await.unwrap();
@@ -134,7 +134,7 @@ async fn a_restored_copy_repeats_nothing_and_keeps_the_log_that_was_there() {
     for (table, rows) in kept {
         assert!(rows.is_subset(&found[table]), "{table}");
     }
-    // What the lost part has numbered is not numbered again; the audit table says what is missing.
+    // Numbers of the lost part stay unused; the audit table shows the gap.
     assert!(number(&log, "SELECT seq FROM sqlite_sequence WHERE name = 'inbound'") > before);
     assert_eq!(number(&log, "SELECT min(sequence) FROM audit WHERE sequence > 60"), 2_001);
     drop(log);
@@ -199,7 +199,7 @@ async fn a_copy_of_an_older_version_is_brought_up_to_date() {
     assert_eq!(store.log_status().await.unwrap().sessions, 1);
 }
 
-/// A damaged log is moved aside by a start, and then recovered.
+/// A start moves a damaged log aside, and `recover` then restores it.
 #[tokio::test]
 async fn what_a_damaged_log_still_holds_is_recovered() {
     let directory = TempDir::new().unwrap();
@@ -214,7 +214,7 @@ async fn what_a_damaged_log_still_holds_is_recovered() {
     };
     let mut bytes = fs::read(&database).unwrap();
     let pages = bytes.len() / 4096;
-    // SQLite finds nothing of a table without its root.
+    // SQLite finds no row of a table without its root page.
     for page in [root("inbound"), root("outbox"), root("steps"), pages / 2] {
         bytes[(page - 1) * 4096..page * 4096].fill(0);
     }
@@ -259,7 +259,7 @@ async fn a_recovery_into_a_file_changes_nothing_else() {
     }
     drop((side, store));
     let (from, into) = (damaged.path().join(DATABASE), damaged.path().join("recovered.db"));
-    // Without its first page no table has a name.
+    // Without the first page, the names of the tables are lost.
     let mut bytes = fs::read(&from).unwrap();
     bytes[..4096].fill(0);
     fs::write(&from, &bytes).unwrap();
@@ -279,7 +279,7 @@ async fn a_recovery_into_a_file_changes_nothing_else() {
     assert!(nothing.contains("not one row"), "{nothing}");
 }
 
-/// What platforms deliver again after a restore may have been answered by the part of the log that is lost.
+/// After a restore, platforms redeliver messages that the lost part may have answered.
 #[tokio::test]
 async fn a_message_of_the_lost_part_is_dropped_and_its_chat_told_once() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! A log with a past: rows in every table, long ones among them, and something open in every state.
+//! A log with a past: rows in every table, some of them long, and open work in every state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-/// What tells a row of a table from others, and what of it never changes.
+/// For each table, constant columns that identify a row.
 const KEYS: [(&str, &str); 17] = [
     ("audit", "sequence || hash"),
     ("calls", "turn || ' ' || step || ' ' || ordinal || arguments"),
@@ -27,7 +27,7 @@ const KEYS: [(&str, &str); 17] = [
     ("usage", "id || session || model || input || output"),
 ];
 
-/// The rows of every table.
+/// The `KEYS` values of all rows, by table.
 pub(crate) type Rows = BTreeMap<&'static str, BTreeSet<String>>;
 
 pub(crate) fn rows(log: &Connection) -> Rows {
@@ -39,7 +39,7 @@ pub(crate) fn rows(log: &Connection) -> Rows {
     KEYS.map(of).into_iter().collect()
 }
 
-/// Adds the past of some turns.
+/// Adds completed turns.
 pub(crate) fn add_turns(log: &Connection, turns: std::ops::Range<u32>) {
     let mut sql = String::from("BEGIN;");
     for turn in turns {
@@ -81,7 +81,7 @@ pub(crate) fn add_turns(log: &Connection, turns: std::ops::Range<u32>) {
         }
         if turn % 10 == 0 {
             let body = format!("long {turn} ").repeat(1500);
-            // A code has neither 0 nor 1.
+            // Pairing codes exclude 0 and 1.
             let code = format!("{turn:08}").replace('0', "A").replace('1', "B");
             write!(
                 sql,
@@ -105,7 +105,7 @@ pub(crate) fn add_turns(log: &Connection, turns: std::ops::Range<u32>) {
     log.execute_batch(&sql).unwrap();
 }
 
-/// Adds something open in every state, in sessions of its own.
+/// Adds open work in every state, in its own sessions.
 pub(crate) fn add_open(log: &Connection) {
     log.execute_batch(
         "BEGIN;
@@ -147,8 +147,8 @@ pub(crate) fn add_open(log: &Connection) {
     .unwrap();
 }
 
-/// Nothing that was open goes on by itself: every message has an outcome, every call a result, and only what the chats
-/// are told is on its way.
+/// Checks that no open work resumes: every message has an outcome, every call a result, and only
+/// notices to the chats are pending.
 pub(crate) fn assert_nothing_open(log: &Connection) {
     let table = [
         ("inbound", "outcome IS NULL"),
@@ -167,7 +167,7 @@ pub(crate) fn assert_nothing_open(log: &Connection) {
     }
 }
 
-/// An empty log with a past in it, closed.
+/// Makes a closed log with a past.
 pub(crate) async fn fill(directory: &Path, turns: std::ops::Range<u32>) {
     crate::support::open(directory).await.unwrap().close().await;
     add_turns(&Connection::open(directory.join(avocet_store::DATABASE)).unwrap(), turns);

@@ -1,4 +1,4 @@
-//! What the tests of the log share: how it is opened, and what is put into it.
+//! Helpers that open the log and fill it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is audited, and by whom it was done.
+//! Rules of the audit table: recorded actions and their authors.
 
 use avocet_protocol::{
     Actor, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, CallId, CallResult,
@@ -17,7 +17,7 @@ async fn rows(world: &World<'_>) -> Vec<AuditRow> {
     world.ports.audit.audit_rows(&ALL).await.unwrap()
 }
 
-/// Each row in a line: kind, actor, tool or summary, outcome.
+/// Formats each row as a line: kind, actor, tool or summary, outcome.
 async fn lines(world: &World<'_>) -> Vec<String> {
     let line = |row: AuditRow| {
         let about = row.tool.unwrap_or(row.summary);
@@ -44,8 +44,7 @@ fn resolve(kind: WaitKind, resolution: Resolution) -> CommandAction {
     CommandAction::Resolve { wait: None, kind, anywhere: false, resolution }
 }
 
-/// A call has a row when it starts and one when it ends, unless it only reads; a refusal has one in
-/// any case.
+/// A call with an effect has rows for its start and its end. A refusal has a row for every class.
 pub async fn what_does_more_than_read_is_audited_from_start_to_end(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
@@ -88,7 +87,8 @@ pub async fn what_does_more_than_read_is_audited_from_start_to_end(backend: &imp
     assert_eq!((first.turn, first.call.as_deref()), (Some(turn.0), Some(&*calls[1].to_string())));
 }
 
-/// What was under way at a crash is said to be, and what a person chose then, or nobody.
+/// The audit table has rows for calls interrupted by a crash, and for the later choice or its
+/// expiry.
 pub async fn what_a_crash_interrupts_is_audited_and_what_was_chosen(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
@@ -118,7 +118,7 @@ pub async fn what_a_crash_interrupts_is_audited_and_what_was_chosen(backend: &im
     assert_eq!(lines(&world).await, expected);
 }
 
-/// A question whether a call is allowed has a row, and so has its answer, with who gave it.
+/// A request for approval has a row, and so has its answer, with the author.
 pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
@@ -158,7 +158,7 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
     assert_eq!(lines(&world).await, expected);
 }
 
-/// What ends with its turn has a row that says so.
+/// Calls that end with their turn have a row that says so.
 pub async fn what_is_cancelled_is_audited(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
@@ -189,7 +189,7 @@ fn pairing(bits: u128) -> Pairing {
     }
 }
 
-/// Who may speak, and where, changes with a row: the person's whose command it was, or the host's.
+/// Every change of access has a row with the author of the command, or the host.
 pub async fn who_is_let_in_and_by_whom_is_audited(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
@@ -246,7 +246,7 @@ pub async fn who_is_let_in_and_by_whom_is_audited(backend: &impl Backend) {
     assert_eq!(Actor::Host.to_string(), "host");
 }
 
-/// A write that fails leaves no row: the row is in its transaction.
+/// A failed write leaves no row, because the row is in its transaction.
 pub async fn what_was_taken_back_is_not_audited(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
@@ -261,7 +261,7 @@ pub async fn what_was_taken_back_is_not_audited(backend: &impl Backend) {
     world.finish_is_whole().await;
 }
 
-/// The last rows that fit, oldest first.
+/// The query returns the last matching rows, oldest first.
 pub async fn the_audited_can_be_searched(backend: &impl Backend) {
     let world = World::new(backend).await;
     for name in ["a", "b"] {
@@ -288,7 +288,7 @@ pub async fn the_audited_can_be_searched(backend: &impl Backend) {
     assert!(AuditKind::ALL.iter().all(|kind| !kind.word().contains(' ')));
 }
 
-/// A chain that nobody has touched is whole, also an empty one and a long one, and after a restart.
+/// An unchanged chain passes the check: an empty one, a long one, and one after a restart.
 pub async fn a_whole_chain_is_found_whole(backend: &impl Backend) {
     let world = World::new(backend).await;
     let check = world.ports.audit.check_audit(None).await.unwrap();
@@ -308,7 +308,7 @@ pub async fn a_whole_chain_is_found_whole(backend: &impl Backend) {
     assert_eq!(check.head, world.ports.audit.audit_head().await.unwrap());
 }
 
-/// A head that was noted is found again; another one, or one that is further on, is a fault.
+/// A noted head is found again; a different or later head is a fault.
 pub async fn a_head_that_was_noted_stands_in_the_chain(backend: &impl Backend) {
     let world = World::new(backend).await;
     let cut = |known| Some(AuditFault::Cut { last: 0, known });

@@ -1,4 +1,4 @@
-//! Rules of T1 to T4: steps, calls, results, and what calls write to the log.
+//! Rules of steps, calls, results, and the log writes of calls.
 
 use avocet_protocol::{
     CallState, CommandAction, CommandReply, KeptResult, LogWrite, NewStep, Reasoning, StoreError,
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Backend;
 use super::world::{World, call, good, planned, session};
 
-/// T4 needs one result for every call of T1.
+/// A step closes only if every call has a result.
 pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -30,8 +30,7 @@ pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend
     assert_eq!(step.calls[1].call.name, "two");
 }
 
-/// T1: the reply in which a model wrote its calls as text stays as it was, through a crash and into the
-/// history.
+/// A reply that contains calls as text is kept unchanged, through a crash and into the history.
 pub async fn written_reply_is_kept_as_it_came(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -57,8 +56,8 @@ pub async fn written_reply_is_kept_as_it_came(backend: &impl Backend) {
     assert_eq!((&steps[0].written, &steps[1].written), (&written, &None));
 }
 
-/// T1: what a model wants to have back stays as it was, through a crash and into the history, where
-/// it counts.
+/// Reasoning content for a model is kept unchanged, through a crash and into the history, where its
+/// size counts.
 pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -87,7 +86,7 @@ pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
     assert_eq!(seen().await[0].steps[1].reasoning, None);
 }
 
-/// T3: a message and a note are in the log when, and only when, the result is.
+/// Messages and notes of a call are written in the transaction of its result.
 pub async fn what_a_call_writes_comes_with_its_result(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -111,7 +110,7 @@ pub async fn what_a_call_writes_comes_with_its_result(backend: &impl Backend) {
     assert_eq!(world.call_state(&a, call).await, CallState::Finished(good()));
 }
 
-/// A second result does not replace the first, and what it writes is not written.
+/// A second result is refused together with its log writes.
 pub async fn a_call_has_one_result(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -128,7 +127,7 @@ pub async fn a_call_has_one_result(backend: &impl Backend) {
     assert_eq!(restarted, Err(StoreError::Stale(call.to_string())));
 }
 
-/// The whole of a result that was cut can be read by its session, and by no other.
+/// The full text of a cut result can be read by its own session only.
 pub async fn a_cut_result_is_kept_for_its_session(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -147,7 +146,7 @@ pub async fn a_cut_result_is_kept_for_its_session(backend: &impl Backend) {
     assert_eq!(kept.kept_result(&a, "t9s9c9").await, Ok(None));
 }
 
-/// The worker of a turn that was ended finds out at its next write.
+/// The worker of an ended turn gets an error at its next write.
 pub async fn a_turn_that_was_stopped_writes_nothing_more(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -173,7 +172,7 @@ pub async fn a_turn_that_was_stopped_writes_nothing_more(backend: &impl Backend)
     assert_eq!(world.ports.notes.search("late", 5).await, Ok(vec![]));
 }
 
-/// F5 needs to know what the message tool has said in a chat.
+/// F5 needs to know the texts that the message tool has sent to a chat.
 pub async fn messages_of_the_message_tool_are_known_to_the_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -191,7 +190,7 @@ pub async fn messages_of_the_message_tool_are_known_to_the_turn(backend: &impl B
     assert_eq!(log.sent_texts(turn.id, &session("c").address()).await, Ok(vec![]));
 }
 
-/// Long-term memory finds any of the words, the best match first.
+/// A search in long-term memory matches any of the words, best match first.
 pub async fn notes_are_found_by_their_words(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");

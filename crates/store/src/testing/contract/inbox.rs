@@ -1,4 +1,4 @@
-//! Rules of acceptance, dedupe, cursors and commands.
+//! Rules of acceptance, deduplication, cursors and commands.
 
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Claim, CommandAction,
@@ -58,7 +58,7 @@ pub async fn what_is_not_for_the_agent_is_counted_and_moves_the_cursor(backend: 
     assert_eq!(world.ports.inbox.cursors(&channel, &account).await, Ok(vec![cursor("2")]));
 }
 
-/// Commands are not the lane's; their effect and their reply are one transaction.
+/// Commands bypass the lane; their effect and reply are one transaction.
 pub async fn a_command_never_waits_in_the_lane_and_acts_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
@@ -82,7 +82,7 @@ pub async fn a_command_never_waits_in_the_lane_and_acts_once(backend: &impl Back
     assert_eq!(world.delivered_texts(&a).await, ["collecting"]);
 }
 
-/// A message that may no longer be answered ends visibly.
+/// A message whose sender has lost access ends with a notice.
 pub async fn a_dropped_message_is_dead_and_says_so(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -95,7 +95,7 @@ pub async fn a_dropped_message_is_dead_and_says_so(backend: &impl Backend) {
     assert_eq!(world.delivered_texts(&a).await, ["I dropped it", "nothing left"]);
 }
 
-/// A stop that comes again after a crash does not end what was begun after it.
+/// A `/stop` redelivered after a crash leaves later turns running.
 pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
@@ -123,7 +123,7 @@ pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend)
     assert_eq!(world.outcome(third).await, Some(Outcome::Replied));
 }
 
-/// Every open call gets its result, so that the history stays valid.
+/// Every open call gets a result, so that the history stays valid.
 pub async fn stop_gives_every_open_call_a_result(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
@@ -145,7 +145,7 @@ pub async fn stop_gives_every_open_call_a_result(backend: &impl Backend) {
     assert_eq!(results, [r#""done""#, cancelled, cancelled]);
 }
 
-/// `/new`: later turns do not read what was said before.
+/// After `/new`, later turns read only newer messages.
 pub async fn new_forgets_what_was_said(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
@@ -154,7 +154,8 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
     world.say(&a, "waits").await;
     let forget = world.command(&a, "/new").await;
     inbox.settle_command(forget, &CommandAction::Forget, &CommandReply::default()).await.unwrap();
-    // What had not begun is answered, without what came before it, and is forgotten as well.
+    // A waiting message is still answered after `/new`, without the older past. It is then
+    // forgotten too.
     for text in ["waits", "new"] {
         if text == "new" {
             world.say(&a, text).await;
@@ -189,7 +190,7 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
     assert_eq!(world.delivered_texts(&a).await, ["there is nothing to retry"]);
 }
 
-/// Every scope of an account has a cursor of its own, and a message comes back as it was.
+/// Every scope of an account has its own cursor, and a message is read back unchanged.
 pub async fn cursors_are_kept_by_scope_and_messages_whole(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
@@ -212,7 +213,7 @@ pub async fn cursors_are_kept_by_scope_and_messages_whole(backend: &impl Backend
     assert_eq!(turn.origin.messages()[0].message, hello);
 }
 
-/// `text`, said by an edit of the message whose text was `original`, at this time of the platform.
+/// Returns an edit of `original` with this text and platform time.
 fn edit(original: &NewInbound, text: &str, at: i64) -> NewInbound {
     let mut edit = message(&original.session, text, InboundKind::Text);
     edit.inbound.key = format!("{}e{at}", original.inbound.key).parse().unwrap();
@@ -221,7 +222,7 @@ fn edit(original: &NewInbound, text: &str, at: i64) -> NewInbound {
     edit
 }
 
-/// A message that waits says what its last edit says, in whatever order edits are redelivered.
+/// A waiting message takes the text of its latest edit, in any order of redelivery.
 pub async fn a_message_that_waits_is_replaced_by_its_correction(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
@@ -243,8 +244,8 @@ pub async fn a_message_that_waits_is_replaced_by_its_correction(backend: &impl B
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
-/// The correction of a message that is being answered is a message of its own, which can be
-/// corrected in turn; redelivered it is absorbed.
+/// The correction of a message in progress is a message of its own. It can be corrected in turn,
+/// and its redelivery is absorbed.
 pub async fn a_message_that_is_answered_is_corrected_by_another(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
@@ -266,8 +267,8 @@ pub async fn a_message_that_is_answered_is_corrected_by_another(backend: &impl B
     assert!(texts[0].ends_with("[corrects an earlier message]\nhello!"), "{texts:?}");
 }
 
-/// A message can be heard for the first time after it was edited: that edit is in it, whatever became
-/// of it since.
+/// A message may first arrive in edited form. The redelivered edit then changes nothing in any
+/// later state.
 pub async fn an_edit_that_a_message_came_with_is_no_correction_of_it(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
@@ -285,7 +286,8 @@ pub async fn an_edit_that_a_message_came_with_is_no_correction_of_it(backend: &i
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
-/// What was answered stays answered, unless the configuration says otherwise; a command acts once.
+/// Answered messages keep their answers, unless the configuration says otherwise; a command acts
+/// once.
 pub async fn what_cannot_be_corrected_is_left_alone(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;

@@ -1,4 +1,4 @@
-//! Rules of what models have cost.
+//! Rules of the usage records.
 
 use avocet_protocol::{
     CommandAction, CommandReply, Money, Purpose, SessionId, Spending, Spent, Timestamp, Total,
@@ -9,7 +9,8 @@ use super::Backend;
 use super::waits::spawn;
 use super::world::{World, failure, session};
 
-/// What 100 tokens read and 10 written cost, in billionths of a dollar; none if nobody knows.
+/// Usage of 100 input and 10 output tokens. Cost in billionths of a dollar; `None` if the price is
+/// unknown.
 fn spent(model: &str, cost: Option<u64>) -> Spent {
     Spent { model: model.to_owned(), usage: Usage::new(100, 10), cost: cost.map(Money) }
 }
@@ -22,19 +23,19 @@ async fn spending(world: &World<'_>, turn: Option<TurnId>, session: &SessionId) 
     world.ports.ledger.spent(turn, session, Timestamp(0)).await.unwrap()
 }
 
-/// What so many answers with known prices cost together.
+/// Returns the total of this number of priced answers.
 fn total(answers: u64, cost: u64) -> Total {
     let usage = Usage::new(answers * 100, answers * 10);
     Total { usage, cost: Money(cost), unpriced: 0 }
 }
 
-/// A turn that runs in a session.
+/// Starts a turn in a session.
 async fn turn(world: &World<'_>, session: &SessionId, text: &str) -> TurnId {
     world.say(session, text).await;
     world.take(session).await.id
 }
 
-/// Every answer counts for its turn, its conversation and the day, over a crash too.
+/// Every answer counts for its turn, conversation and day, even after a crash.
 pub async fn what_was_spent_is_summed_by_turn_session_and_day(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -64,8 +65,7 @@ pub async fn what_was_spent_is_summed_by_turn_session_and_day(backend: &impl Bac
     assert_eq!(spending(&world, None, &session("unheard")).await.session, Total::default());
 }
 
-/// Tokens whose price nobody knows cost nothing and are counted as such; figures that make no sense
-/// have a sum all the same.
+/// Tokens without known price are counted apart from the cost. Nonsense figures still have a sum.
 pub async fn tokens_without_a_price_are_counted_apart(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -84,7 +84,7 @@ pub async fn tokens_without_a_price_are_counted_apart(backend: &impl Backend) {
     assert!(sum.cost > Money::dollars(1000.0) && sum.usage.total() > 1_000_000_000, "{sum:?}");
 }
 
-/// What a child spends is its root's: the turn that a person waits for, and its conversation.
+/// A child's usage counts for its root: the turn that a person waits for, and its conversation.
 pub async fn what_a_child_spends_is_its_roots(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (parent, _, child) = spawn(&world).await;
@@ -98,7 +98,7 @@ pub async fn what_a_child_spends_is_its_roots(backend: &impl Backend) {
     assert_eq!(spending(&world, Some(parent.id), &parent.session).await.turn, total(3, 13));
 }
 
-/// `/new` begins a new sum for its conversation; what the day has cost stays.
+/// `/new` begins a new sum for its conversation; the sum of the day stays.
 pub async fn new_begins_a_new_sum(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -116,7 +116,7 @@ pub async fn new_begins_a_new_sum(backend: &impl Backend) {
     assert_eq!(spending(&world, None, &a).await.session, total(1, 7));
 }
 
-/// What was spent can be listed by model and by session, the dearest first, and by day.
+/// Usage can be listed by model and by session, most expensive first, and by day.
 pub async fn what_was_spent_is_listed_by_model_session_and_day(backend: &impl Backend) {
     let world = World::new(backend).await;
     let query = world.ports.query.clone();

@@ -1,7 +1,7 @@
-//! The contract of the store ports, as a suite that every backend has to pass.
+//! The contract of the store ports: a test suite for every backend.
 //!
 //! A backend implements [`Backend`] and writes `avocet_store::contract_tests!(MyBackend::new());`
-//! in an integration test: one `#[tokio::test]` a rule.
+//! in an integration test. The macro makes one `#[tokio::test]` for each rule.
 
 mod audit;
 mod calls;
@@ -29,11 +29,11 @@ use avocet_protocol::{
 /// A log that can be opened and killed.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Starts a daemon on the log: a new epoch, and recovery. Before a second start comes
-    /// [`Backend::kill`].
+    /// Starts a daemon on the log, with a new epoch and recovery. Call [`Backend::kill`] before a
+    /// second start.
     async fn start(&self) -> Ports;
 
-    /// The daemon is gone, as after `kill -9`. The caller has dropped its ports.
+    /// Ends the daemon like `kill -9`. The caller has dropped its ports.
     async fn kill(&self);
 }
 
@@ -54,7 +54,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// A backend that implements every port in one type.
+    /// Returns the ports of a backend that implements all of them in one type.
     #[must_use]
     pub fn of<S>(store: &Arc<S>) -> Self
     where

@@ -1,4 +1,4 @@
-//! Rules of the model that a session has chosen.
+//! Rules of the model chosen for a session.
 
 use avocet_protocol::{CommandAction, CommandEffect, CommandReply, SessionId};
 
@@ -19,19 +19,19 @@ async fn choose(world: &World<'_>, text: &str, model: Option<&str>) {
     act(world, text, CommandAction::SetModel(model.map(str::to_owned))).await;
 }
 
-/// The model that the status of a session names.
+/// Returns the model in the status of a session.
 async fn named(world: &World<'_>, session: &SessionId) -> Option<String> {
     world.ports.query.session_status(session).await.unwrap().model
 }
 
-/// The model that comes with the next turn.
+/// Returns the model of the next turn.
 async fn claimed(world: &World<'_>, session: &SessionId) -> Option<String> {
     let claimed = taken(world.claim(session).await);
     world.reply(claimed.turn.id, "ok").await;
     claimed.model
 }
 
-/// A model that was chosen is there until another is chosen, over `/new` and restarts.
+/// A chosen model stays until the next choice, through `/new` and restarts.
 pub async fn a_session_keeps_the_model_that_it_has_chosen(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -51,7 +51,7 @@ pub async fn a_session_keeps_the_model_that_it_has_chosen(backend: &impl Backend
     assert_eq!(claimed(&world, &a).await, None);
 }
 
-/// A child's session has the model that its parent's has when it is spawned.
+/// A child's session keeps the model that its parent's session had at the spawn.
 pub async fn a_child_is_answered_by_the_model_of_its_parent(backend: &impl Backend) {
     let world = World::new(backend).await;
     choose(&world, "/model local/qwen3", Some(CHOSEN)).await;

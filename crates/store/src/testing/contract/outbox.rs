@@ -26,7 +26,7 @@ async fn end(world: &World<'_>, id: DeliveryId, end: SendEnd) {
     world.ports.outbox.finish(id, &end).await.unwrap();
 }
 
-/// Chunks of a chat leave in the order in which they were said; a topic does not overtake.
+/// Chunks of a chat are sent in order of insertion, across its topics.
 pub async fn a_chat_is_served_in_order(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -42,7 +42,7 @@ pub async fn a_chat_is_served_in_order(backend: &impl Backend) {
     assert_eq!(world.delivered_texts(&session("b")).await, ["other"]);
 }
 
-/// The nonce is the row's own, and the same for every send of it, also after a restart.
+/// Each row has its own nonce, which is the same for all its sends, even after a restart.
 pub async fn a_nonce_belongs_to_its_chunk_for_good(backend: &impl Backend) {
     let world = World::new(backend).await;
     let chats = [session("a").address(), session("b").address()];
@@ -59,7 +59,7 @@ pub async fn a_nonce_belongs_to_its_chunk_for_good(backend: &impl Backend) {
     assert_eq!(nonces(&world).await, before);
 }
 
-/// The idempotency key absorbs a repetition, per chat.
+/// The idempotency key absorbs a repeated message in the same chat.
 pub async fn a_message_of_another_process_is_taken_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let first = enqueue(&world, "a", &["1", "2"]).await;
@@ -70,7 +70,7 @@ pub async fn a_message_of_another_process_is_taken_once(backend: &impl Backend) 
     assert_eq!(world.delivered_texts(&session("a")).await, ["1", "2"]);
 }
 
-/// Refused for certain: it waits, nothing overtakes it, and a send that is not under way has no end.
+/// A certainly refused chunk waits and blocks its chat. Only a send in progress can end.
 pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a").address();
@@ -93,8 +93,8 @@ pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
     assert_eq!(not_under_way, Err(StoreError::Stale(first.id.to_string())));
 }
 
-/// The chunk that a chat waits for is named with its error, with the time of its first failure, and with
-/// what waits behind it. What was delivered, given up or is sent anew is not stuck.
+/// The status names the chunk that blocks a chat, with its error, first failure and followers.
+/// Delivered, abandoned and requeued chunks are excluded.
 pub async fn status_names_the_chats_that_are_stuck(backend: &impl Backend) {
     let world = World::new(backend).await;
     let stuck = async || world.ports.query.log_status().await.unwrap().stuck;
@@ -141,7 +141,7 @@ pub async fn status_names_the_chats_that_are_stuck(backend: &impl Backend) {
     assert_eq!(stuck().await, []);
 }
 
-/// A message with a hole in it is not sent on; other messages are.
+/// An abandoned chunk abandons the rest of its message; other messages are sent.
 pub async fn a_dead_chunk_takes_the_rest_of_its_message_along(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -153,7 +153,7 @@ pub async fn a_dead_chunk_takes_the_rest_of_its_message_along(backend: &impl Bac
     assert_eq!(world.ports.query.log_status().await.unwrap().dead, 3);
 }
 
-/// A send whose outcome stays unknown is reported, and does not silence the chat.
+/// A send whose outcome stays unknown is reported, and later messages go on.
 pub async fn an_unconfirmed_chunk_is_shown_and_lets_the_next_go(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -171,7 +171,7 @@ pub async fn an_unconfirmed_chunk_is_shown_and_lets_the_next_go(backend: &impl B
     assert_eq!(world.ports.query.session_status(&a).await.unwrap().unconfirmed, 1);
 }
 
-/// `/resend`: what was unconfirmed is marked as a repetition, what was refused is not.
+/// `/resend` repeats abandoned messages and marks only the unconfirmed ones.
 pub async fn what_was_given_up_can_be_sent_again(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -199,7 +199,7 @@ pub async fn what_was_given_up_can_be_sent_again(backend: &impl Backend) {
     assert_eq!(resend("/resend again").await, CommandEffect::Nothing);
 }
 
-/// What a daemon has to look at when it starts.
+/// The chats that a starting daemon must serve.
 pub async fn open_chats_are_found(backend: &impl Backend) {
     let world = World::new(backend).await;
     let first = enqueue(&world, "a", &["1"]).await;

@@ -1,4 +1,4 @@
-//! Rules of what a session has behind it: whole turns, what stands for older ones, `/compact`.
+//! Rules of a session's past: whole turns, summaries of older ones, `/compact`.
 
 use avocet_protocol::{
     CallResult, Claim, CommandAction, CommandEffect, CommandReply, Condensed, MessageId, NewStep,
@@ -10,12 +10,12 @@ use serde_json::json;
 use super::Backend;
 use super::world::{World, good, planned, reply, session};
 
-/// Answers so many messages of a session, each with a call and a thousand bytes; their turns.
+/// Answers these messages, each with a call and a thousand bytes. Returns the turns.
 async fn answer(world: &World<'_>, a: &SessionId, texts: &[&str]) -> Vec<TurnId> {
     answer_with(world, a, texts, &good()).await
 }
 
-/// The same, with this result of each call.
+/// Answers messages like `answer`, with this result for each call.
 async fn answer_with(
     world: &World<'_>,
     a: &SessionId,
@@ -36,7 +36,7 @@ async fn answer_with(
     turns
 }
 
-/// What is seen of a session by the turn that is begun next, and whether something is missing.
+/// Returns the texts that the next turn reads, and `true` if the past has a gap.
 async fn seen(world: &World<'_>, a: &SessionId, budget: usize) -> (Vec<String>, bool) {
     let past = world.ports.log.history(a, TurnId(i64::MAX), budget).await.unwrap();
     let text = |turn: &TurnRecord| {
@@ -50,7 +50,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Trimming cuts between turns only, and never the newest away.
+/// Trimming cuts between turns and always keeps the newest one.
 pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -60,7 +60,7 @@ pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
     assert_eq!(seen(&world, &a, 900).await, (texts(&["3"]), true));
 }
 
-/// What would be shortened before a turn is left out counts as if it were; reading has its limit.
+/// Turns count with their shortened size, but the bytes read have a limit of their own.
 pub async fn long_results_do_not_hide_the_turns_before_them(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -81,7 +81,7 @@ pub async fn long_results_do_not_hide_the_turns_before_them(backend: &impl Backe
     assert_eq!(seen(&world, &a, 19_000).await, (texts(&["6", "7", "8"]), true));
 }
 
-/// What was condensed stays so over restarts, stands for its turns, and is forgotten with them.
+/// A summary survives restarts, replaces its turns, and is forgotten with them.
 pub async fn what_is_condensed_stands_for_its_turns(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -103,14 +103,14 @@ pub async fn what_is_condensed_stands_for_its_turns(backend: &impl Backend) {
     world.ports.inbox.settle_command(forget, &action, &reply).await.unwrap();
     let past = async || world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
     assert_eq!(past().await, Past::default());
-    // Somebody has summarised meanwhile what is forgotten now.
+    // This compaction began before the `/new`.
     world.ports.log.condense(&a, &condensed).await.unwrap();
     assert_eq!(past().await.condensed, Condensed::default());
     answer(&world, &a, &["4"]).await;
     assert_eq!(seen(&world, &a, usize::MAX).await, (texts(&["4"]), false));
 }
 
-/// `/compact`, settled; whether it is told that it will be done.
+/// Sends `/compact` and settles it. The effect tells whether it was accepted.
 async fn compact(world: &World<'_>, a: &SessionId) -> (MessageId, CommandEffect) {
     compact_by(world, a, "/compact").await
 }
@@ -121,7 +121,7 @@ async fn compact_by(world: &World<'_>, a: &SessionId, text: &str) -> (MessageId,
     (command, world.ports.inbox.settle_command(command, &action, &reply).await.unwrap())
 }
 
-/// The compaction that the lane finds, and whether it was begun before.
+/// Returns the compaction that the lane finds, and `true` if it was begun before.
 async fn found(world: &World<'_>, a: &SessionId) -> (MessageId, bool) {
     match world.claim(a).await {
         Claim::Compact { command, begun } => (command.id, begun),
@@ -133,13 +133,13 @@ fn is_stale<T>(done: &Result<T, StoreError>) -> bool {
     matches!(done, Err(StoreError::Stale(_)))
 }
 
-/// What three answers come to, the last included.
+/// Returns a summary of these turns, including the last.
 fn all_of(turns: &[TurnId]) -> Condensed {
     let summary_to = turns.last().copied();
     Condensed { summary: Some("they counted".to_owned()), summary_to, ..Condensed::default() }
 }
 
-/// A `/compact` is carried out between turns, once, also after a restart.
+/// A `/compact` runs between turns, once, even after a restart.
 pub async fn a_compaction_waits_for_its_lane_and_is_not_lost(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -170,7 +170,7 @@ pub async fn a_compaction_waits_for_its_lane_and_is_not_lost(backend: &impl Back
     assert_eq!(world.take(&a).await.origin.messages()[0].model_text(), "2");
 }
 
-/// A process that dies under a compaction finds it begun, and does not begin it again.
+/// A compaction that a crash interrupted is found as begun and begins only once.
 pub async fn a_compaction_is_begun_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -184,7 +184,7 @@ pub async fn a_compaction_is_begun_once(backend: &impl Backend) {
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
-/// `/stop` and `/new` end a compaction, begun or not; what it comes to then is not written.
+/// `/stop` and `/new` cancel a compaction, even a begun one; its late result is refused.
 pub async fn a_compaction_can_be_stopped(backend: &impl Backend) {
     for (chat, action, begun) in [
         ("a", CommandAction::Stop, false),
@@ -211,7 +211,7 @@ pub async fn a_compaction_can_be_stopped(backend: &impl Backend) {
     }
 }
 
-/// A summary of what is forgotten is not written, and nobody is told that it was.
+/// A summary of a forgotten past is discarded without a notice.
 pub async fn what_is_forgotten_is_not_said_to_be_condensed(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -230,7 +230,7 @@ pub async fn what_is_forgotten_is_not_said_to_be_condensed(backend: &impl Backen
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
-/// Steps are kept whatever a provider says that they have cost.
+/// A step is recorded even if the provider reports nonsense usage.
 pub async fn a_figure_that_makes_no_sense_ends_no_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");

@@ -1,4 +1,4 @@
-//! Who was let in, codes, private chats and links.
+//! Rules of admitted people, pairing codes, private chats and links.
 
 use avocet_protocol::{
     ChatAddress, ChatLink, Claim, CommandAction, CommandEffect, CommandReply, Decision, LogWrite,
@@ -16,7 +16,7 @@ fn chat() -> ChatAddress {
     "telegram:main:8".parse().unwrap()
 }
 
-/// A stranger with a code that is open for as long as the clock stands still.
+/// A pairing whose code stays open while the test's clock stands still.
 fn pairing(bits: u128, created_at: i64) -> Pairing {
     Pairing {
         code: code(bits),
@@ -33,7 +33,7 @@ fn settled(bits: u128, decision: Decision) -> SettledPairing {
     SettledPairing { code: code(bits), decision, told: Some(planned(&session("a"), &["welcome"])) }
 }
 
-/// A code is kept together with what is said about it, and forgotten when it is old.
+/// A code is stored with its hint in one transaction, and deleted when it is old.
 pub async fn a_code_comes_with_its_hint(backend: &impl Backend) {
     let world = World::new(backend).await;
     let hint = [planned(&session("a"), &["hint"])];
@@ -49,7 +49,7 @@ pub async fn a_code_comes_with_its_hint(backend: &impl Backend) {
     assert_eq!(world.delivered_texts(&session("a")).await, ["hint"]);
 }
 
-/// A code is decided about once, and the stranger is told with it.
+/// A code is decided once, and the same transaction informs the stranger.
 pub async fn a_code_is_decided_about_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
@@ -99,7 +99,7 @@ pub async fn a_command_lets_in_and_links(backend: &impl Backend) {
     assert_eq!((known.people.len(), known.links), (1, vec![]));
 }
 
-/// Whoever is struck off leaves nothing behind that would hold for somebody let in later.
+/// Removing a person also removes links and codes, so that a later admission starts clean.
 pub async fn who_is_struck_off_leaves_nothing_behind(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;

@@ -1,4 +1,4 @@
-//! Rules of what a chat is shown while a turn runs, and how it becomes the reply.
+//! Rules of previews, and how they become the reply.
 
 use avocet_protocol::{
     CommandAction, CommandReply, Content, Delivery, DeliveryId, Head, NewWait, PlatformId, Preview,
@@ -18,7 +18,7 @@ fn shown(text: &str) -> Showing {
 }
 
 impl World<'_> {
-    /// A turn of session `a` that runs.
+    /// Starts a turn of session `a`.
     async fn running(&self) -> TurnId {
         self.say(&session("a"), "1").await;
         self.take(&session("a")).await.id
@@ -40,7 +40,7 @@ impl World<'_> {
         self.ports.outbox.finish_preview(id, showing).await.unwrap();
     }
 
-    /// A preview that the chat has.
+    /// Begins a preview and records its successful send.
     async fn shown(&self, turn: TurnId) -> DeliveryId {
         let id = self.begun(turn).await;
         self.finished(id, &shown("Let me …")).await;
@@ -64,7 +64,7 @@ fn text_and_message(delivery: &Delivery) -> (&str, Option<&str>) {
     (&delivery.content.text, delivery.shown_as.as_ref().map(PlatformId::as_str))
 }
 
-/// It is no part of what is to be delivered: others are delivered beside it.
+/// A preview is outside of the delivery queue: other messages are delivered meanwhile.
 pub async fn a_preview_is_begun_once_and_keeps_nobody_waiting(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
@@ -92,8 +92,7 @@ pub async fn a_preview_does_not_overtake_what_waits_for_the_chat(backend: &impl 
     world.begun(turn).await;
 }
 
-/// One message in the chat: the reply's first chunk is an edit, the others come behind all that was
-/// said meanwhile.
+/// The reply's first chunk edits the preview; the other chunks come after messages sent meanwhile.
 pub async fn the_reply_takes_the_place_of_its_preview(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
@@ -111,7 +110,7 @@ pub async fn the_reply_takes_the_place_of_its_preview(backend: &impl Backend) {
     assert_eq!(stale, Err(StoreError::Stale(id.to_string())));
 }
 
-/// A chunk with a hole before it is not sent, also where the hole was a preview.
+/// Chunks after an abandoned one are abandoned too, even if the first one was a preview.
 pub async fn a_reply_whose_edit_is_refused_is_given_up_whole(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
@@ -125,7 +124,7 @@ pub async fn a_reply_whose_edit_is_refused_is_given_up_whole(backend: &impl Back
     assert_eq!(world.ports.query.log_status().await.unwrap().dead, 2);
 }
 
-/// Somebody deleted it: what is said at last is a message of its own.
+/// If the preview's message was deleted, the reply is sent as a new message.
 pub async fn a_message_that_is_gone_is_sent_anew(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
@@ -138,7 +137,7 @@ pub async fn a_message_that_is_gone_is_sent_anew(backend: &impl Backend) {
     assert!(!head.unknown && head.delivery.first_sent_at.is_none());
 }
 
-/// The platform may have it: what is said at last goes by the rule for unknown outcomes.
+/// The platform may have the preview, so the reply follows the rule for unknown outcomes.
 pub async fn a_preview_of_unknown_outcome_makes_the_reply_a_repetition(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
@@ -152,7 +151,7 @@ pub async fn a_preview_of_unknown_outcome_makes_the_reply_a_repetition(backend: 
     assert!(head.delivery.first_sent_at.is_some());
 }
 
-/// As [`a_preview_of_unknown_outcome_makes_the_reply_a_repetition`], where nobody came to say so.
+/// A crash during the send has the same effect as an unknown outcome.
 pub async fn a_preview_that_was_being_sent_at_a_crash_is_unknown(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
@@ -165,7 +164,7 @@ pub async fn a_preview_that_was_being_sent_at_a_crash_is_unknown(backend: &impl 
     assert!(world.head().await.unwrap().unknown);
 }
 
-/// The turn runs again and goes on with the same message.
+/// The turn runs again and continues with the same message.
 pub async fn a_preview_that_is_shown_survives_a_crash(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
@@ -178,8 +177,8 @@ pub async fn a_preview_that_is_shown_survives_a_crash(backend: &impl Backend) {
     assert_eq!(sent.iter().map(text_and_message).collect::<Vec<_>>(), [("done", Some("p1"))]);
 }
 
-/// F6: what was refused for certain never was there; the reply is a new message, and waits for as
-/// long as the platform asked, whether the first send was refused or an edit.
+/// F6: after a certain refusal, the reply is a new message. The reply waits for as long as the
+/// platform asked, after a refused send as well as after a refused edit.
 pub async fn a_refused_preview_holds_the_reply_back_for_as_long_as_asked(backend: &impl Backend) {
     let world = World::new(backend).await;
     let refused = Showing::Refused { not_before: Timestamp(77) };
@@ -205,7 +204,7 @@ pub async fn a_refused_preview_holds_the_reply_back_for_as_long_as_asked(backend
     assert_eq!(text_and_message(&head.delivery), ("done", Some("p1")));
 }
 
-/// F5, F11: nothing is said in it any more, and nothing is left to be sent.
+/// F5, F11: the preview keeps its text, and no chunk is left to send.
 pub async fn a_preview_whose_turn_says_nothing_more_stays_as_it_is(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -229,7 +228,7 @@ pub async fn a_preview_whose_turn_says_nothing_more_stays_as_it_is(backend: &imp
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);
 }
 
-/// What was shown as a preview and never confirmed is looked for under the nonce that it was sent with.
+/// An unconfirmed preview is found by the nonce of its send, so the reply keeps that nonce.
 pub async fn the_nonce_of_a_preview_is_that_of_its_reply(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;

@@ -1,4 +1,4 @@
-//! Rules of what a crash, or an orderly stop, leaves behind.
+//! Rules of recovery after a crash or an orderly stop.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn attempts(world: &World<'_>, session: &SessionId) -> (u32, u32) {
     (claimed.attempts, claimed.deaths_alone)
 }
 
-/// A turn that ran when the process died is a suspect: it is taken only by who asks for suspects.
+/// A turn that ran when the process died is a suspect: only a claim for suspects takes it.
 pub async fn a_running_turn_is_queued_again_and_counted(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b, c) = (session("a"), session("b"), session("c"));
@@ -33,7 +33,7 @@ pub async fn a_running_turn_is_queued_again_and_counted(backend: &impl Backend) 
     assert_eq!((innocent.attempts, innocent.deaths_alone), (0, 0));
 }
 
-/// Two deaths while alone find the poison sooner than three attempts.
+/// Deaths while the turn ran alone are counted apart, because only they prove that it is poison.
 pub async fn a_turn_that_died_alone_is_counted_as_such(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -45,7 +45,7 @@ pub async fn a_turn_that_died_alone_is_counted_as_such(backend: &impl Backend) {
     assert_eq!(attempts(&world, &a).await, (2, 2));
 }
 
-/// Poison kills at the same place each time. A turn whose log has grown since the last death was not what killed.
+/// Poison kills at the same place each time. A turn with progress since the last death is innocent.
 pub async fn deaths_are_forgotten_when_the_turn_comes_further(backend: &impl Backend) {
     let mut world = World::new(backend).await;
     let a = session("a");
@@ -64,7 +64,7 @@ pub async fn deaths_are_forgotten_when_the_turn_comes_further(backend: &impl Bac
     assert_eq!(attempts(&world, &a).await, (1, 1));
 }
 
-/// What was given back at a stop goes on as if nothing had happened.
+/// Turns given back at a stop continue without a counted attempt.
 pub async fn an_orderly_stop_does_not_count(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -81,7 +81,7 @@ pub async fn an_orderly_stop_does_not_count(backend: &impl Backend) {
     assert_eq!(world.call_state(&a, calls[1]).await, CallState::Interrupted { evidence: None });
 }
 
-/// WAITING is durable and no attempt.
+/// A waiting turn survives a crash without a counted attempt.
 pub async fn a_waiting_turn_survives_without_an_attempt(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -98,7 +98,7 @@ pub async fn a_waiting_turn_survives_without_an_attempt(backend: &impl Backend) 
     assert_eq!(attempts(&world, &a).await, (0, 0));
 }
 
-/// Between T2 and T3: reads and log writes have not happened; of the others nobody knows yet.
+/// Started reads and log writes had no effect yet; the outcome of other calls is unknown.
 pub async fn calls_under_way_go_by_their_class(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -126,7 +126,7 @@ pub async fn calls_under_way_go_by_their_class(backend: &impl Backend) {
     }
 }
 
-/// Committed before it acts.
+/// The end of the turn is committed before the work is interrupted.
 pub async fn a_stopped_turn_is_not_resurrected(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -144,7 +144,7 @@ pub async fn a_stopped_turn_is_not_resurrected(backend: &impl Backend) {
     assert_eq!(world.turn(&a).await.state, TurnState::Cancelled);
 }
 
-/// SENDING at the time of the crash: the platform may have it.
+/// The platform may have a chunk that was in state `sending` at a crash.
 pub async fn what_was_being_sent_is_unknown(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -163,7 +163,7 @@ pub async fn what_was_being_sent_is_unknown(backend: &impl Backend) {
     assert_eq!((next.delivery.content.text.as_str(), next.unknown), ("2", false));
 }
 
-/// A command that was accepted acts after the restart.
+/// An accepted command acts after the restart.
 pub async fn an_open_command_is_found_again(backend: &impl Backend) {
     let world = World::new(backend).await;
     let command = world.command(&session("a"), "/status").await;
@@ -172,7 +172,7 @@ pub async fn an_open_command_is_found_again(backend: &impl Backend) {
     assert_eq!(open.iter().map(|open| open.id).collect::<Vec<_>>(), [command]);
 }
 
-/// A turn that came through is no suspect any more; the next one never was.
+/// Settling a turn ends the suspicion, also for the next turn.
 pub async fn a_settled_turn_clears_the_suspicion(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");

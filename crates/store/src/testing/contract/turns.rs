@@ -1,4 +1,4 @@
-//! Rules of taking, steering and settling turns.
+//! Rules of claiming, steering and settling turns.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
     world.ports.inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap();
 }
 
-/// Order within a session is the order of the log; other sessions go on beside it.
+/// Turns of a session follow the order of the log; other sessions run in parallel.
 pub async fn messages_of_a_session_are_taken_one_at_a_time_in_order(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -54,7 +54,7 @@ pub async fn collect_takes_all_that_wait(backend: &impl Backend) {
     assert_eq!(no_burst.turn.origin.messages().len(), 1, "only collect waits for a burst");
 }
 
-/// Queue mode interrupt: a crash right after the acceptance cannot bring the old turn back.
+/// Queue mode interrupt: the old turn stays ended after a crash right after the acceptance.
 pub async fn interrupt_ends_the_running_turn_in_the_same_transaction(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -68,7 +68,8 @@ pub async fn interrupt_ends_the_running_turn_in_the_same_transaction(backend: &i
     assert_eq!(world.texts(&a).await, ["2"]);
 }
 
-/// Queue mode steer: T4 shows the running turn what waits; what comes later is the next turn.
+/// Queue mode steer: closing a step binds the waiting messages to the turn; later messages begin
+/// the next turn.
 pub async fn steer_binds_what_waits_when_a_step_closes(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -97,7 +98,7 @@ pub async fn steer_binds_what_waits_when_a_step_closes(backend: &impl Backend) {
     assert_eq!(world.texts(&a).await, ["too late"]);
 }
 
-/// T5 is one transaction, and there is only one.
+/// A turn is settled in one transaction, and only once.
 pub async fn a_turn_settles_once_with_its_reply_and_outcome(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -129,8 +130,8 @@ pub async fn only_the_last_message_of_a_turn_is_replied_to(backend: &impl Backen
     assert_eq!(world.outcome(ids[1]).await, Some(Outcome::Replied));
 }
 
-/// Nothing answered the messages of a turn without an answer: those that steered it and those that answered its
-/// question end as its first message does.
+/// All messages of a turn without an answer get its outcome, including steering messages and
+/// answers to its questions.
 pub async fn every_message_of_a_turn_without_an_answer_has_its_outcome(backend: &impl Backend) {
     let mut world = World::new(backend).await;
     for outcome in [Outcome::Error, Outcome::Dropped, Outcome::Stopped] {
@@ -162,7 +163,7 @@ pub async fn every_message_of_a_turn_without_an_answer_has_its_outcome(backend: 
     }
 }
 
-/// A turn that fails says so, and later turns read that it did.
+/// A failed turn shows a notice, and later turns read it.
 pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -177,8 +178,8 @@ pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
     assert_eq!(history.turns[0].state, TurnState::Failed);
 }
 
-/// `/retry`: the messages of the last failed turn are asked again, as one turn, and each is asked again once. Other
-/// people cannot have it run again, and it is left alone while another turn is open and after `/new`.
+/// `/retry` repeats the last failed turn with all its messages, each of them once. It is refused
+/// for other people, while another turn is open, and after `/new`.
 pub async fn a_failed_turn_is_run_again_for_its_sender_or_an_owner(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -223,7 +224,7 @@ pub async fn a_failed_turn_is_run_again_for_its_sender_or_an_owner(backend: &imp
     assert_eq!(retry(&world, None).await, CommandEffect::Nothing, "it is forgotten");
 }
 
-/// Attachments change only while the turn runs that they belong to, and nothing else does with them.
+/// Attachments can change only while their turn runs, and the rest of the message stays.
 pub async fn what_became_of_attachments_is_kept_while_the_turn_runs(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -249,7 +250,7 @@ pub async fn what_became_of_attachments_is_kept_while_the_turn_runs(backend: &im
     assert_eq!(over, Err(StoreError::Stale(turn.id.to_string())));
 }
 
-/// What a daemon has to look at when it starts, or when wake-ups were lost.
+/// The sessions that a daemon must serve after a start or lost wake-ups.
 pub async fn sessions_with_work_are_found(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b, c) = (session("a"), session("b"), session("c"));
@@ -268,7 +269,7 @@ pub async fn sessions_with_work_are_found(backend: &impl Backend) {
     assert_eq!(claimed.turn.origin.messages()[0].model_text(), "1");
 }
 
-/// Messages that came late are answered together; what was written just now is not among them.
+/// Late messages are answered together, without a message written just now.
 pub async fn f37_a_backlog_is_answered_in_one_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -285,7 +286,7 @@ pub async fn f37_a_backlog_is_answered_in_one_turn(backend: &impl Backend) {
     assert_eq!(world.texts(&a).await, ["now"]);
 }
 
-/// Where chats share a session, each is answered where it asked.
+/// Linked chats share a session, but each message is answered in its own chat.
 pub async fn messages_of_linked_chats_are_not_answered_together(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");

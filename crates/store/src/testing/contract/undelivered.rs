@@ -1,4 +1,4 @@
-//! Rules of what a conversation is told of its messages that did not get through.
+//! Rules of the notes by which a conversation learns of undelivered messages.
 
 use avocet_protocol::{
     ChatLink, CommandAction, CommandReply, LogWrite, LostMessage, NewStep, Planned, SendEnd,
@@ -10,7 +10,7 @@ use super::waits::spawn;
 use super::world::{World, call, good, planned, reply, session};
 
 impl World<'_> {
-    /// The next chunk of the session's chat is given up.
+    /// Abandons the next chunk of the session's chat.
     async fn loses_next(&self, session: &SessionId, error: &str, unconfirmed: bool) {
         let outbox = &self.ports.outbox;
         let id = outbox.head(&session.address()).await.unwrap().unwrap().delivery.id;
@@ -23,13 +23,13 @@ impl World<'_> {
         outbox.finish(id, &end).await.unwrap();
     }
 
-    /// The next turn of a session.
+    /// Claims the next turn of a session, for this text.
     async fn next(&self, session: &SessionId, text: &str) -> TurnRecord {
         self.say(session, text).await;
         self.take(session).await
     }
 
-    /// A turn of session `a` whose answer is given up.
+    /// Runs a turn of session `a` whose answer is abandoned.
     async fn loses(&self, answer: &str) {
         let turn = self.next(&session("a"), &format!("before {answer}")).await;
         self.reply(turn.id, answer).await;
@@ -43,7 +43,7 @@ impl World<'_> {
         inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap();
     }
 
-    /// What the next turn of session `a` is told.
+    /// Returns the lost messages that the next turn of session `a` reports.
     async fn told(&self, text: &str) -> Vec<String> {
         let turn = self.next(&session("a"), text).await;
         turn.undelivered.messages.into_iter().map(|lost| lost.what).collect()
@@ -55,7 +55,7 @@ fn lost(session: &SessionId, what: &str, why: &str, unconfirmed: bool) -> LostMe
     LostMessage { chat: session.address(), what, why, unconfirmed, trust: Trust::Full }
 }
 
-/// Said once, in the log before it is said, and for ever a part of the turn that says it.
+/// A note is reported once, is logged before that, and stays part of the turn that reports it.
 pub async fn a_lost_message_is_told_at_the_next_turn_and_only_there(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -66,7 +66,7 @@ pub async fn a_lost_message_is_told_at_the_next_turn_and_only_there(backend: &im
         world.loses_next(&a, error, unconfirmed).await;
         world.deliveries(&a.address()).await;
     }
-    // The first was told to the turn that said the second.
+    // The second turn reported the first loss.
     let first = lost(&a, "“one”", "refused", false);
     assert_eq!(world.turn(&a).await.undelivered.messages, [first]);
     let told = Undelivered { messages: vec![lost(&a, "“two”", "reset", true)], more: 0 };
@@ -85,7 +85,7 @@ pub async fn a_lost_message_is_told_at_the_next_turn_and_only_there(backend: &im
     assert_eq!(past.turns.last().unwrap().undelivered, told);
 }
 
-/// A notice tells of another message, and the answer to a command is in no model's history.
+/// A notice is about another message, and a command reply is in no model's history.
 pub async fn a_lost_notice_or_command_reply_is_not_told(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -100,7 +100,7 @@ pub async fn a_lost_notice_or_command_reply_is_not_told(backend: &impl Backend) 
     assert_eq!(world.told("well?").await, ["“hello”"]);
 }
 
-/// What a turn, or a child of it, has sent elsewhere belongs to its conversation.
+/// Messages that a turn or its child sends to other chats belong to its own conversation.
 pub async fn a_lost_message_belongs_to_the_conversation_that_sent_it(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -119,7 +119,7 @@ pub async fn a_lost_message_belongs_to_the_conversation_that_sent_it(backend: &i
     assert_eq!(told, [lost(&b, "“psst”", "refused", false)]);
 }
 
-/// A message of another process belongs to the conversation in which its chat speaks.
+/// A message of another process belongs to the session of its chat.
 pub async fn a_lost_message_of_a_process_belongs_to_the_linked_session(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -132,7 +132,7 @@ pub async fn a_lost_message_of_a_process_belongs_to_the_linked_session(backend: 
     assert_eq!(told, [lost(&b, "a message that another program sent", "refused", false)]);
 }
 
-/// `/new` forgets what was said, and with it what became of it, before and after.
+/// `/new` forgets older messages and their losses, even losses that come later.
 pub async fn new_forgets_lost_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.loses("before").await;
@@ -143,7 +143,7 @@ pub async fn new_forgets_lost_messages(backend: &impl Backend) {
     assert_eq!(world.told("well?").await, [""; 0]);
 }
 
-/// What is sent again is not told as lost, unless it is lost again.
+/// A message under `/resend` is reported as lost only if it fails again.
 pub async fn resend_takes_back_what_is_not_told_yet(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.loses("hello").await;
@@ -154,7 +154,7 @@ pub async fn resend_takes_back_what_is_not_told_yet(backend: &impl Backend) {
     assert_eq!(world.told("and now?").await, ["“hello”"]);
 }
 
-/// A conversation is told of the last few, and how many there were before; errors are cut.
+/// A conversation gets the last few notes and the number of older ones; errors are cut.
 pub async fn many_lost_messages_are_counted(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -176,8 +176,8 @@ pub async fn many_lost_messages_are_counted(backend: &impl Backend) {
     assert!(messages.iter().all(|lost| lost.why.len() <= 200));
 }
 
-/// The words of a message have the least trust of the requests that led to it, until an owner believes
-/// them.
+/// A note has the lowest trust level of the requests that led to its message, until an owner
+/// declares them trusted.
 pub async fn a_lost_message_has_the_trust_of_its_requests(backend: &impl Backend) {
     for (believed, expected) in [(false, Trust::Low), (true, Trust::Full)] {
         let world = World::new(backend).await;
@@ -209,7 +209,7 @@ pub async fn a_lost_message_has_the_trust_of_its_requests(backend: &impl Backend
     }
 }
 
-/// A part that is given up with the first of its message is not told apart.
+/// Later parts abandoned with the first part of their message get no note.
 pub async fn the_rest_of_a_lost_message_is_not_told_apart(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Backend;
 use super::world::{World, failure, message, new_wait, planned, reply, session};
 
-/// A digest of what a person is shown.
+/// Digest of the content shown to a person.
 const SHOWN: &str = "2c26b46b";
 
 fn wait_of(call: CallId, kind: WaitKind) -> NewWait {
@@ -19,7 +19,7 @@ fn wait_of(call: CallId, kind: WaitKind) -> NewWait {
     NewWait { shown, ..new_wait(call, kind, expires_at) }
 }
 
-/// A turn of session `a` whose only call waits.
+/// Starts a turn of session `a` whose only call waits.
 async fn waiting(world: &World<'_>, kind: WaitKind) -> (TurnRecord, CallId, WaitId) {
     let a = session("a");
     world.say(&a, "1").await;
@@ -33,7 +33,7 @@ async fn resolve(world: &World<'_>, wait: WaitId, how: &Resolution) -> Option<Se
     world.ports.turns.resolve(wait, how).await.unwrap()
 }
 
-/// No two waits get the same id, and one that was reserved and never used is not given again.
+/// Every reserved id is unique, even if an earlier one stays unused.
 pub async fn reserve_wait_gives_each_id_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (_, _, first) = waiting(&world, WaitKind::Approval).await;
@@ -47,7 +47,7 @@ pub async fn reserve_wait_gives_each_id_once(backend: &impl Backend) {
     assert_eq!(world.ports.turns.open_waits().await.unwrap()[0].id, next);
 }
 
-/// The prompt is in the outbox as it was planned, in the transaction that begins the wait.
+/// Beginning a wait puts its prompt into the outbox in the same transaction.
 pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -71,8 +71,8 @@ pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl
     assert_eq!((status.queued, status.open.unwrap().waits_for), (1, Some(WaitKind::Approval)));
 }
 
-/// What a person has not decided is found by its latest prompt once that was sent, and can be said
-/// again; what was decided or has expired is not.
+/// An undecided wait is found by its latest sent prompt, which can be repeated. Decided and expired
+/// waits are excluded.
 pub async fn an_open_prompt_is_found_once_it_was_sent_and_said_again(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turns = &world.ports.turns;
@@ -102,7 +102,7 @@ pub async fn an_open_prompt_is_found_once_it_was_sent_and_said_again(backend: &i
     assert_eq!(world.delivered_texts(&a).await, [""; 0], "it was decided meanwhile");
 }
 
-/// The turn of session `a` asks for an approval, in two chunks that are sent.
+/// Lets the turn of session `a` ask for an approval, in two chunks that are sent.
 async fn asks(world: &World<'_>, step: u32, text: &str) -> WaitId {
     let a = session("a");
     let turn = world.take(&a).await;
@@ -123,14 +123,14 @@ async fn found(world: &World<'_>, now: Timestamp) -> Vec<OpenPrompt> {
     world.ports.turns.open_prompts(now).await.unwrap()
 }
 
-/// A child's parent waits for no person.
+/// A parent waits for its child, so there is no prompt for a person.
 pub async fn a_wait_for_a_child_has_no_open_prompt(backend: &impl Backend) {
     let world = World::new(backend).await;
     spawn(&world).await;
     assert_eq!(found(&world, LATER).await, []);
 }
 
-/// Allowed: the call is planned again, with the permission.
+/// An allowed call is planned again, with the permission.
 pub async fn a_call_that_was_allowed_is_planned_again(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, wait) = waiting(&world, WaitKind::Approval).await;
@@ -144,7 +144,7 @@ pub async fn a_call_that_was_allowed_is_planned_again(backend: &impl Backend) {
     assert_eq!(world.ports.turns.open_waits().await, Ok(vec![]));
 }
 
-/// Who wrote before anything was asked has seen another question, or none.
+/// An author who wrote before the question cannot mean that question.
 pub async fn a_command_that_names_no_wait_means_what_was_asked_before(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -170,7 +170,7 @@ pub async fn a_command_that_names_no_wait_means_what_was_asked_before(backend: &
     }
 }
 
-/// Denied, skipped or expired: the call has an error as its result and the turn goes on.
+/// A denied, skipped or expired call gets an error as its result, and the turn goes on.
 pub async fn a_refusal_is_the_result_of_the_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, wait) = waiting(&world, WaitKind::Approval).await;
@@ -181,7 +181,7 @@ pub async fn a_refusal_is_the_result_of_the_call(backend: &impl Backend) {
     assert_eq!(world.call_state(&a, call).await, denied);
 }
 
-/// While a question is open, the next text is its answer and no turn of its own.
+/// While a question is open, the next text is its answer instead of a new turn.
 pub async fn plain_text_is_the_answer_to_a_question(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, _) = waiting(&world, WaitKind::Answer).await;
@@ -201,7 +201,7 @@ pub async fn plain_text_is_the_answer_to_a_question(backend: &impl Backend) {
     assert_eq!(world.outcome(asked).await, Some(Outcome::Replied));
 }
 
-/// While an approval is open, text is no answer to it.
+/// While an approval is open, other text waits behind it.
 pub async fn plain_text_is_queued_behind_an_approval(backend: &impl Backend) {
     let world = World::new(backend).await;
     waiting(&world, WaitKind::Approval).await;
@@ -238,7 +238,7 @@ pub async fn a_child_answers_the_call_that_waits_for_it(backend: &impl Backend) 
     assert_eq!(world.call_state(&a, call).await, CallState::Finished(result));
 }
 
-/// A child that fails does not leave its parent waiting.
+/// A failed child ends the wait of its parent.
 pub async fn a_child_that_fails_is_an_error_of_the_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (_, call, child) = spawn(&world).await;
@@ -267,7 +267,7 @@ pub async fn stopping_a_parent_stops_its_children(backend: &impl Backend) {
     assert!(late.is_err());
 }
 
-/// `/retry` and `/skip`, with and without the id of the wait.
+/// `/retry` and `/skip` work with and without the id of the wait.
 pub async fn a_choice_is_made_by_command(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (_, call, wait) = waiting(&world, WaitKind::Choice).await;

@@ -1,4 +1,4 @@
-//! Rules of plain words that answer a question, and of keys that other processes use again.
+//! Rules of plain words that answer a question, and of reused keys of other processes.
 
 use avocet_protocol::{
     AcceptedAs, Attachment, AttachmentKind, AttachmentSource, AuditFilter, CallId, CallResult,
@@ -12,14 +12,14 @@ use serde_json::json;
 use super::Backend;
 use super::world::{World, message, new_wait, planned, session};
 
-/// A text of an owner.
+/// A text from an owner.
 fn text(chat: &SessionId, said: &str) -> NewInbound {
     let mut message = message(chat, said, InboundKind::Text);
     message.inbound.by_owner = true;
     message
 }
 
-/// A turn of a session whose call waits, with a prompt of three choices that is not sent yet.
+/// Starts a turn whose call waits, with an unsent prompt of three choices.
 async fn asks(
     world: &World<'_>,
     chat: &SessionId,
@@ -46,7 +46,7 @@ const APPROVAL: [(&str, &str); 3] = [
     ("3. Deny", "/deny {wait}"),
 ];
 
-/// Sends the prompt, whose last message has this number on the platform.
+/// Sends the prompt; its last message gets this number on the platform.
 async fn show(world: &World<'_>, chat: &SessionId, number: Option<&str>) {
     let outbox = &world.ports.outbox;
     while let Some(head) = outbox.head(&chat.address()).await.unwrap() {
@@ -57,7 +57,7 @@ async fn show(world: &World<'_>, chat: &SessionId, number: Option<&str>) {
     }
 }
 
-/// What a text comes to, and what it says from then on.
+/// Returns the acceptance of a text, and its new text if it became a command.
 async fn said(world: &World<'_>, message: &NewInbound) -> (AcceptedAs, Option<String>) {
     let accepted = world.accept(message).await;
     let commands = world.ports.inbox.open_commands().await.unwrap();
@@ -65,7 +65,7 @@ async fn said(world: &World<'_>, message: &NewInbound) -> (AcceptedAs, Option<St
     (accepted.what, command.map(|command| command.message.inbound.content.text))
 }
 
-/// A plain word is what the button of its choice says, acts as a command, and is audited as one.
+/// A plain word becomes the command of its button, acts, and is audited.
 pub async fn a_plain_word_presses_the_button_of_its_choice(backend: &impl Backend) {
     let mut world = World::new(backend).await;
     for (word, says) in [
@@ -97,7 +97,7 @@ pub async fn a_plain_word_presses_the_button_of_its_choice(backend: &impl Backen
     }
 }
 
-/// A text that is no such word, or of a person who cannot decide, waits behind the question.
+/// Other texts, and texts from people without the right to decide, wait behind the question.
 pub async fn other_words_wait_behind_the_question(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -137,10 +137,10 @@ fn quote(from: Option<&str>) -> Quote {
     Quote { from: from.map(str::to_owned), text: "may I?".to_owned() }
 }
 
-/// A word that was written before the chat was shown the question answers something else.
+/// A word written before the chat was shown the question counts as other text.
 pub async fn a_late_word_does_not_answer_a_later_question(backend: &impl Backend) {
     let world = World::new(backend).await;
-    // By the platform's own order where it is known, whatever the clocks say; else by the clocks.
+    // The platform's message numbers decide if they are known; otherwise the clocks do.
     let late = 8_000_000_000_000;
     for (number, (shown_as, key, written, decides)) in (0..).zip([
         (Some("42"), "m41", late, false),
@@ -161,7 +161,7 @@ pub async fn a_late_word_does_not_answer_a_later_question(backend: &impl Backend
     }
 }
 
-/// In a group a word counts as a reply to the agent, and from the person who asked.
+/// In a group, a word counts as a reply to the agent, or from the person who asked.
 pub async fn a_word_in_a_group_counts_from_the_asker_or_as_a_reply(backend: &impl Backend) {
     let world = World::new(backend).await;
     for (number, (sender, is_reply, decides)) in
@@ -179,7 +179,7 @@ pub async fn a_word_in_a_group_counts_from_the_asker_or_as_a_reply(backend: &imp
     }
 }
 
-/// Everybody who may speak decides about a call that was interrupted.
+/// Everyone with access may decide about an interrupted call.
 pub async fn a_word_chooses_what_becomes_of_an_interrupted_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -191,7 +191,8 @@ pub async fn a_word_chooses_what_becomes_of_an_interrupted_call(backend: &impl B
     assert_eq!(said(&world, &no).await, (AcceptedAs::Decision, Some("/skip w1".to_owned())));
 }
 
-/// A number answers the agent's own question with the choice of that number, unless a choice is that number.
+/// A number selects that choice of the agent's own question, unless a choice has the number as its
+/// text.
 pub async fn a_number_answers_a_question_with_its_choice(backend: &impl Backend) {
     let world = World::new(backend).await;
     let colours = [("1. Red", "Red"), ("2. Green", "Green"), ("3. Blue", "Blue")];
@@ -214,7 +215,7 @@ pub async fn a_number_answers_a_question_with_its_choice(backend: &impl Backend)
     }
 }
 
-/// The same key with another text, or for another topic, is no repetition; a platform's message changes.
+/// A reused key with another text or topic is reported; a platform's message may change.
 pub async fn a_key_with_another_text_is_told_from_a_repetition(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");

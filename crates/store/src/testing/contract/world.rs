@@ -1,4 +1,4 @@
-//! What the rules say things with.
+//! Helpers of the rules.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, json};
 
 use super::{Backend, Ports};
 
-/// A log with a daemon on it.
+/// A log with a running daemon.
 pub(super) struct World<'b> {
     backend: &'b dyn Backend,
     pub(super) ports: Ports,
@@ -23,7 +23,7 @@ impl<'b> World<'b> {
         Self { backend, ports: backend.start().await }
     }
 
-    /// `kill -9`, and a new start.
+    /// Kills the daemon like `kill -9` and starts it again.
     pub(super) async fn restart(self) -> Self {
         drop(self.ports);
         self.backend.kill().await;
@@ -34,7 +34,7 @@ impl<'b> World<'b> {
         self.ports.inbox.accept(message, None).await.unwrap()
     }
 
-    /// A text message that waits in its lane.
+    /// Accepts a text message, which waits in its lane.
     pub(super) async fn say(&self, session: &SessionId, text: &str) -> MessageId {
         let accepted = self.accept(&message(session, text, InboundKind::Text)).await;
         assert_eq!(accepted.what, AcceptedAs::Queued, "{text}");
@@ -49,12 +49,12 @@ impl<'b> World<'b> {
         self.ports.turns.claim(session, false, Duration::ZERO).await.unwrap()
     }
 
-    /// The turn that the lane takes next.
+    /// Claims the next turn, also a suspect.
     pub(super) async fn take(&self, session: &SessionId) -> TurnRecord {
         taken(self.ports.turns.claim(session, true, Duration::ZERO).await.unwrap()).turn
     }
 
-    /// The call waits, under an id that is reserved for it.
+    /// Makes the call wait, under a reserved id.
     pub(super) async fn wait(&self, wait: &NewWait) -> WaitId {
         let id = self.ports.turns.reserve_wait().await.unwrap();
         self.ports.turns.wait(&NewWait { id, ..wait.clone() }).await.unwrap();
@@ -68,7 +68,7 @@ impl<'b> World<'b> {
         texts
     }
 
-    /// T1 with calls of these tools.
+    /// Records a step with calls of these tools.
     pub(super) async fn step(&self, turn: TurnId, number: u32, tools: &[&str]) -> Vec<CallId> {
         let calls = tools.iter().map(|name| call(name)).collect();
         let usage = Usage::new(10, 1);
@@ -118,7 +118,7 @@ impl<'b> World<'b> {
         turn.steps[call.step as usize].calls[call.ordinal as usize].state.clone()
     }
 
-    /// What the chat gets, in order, as if everything were sent.
+    /// Sends everything for the chat successfully, and returns it in order.
     pub(super) async fn deliveries(&self, chat: &ChatAddress) -> Vec<Delivery> {
         let mut sent = Vec::new();
         while let Some(head) = self.ports.outbox.head(chat).await.unwrap() {
@@ -142,7 +142,7 @@ pub(super) fn session(name: &str) -> SessionId {
     SessionId::parse(&format!("terminal:local:{name}")).unwrap()
 }
 
-/// A wait whose id is not reserved yet.
+/// A wait without a reserved id.
 pub(super) fn new_wait(call: CallId, kind: WaitKind, expires_at: Timestamp) -> NewWait {
     NewWait::new(WaitId(0), call, kind, expires_at)
 }
@@ -186,7 +186,7 @@ pub(super) fn planned(session: &SessionId, chunks: &[&str]) -> Planned {
     Planned { address: session.address(), chunks }
 }
 
-/// The end of a turn, said in the chat of session `a`.
+/// The end of a turn, with a reply in the chat of session `a`.
 pub(super) fn reply(text: &str) -> Settlement {
     Settlement {
         outcome: Outcome::Replied,
