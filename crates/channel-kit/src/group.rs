@@ -1,4 +1,4 @@
-//! What the configuration of a channel says about one group.
+//! The part of a channel's configuration that concerns one group.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
