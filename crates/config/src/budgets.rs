@@ -1,4 +1,4 @@
-//! What models may cost. A limit is a number, or "none".
+//! Limits on the cost of models. A limit is a number, or "none".
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -29,7 +29,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// Those of its keys that are about dollars.
+    /// The keys whose limits are in dollars.
     pub const IN_DOLLARS: [&str; 3] =
         ["budgets.turn_usd", "budgets.day_usd", "budgets.session_usd"];
 }

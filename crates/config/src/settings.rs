@@ -1,4 +1,4 @@
-//! What the daemon itself is configured with. The doc comments are the reference.
+//! The daemon's own configuration. The doc comments are the reference that users read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,10 +52,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Checks that no limit keeps the daemon from working at all.
+    /// Checks that no limit stops the daemon from working at all.
     ///
     /// # Errors
-    /// The path of the first key whose value is too small, and what it has to be.
+    /// The path of the first key whose value is too small, and the least value that works.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let Self { sessions, tools, sandbox, .. } = self;
         let max_running = u64::try_from(sessions.max_running).unwrap_or(u64::MAX);
