@@ -5,7 +5,7 @@ use crate::ranges::nested;
 use crate::styled::Styled;
 use avocet_protocol::{Style, StyleRange};
 
-/// The result of [`write`].
+/// The written Markdown, and the text that it shows.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) markdown: String,
