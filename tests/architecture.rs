@@ -1,5 +1,5 @@
-//! ARCHITECTURE.md, and the house it describes: every crate has its paragraph, every edge its place
-//! in the table, every manifest the workspace's lints.
+//! Compares the workspace with ARCHITECTURE.md: every crate has a paragraph, every dependency is in
+//! the table, every manifest has the workspace's lints.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use std::fs;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 const ARCHITECTURE: &str = include_str!("../ARCHITECTURE.md");
-/// What tests of any crate may use beside its row.
+/// Crates that tests of any crate may use beside its row.
 const FOR_TESTS: [&str; 3] = ["store", "supervise", "testkit"];
 
 fn workspace() -> Metadata {
@@ -17,18 +17,18 @@ fn workspace() -> Metadata {
     MetadataCommand::new().manifest_path(manifest).no_deps().exec().unwrap()
 }
 
-/// Where a package is, as the table calls it: `crates/store`, `tests`.
+/// Returns the folder of a package in the table's form: `crates/store`, `tests`.
 fn folder(metadata: &Metadata, package: &Package) -> String {
     let below = package.manifest_path.strip_prefix(&metadata.workspace_root).unwrap();
     below.parent().unwrap().to_string()
 }
 
-/// The bare name of a package of ours: that of its folder.
+/// Returns the bare name of one of our packages, which is its folder's name.
 fn bare(name: &str) -> Option<&str> {
     if name == "avocet" { Some(name) } else { name.strip_prefix("avocet-") }
 }
 
-/// The rows of the table: a crate, and what it may depend on.
+/// Parses the table: each crate with its allowed dependencies.
 fn table() -> BTreeMap<String, BTreeSet<String>> {
     let rows = ARCHITECTURE.lines().skip_while(|line| !line.starts_with("| crate |")).skip(2);
     rows.map_while(|line| line.strip_prefix("| ")?.strip_suffix('|')?.split_once('|'))
@@ -109,7 +109,7 @@ fn every_file_says_what_it_is_for() {
     for package in &workspace().packages {
         let root = package.manifest_path.parent().unwrap();
         for path in rust_files(root.as_std_path()) {
-            // A test beside its file is for that.
+            // Test files beside a source file need no `//!`.
             if path.to_string_lossy().ends_with("_tests.rs") {
                 continue;
             }
