@@ -24,7 +24,8 @@ pub struct Profile {
     pub sessions: Vec<String>,
 }
 
-/// The table of an agent: every key of `[agents.defaults]` that it does not have itself is inherited.
+/// The table of an agent. It inherits every key of `[agents.defaults]` that it does not have
+/// itself.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProfileKeys {
