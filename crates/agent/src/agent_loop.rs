@@ -115,7 +115,7 @@ pub enum TurnEnd {
 
 /// Ends an answer that was cut at the model's output limit or at ours.
 pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";
-/// The number of empty answers from a model before the user is told.
+/// The number of empty answers from a model after which the user gets an error.
 const EMPTY_ANSWERS: u32 = 3;
 /// The number of times a request is made shorter because the model reports it as too long.
 const TOO_MUCH: u32 = 3;

@@ -7,7 +7,7 @@ use serde_json::Map;
 use crate::AgentLoop;
 use crate::calls::Set;
 
-/// The name of that call. It is reserved: if a model writes such a call, it gets the treatment of
+/// The name of that call, which no tool has. If a model writes such a call itself, it is treated as
 /// an answer.
 pub(crate) const HELD: &str = "say_held_answer";
 

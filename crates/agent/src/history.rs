@@ -13,7 +13,7 @@ use crate::marks::Marks;
 use crate::note::note;
 use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
-/// Stands before the first message if turns are left out.
+/// The text before the first message if turns are left out.
 const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
 
 /// The most characters of a name that are shown.

@@ -15,7 +15,7 @@ pub struct Limits {
     pub max_duration: Duration,
     /// Tokens in total, read and written, those of its children included.
     pub max_tokens: u64,
-    /// Estimated tokens of a request, unless the model's window is smaller.
+    /// The most tokens of a request, estimated. Fewer if the model's window is smaller.
     pub context_tokens: u64,
     /// The time in which a person has to decide about an interrupted call.
     pub choice_expires_after: Duration,

@@ -1,5 +1,5 @@
-//! Marks around text that is not the owners'. The text cannot end its mark, because the mark's
-//! secret is unknown to its author.
+//! Marks around text that is not the owners'. The text cannot end its mark: it was written earlier,
+//! by an author who does not know the mark's secret.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -233,7 +233,7 @@ pub(crate) fn cut(mut text: String, tokens: u64) -> String {
     if estimated_tokens(&text) <= tokens {
         return text;
     }
-    // A token has at least one byte, and at most four of those that are counted.
+    // A token has at least one byte, and at most four in this estimate.
     let mut bytes = text.len().min(usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX));
     while estimated_tokens(&text[..text.floor_char_boundary(bytes)]) > tokens {
         bytes = bytes * 3 / 4;

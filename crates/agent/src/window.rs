@@ -65,7 +65,7 @@ pub(crate) fn turns_to_go(past: &Past, view: View<'_>, allowed: u64) -> usize {
     all.saturating_sub(kept).max(least).max(1).min(all)
 }
 
-/// Shortens the older steps of the current turn as much as old turns.
+/// Shortens the older steps of the current turn as much as those of old turns.
 pub(crate) fn old_steps_shortened(turn: &TurnRecord) -> Trim {
     Trim { shortened: older_steps(turn), ..Trim::default() }
 }

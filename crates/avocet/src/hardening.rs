@@ -4,9 +4,9 @@ use std::io;
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 
-/// Turns core dumps off and gives `/proc/PID/environ` and similar files to root (prctl(2),
-/// PR_SET_DUMPABLE). Call this before any secret is read. Programs in the sandbox are unaffected:
-/// execve(2) resets it.
+/// Turns core dumps off and makes root the owner of `/proc/PID/environ` and similar files
+/// (prctl(2), PR_SET_DUMPABLE). Call this before any secret is read. Programs in the sandbox are
+/// unaffected: execve(2) resets the setting.
 pub(crate) fn leave_no_dumps() -> io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;

@@ -210,8 +210,8 @@ fn config_path(global: &Global) -> Option<PathBuf> {
     Some(directory.join("avocet/config.toml")).filter(|path| path.exists())
 }
 
-/// systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base Directory
-/// Specification).
+/// Returns systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base
+/// Directory Specification).
 fn default_data_dir() -> Result<PathBuf, Failure> {
     if let Some(directory) = environment("STATE_DIRECTORY") {
         return Ok(directory.into());
@@ -226,8 +226,8 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
     })
 }
 
-/// systemd's `LogsDirectory=`, or a file beside the data directory. Write access to one of them
-/// need not include the other.
+/// Returns a file in systemd's `LogsDirectory=`, or beside the data directory. Write access to the
+/// data directory need not include the file.
 fn default_head_file(data_dir: &Path) -> PathBuf {
     if let Some(directory) = environment("LOGS_DIRECTORY") {
         return PathBuf::from(directory).join("audit-head");

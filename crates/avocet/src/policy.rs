@@ -46,8 +46,8 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     }
 }
 
-/// Refuses the name of an unknown tool. A misspelt name would leave a tool without its rule.
-/// Patterns may concern tools of servers that connect later.
+/// Refuses the name of an unknown tool. A misspelt name would leave a tool without approval, or
+/// open to people who should lack it. Patterns may concern tools of servers that connect later.
 pub(crate) fn check_names(
     document: &Document,
     settings: &Settings,

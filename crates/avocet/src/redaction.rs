@@ -26,7 +26,7 @@ pub(crate) fn redactor() -> Arc<Redactor> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Redacts the texts of panics.
+/// Installs a panic hook that removes secrets.
 pub(crate) fn in_panics() {
     set_hook(Box::new(|info| {
         let text = said(info, &Backtrace::capture());

@@ -141,7 +141,7 @@ impl Others<'_> {
                 workspace.display()
             ));
         }
-        // Links to the daemon's own files count as its own too.
+        // A link on the way to the daemon's own files counts as its own too.
         let is_own = |own: &&Path| overlaps(own) || passes(own, |place| place.starts_with(here));
         if let Some(own) = self.own.iter().copied().find(is_own) {
             return Some(format!(

@@ -204,8 +204,8 @@ impl Shells {
     }
 }
 
-/// Divides the control groups that systemd has delegated to the daemon among its programs. Only for
-/// the daemon, which is moved into one of them.
+/// Divides the control groups that systemd has delegated to the daemon among its programs. Only the
+/// daemon may call this, because the process is moved into a group of its own.
 ///
 /// # Errors
 /// The reason why there are none, which is logged.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_protocol::{Clock, Health, LastExchanges};
 
 /// An account that got no answer from the platform for this long is down, even if no request
-/// failed: all channels ask more often.
+/// failed: all channels poll at least that often.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// The exchanges of an account with its platform. Made when its daemon starts.

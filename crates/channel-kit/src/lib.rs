@@ -1,5 +1,5 @@
 //! Prepares outgoing text for all channels: turns Markdown into plain text with styles, cuts that
-//! into messages, and writes it in the platform's own format. Also holds the rate limits.
+//! into messages, and writes it in the platform's own format. Also limits the rate of sending.
 
 mod breaks;
 mod builder;

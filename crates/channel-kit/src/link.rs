@@ -4,7 +4,7 @@
 /// into one message of any platform, together with some text.
 pub const MAX_URL_CHARS: usize = 1024;
 
-/// A link's target by the use that can be made of it.
+/// A link's target, classified by its possible use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// An address that can be followed.

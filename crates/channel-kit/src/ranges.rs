@@ -45,7 +45,7 @@ fn depth(style: &Style) -> usize {
     }
 }
 
-/// Closes the ranges that end by `until`. A later range that ends later continues as a new range.
+/// Closes the ranges that end by `until`. An inner range that ends later continues as a new range.
 fn close(stack: &mut Vec<StyleRange>, found: &mut Vec<StyleRange>, until: usize) {
     loop {
         let ends = stack.iter().map(|range| range.end).min().unwrap_or(usize::MAX);

@@ -18,8 +18,8 @@ use avocet_protocol::Style;
 /// Headings are bold lines. Line breaks stay. Lists have bullets or numbers and are indented.
 /// Tables are aligned lines of code. Images are links, HTML is text, and a rule is a line.
 /// Footnotes stay at their place in the source, marked `[1]`. Links lead to `http`, `https`, `tg`
-/// and mail addresses only; other targets are shown as text. A quote inside a quote or list begins
-/// its lines with `> `.
+/// and mail addresses only; other targets are shown behind the link's text. A quote inside a quote
+/// or list begins its lines with `> `.
 #[must_use]
 pub fn render(markdown: &str) -> Styled {
     let text = sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n");

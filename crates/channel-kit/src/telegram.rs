@@ -15,7 +15,7 @@ use crate::styled::{Styled, trimmed_range};
 pub const MAX_TEXT: usize = 4096;
 /// The longest caption of a file, in UTF-16 code units (Bot API, `sendPhoto`).
 pub const MAX_CAPTION: usize = 1024;
-/// Telegram ignores further entities in one message (core.telegram.org, "limits").
+/// The most entities of a message. Telegram ignores further ones (core.telegram.org, "limits").
 pub const MAX_ENTITIES: usize = 100;
 
 /// The size limit of one message.

@@ -29,7 +29,7 @@ impl Default for ListApprovals {
 /// `approval.decide`: approves or denies a call. The result is null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decide {
-    /// The approval.
+    /// The id of the wait for approval.
     pub id: WaitId,
     /// The decision.
     #[serde(flatten)]

@@ -1,4 +1,5 @@
-//! Renders links and images: targets that can be followed become links, others text.
+//! Renders links and images. A target that can be followed becomes a link; other targets are shown
+//! behind the text.
 
 use avocet_protocol::{Style, sanitise};
 use pulldown_cmark::LinkType;
