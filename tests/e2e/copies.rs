@@ -76,7 +76,8 @@ async fn backup_of_a_stopped_daemon_has_everything() {
     fs::remove_dir_all(home.data_dir()).unwrap();
     let restored = printed_json(&home, &["restore", "copy.db"]);
     assert_eq!((&restored["messages"], &restored["moved"]), (&Value::from(1), &Value::Null));
-    // It may have been answered after the copy was made, so the chat is asked first.
+    // The message may have been answered since the copy was made, so the chat is told how to repeat
+    // it.
     assert_eq!(restored["ended"]["messages"], 1);
     let _daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;

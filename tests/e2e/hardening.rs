@@ -24,7 +24,7 @@ fn no_core_is_dumped_and_the_environment_is_closed_even_to_the_own_user() {
     let read = start(as_nobody_with(&home, "cat", &proc("environ")), b"");
     assert_ne!(end(read).code, Some(0), "its own user cannot read it");
 
-    // Its work with files and programs is unaffected.
+    // The daemon's work with files and programs is unaffected.
     let is_off = daemon.logged("exec_shell is off") > 0;
     let mut calls = vec![("write_file a.txt hello", "a.txt")];
     if !is_off {

@@ -101,7 +101,7 @@ async fn a_program_reaches_the_hosts_that_are_open_and_the_log_says_which() {
     let reached = ask(&format!("GET http://{address}/path?query"));
     assert!(reached.contains("hello from outside"), "{reached}");
     assert!(reached.contains(&format!("\"reached\":[\"{address}\"]")), "{reached}");
-    // It has read untrusted text, so now an owner is asked.
+    // The agent has read untrusted text, so now an owner is asked.
     assert_eq!(printed(&home, &["approvals"]).matches("exec_shell").count(), 0);
     printed(&home, &["ask", "me", "exec_shell pwd"]);
     let open = || printed(&home, &["approvals"]);

@@ -177,7 +177,7 @@ fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
         fs::create_dir_all(home.path(path).parent().unwrap()).unwrap();
         fs::write(home.path(path), "x").unwrap();
     }
-    // The name is irrelevant.
+    // The result is the same under any name of the file.
     symlink("work/inbox/a.md", home.path("all/link.md")).unwrap();
     symlink(home.path("all/link.md"), home.path("outside.md")).unwrap();
     for file in ["all/work/inbox/a.md", "all/link.md", "outside.md"] {
@@ -222,7 +222,7 @@ fn trust_untrusted_marks_files_and_directories_and_believe_takes_that_back() {
     let refused = trust(&home, &["--believe", "clone/README.md"]);
     assert_fails(&refused, 1, &["avocet trust --believe DIRECTORY"]);
 
-    // After reading it, a call that does more than read needs approval.
+    // After the agent has read the file, a call that does more than read needs approval.
     let config = "[tools]\nread = [\"~/docs\"]\n";
     fs::write(home.path(".config/avocet/config.toml"), config).unwrap();
     let daemon = home.daemon();

@@ -111,7 +111,7 @@ fn ordered(request: &Value, messages: &[Value]) -> Vec<Call> {
     let last = messages.iter().rposition(|one| one["role"] == "user");
     let said = messages.iter().enumerate().filter(|(place, one)| match one["role"].as_str() {
         Some("user") => Some(*place) != last || !text(one).contains(NEXT_TIME),
-        // A note of its own is no order.
+        // The result of writing a note repeats the note, and is no order.
         Some("tool") => !text(one).contains("remembered: "),
         _ => false,
     });

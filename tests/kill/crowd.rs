@@ -59,7 +59,7 @@ pub(crate) struct Heard {
     settled: usize,
 }
 
-/// Talks until all lines are said and everything is answered.
+/// Talks until all lines are sent and everything is answered.
 pub(crate) async fn talk(platform: Arc<Platform>, people: Range<usize>, oracle: Shared) {
     let seed = oracle.seed();
     let mut speakers: Vec<Speaker> = people.map(|number| Speaker::new(number, seed)).collect();

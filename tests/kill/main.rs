@@ -35,8 +35,8 @@ use world::{Verdict, World};
 const PEOPLE: usize = 20;
 /// The default number of random kills.
 const KILLS: u64 = 300;
-/// The longest life of a daemon, in requests to the model, so that a slow machine tests the same
-/// states.
+/// The longest life of a daemon, in requests to the model, so that lives on a slow machine cover as
+/// many states.
 const LONGEST_LIFE: u64 = 80;
 /// People on each of the platforms.
 const PEOPLE_ON_EACH: usize = 10;

@@ -119,7 +119,7 @@ impl Person {
         format!("terminal:local:p{}", self.number)
     }
 
-    /// Talks until all lines are said and everything is answered.
+    /// Talks until all lines are sent and everything is answered.
     pub(crate) async fn talk(mut self) {
         while !self.is_content() {
             match SocketClient::connect(&self.socket).await {

@@ -52,7 +52,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
 
 pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), AlreadyRegistered> {
     let described = std::fs::read_to_string(directory.join("description.txt")).unwrap_or_default();
-    // A server's description of its tools is known when they are registered.
+    // A server's description of its tools is known when the tools are registered.
     let board = described.leak();
     let lookup = "Look a topic up in the library of a server.";
     registry.add(
