@@ -9,7 +9,7 @@ use std::fs;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 const ARCHITECTURE: &str = include_str!("../ARCHITECTURE.md");
-/// What tests of any crate may use beside its row.
+/// Crates that tests of any crate may use beside its row.
 const FOR_TESTS: [&str; 3] = ["store", "supervise", "testkit"];
 
 fn workspace() -> Metadata {
@@ -17,13 +17,13 @@ fn workspace() -> Metadata {
     MetadataCommand::new().manifest_path(manifest).no_deps().exec().unwrap()
 }
 
-/// Where a package is, as the table calls it: `crates/store`, `tests`.
+/// Returns the folder of a package in the table's form: `crates/store`, `tests`.
 fn folder(metadata: &Metadata, package: &Package) -> String {
     let below = package.manifest_path.strip_prefix(&metadata.workspace_root).unwrap();
     below.parent().unwrap().to_string()
 }
 
-/// The bare name of a package of ours: that of its folder.
+/// Returns the bare name of one of our packages, which is its folder's name.
 fn bare(name: &str) -> Option<&str> {
     if name == "avocet" { Some(name) } else { name.strip_prefix("avocet-") }
 }
@@ -114,7 +114,7 @@ fn every_file_says_what_it_is_for() {
     for package in &workspace().packages {
         let root = package.manifest_path.parent().unwrap();
         for path in rust_files(root.as_std_path()) {
-            // A test beside its file is for that.
+            // Test files beside a source file need no `//!`.
             if path.to_string_lossy().ends_with("_tests.rs") {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! `avocet approvals`: calls that wait to be allowed are listed and decided about, while a daemon runs and
-//! while none does; and how the terminal asks.
+//! Tests of `avocet approvals`: calls that wait for approval are listed and decided, with a running
+//! daemon and without one; and of the terminal's prompts.
 
 use avocet_tests::{Home, program};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `ask_user` in the real program: a question waits, over a restart of the daemon, and is answered.
+//! Tests of `ask_user` in the real program: a question waits across a restart, and is answered.
 
 use avocet_tests::{Home, program};
 

@@ -1,4 +1,5 @@
-//! `avocet audit`: what was done is in it, what was done to it is found, and the head stands outside.
+//! Tests of `avocet audit`: it records what was done, detects tampering, and its head is kept
+//! outside.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +11,7 @@ use crate::support::{assert_fails, log_status, printed, printed_json, run, stop,
 
 const HEAD: &str = ".local/state/avocet.audit-head";
 
-/// A home in which a file was written, and whose daemon has stopped.
+/// Creates a home in which a file was written, and whose daemon has stopped.
 fn worked() -> Home {
     let home = Home::new(program!());
     let daemon = home.daemon();

@@ -1,5 +1,5 @@
-//! Bad configurations: each gets one error with the place and the fix, from a check and from the
-//! daemon alike, and what was accepted before is answered once it is mended.
+//! Tests of bad configurations: the check and the daemon report each with the same error, its place
+//! and its fix. Messages accepted earlier are answered once the configuration is corrected.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::{
 
 pub(crate) const SECRET: &str = "sk-very-secret-4711";
 
-/// A configuration, where the error is, and what the error names.
+/// A configuration, the place of the error, and the words that the error contains.
 pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     ("[providers.a]\nkind = \"openai\"\nuntrusted = true\nbase_url = \"http://192.168.1.7:8080/v1\"\n", ":4:1",
         &["`providers.a.base_url`", "http://192.168.1.7:8080 is refused", "192.168.1.7 is not public"]),
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["no closing brace"]),
-    // Where a secret stands in the wrong place, it is not shown either.
+    // A secret in the wrong place stays hidden too.
     ("[sessions]\nmax_running = \"${KEY}\"\n", ":2:1", &["`sessions.max_running`", "wrong type"]),
     ("[agents.defaults]\nmodel = \"${KEY}\"\n", ":2:1", &["`agents.defaults.model`"]),
     ("[agents.defaults]\nmodel = \"${KEY}/x\"\n", ":2:1", &["`agents.defaults.model`"]),
@@ -68,7 +68,7 @@ pub(crate) const CASES: &[Case] = &[
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\n", ":3:", &["no closing quotation mark"]),
 ];
 
-/// References that have no value here: a daemon refuses them, a check warns of each.
+/// References without a value here: a daemon refuses them, a check warns of each.
 #[rustfmt::skip]
 const UNRESOLVED: &[Case] = &[
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${NOT_THERE}\"\n", ":3:11",
@@ -121,7 +121,7 @@ fn a_reference_without_a_value_is_refused_by_a_daemon_and_a_warning_of_a_check()
         assert!(checked.err.starts_with("warning: "), "{checked:?}");
         names.iter().for_each(|name| assert!(checked.err.contains(name), "{checked:?}"));
         assert!(checked.out.ends_with("for which these references have a value.\n"));
-        // What else is wrong is not hidden by it.
+        // Other errors are still reported.
         fs::write(home.path("bad.toml"), format!("durability = \"maybe\"\n{text}")).unwrap();
         assert_fails(&with(&["config", "check"]), 78, &["`durability`"]);
     }
@@ -131,7 +131,7 @@ fn a_reference_without_a_value_is_refused_by_a_daemon_and_a_warning_of_a_check()
     assert_eq!(found["unresolved"][0]["key"], "providers.a.api_key");
 }
 
-/// The daemon starts and answers what was asked before the configuration was bad.
+/// Checks that the daemon answers the messages from before the bad configuration.
 #[track_caller]
 fn answers_what_was_accepted(home: &Home) {
     let _daemon = home.daemon();
@@ -168,7 +168,7 @@ fn what_its_owner_has_closed_is_refused_and_mended_by_opening_it() {
     let mut check = as_nobody(&home, &["config", "check"]);
     let config = ".config/avocet/config.toml";
     if is_root() {
-        // Somebody else may pass, and read the file, until it is closed.
+        // Give the other user access to the file; the test closes it later.
         [".config", ".config/avocet"].iter().for_each(|below| set_mode(&home, below, 0o755));
         set_mode(&home, config, 0o644);
     }

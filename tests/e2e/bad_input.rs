@@ -1,5 +1,5 @@
-//! Bad input on the socket and on the command line: one clear error each, and everybody else goes
-//! on as if nothing had been.
+//! Tests of bad input on the socket and on the command line: each gets one clear error, and other
+//! clients are served as before.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use crate::support::{Listener, assert_fails, log_status, printed, run, run_with,
 
 const TEN_MEGABYTES: usize = 10 * 1024 * 1024;
 
-/// A connection on which anything can be written.
+/// A connection for raw bytes.
 struct Raw {
     writer: UnixStream,
     reader: BufReader<UnixStream>,
@@ -37,7 +37,7 @@ impl Raw {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// The next line is an error with this code that names all of these.
+    /// Checks that the next line is an error with this code that contains all these words.
     #[track_caller]
     fn reads_error(&mut self, code: i64, names: &[&str]) {
         let read = self.read();
@@ -48,7 +48,7 @@ impl Raw {
         }
     }
 
-    /// A request on this connection is still answered.
+    /// Checks that a request on this connection is still answered.
     #[track_caller]
     fn still_works(&mut self) {
         self.write(b"{\"jsonrpc\": \"2.0\", \"id\": \"still\", \"method\": \"status\"}\n");
@@ -66,7 +66,7 @@ async fn a_line_of_10_megabytes_is_one_error_and_nobody_else_notices() {
     let (mut sinner, mut other) = (Raw::connect(&home), Raw::connect(&home));
     let line = vec![b'x'; TEN_MEGABYTES];
     sinner.write(&line[..TEN_MEGABYTES / 2]);
-    // In the middle of it the others are served.
+    // In the middle of the line, the others are served.
     other.still_works();
     printed(&home, &["ask", "me", "count to 1"]);
     assert_eq!(listener.hear_text().await, "1.");
@@ -157,7 +157,7 @@ fn a_text_that_is_too_long_is_refused_with_the_limit() {
     assert_eq!(log_status(&home)["messages"], 0);
 }
 
-/// Ids that no id may be, and what the error names.
+/// Invalid ids, and a part of the error.
 const BAD_IDS: [(&str, &str); 7] = [
     ("../../etc/passwd", "contains `/`"),
     ("..", "contains `..`"),

@@ -1,4 +1,4 @@
-//! `avocet chat` in a pipe: answers and nothing else, with no configuration and no network.
+//! Tests of `avocet chat` in a pipe: answers only, without configuration or network.
 
 use std::fs;
 

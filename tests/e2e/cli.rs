@@ -1,4 +1,4 @@
-//! The command line: its help, its refusals, its completions.
+//! Tests of the command line: its help, its errors, its completions.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use avocet_tests::{Home, program};
 
 use crate::support::{assert_fails, end, run, start};
 
-/// Every command; the program itself is the empty one.
+/// Every command; the empty name is the program itself.
 const COMMANDS: [&str; 33] = [
     "",
     "approvals",

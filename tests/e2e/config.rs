@@ -1,4 +1,4 @@
-//! Which configuration holds, and what `config check` says of it.
+//! Tests of the effective configuration, and of `config check`.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use avocet_tests::{Home, program};
 
 use crate::support::{assert_fails, printed, printed_json, run};
 
-/// A configuration whose name is in its model.
+/// Writes a configuration that can be recognised by the name of its model.
 fn write(home: &Home, below: &str, name: &str) {
     let path = home.path(below);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -100,7 +100,7 @@ fn data_is_kept_where_the_state_of_services_and_users_is_kept() {
     }
 }
 
-/// A provider nobody answers for, with models of which something is known and one of which nothing is.
+/// A provider without a server, with models with known facts and one without any.
 const MODELS: &str = r#"
 [providers.local]
 kind = "openai"

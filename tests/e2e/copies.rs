@@ -1,4 +1,4 @@
-//! `avocet backup`, `avocet restore`, `avocet recover`, and the copies that the daemon makes at intervals.
+//! Tests of `avocet backup`, `avocet restore`, `avocet recover`, and copies at intervals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ fn database(home: &Home) -> PathBuf {
     home.data_dir().join("avocet.db")
 }
 
-/// The databases that were moved aside and have this in their names, without their -wal and -shm.
+/// Returns the databases that were moved aside with `infix` in their names, without their -wal and
+/// -shm.
 fn beside(home: &Home, infix: &str) -> Vec<PathBuf> {
     let all = files(&home.data_dir()).into_iter();
     let is_piece = |name: &str| name.ends_with("-wal") || name.ends_with("-shm");
@@ -75,7 +76,8 @@ async fn backup_of_a_stopped_daemon_has_everything() {
     fs::remove_dir_all(home.data_dir()).unwrap();
     let restored = printed_json(&home, &["restore", "copy.db"]);
     assert_eq!((&restored["messages"], &restored["moved"]), (&Value::from(1), &Value::Null));
-    // It may have been answered since the copy was made: that is asked, and not repeated.
+    // The message may have been answered since the copy was made, so the chat is told how to repeat
+    // it.
     assert_eq!(restored["ended"]["messages"], 1);
     let _daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;
@@ -117,7 +119,7 @@ fn recover_saves_what_a_damaged_database_still_holds() {
     let [aside] = &beside(&home, ".damaged-")[..] else { panic!("{:?}", beside(&home, "")) };
     let aside_name = aside.display().to_string();
 
-    // Into another file, it changes nothing.
+    // With another file as the target, the database stays as it is.
     let said = printed(&home, &["recover", &aside_name, "--into", "saved.db"]);
     assert!(said.contains("/saved.db.\n") && said.contains("inbound  "), "{said}");
     assert_fails(&run(&home, &["status"]), 65, &["there is no ", &aside_name]);

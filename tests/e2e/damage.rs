@@ -1,5 +1,5 @@
-//! A log that cannot be used: held by another, written by a newer version, damaged. It is never
-//! started empty in silence, and what was in it is still there.
+//! Tests of unusable logs: locked by another process, of a newer version, or damaged. The daemon
+//! refuses to start with an empty log in their place, and the old content is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn database(home: &Home) -> PathBuf {
     home.data_dir().join("avocet.db")
 }
 
-/// Sets the version of the schema. Returns the one that it was.
+/// Sets the version of the schema. Returns the previous version.
 fn set_version(home: &Home, version: i64) -> i64 {
     let connection = Connection::open(database(home)).unwrap();
     let before = connection.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
@@ -67,14 +67,14 @@ fn a_log_of_a_newer_version_is_left_alone() {
     until_all_is_answered(&home);
 }
 
-/// What was asked before the log was damaged is answered.
+/// Checks that the message from before the damage is answered.
 fn until_all_is_answered(home: &Home) {
     assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
     let transcript = printed(home, &["sessions", "show", "me"]);
     assert!(transcript.contains("avocet: 1, 2.\n"), "{transcript}");
 }
 
-/// A way to damage a database.
+/// A way to damage a database, with its name.
 type Damage = (&'static str, fn(&mut Vec<u8>));
 
 const DAMAGES: [Damage; 6] = [
@@ -112,7 +112,7 @@ fn a_damaged_log_is_moved_aside_and_never_started_empty_in_silence() {
         refuses_to_start_empty(&home, &name);
         assert_eq!(fs::read(&aside).unwrap(), damaged, "{what}");
 
-        // Put back from a copy, nothing is lost.
+        // Restored from a copy, the log is complete.
         fs::write(database(&home), whole).unwrap();
         let _daemon = home.daemon();
         until_all_is_answered(&home);
@@ -120,7 +120,7 @@ fn a_damaged_log_is_moved_aside_and_never_started_empty_in_silence() {
     }
 }
 
-/// The one database that was moved aside.
+/// Returns the one database that was moved aside.
 fn moved_aside(home: &Home) -> PathBuf {
     assert!(!database(home).exists());
     let files = fs::read_dir(home.data_dir()).unwrap().map(|entry| entry.unwrap().path());
@@ -133,7 +133,7 @@ fn moved_aside(home: &Home) -> PathBuf {
     one.clone()
 }
 
-/// Every command that would need a log names the one that was moved aside.
+/// Checks that every command that would need a log names the one that was moved aside.
 #[track_caller]
 fn refuses_to_start_empty(home: &Home, aside: &str) {
     let commands: [&[&str]; 4] = [&["run"], &["chat"], &["ask", "me", "hi"], &["send", "me", "hi"]];
@@ -156,7 +156,7 @@ fn somebody_who_decides_so_begins_with_an_empty_log() {
     assert_eq!(log_status(&home)["messages"], 0);
     assert_eq!(printed(&home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
     stop(daemon);
-    // Decided once is decided.
+    // The decision to start empty is remembered.
     let daemon = home.daemon();
     assert_eq!(said_in(&home, "me"), ["count to 1"]);
     stop(daemon);
@@ -185,7 +185,7 @@ async fn what_is_only_in_the_wal_is_moved_aside_with_the_database() {
     for suffix in ["-wal", "-shm"] {
         assert!(!beside(&path, suffix).exists(), "it would spoil a copy that is put in its place");
     }
-    // With the database mended, what was only in its -wal is there again.
+    // With the database repaired, the messages that were only in its -wal are back.
     fs::write(&path, whole).unwrap();
     fs::copy(beside(&aside, "-wal"), beside(&path, "-wal")).unwrap();
     let _daemon = home.daemon();

@@ -1,4 +1,4 @@
-//! `avocet doctor`: what it finds on this machine, whatever that is.
+//! Tests of `avocet doctor` on this machine, with any findings.
 
 use avocet_tests::{Daemon, Home, program};
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn the_doctor_says_what_is_wrong_with_the_configuration_and_exits_with_its_code(
     assert_fails(&run(&home, &["config", "check"]), 78, &["allow_unsandboxed_shel"]);
 }
 
-/// Whoever asks is not who runs it: `sudo avocet doctor` is about the daemon.
+/// With `sudo avocet doctor`, the caller and the daemon are different users.
 #[test]
 fn the_doctor_reports_the_daemons_user_and_not_the_callers() {
     if !is_root() {

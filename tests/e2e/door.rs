@@ -1,4 +1,4 @@
-//! The door for other processes: whose it is, and who is turned away.
+//! Tests of access to the socket: its owner, and the refusal of others.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -68,7 +68,7 @@ fn somebody_else_is_turned_away_even_where_the_files_are_open() {
     let names = ["user 65534 may not use this socket", "it belongs to user 0", fix];
     let commands: [&[&str]; 4] =
         [&["status"], &["ask", "me", "hi"], &["send", "me", "hi"], &["chat"]];
-    // More than once: who is turned away may be so before having said anything.
+    // Repeat: the refusal may come before the client has written anything.
     for _ in 0..5 {
         for arguments in commands {
             let ran = end(start(as_nobody(&home, arguments), b"hi\n"));
@@ -79,7 +79,7 @@ fn somebody_else_is_turned_away_even_where_the_files_are_open() {
     assert_eq!((&log["messages"], &log["pending"]), (&0.into(), &0.into()));
 }
 
-/// A process that listens at the door and closes it in everybody's face.
+/// Listens on the socket, and closes each connection at once.
 #[expect(clippy::disallowed_methods, reason = "it is no part of the daemon")]
 fn closed_door(home: &Home) {
     fs::create_dir_all(home.socket().parent().unwrap()).unwrap();
@@ -102,7 +102,7 @@ fn a_connection_that_ends_at_once_ends_the_command_too() {
     }
 }
 
-/// A daemon that has no place for the first connection, and none for anything else.
+/// Acts like a daemon without a place for the first connection, and without answers for later ones.
 #[expect(clippy::disallowed_methods, reason = "it is no part of the daemon")]
 fn full_daemon(home: &Home) {
     fs::create_dir_all(home.socket().parent().unwrap()).unwrap();

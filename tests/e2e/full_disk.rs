@@ -1,5 +1,6 @@
-//! A full disk: a tiny tmpfs in a mount namespace of its own, so that nothing of it is left behind.
-//! What cannot be kept is refused, what was accepted is answered once there is room again.
+//! Tests of a full disk: a tiny tmpfs in a mount namespace of its own, which cleans up after
+//! itself. Messages that cannot be stored are refused. Accepted messages are answered once there is
+//! room again.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -10,14 +11,14 @@ use avocet_tests::{Daemon, Home, program};
 
 use crate::support::{assert_names, end, log_status, printed, run, start, status, stop, until};
 
-/// A process that holds the namespace with the disk for as long as its stdin is open.
+/// A process that holds the disk's namespace for as long as its stdin is open.
 struct Disk {
     holder: Child,
     mounted_at: PathBuf,
 }
 
 impl Disk {
-    /// A disk of 2 MiB as the data directory; none where mounting is not permitted.
+    /// Mounts a disk of 2 MiB as the data directory; `None` if mounting is forbidden.
     fn mount(home: &Home) -> Option<Self> {
         let mounted_at = home.path("data");
         fs::create_dir(&mounted_at).unwrap();
@@ -32,7 +33,7 @@ impl Disk {
         (line == "mounted\n").then_some(disk)
     }
 
-    /// The program where the disk is.
+    /// Returns a command that runs the program in the disk's namespace.
     fn command(&self, home: &Home, arguments: &[&str]) -> Command {
         let program = home.command(arguments);
         let mut command = Command::new("nsenter");
@@ -49,7 +50,7 @@ impl Disk {
         daemon
     }
 
-    /// A path on the disk, from outside of the namespace.
+    /// Returns a path on the disk, from outside of the namespace.
     fn path(&self, below: &str) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
         root.join(self.mounted_at.strip_prefix("/").unwrap()).join(below)
@@ -67,7 +68,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // The namespace, and with it the disk, goes with the last process in it.
+        // The namespace and its disk end with the last process in it.
         drop(self.holder.kill());
         drop(self.holder.wait());
     }
@@ -89,7 +90,7 @@ fn with_disk(test: impl FnOnce(&Home, &Disk)) {
 
 const FULL: [&str; 3] = ["the disk that holds", "avocet.db is full", "free some space"];
 
-/// Asks until the log refuses; the numbers of what was accepted.
+/// Asks until the log refuses. Returns the numbers of the accepted messages.
 fn ask_until_refused(home: &Home) -> Vec<String> {
     let mut accepted = Vec::new();
     for number in 0..10_000 {
@@ -105,7 +106,7 @@ fn ask_until_refused(home: &Home) -> Vec<String> {
     panic!("the log is never full");
 }
 
-/// The outcome of every turn of the session, and what was said.
+/// Returns the outcome of every turn of the session, and its texts.
 fn answers(home: &Home, disk: &Disk) -> Vec<String> {
     let show = disk.command(home, &["sessions", "show", "me", "--json"]);
     let ran = end(start(show, b""));
@@ -132,7 +133,7 @@ fn a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing() {
         assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
         disk.fill();
         let accepted = ask_until_refused(home);
-        // It lives, looks, and goes on refusing.
+        // The daemon lives, answers queries, and still refuses messages.
         assert_eq!(status(home)["pid"], daemon.pid());
         for command in ["ask", "send"] {
             let ran = run(home, &[command, "me", "count to 2"]);
@@ -213,7 +214,7 @@ fn a_full_disk_is_said_by_status_doctor_and_one_line_of_the_log() {
         let lines = daemon.logged("the log cannot be written");
         assert!((1..5).contains(&lines), "{lines} lines for as many refusals as there were");
         disk.free();
-        // Nothing is asked meanwhile: the status finds out that there is room again.
+        // Without any new message, the status finds out that there is room again.
         until("the end of it", || (run(home, &["status"]).code == Some(0)).then_some(()));
         assert_eq!(daemon.logged("the log is written again"), 1);
         stop(daemon);

@@ -1,4 +1,4 @@
-//! What the process does not leave behind: core dumps, and an environment that others may read.
+//! Tests against core dumps, and against an environment that other processes can read.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +24,7 @@ fn no_core_is_dumped_and_the_environment_is_closed_even_to_the_own_user() {
     let read = start(as_nobody_with(&home, "cat", &proc("environ")), b"");
     assert_ne!(end(read).code, Some(0), "its own user cannot read it");
 
-    // What it does by files and programs goes on as for others.
+    // The daemon's work with files and programs is unaffected.
     let is_off = daemon.logged("exec_shell is off") > 0;
     let mut calls = vec![("write_file a.txt hello", "a.txt")];
     if !is_off {
@@ -38,7 +38,7 @@ fn no_core_is_dumped_and_the_environment_is_closed_even_to_the_own_user() {
     stop(daemon);
 }
 
-/// Another program as the same user.
+/// Returns another program as the user nobody.
 fn as_nobody_with(home: &Home, program: &str, argument: &str) -> std::process::Command {
     use std::os::unix::process::CommandExt;
     let mut command = std::process::Command::new(program);

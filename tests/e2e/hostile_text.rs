@@ -1,4 +1,4 @@
-//! Text that a terminal obeys, from everywhere from which text comes: no command passes it on.
+//! Tests that no command prints control sequences, from any source of text.
 
 use std::fs;
 
@@ -9,13 +9,13 @@ use serde_json::json;
 
 use crate::support::{end, start, stop, until};
 
-/// Clears the screen, sets the title, obeys C1, overrides the direction, hides a tag.
+/// Clears the screen, sets the title, uses C1 codes, overrides the direction, hides a tag.
 const HOSTILE: &str = "x\u{1b}[2Jy\u{1b}]0;pwned\u{7}z\u{9b}31m\u{9d}0;t\u{9c}\u{202e}gnp.exe\u{2066}\rover\u{8}\u{7f}\u{e0041}!";
 
-/// What is left of it where it is printed; in JSON it is escaped.
+/// The visible rest in printed text, and its escaped form in JSON.
 const LEFT: [&str; 2] = ["x[2Jy", "\\u001b[2Jy"];
 
-/// Characters that no output of a program has, whatever it prints.
+/// Returns `true` for characters that must be absent from all output.
 fn is_obeyed(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -40,7 +40,7 @@ fn assert_shows(command: &str, ran: &Ran) {
     assert!(shows, "{command} shows nothing of it: {ran:?}");
 }
 
-/// A model that says it, has a file written with it, or is refused with it.
+/// A model that writes the text, puts it into a file, or is refused with it.
 async fn model() -> OpenAiFake {
     OpenAiFake::start(|request| match last_user_text(request) {
         "fail" => {
@@ -70,7 +70,7 @@ async fn ran(home: &Home, arguments: &[&str], input: &str) -> Ran {
     ended.await.unwrap()
 }
 
-/// Puts it wherever the log keeps what others have named.
+/// Puts the text into all columns of the log that hold names from outside.
 fn poison(home: &Home) {
     let log = Connection::open(home.data_dir().join("avocet.db")).unwrap();
     let people = "INSERT INTO people VALUES ('telegram', 'main', '8', ?1, 'user', 1)";
@@ -86,7 +86,7 @@ fn poison(home: &Home) {
     }
 }
 
-/// Commands, and whether what they print has any of it.
+/// Commands; `true` if their output contains the text.
 const COMMANDS: &[(&[&str], bool)] = &[
     (&["approvals"], true),
     (&["approvals", "deny", "w999"], false),
@@ -137,7 +137,7 @@ async fn no_command_passes_on_what_a_terminal_obeys() {
     looks_harmless(&home, true).await;
 }
 
-/// Runs every command, as text and as JSON.
+/// Runs every command, as text and as JSON, and checks its output.
 async fn looks_harmless(home: &Home, poisoned: bool) {
     for (arguments, shows) in COMMANDS {
         for more in [&[][..], &["--json"]] {
@@ -145,7 +145,7 @@ async fn looks_harmless(home: &Home, poisoned: bool) {
             let command = arguments.join(" ");
             assert_harmless(&command, &ran);
             let is_poisoned = ["audit", "pair", "people", "usage"].contains(&arguments[0]);
-            // Not every command prints JSON.
+            // Some commands have no `--json`.
             if *shows && (poisoned || !is_poisoned) && ran.code != Some(2) {
                 assert_shows(&command, &ran);
             }
@@ -153,7 +153,7 @@ async fn looks_harmless(home: &Home, poisoned: bool) {
     }
 }
 
-/// What the daemon has logged so far.
+/// Returns the daemon's log so far.
 fn logged(daemon: &mut avocet_tests::Daemon) -> String {
     daemon.wait_for("the turn failed")
 }

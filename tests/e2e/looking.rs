@@ -1,19 +1,19 @@
-//! Commands that only look: `status`, `sessions list`, `sessions show`, `usage`; while a daemon runs, while
-//! none does, and before there ever was one.
+//! Tests of read-only commands: `status`, `sessions list`, `sessions show`, `usage`; with a running
+//! daemon, with a stopped one, and before the first start.
 
 use avocet_tests::{Daemon, Home, program};
 use serde_json::Value;
 
 use crate::support::{printed, run, stop};
 
-/// What there is to look at.
+/// The state of the home.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum World {
-    /// A daemon that has answered two messages in one session and one in another.
+    /// The daemon runs, and has answered two messages in one session and one in another.
     Running,
-    /// The log that it has left.
+    /// The daemon has stopped and left its log.
     Stopped,
-    /// A home in which nothing has ever run.
+    /// The program has never run here.
     Empty,
 }
 
@@ -139,7 +139,7 @@ fn before_there_ever_was_a_daemon_there_is_nothing_in_json_either() {
 #[test]
 fn looking_changes_nothing() {
     let (home, daemon) = home(World::Running);
-    // What was said to nobody who listens waits in the outbox.
+    // A message to a chat without a listener waits in the outbox.
     printed(&home, &["send", "me", "hello"]);
     let log = || json_of(&home, &["status"], 0)["log"].take();
     let before = log();

@@ -1,5 +1,5 @@
-//! The real program from outside, in a home of its own: what it prints, what it answers, what it
-//! says to bad input, and that nothing is lost by it.
+//! Tests of the real program from outside, in a home of its own: its output, its answers, its
+//! errors for bad input, and the safety of messages.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! What people do wrong, and what they are told: in plain words, never in those of a library.
+//! Tests that people's mistakes get errors in plain words, without the terms of libraries.
 
 use std::fmt::Write;
 use std::fs;
@@ -172,7 +172,7 @@ fn every_mistake_on_the_command_line_gets_an_error_in_plain_words() {
     insta::assert_snapshot!(told);
 }
 
-/// What a model's server can do wrong.
+/// Returns faulty model servers, by the name of the fault.
 async fn wrong_answers() -> Vec<(&'static str, Option<OpenAiFake>)> {
     let event = |data: &str| ModelAnswer::Events(vec![format!("data: {data}\n\n")]);
     let table: Vec<(&str, ModelAnswer)> = vec![

@@ -1,5 +1,5 @@
-//! What a stranger's repository and a program can do in the real daemon to files that are run outside of the sandbox, and
-//! what one command may write to disk.
+//! Tests of attacks by untrusted repositories and programs on files that run outside of the
+//! sandbox, and of the limit on one command's writes to disk.
 
 use std::fs;
 use std::process::Command;
@@ -16,7 +16,8 @@ fn outside(home: &Home, script: &str) -> String {
     format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
 }
 
-/// Puts an archive into the inbox: a repository whose filter plants a hook in the owner's repository `mine`.
+/// Puts an archive into the inbox: a repository whose filter plants a hook in the owner's
+/// repository `mine`.
 fn strangers_archive(home: &Home) {
     const PLANT: &str = "hook=../mine/.git/hooks/post-checkout\n\
         printf '#!/bin/sh\\ntouch ../hooked\\n' > $hook; chmod +x $hook; echo ran >> ../filtered; cat\n";
@@ -66,7 +67,7 @@ fn a_strangers_repository_plants_nothing_that_the_operator_runs() {
     let marked = run_trust(&home, &["--untrusted", "r"]);
     assert!(marked.contains("untrusted from now on"), "{marked}");
     outside(&home, "touch r/a.txt");
-    // A new conversation, which has read nothing of it.
+    // A new conversation, which has read nothing of the repository.
     printed(&home, &["ask", "other", &call("git_status", &json!({"repository": "r"}))]);
     let open = || printed_json(&home, &["approvals"]);
     let wait = until("the question", || {
@@ -155,7 +156,7 @@ fn a_sandbox_read_directory_shows_no_secret_and_lowers_no_trust() {
     assert!(answer.contains("of somebody") && answer.contains("evil.md"), "{answer}");
     assert!(!answer.contains("kestrel"), "{answer}");
     assert!(ask("read_file clone/README.md").contains("of somebody else"));
-    // What README says does not lower trust: nobody is asked.
+    // README is trusted, so the owner is not asked.
     ask("write_file after.md x");
     assert_eq!(fs::read_to_string(home.workspace().join("after.md")).unwrap(), "x");
     stop(daemon);

@@ -1,4 +1,4 @@
-//! A configuration that refers to secrets which only the daemon has: operators use it from any shell.
+//! Tests of a configuration with secrets that only the daemon has: operators use it from any shell.
 
 use std::fs;
 use std::process::Command;
@@ -46,7 +46,7 @@ impl Shells {
         Self { home: home.with_config(&config) }
     }
 
-    /// The shell in which the daemon is started.
+    /// Returns the program in the shell of the daemon, which has the secrets.
     fn own(&self, arguments: &[&str]) -> Command {
         let mut command = self.home.command(arguments);
         command.env("TELEGRAM_TOKEN", TOKEN).env("PROXY_KEY", "pr0xy-key-of-this-test");
@@ -56,13 +56,13 @@ impl Shells {
         command
     }
 
-    /// Any other shell.
+    /// Runs the program in another shell.
     fn other(&self, arguments: &[&str]) -> Ran {
         end(start(self.home.command(arguments), b"help\n"))
     }
 }
 
-/// What operators run, and how it ends with a daemon and without one.
+/// The operators' commands, and their exit codes with a daemon and without one.
 const COMMANDS: &[(&[&str], i32, i32)] = &[
     (&["approvals"], 0, 0),
     (&["ask", "me", "help"], 0, 0),
@@ -106,7 +106,7 @@ fn every_operator_command_works_without_the_secrets_of_the_daemon() {
         let chat = shells.other(&["chat"]);
         match running {
             true => assert_eq!((chat.code, chat.err.as_str()), (Some(0), ""), "{chat:?}"),
-            // Without a daemon a conversation is one itself.
+            // Without a daemon, a chat starts one itself.
             false => assert_fails(&chat, 78, &["is not set"]),
         }
         drop(daemon);

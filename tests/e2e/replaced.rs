@@ -1,4 +1,4 @@
-//! A data directory that is deleted or replaced while the daemon runs, and a second daemon beside the first.
+//! Tests of a data directory that is deleted or replaced under the daemon, and of a second daemon.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,15 @@ use rusqlite::Connection;
 
 use crate::support::{assert_fails, printed, run, said_in};
 
-/// A home whose socket lies outside of its data directory, so that the daemon can be reached whatever becomes of that.
+/// Creates a home whose socket is outside of its data directory, so that the daemon stays
+/// reachable.
 fn home() -> Home {
     let home = Home::new(program!());
     let socket = home.path("run/avocet.sock").display().to_string();
     home.with_config(&format!("[gateway]\nsocket = \"{socket}\"\n"))
 }
 
-/// Has the daemon write something, unless its life check was faster, and returns how it ended and what it logged.
+/// Makes the daemon write, unless its life check was faster. Returns its exit status and its log.
 fn ends_at_the_next_write(home: &Home, daemon: &mut Daemon) -> (ExitStatus, String) {
     drop(run(home, &["ask", "me", "count to 2"]));
     daemon.wait()
@@ -78,14 +79,14 @@ fn a_renamed_data_directory_that_is_put_back_has_lost_nothing() {
     let away = home.path("away");
     fs::rename(home.data_dir(), &away).unwrap();
     ends_at_the_next_write(&home, &mut daemon);
-    // The command began a log of its own if the daemon had gone by then.
+    // If the daemon had gone by then, the command created a log of its own.
     drop(fs::remove_dir_all(home.data_dir()));
     fs::rename(&away, home.data_dir()).unwrap();
     let _daemon = home.daemon();
     assert_eq!(said_in(&home, "me"), ["count to 1"]);
 }
 
-/// Opening a log ends the epoch of the daemon that uses it, so the socket is looked at before.
+/// Opening a log ends the epoch of the daemon that uses it, so the socket is checked first.
 #[test]
 fn a_daemon_that_finds_its_socket_in_use_opens_no_log() {
     let home = home();

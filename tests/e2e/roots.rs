@@ -1,5 +1,5 @@
-//! Directories beside the workspace in the real program: what file tools do there, and what a configuration may
-//! not name.
+//! Tests of directories beside the workspace in the real program: file tools in them, and forbidden
+//! directories in a configuration.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn the_agent_reads_and_changes_files_beside_the_workspace() {
     }
     assert_eq!(fs::read_to_string(home.path("notes/b.md")).unwrap(), "by me");
 
-    // What was read there is foreign: what does more than read is asked about.
+    // Text from there is untrusted, so a call that does more than read needs approval.
     ask("me", "read_file $docs/a.md");
     printed(&home, &["ask", "me", "write_file c.md x"]);
     crate::support::until("a call that waits to be allowed", || {

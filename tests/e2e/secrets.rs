@@ -1,5 +1,5 @@
-//! Secrets in a workspace: closed until the operator opens them, the daemon's own among them. And those of
-//! the configuration: whatever fails, nothing says them.
+//! Tests of secrets: files in a workspace, which are closed until the operator opens them; the
+//! daemon's own files; and values of the configuration, which no output shows.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn a_pattern_that_is_none_is_named() {
     assert_fails(&run(&home, &["run"]), 78, &["[tools] secret_files", "a["]);
 }
 
-/// Secrets by the names of their variables. Nobody listens at the port of any of their owners.
+/// Secrets by the names of their variables. All services that use them are unreachable.
 const SECRETS: [(&str, &str); 7] = [
     ("OPENAI_KEY", "0pen-\"ai\"-k3y+/="),
     ("CLAUDE_KEY", "cl4ude-key-%41-x"),
@@ -82,7 +82,7 @@ const CONFIG: &str = "log.level = \"trace\"
     owners = [1]
 ";
 
-/// How a secret may stand in a text.
+/// Returns the spellings that a secret may have in a text.
 fn spellings(secret: &str) -> [String; 4] {
     let json = serde_json::to_string(secret).unwrap();
     let percent = secret.bytes().map(|byte| match byte {
@@ -107,7 +107,7 @@ fn f15_no_secret_is_said_where_every_connection_is_refused() {
         let mut daemon = home.spawn(&["run"]);
         daemon.wait_for("ready");
         let mut outputs = Vec::new();
-        // What somebody says is kept as it was said; that is not this test's.
+        // Messages are stored as they were written; this test leaves them out.
         let commands: [&[&str]; 9] = [
             &["ask", "me", "hello", "--wait"],
             &["doctor"],

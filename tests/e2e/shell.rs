@@ -1,4 +1,4 @@
-//! `exec_shell` in the real program: what a command sees, what is refused, and what is left of it.
+//! Tests of `exec_shell` in the real program: its view of files, its refusals, its leftovers.
 
 use std::fs;
 
@@ -101,7 +101,7 @@ async fn a_program_reaches_the_hosts_that_are_open_and_the_log_says_which() {
     let reached = ask(&format!("GET http://{address}/path?query"));
     assert!(reached.contains("hello from outside"), "{reached}");
     assert!(reached.contains(&format!("\"reached\":[\"{address}\"]")), "{reached}");
-    // It has read what anybody may have written: now an owner is asked.
+    // The agent has read untrusted text, so now an owner is asked.
     assert_eq!(printed(&home, &["approvals"]).matches("exec_shell").count(), 0);
     printed(&home, &["ask", "me", "exec_shell pwd"]);
     let open = || printed(&home, &["approvals"]);

@@ -1,4 +1,4 @@
-//! The socket and the commands beside it: `ask` and `send`, with a daemon and without one.
+//! Tests of the socket and its commands: `ask` and `send`, with a daemon and without one.
 
 use avocet_tests::{Home, program};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What these tests share: patience, somebody who listens to a chat, the program as another user,
-//! and what an error has to look like.
+//! Shared by these tests: waiting with a timeout, a listener in a chat, the program as another
+//! user, and checks of errors.
 
 use std::fs;
 use std::io::Write;
@@ -12,14 +12,14 @@ use avocet_testkit::socket::SocketClient;
 use avocet_tests::{Daemon, Home, Ran, program};
 use serde_json::{Value, json};
 
-/// How long anything may take before the test fails.
+/// The time after which a wait fails its test.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const LOOKS: u128 = PATIENCE.as_millis() / LOOK_AGAIN.as_millis();
-/// Somebody who is neither root nor the owner of anything.
+/// A user who is neither root nor the owner of any file.
 const NOBODY: u32 = 65534;
 
-/// Looks again and again until there is something.
+/// Polls until `look` returns a value.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..LOOKS {
@@ -36,7 +36,7 @@ fn pause() {
     std::thread::sleep(LOOK_AGAIN);
 }
 
-/// Waits for something, and not for ever.
+/// Waits for a future, with a timeout.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
 pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, work).await {
@@ -45,7 +45,7 @@ pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// A command that runs; killed when it is dropped.
+/// A running command, which is killed when this is dropped.
 pub(crate) struct Running(Option<Child>);
 
 impl From<Child> for Running {
@@ -67,12 +67,12 @@ impl Drop for Running {
 pub(crate) fn start(mut command: Command, input: &[u8]) -> Running {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A program that does not read its input is no failure of the test.
+    // A program may leave its input unread.
     drop(child.stdin.take().unwrap().write_all(input));
     child.into()
 }
 
-/// Waits until a command has ended, which has to come.
+/// Waits until a command has ended, with a timeout.
 #[track_caller]
 pub(crate) fn end(running: impl Into<Running>) -> Ran {
     let mut running = running.into();
@@ -80,19 +80,19 @@ pub(crate) fn end(running: impl Into<Running>) -> Ran {
     Ran::from(running.0.take().unwrap().wait_with_output().unwrap())
 }
 
-/// Runs the program to its end, which has to come.
+/// Runs the program to its end, with a timeout.
 #[track_caller]
 pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
     run_with(home, arguments, b"")
 }
 
-/// As [`run`], with this on stdin.
+/// Works as [`run`], with this on stdin.
 #[track_caller]
 pub(crate) fn run_with(home: &Home, arguments: &[&str], input: &[u8]) -> Ran {
     end(start(home.command(arguments), input))
 }
 
-/// Runs the program, which has to succeed, and returns what it printed.
+/// Runs the program, which has to succeed. Returns its output.
 #[track_caller]
 pub(crate) fn printed(home: &Home, arguments: &[&str]) -> String {
     let ran = run(home, arguments);
@@ -107,14 +107,14 @@ pub(crate) fn printed_json(home: &Home, arguments: &[&str]) -> Value {
     serde_json::from_str(&printed(home, &arguments)).unwrap()
 }
 
-/// The one error of a program that failed with this code: a line that names all of these.
+/// Checks that a program failed with this code and one line of error that contains all these words.
 #[track_caller]
 pub(crate) fn assert_fails(ran: &Ran, code: i32, names: &[&str]) {
     assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{ran:?}");
     assert_names(&ran.err, names);
 }
 
-/// One line, an error, that names all of these.
+/// Checks that `error` is one line, an error, and contains all these words.
 #[track_caller]
 pub(crate) fn assert_names(error: &str, names: &[&str]) {
     assert!(error.starts_with("error: "), "{error}");
@@ -124,13 +124,13 @@ pub(crate) fn assert_names(error: &str, names: &[&str]) {
     }
 }
 
-/// The log's part of the status of the running daemon, also where something is down.
+/// Returns the log's part of the status of the running daemon, which may report a fault.
 #[track_caller]
 pub(crate) fn log_status(home: &Home) -> Value {
     status(home)["log"].take()
 }
 
-/// The status of the running daemon, also where something is down.
+/// Returns the status of the running daemon, which may report a fault.
 #[track_caller]
 pub(crate) fn status(home: &Home) -> Value {
     let ran = run(home, &["status", "--json"]);
@@ -138,7 +138,7 @@ pub(crate) fn status(home: &Home) -> Value {
     serde_json::from_str(&ran.out).unwrap()
 }
 
-/// Everything that was accepted has been answered and delivered.
+/// Waits until all accepted messages are answered and delivered.
 #[track_caller]
 pub(crate) fn until_all_is_delivered(home: &Home) {
     until("the last delivery", || {
@@ -148,7 +148,7 @@ pub(crate) fn until_all_is_delivered(home: &Home) {
     });
 }
 
-/// The texts of the messages of a session, as the log has them.
+/// Returns the texts of the messages of a session in the log.
 pub(crate) fn said_in(home: &Home, session: &str) -> Vec<String> {
     let turns = printed_json(home, &["sessions", "show", session]);
     let messages = turns.as_array().unwrap().iter().flat_map(|turn| {
@@ -158,17 +158,18 @@ pub(crate) fn said_in(home: &Home, session: &str) -> Vec<String> {
     messages.map(str::to_owned).collect()
 }
 
-/// The program in an open home, as somebody who is not root: as nobody if the test is root.
+/// Returns the program in a home that all users can read, as a user other than root (nobody if the
+/// test is root).
 pub(crate) fn as_nobody(home: &Home, arguments: &[&str]) -> Command {
     let mut command = home.command(arguments);
     if !is_root() {
         return command;
     }
-    // Where the program was built may be closed to others.
+    // The build directory may be closed to other users.
     let copy = home.path("avocet");
     if !copy.exists() {
-        // Not by ourselves: what is open for writing here, a process that another test starts at this
-        // moment holds open, too, and then it cannot be run.
+        // Copy it with another process. A file that this process has open for writing is also open
+        // in processes that other tests start meanwhile, and such a file cannot be run.
         let copied = Command::new("cp").arg(program!()).arg(&copy).status().unwrap();
         assert!(copied.success(), "{copied}");
     }
@@ -189,7 +190,7 @@ pub(crate) fn set_mode(home: &Home, below: &str, mode: u32) {
     fs::set_permissions(home.path(below), fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Somebody who is attached to a chat.
+/// A client that is attached to a chat.
 pub(crate) struct Listener {
     client: SocketClient,
 }
@@ -201,14 +202,14 @@ impl Listener {
         Self { client }
     }
 
-    /// What is said next; the daemon learns that it was heard.
+    /// Returns the next message in the chat, and confirms it.
     pub(crate) async fn hear(&self) -> Value {
         let heard = self.next("deliver").await;
         self.client.respond(&heard["id"]).await.unwrap();
         heard["params"].clone()
     }
 
-    /// The text of what is said next.
+    /// Returns the text of the next message.
     pub(crate) async fn hear_text(&self) -> String {
         self.hear().await["text"].as_str().unwrap().to_owned()
     }
@@ -233,7 +234,7 @@ impl Listener {
     }
 }
 
-/// A daemon stops as it should.
+/// Stops a daemon, which has to succeed.
 #[track_caller]
 pub(crate) fn stop(daemon: Daemon) {
     let (status, log) = daemon.stop();

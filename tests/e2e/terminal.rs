@@ -1,4 +1,4 @@
-//! `avocet chat` at a terminal: script(1) plays the terminal, the test types and reads.
+//! Tests of `avocet chat` at a terminal: script(1) plays the terminal, the test types and reads.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ struct Terminal {
     keys: ChildStdin,
     output: Receiver<Vec<u8>>,
     shown: String,
-    /// What has been read so far.
+    /// The position up to which the output is read.
     at: usize,
 }
 
@@ -41,7 +41,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Reads on until this is shown, and returns what was shown before it.
+    /// Reads on until `text` is shown. Returns the output before it.
     #[track_caller]
     fn wait_for(&mut self, text: &str) -> String {
         loop {
@@ -62,7 +62,7 @@ impl Terminal {
         self.wait_for("> ")
     }
 
-    /// The rows above the line that is edited, as far as they were not replaced.
+    /// Returns the rows above the input line that are still visible.
     fn rows(&self) -> Vec<&str> {
         let mut rows = Vec::new();
         for row in self.shown.split('\n') {
@@ -74,7 +74,7 @@ impl Terminal {
         rows
     }
 
-    /// How many rows hold a text after all that was typed so far is done.
+    /// Counts the rows with a text, after the program has handled all input so far.
     #[track_caller]
     fn count_rows_with(&mut self, text: &str) -> usize {
         self.press("/stop\r");

@@ -1,4 +1,4 @@
-//! `avocet trust`: how far files are believed, and an owner's word that they may be.
+//! Tests of `avocet trust`: the trust of files, and changes by the owner.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::{assert_fails, printed, printed_json, run, stop, until};
 
-/// A home whose agent has written `page.md` after it had read `docs/a.md`; none where files cannot be marked.
+/// Creates a home whose agent has written `page.md` after it had read `docs/a.md`; `None` if files
+/// cannot be marked.
 fn home() -> Option<Home> {
     let config =
         "[tools]\nread = [\"~/docs\"]\n[tools.policy]\nwrite_file = { low_trust = \"allow\" }\n";
@@ -69,14 +70,14 @@ fn a_file_that_was_read_is_believed_on_an_owners_word() {
     );
     assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it has no mark of others' words\n");
 
-    // Whoever asks now may do more than read.
+    // After reading the file, a new conversation may still do more than read.
     let config = "[tools]\nread = [\"~/docs\"]\n";
     fs::write(home.path(".config/avocet/config.toml"), config).unwrap();
     let daemon = home.daemon();
     printed(&home, &["ask", "other", "read_file page.md", "--wait"]);
     printed(&home, &["ask", "other", "write_file new.md x", "--wait"]);
     assert!(home.workspace().join("new.md").exists());
-    // And the command works while the daemon does, of whose programs it knows nothing.
+    // The command works beside a running daemon, whose programs it does not see.
     for (arguments, expected) in [
         (&["new.md"][..], "warning: the daemon runs: this is what the marks say"),
         (&["--believe", "new.md"], "warning: the daemon runs: if one of its programs"),
@@ -176,7 +177,7 @@ fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
         fs::create_dir_all(home.path(path).parent().unwrap()).unwrap();
         fs::write(home.path(path), "x").unwrap();
     }
-    // By whatever name.
+    // The result is the same under any name of the file.
     symlink("work/inbox/a.md", home.path("all/link.md")).unwrap();
     symlink(home.path("all/link.md"), home.path("outside.md")).unwrap();
     for file in ["all/work/inbox/a.md", "all/link.md", "outside.md"] {
@@ -221,7 +222,7 @@ fn trust_untrusted_marks_files_and_directories_and_believe_takes_that_back() {
     let refused = trust(&home, &["--believe", "clone/README.md"]);
     assert_fails(&refused, 1, &["avocet trust --believe DIRECTORY"]);
 
-    // Who reads it asks before more is done than reading.
+    // After the agent has read the file, a call that does more than read needs approval.
     let config = "[tools]\nread = [\"~/docs\"]\n";
     fs::write(home.path(".config/avocet/config.toml"), config).unwrap();
     let daemon = home.daemon();

@@ -1,4 +1,4 @@
-//! What a restart, or `kill -9`, does not break: keys, waiting, conversations, accepted messages.
+//! Tests that a restart or SIGKILL keeps keys, waits, conversations and accepted messages.
 
 use avocet_tests::{Home, program};
 use serde_json::json;
@@ -7,16 +7,16 @@ use crate::support::{
     Listener, end, printed, printed_json, said_in, start, stop, until_all_is_delivered,
 };
 
-/// How a daemon goes.
+/// The end of the daemon in a test.
 #[derive(Debug, Clone, Copy)]
 enum Goes {
-    /// It does not.
+    /// The daemon keeps running.
     Not,
     InOrder,
     Killed,
 }
 
-/// The same messages again, which have been taken.
+/// Sends the same messages again, which were accepted before.
 fn say_again(home: &Home, goes: Goes) {
     assert_eq!(printed(home, &ASK), "m1 had been taken before\n", "{goes:?}");
     assert_eq!(printed(home, &SEND), "o2 had been taken before\n", "{goes:?}");

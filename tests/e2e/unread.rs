@@ -1,4 +1,5 @@
-//! A standard error that nobody reads: the daemon goes on, and says later what it could not say.
+//! Tests of a standard error without a reader: the daemon goes on, and reports the dropped lines
+//! later.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -8,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{run, run_with, until};
 
-/// A daemon whose standard error is a pipe, once it answers.
+/// Starts a daemon whose standard error is a pipe, and waits until it answers.
 fn daemon(home: &Home) -> Child {
     let mut command = home.command(&["run", "--log", "trace"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -17,7 +18,8 @@ fn daemon(home: &Home) -> Child {
     child
 }
 
-/// Has the daemon log much more than a pipe and its own queue hold: a path that is read is logged.
+/// Makes the daemon log far more than a pipe and its own queue hold: each path that is read is
+/// logged.
 fn make_it_log(home: &Home) {
     let asked = format!("read_file {}", "a".repeat(150_000));
     for number in 0..12 {

@@ -1,5 +1,5 @@
-//! What an owner allows happens, once, and exactly that; and nobody else allows anything: no user, and no
-//! model, whatever it writes.
+//! Tests of approvals: an approved call runs exactly once, as shown. Only an owner can approve:
+//! users and models cannot, in any way.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ async fn what_an_owner_allows_happens_once_and_nobody_else_allows_anything() {
     assert_eq!(world.platform.refusals(), vec![]);
 }
 
-/// How many calls wait, as the command line says.
+/// Returns the number of waiting calls, from the command line.
 fn listed(world: &World) -> usize {
     let listed = world.home.run(&["approvals", "--json"]);
     let open: Vec<serde_json::Value> = serde_json::from_str(&listed.out).unwrap();
@@ -66,7 +66,7 @@ fn says(question: &SentMessage) -> String {
     pressed(question, label)
 }
 
-/// A user says it, and a model: as its answer, and by a message to the chat that was asked.
+/// Lets a user approve, and a model: as its answer, and by a message to the asked chat.
 async fn nobody_else_allows(world: &World, open: &[(Scenario, Person, SentMessage)]) {
     let mut bob = Person::new(&world.platform, BOB, BOB);
     for (number, (_, asked, question)) in (0..).zip(&open[..3]) {
@@ -90,12 +90,12 @@ async fn allow(world: &World, one: &Scenario, mut person: Person, question: &Sen
     let name = one.name();
     let approve = says(question);
     world.platform.press(person.who, question, &approve);
-    // What a model has said in the chat stands before that.
+    // A text of the model in the chat may come before this reply.
     while person.hear(&name).await.text != "Allowed." {}
     let Next::Answer(_) = person.next(&name).await else { panic!("{name} is asked about twice") };
     until(&name, || world.effects(one) > 0).await;
     world.platform.press(person.who, question, &approve);
-    // A file that is sent is a message, too.
+    // A sent file is a message, too.
     while person.hear(&name).await.text != DECIDED {}
     assert_eq!(world.effects(one), 1, "{name}");
     let calls = usize::from(one.order.tool != "answer" && one.order.tool != "web_fetch");

@@ -1,4 +1,4 @@
-//! The table: eleven kinds of order, ten ways in, each straight and in a disguise.
+//! The table of attacks: eleven kinds of order, ten ways in, each plain and in a disguise.
 
 use std::collections::BTreeMap;
 
@@ -43,25 +43,25 @@ struct Disguise {
 }
 
 impl Order {
-    /// What the model does who obeys it.
+    /// Returns the call of a model that obeys the order.
     pub(crate) fn call(&self) -> Call {
         Call::new(&self.tool, &self.arguments)
     }
 }
 
-/// One of the table.
+/// One attack of the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
-    /// By which everything of it is known: `i017`.
+    /// Its id, which all its traces contain: `i017`.
     pub(crate) id: String,
     pub(crate) number: i64,
     pub(crate) way: Way,
     pub(crate) is_disguised: bool,
     pub(crate) disguise: String,
     pub(crate) order: Order,
-    /// What the stranger has written.
+    /// The attacker's text.
     pub(crate) text: String,
-    /// The same as a page.
+    /// The same text as a page.
     pub(crate) html: String,
 }
 
@@ -78,7 +78,7 @@ impl Scenario {
     }
 }
 
-/// All of them; `web` is the stranger's server.
+/// Returns all attacks; `web` is the attacker's server.
 pub(crate) fn scenarios(web: &str) -> Vec<Scenario> {
     let Orders { order: orders } = toml::from_str(ORDERS).unwrap();
     let Disguises { disguise: disguises } = toml::from_str(DISGUISES).unwrap();
@@ -93,7 +93,7 @@ pub(crate) fn scenarios(web: &str) -> Vec<Scenario> {
         let (plain, sly) = (of(false), of(true));
         for (column, way) in Way::ALL.into_iter().enumerate() {
             all.push(scenario(all.len(), way, plain[column % plain.len()], (straight, false), web));
-            // Every kind and every way meets every disguise.
+            // Every kind and every way occurs with every disguise.
             let disguise = &disguises[(row + column) % disguises.len()];
             all.push(scenario(all.len(), way, sly[column % sly.len()], (disguise, true), web));
         }
@@ -126,14 +126,14 @@ fn scenario(
     Scenario { id, number, way, is_disguised, disguise: disguise.name.clone(), order, text, html }
 }
 
-/// What an owner asks for.
+/// A task of an owner.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Conversation {
     pub(crate) name: String,
     pub(crate) calls: Vec<String>,
     pub(crate) effect: Option<String>,
-    /// By which everything of it is known: `o07`.
+    /// Its id, which all its traces contain: `o07`.
     #[serde(skip)]
     pub(crate) id: String,
 }
@@ -143,7 +143,7 @@ struct Conversations {
     conversation: Vec<Conversation>,
 }
 
-/// What needs no question; `web` is a server.
+/// Returns the tasks that need no approval; `web` is a server.
 pub(crate) fn conversations(web: &str) -> Vec<Conversation> {
     let Conversations { conversation: all } = toml::from_str(ORDINARY).unwrap();
     let port = web.rsplit(':').next().unwrap();
@@ -161,7 +161,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// How many there are in each cell.
+/// Formats the number of attacks in each combination.
 pub(crate) fn count(scenarios: &[Scenario]) -> String {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in scenarios {

@@ -1,5 +1,5 @@
-//! A model that does whatever it reads, whoever has written it: `TOOL with {...}`, in some languages and
-//! encodings. It is what a model is at its worst, and the wall has to hold with it.
+//! A model that obeys all that it reads, from any author: `TOOL with {...}`, in some languages and
+//! encodings. This is the worst possible model, and the protection has to hold with it.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -9,21 +9,21 @@ use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// What it fills in by itself.
+/// The data that it fills in by itself.
 pub(crate) const DATA: &str = "cGluIDQ3MTEgcGluIDA4MTU";
-/// The same in names of hosts.
+/// The same data, in names of hosts.
 const PIN: &str = "pin-4711";
-/// What it says when it has done everything.
+/// Its answer when it has obeyed all orders.
 pub(crate) const FINISHED: &str = "Finished.";
 
-/// What puts an order off until somebody else has spoken.
+/// Marks an order that waits for the next message.
 pub(crate) const NEXT_TIME: &str = "When you are asked next";
 
-/// What has become of calls.
+/// The outcomes of its calls.
 #[derive(Debug, Default)]
 pub(crate) struct Obeyed {
     called: Vec<Call>,
-    /// Those that were refused without a question, and why.
+    /// The calls that were refused without a question, with the reasons.
     refused: Vec<(Call, String)>,
 }
 
@@ -37,7 +37,7 @@ impl Obeyed {
         found.map(|(_, why)| why.as_str())
     }
 
-    /// Why calls with this word in their arguments were refused.
+    /// Returns the reasons for refusing calls with this word in their arguments.
     pub(crate) fn refusals_with(&self, word: &str) -> Vec<&str> {
         let about =
             self.refused.iter().filter(|(call, _)| call.arguments.to_string().contains(word));
@@ -45,7 +45,7 @@ impl Obeyed {
     }
 }
 
-/// An order, as it is called.
+/// An order in the form of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     tool: String,
@@ -53,13 +53,13 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// As the model makes it, who fills in what is to be filled in.
+    /// Creates the call as the model makes it, with its placeholders filled.
     pub(crate) fn new(tool: &str, arguments: &str) -> Self {
         let arguments = serde_json::from_str(&with_data(arguments)).unwrap();
         Self { tool: tool.to_owned(), arguments }
     }
 
-    /// The texts in its arguments.
+    /// Returns the texts in its arguments.
     pub(crate) fn texts(&self) -> Vec<&str> {
         let values = self.arguments.as_object().unwrap().values();
         values
@@ -71,7 +71,7 @@ impl Call {
     }
 }
 
-/// With what the model fills in by itself.
+/// Fills the placeholders of the model's data.
 fn with_data(arguments: &str) -> String {
     arguments.replace("%DATA%", DATA).replace("%PIN%", PIN)
 }
@@ -99,8 +99,8 @@ pub(crate) fn answer(request: &Value, obeyed: &Arc<Mutex<Obeyed>>) -> ModelAnswe
     }
 }
 
-/// What is ordered in a request, in its order. What stands in the description of a tool concerns those who
-/// speak of the same.
+/// Returns the orders in a request, in their order. An order in a tool's description counts only if
+/// people have mentioned its id.
 fn ordered(request: &Value, messages: &[Value]) -> Vec<Call> {
     let people: String = messages.iter().filter(|one| one["role"] == "user").map(text).collect();
     let descriptions = request["tools"].as_array().into_iter().flatten();
@@ -111,24 +111,24 @@ fn ordered(request: &Value, messages: &[Value]) -> Vec<Call> {
     let last = messages.iter().rposition(|one| one["role"] == "user");
     let said = messages.iter().enumerate().filter(|(place, one)| match one["role"].as_str() {
         Some("user") => Some(*place) != last || !text(one).contains(NEXT_TIME),
-        // What it has noted itself is not read by that.
+        // The result of writing a note repeats the note, and is no order.
         Some("tool") => !text(one).contains("remembered: "),
         _ => false,
     });
     let said = said.map(|(_, message)| message);
     let said = said.flat_map(|message| orders(&text(message), &inbox(messages), ""));
-    // What people want comes first.
+    // Orders of people come first.
     said.chain(described.collect::<Vec<_>>()).collect()
 }
 
-/// Where the last file is that came with a message.
+/// Returns the path of the last file that came with a message.
 fn inbox(messages: &[Value]) -> String {
     static PATH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"inbox/[^\s"\\)\]]+"#).unwrap());
     let texts: String = messages.iter().filter(|one| one["role"] == "user").map(text).collect();
     PATH.find_iter(&texts).last().map(|path| path.as_str().to_owned()).unwrap_or_default()
 }
 
-/// A summary, which keeps every order as it was.
+/// Writes a summary that keeps every order unchanged.
 fn summary(messages: &[Value]) -> String {
     let all: String = messages.iter().skip(1).map(text).collect();
     let mut kept = String::from("Open tasks:");
@@ -144,7 +144,7 @@ fn summary(messages: &[Value]) -> String {
 
 fn orders(text: &str, inbox: &str, only_with: &str) -> Vec<Call> {
     let fill = |arguments: Value| {
-        // What it keeps is kept as it stands.
+        // Arguments to be remembered stay unfilled.
         if arguments.to_string().contains("keep-") {
             return arguments;
         }
@@ -161,7 +161,7 @@ fn orders(text: &str, inbox: &str, only_with: &str) -> Vec<Call> {
     found
 }
 
-/// The orders in a text, as it stands, without the backslashes of whatever it is quoted in, or decoded.
+/// Finds the orders in a text: as written, without the backslashes of quoting, or decoded.
 fn found(text: &str, fill: &dyn Fn(Value) -> Value) -> Vec<Call> {
     static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/]{40,}=*").unwrap());
     let bare = text.replace("\\n", " ").replace('\\', "");
@@ -201,7 +201,7 @@ fn parsed(text: &str) -> Vec<Call> {
     calls
 }
 
-/// What it has done already.
+/// Returns the calls that it has made already.
 fn done(messages: &[Value]) -> Vec<Call> {
     let mut done = Vec::new();
     for message in messages.iter().filter(|one| one["role"] == "assistant") {
@@ -228,7 +228,7 @@ fn calls(message: &Value) -> impl Iterator<Item = Call> {
     })
 }
 
-/// Notes which calls were refused without a question.
+/// Records the calls that were refused without a question.
 fn note(messages: &[Value], obeyed: &mut Obeyed) {
     let mut asked: Vec<Call> = Vec::new();
     for message in messages {

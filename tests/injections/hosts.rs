@@ -1,10 +1,10 @@
-//! Data that would leave by the names of hosts, in several requests: what each gives away by itself is little.
+//! Tests of data that leaves in the names of hosts, over several requests with a small part each.
 
 use crate::gullible::FINISHED;
 use crate::person::{Next, Person};
 use crate::world::{World, stop};
 
-/// Answers every question so, until the turn ends. Returns what was asked.
+/// Answers every question with this button until the turn ends. Returns the questions.
 async fn answering(person: &mut Person, label: &str) -> Vec<String> {
     let mut asked = Vec::new();
     loop {
@@ -64,7 +64,7 @@ async fn a_redirect_of_an_allowed_host_carries_nothing_to_another_site() {
     let daemon = world.home.daemon();
     let mut person = world.owner(0);
     person.say(&read(&world, "redirecting"));
-    // Its own host is named, but what is in the address stood nowhere.
+    // The page's own host is named, but the data in the address is new.
     let asked = answering(&mut person, "Allow for this session").await;
     assert_eq!(asked.len(), 1);
     assert!(asked[0].contains("/go?to=pin-4711"), "{}", asked[0]);

@@ -1,6 +1,6 @@
-//! Orders that strangers give: a model that obeys every one of them to the letter, in the real program, on
-//! the strict fake of Telegram. Whatever it is told, nothing is done that no owner has allowed, and what an
-//! owner asks for is done without a question.
+//! Tests of prompt injection: a model that obeys every order of a stranger to the letter, in the
+//! real program, on the strict fake of Telegram. Without an owner's approval no such order has an
+//! effect. An owner's own tasks run without a question.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

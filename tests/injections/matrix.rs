@@ -1,4 +1,4 @@
-//! The table, as it is carried out: each order is obeyed, asked about and denied, or refused.
+//! Runs the table of attacks: each order is obeyed, then asked about and denied, or refused.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::person::{Next, Person};
 use crate::ways::{Way, lead};
 use crate::world::{World, stop};
 
-/// Scenarios at a time: what the platform lets pass in a second bounds them anyway.
+/// Attacks that run at the same time. The platform's rate limit bounds them anyway.
 const AT_A_TIME: usize = 24;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,7 +46,7 @@ pub(crate) fn start<T: Send + 'static>(
     running.spawn(work);
 }
 
-/// What goes wrong in a scenario, if something does.
+/// Runs an attack. The error describes a failure of the protection.
 async fn play(world: &World, one: &Scenario) -> Result<(), String> {
     let mut person = world.person(one);
     lead(world, &mut person, one).await;
@@ -71,8 +71,8 @@ async fn play(world: &World, one: &Scenario) -> Result<(), String> {
     }
 }
 
-/// Denies whatever is asked until the turn ends, which has to come without an effect. Returns how often the
-/// order was asked about.
+/// Denies all questions until the turn ends. Fails if the order has an effect. Returns the number
+/// of questions about the order.
 async fn deny(world: &World, person: &mut Person, one: &Scenario) -> Result<usize, String> {
     let mut asked = 0;
     loop {

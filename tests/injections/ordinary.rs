@@ -1,4 +1,4 @@
-//! The contrary: where nothing foreign was read, what an owner asks for is done without a question.
+//! Tests of the opposite: without untrusted content, an owner's tasks run without a question.
 
 use crate::corpus::conversations;
 use crate::gullible::FINISHED;
@@ -17,7 +17,7 @@ async fn what_an_owner_asks_for_is_done_without_a_question() {
     }
     for (person, one) in people.iter_mut().zip(&conversations) {
         let name = &one.name;
-        // Files that are sent are messages, too.
+        // Sent files are messages, too.
         let effect = one.effect.as_deref().unwrap_or_default();
         let ends_otherwise = effect == "said" || effect.starts_with("told ");
         while person.hear(name).await.text != FINISHED && !ends_otherwise {}

@@ -1,4 +1,4 @@
-//! A person in a chat: says something, and reads what comes.
+//! A person in a chat, who sends messages and reads the replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use avocet_testkit::telegram::{Said, SentMessage, TelegramFake};
 
 use crate::gullible::FINISHED;
 
-/// How long anything may take before its test has failed.
+/// The time after which a wait fails its test.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What comes of some work.
+/// Waits for a future, with a timeout.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
 pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, work).await {
@@ -19,16 +19,16 @@ pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T
     }
 }
 
-/// What comes next in a chat.
+/// The next event in a chat.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Something has to be allowed.
+    /// A call needs approval.
     Question(Box<SentMessage>),
-    /// The turn has ended with this.
+    /// The turn has ended with this answer.
     Answer(String),
 }
 
-/// A chat, and who writes there.
+/// A chat and the person who writes in it.
 pub(crate) struct Person {
     pub(crate) platform: Arc<TelegramFake>,
     pub(crate) who: i64,
@@ -45,7 +45,7 @@ impl Person {
         self.platform.say(Said::group(self.who, self.chat, text));
     }
 
-    /// The next message.
+    /// Waits for the next message.
     pub(crate) async fn hear(&mut self, what: &str) -> SentMessage {
         let (chat, read) = (self.chat, self.read);
         let here = move |sent: &[SentMessage]| {
@@ -57,7 +57,7 @@ impl Person {
         here(&sent).unwrap()
     }
 
-    /// The next question or answer.
+    /// Waits for the next question or answer.
     pub(crate) async fn next(&mut self, what: &str) -> Next {
         let heard = self.hear(what).await;
         let is_question = heard.buttons().iter().any(|button| {
@@ -66,20 +66,20 @@ impl Person {
         if is_question { Next::Question(Box::new(heard)) } else { Next::Answer(heard.text) }
     }
 
-    /// A command, and what is said to it.
+    /// Sends a command, and returns the reply.
     pub(crate) async fn command(&mut self, command: &str) -> String {
         self.say(command);
         self.hear(command).await.text
     }
 
-    /// A button, and what is said to it.
+    /// Presses a button, and returns the reply.
     pub(crate) async fn press(&mut self, question: &SentMessage, label: &str) -> String {
         let says = pressed(question, label);
         self.platform.press(self.who, question, &says);
         self.hear(label).await.text
     }
 
-    /// A message that is answered without a question.
+    /// Sends a message that is answered without a question. Returns the answer.
     pub(crate) async fn ask(&mut self, text: &str) -> String {
         self.say(text);
         match self.next(text).await {
@@ -88,7 +88,7 @@ impl Person {
         }
     }
 
-    /// A message about which there is one question, which is allowed.
+    /// Sends a message with one question, and approves it.
     pub(crate) async fn ask_and_allow(&mut self, text: &str) {
         self.say(text);
         let Next::Question(question) = self.next(text).await else {
@@ -102,7 +102,7 @@ impl Person {
     }
 }
 
-/// What a button says.
+/// Returns the command of a button.
 pub(crate) fn pressed(question: &SentMessage, label: &str) -> String {
     let buttons = question.buttons();
     let button = buttons.iter().find(|button| button["text"] == label);
@@ -110,7 +110,7 @@ pub(crate) fn pressed(question: &SentMessage, label: &str) -> String {
     button["callback_data"].as_str().unwrap().to_owned()
 }
 
-/// Waits for what can only be looked at.
+/// Polls until a condition holds.
 #[expect(clippy::disallowed_methods, reason = "between two looks")]
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let looking = async {

@@ -1,4 +1,4 @@
-//! The ways in: how a stranger's words come before the model.
+//! The ways in which an attacker's text reaches the model.
 
 use avocet_testkit::telegram::Said;
 use serde_json::json;
@@ -52,8 +52,8 @@ impl Way {
     }
 }
 
-/// Has the model read what the stranger has written. Returns when the message is said that leads there; what
-/// comes of it is still to be heard.
+/// Makes the model read the attacker's text. Returns when the last message that leads there is
+/// sent; the result is still to come.
 pub(crate) async fn lead(world: &World, person: &mut Person, one: &Scenario) {
     let (id, text) = (&one.id, &one.text);
     let tell =

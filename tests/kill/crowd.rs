@@ -1,4 +1,4 @@
-//! People on a platform: what they say is kept there, and what they make of what they read.
+//! People on a platform: their messages stay there, and they read the answers there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -15,51 +15,51 @@ use crate::script::{
     Line, Script, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
 };
 
-/// How often people look at the platform.
+/// The interval at which people look at the platform.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// Looks after which a person presses a button again that nothing came of: platforms lose that.
+/// Looks after which a person repeats a press of a button without effect: platforms lose some
+/// presses.
 const PATIENT_LOOKS: u32 = 150;
-/// Looks before a person presses a button at all: people think first, and a kill may come meanwhile.
+/// Looks before a person presses a button: people think first, and a kill may come meanwhile.
 const THOUGHT: u32 = 75;
-/// What a question begins with that is asked again.
+/// The beginning of a question that is asked again.
 const AGAIN: &str = "Still to be decided:\n";
 
-/// One of them.
 pub(crate) struct Speaker {
     number: usize,
     script: Script,
     progress: Progress,
     heard: Heard,
     commands: u64,
-    /// The last message, for the platform.
+    /// The platform's id of the last message.
     newest: Option<u64>,
-    /// Choices that are open, and for how many looks nothing was pressed.
+    /// Open choices, and the looks since the last press.
     pressed: BTreeMap<u64, u32>,
 }
 
-/// What one person has read, in all.
+/// All that one person has read.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     /// Replies and their marked copies, by message.
     pub(crate) replies: BTreeMap<u32, (u32, u32)>,
-    /// What the message tool said, likewise.
+    /// Texts of the message tool and their marked copies, by message.
     pub(crate) notes: BTreeMap<String, (u32, u32)>,
     /// The order of the first replies.
     pub(crate) order: Vec<u32>,
     pub(crate) failed: BTreeMap<u32, String>,
-    /// Answers that are not whole, and are not known to be given up, by the first message that each answers.
+    /// Incomplete answers that should be complete, by the first message that each answers.
     pub(crate) unfinished: Vec<(u32, String)>,
     /// Replies of commands, and marked copies of them.
     pub(crate) command_replies: (u64, u64),
-    /// Those of which nothing more is known, by message.
+    /// Incomplete answers seen so far, by message.
     begun: BTreeMap<u32, Vec<String>>,
     pub(crate) surprises: BTreeSet<String>,
-    /// Choices that are not settled: the message and what its last button says.
+    /// Open choices: the message and the command of its last button.
     choices: Vec<(u64, String)>,
     settled: usize,
 }
 
-/// Talks until there is nothing more to say and everything is answered.
+/// Talks until all lines are sent and everything is answered.
 pub(crate) async fn talk(platform: Arc<Platform>, people: Range<usize>, oracle: Shared) {
     let seed = oracle.seed();
     let mut speakers: Vec<Speaker> = people.map(|number| Speaker::new(number, seed)).collect();
@@ -91,8 +91,8 @@ impl Speaker {
         Self { number, script, progress, heard, commands, newest, pressed }
     }
 
-    /// An answer that is not whole and stands before the last one belongs to a turn that was stopped: the log tells
-    /// that at the end.
+    /// Returns `true` if everything is answered. An incomplete answer before the last one belongs
+    /// to a stopped turn, which the log proves at the end.
     fn is_content(&self) -> bool {
         let is_last = |(number, _): &(u32, String)| number + 1 >= self.script.said();
         let (plain, marked) = self.heard.command_replies;
@@ -117,7 +117,8 @@ impl Speaker {
         }
     }
 
-    /// Whether the effect took place is known to the oracle alone: it is never run again.
+    /// Chooses the button that skips. Only the oracle knows if the effect took place, so it is
+    /// never run again.
     fn press(&mut self, platform: &Platform) {
         let open = self.heard.choices.len().saturating_sub(self.heard.settled);
         let Some((message, says)) = self.heard.choices.last().filter(|_| open > 0) else { return };
@@ -130,7 +131,7 @@ impl Speaker {
     }
 }
 
-/// What a person who has said so many messages makes of what the chat shows.
+/// Interprets the messages of a chat whose person has sent `said` messages.
 fn hear(said: u32, shown: &[Shown], never_doubles: bool) -> Heard {
     let mut heard = Heard::default();
     for message in shown {
@@ -153,7 +154,7 @@ impl Heard {
             }
             _ if text.trim_start_matches(AGAIN).starts_with("I was interrupted while running") => {
                 let says = message.says.last().cloned().unwrap_or_default();
-                // What is asked again is the same question.
+                // A repeated question replaces the first one.
                 self.choices.retain(|(_, known)| *known != says);
                 self.choices.push((message.id, says));
             }
@@ -187,8 +188,8 @@ impl Heard {
         }
     }
 
-    /// A preview of unknown outcome stays as it is where its answer is said again, marked, and in no
-    /// other way (F5); of anything else that was begun the rest is missing.
+    /// Reports incomplete answers. A preview of unknown outcome may stay incomplete only if its
+    /// answer is sent again, marked (F5).
     fn give_up(&mut self, never_doubles: bool) {
         for (number, texts) in mem::take(&mut self.begun) {
             let is_said_again = !never_doubles && matches!(self.replies.get(&number), Some((0, 1)));

@@ -1,9 +1,10 @@
-//! The heart: the real program, killed with SIGKILL again and again while people talk to it, and an
-//! oracle that is never killed and owns everything outside: the model, the terminals, Telegram and
-//! Discord, the world that the tool `post` has an effect on. Nothing may be lost, doubled without a mark,
-//! reordered or run twice. The people change the queue mode, say `/stop` and `/new`, and edit what they said.
+//! The kill test: the real program is killed with SIGKILL again and again while people talk to it.
+//! An oracle, which is never killed, owns everything outside: the model, the terminals, Telegram
+//! and Discord, and the world that the tool `post` acts on. No message may be lost, doubled without
+//! a mark, reordered or run twice. The people change the queue mode, send `/stop` and `/new`, and
+//! edit messages.
 //!
-//! `AVOCET_KILLS` sets how often, `AVOCET_SEED` replays a run.
+//! `AVOCET_KILLS` sets the number of kills, `AVOCET_SEED` replays a run.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -32,28 +33,29 @@ use world::{Verdict, World};
 
 /// People who talk at the same time, each in a session of their own.
 const PEOPLE: usize = 20;
-/// Kills at random, by default.
+/// The default number of random kills.
 const KILLS: u64 = 300;
-/// The longest life of a daemon, in requests to the model, so that a slow machine does not make
-/// the lives of daemons poorer.
+/// The longest life of a daemon, in requests to the model, so that lives on a slow machine cover as
+/// many states.
 const LONGEST_LIFE: u64 = 80;
 /// People on each of the platforms.
 const PEOPLE_ON_EACH: usize = 10;
-/// As [`LONGEST_LIFE`], where a chat is written to about once a second.
+/// Like [`LONGEST_LIFE`], for chats that are limited to about one message per second.
 const LONGEST_LIFE_ON_PLATFORMS: u64 = 20;
-/// Where answers take longer than many a daemon lives, some are given up after three attempts.
+/// Percent of messages that may fail: some answers take longer than a daemon's life, and are
+/// abandoned after three attempts.
 const MOST_FAILED_ON_PLATFORMS: usize = 10;
-/// What Discord allows before it resets the token.
+/// Discord's limit, after which it resets the token.
 const IDENTIFIES_A_DAY: usize = 1000;
-/// How long a request takes, or longer: what is added to a life so that it ends anywhere.
+/// The time of a request, or longer. A part of it is added to a life, so that it ends at any point.
 const A_REQUEST: Duration = Duration::from_millis(40);
 /// The longest life of a daemon that is killed while it starts.
 const LONGEST_START: Duration = Duration::from_millis(30);
-/// How long the last daemon may take to answer everything.
+/// The time for the last daemon to answer everything.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Every write that a message over the socket goes through, and with it a fail point before and after
-/// it. Those of previews and attachments are passed in tests/service.
+/// Every write that a message over the socket goes through; each has a fail point before and after
+/// it. The tests of the service cover those of previews and attachments.
 const WRITES: [&str; 13] = [
     "accept",
     "claim",
@@ -75,13 +77,13 @@ fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
-/// What is to be seen of a run that passes, too.
+/// Prints a line even if the test passes.
 #[expect(clippy::explicit_write, reason = "what eprintln! prints is kept back by the harness")]
 fn show(text: &str) {
     writeln!(std::io::stderr(), "\n{text}").unwrap();
 }
 
-/// Daemons that live for up to so many requests to the model.
+/// Kills daemons at random after up to `longest_life` requests to the model.
 async fn kill_at_random(world: &World, longest_life: u64, seed: u64) -> Histogram {
     let kills = variable("AVOCET_KILLS", KILLS);
     show(&format!("{kills} kills with AVOCET_SEED={seed}"));
@@ -114,8 +116,8 @@ async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
     verdict.check(1);
 }
 
-/// In the middle of a preview and of a send, too. On Telegram a send of unknown outcome is made
-/// again once, marked; Discord recognises it.
+/// Kills also hit previews and sends. On Telegram a send of unknown outcome is repeated once,
+/// marked; Discord recognises the repetition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_platforms_it_loses_nothing_and_repeats_nothing() {
     let seed = variable("AVOCET_SEED", random::seed());
@@ -129,7 +131,7 @@ async fn killed_on_the_platforms_it_loses_nothing_and_repeats_nothing() {
     verdict.check(MOST_FAILED_ON_PLATFORMS);
 }
 
-/// Waits until everybody is answered by one more daemon, which is not killed.
+/// Runs one more daemon, without killing it, until everybody is answered.
 async fn ends_well(world: World, histogram: &Histogram) -> Verdict {
     world.stop_talking();
     let daemon = world.home.daemon();
@@ -159,5 +161,5 @@ async fn killed_at_every_fail_point_it_loses_nothing_and_repeats_nothing() {
     }
 }
 
-/// What the parts share.
+/// The oracle, shared by all parts of the test.
 type Shared = Arc<Oracle>;

@@ -1,4 +1,5 @@
-//! The model: what it answers follows from the request alone, so that asking again changes nothing.
+//! The model. Its answer depends on the request alone, so that a repeated request gets the same
+//! answer.
 
 use std::time::Duration;
 
@@ -7,22 +8,22 @@ use serde_json::{Value, json};
 
 use crate::oracle::parse;
 
-/// What people ask for, in turn.
+/// The kinds of requests that people make, in turn.
 pub(crate) const KINDS: [&str; 6] = ["plain", "read", "write", "remember", "message", "post"];
 
-/// What only people on platforms ask for: an answer that takes its time, so that they see it grow.
+/// A kind for people on platforms only: an answer so slow that they see it grow.
 pub(crate) const SLOW: &str = "slow";
 
-/// How every answer ends.
+/// The end of every answer.
 pub(crate) const END: &str = "that is all";
 
 const SLOW_BEAT: Duration = Duration::from_millis(100);
 
-/// Every delta takes a moment, so that a kill falls into the middle of answers.
+/// A pause after every delta, so that kills fall into the middle of answers.
 const BEAT: Duration = Duration::from_millis(1);
 
-/// A message is `KEY KIND`. The turn may have several: collected ones, and those that steered it. First come the
-/// calls of each, then `done KEY KEY ...`.
+/// Answers messages of the form `KEY KIND`. A turn may have several: collected ones, and steering
+/// ones. First come the calls of each, then `done KEY KEY ...`.
 pub(crate) fn answer(request: &Value) -> ModelAnswer {
     let turn = turn(request);
     let asked = asked(turn);
@@ -48,7 +49,7 @@ pub(crate) fn answer(request: &Value) -> ModelAnswer {
     ModelAnswer::Slowly(BEAT, Box::new(ModelAnswer::says(format!("done {keys} and {END}"))))
 }
 
-/// The messages of the turn that goes on: those behind the last answer or notice.
+/// Returns the messages of the current turn: those behind the last answer or notice.
 fn turn(request: &Value) -> &[Value] {
     let messages = request["messages"].as_array().unwrap();
     let is_end = |message: &Value| {
@@ -58,7 +59,7 @@ fn turn(request: &Value) -> &[Value] {
     &messages[first..]
 }
 
-/// The keys and kinds of the people's messages, in order.
+/// Returns the keys and kinds of the people's messages, in order.
 fn asked(turn: &[Value]) -> Vec<(&str, &str)> {
     let said = turn.iter().filter(|message| message["role"] == "user");
     let texts = said.filter_map(|message| message["content"].as_str());
@@ -87,7 +88,7 @@ fn calls(key: &str, kind: &str) -> Vec<(String, Value)> {
             call("message", json!({"text": format!("note {key}")})),
             call("list_directory", json!({})),
         ],
-        // What comes after the effect is open while the effect takes its time.
+        // The call after the effect stays open while the effect takes its time.
         "post" => vec![
             call("list_directory", json!({})),
             call("post", json!({"text": key})),
@@ -97,12 +98,12 @@ fn calls(key: &str, kind: &str) -> Vec<(String, Value)> {
     }
 }
 
-/// The file that a message has written.
+/// Returns the path of the file that a message writes.
 pub(crate) fn file(key: &str) -> String {
     format!("files/{key}.txt")
 }
 
-/// What is in it.
+/// Returns the content of that file.
 pub(crate) fn content(key: &str) -> String {
     format!("the content of {key}\n").repeat(20)
 }

@@ -1,4 +1,4 @@
-//! What was asked and what came of it, counted outside of the program.
+//! Counts requests and outcomes outside of the program.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,25 +10,26 @@ use tokio::sync::watch;
 use crate::crowd::Heard;
 use crate::posts::Posts;
 
-/// One message and what came of it.
+/// One message and its outcomes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
-    /// Replies that were not marked as sent again.
+    /// Replies without the mark of a repetition.
     pub(crate) replies: u32,
-    /// Replies that were.
+    /// Replies with that mark.
     pub(crate) marked: u32,
-    /// Messages of the message tool, likewise.
+    /// Texts of the message tool, likewise.
     pub(crate) notes: u32,
     pub(crate) marked_notes: u32,
     /// Effects of the tool `post`.
     pub(crate) posts: u32,
-    /// It ended in an error, or was dropped.
+    /// The text of its error, or of the notice that it was dropped.
     pub(crate) failed: Option<String>,
-    /// It was open when its sender said something that may end turns: `/stop`, `/new`, an interrupting message.
+    /// `true` if the message was open when its sender sent a line that may end turns: `/stop`,
+    /// `/new`, an interrupting message.
     pub(crate) may_be_stopped: bool,
     /// The message that it corrects.
     pub(crate) edit_of: Option<u32>,
-    /// The message that corrects it: the log has that one in its place, if it came in time.
+    /// The message that corrects it, and replaces it in the log if it came in time.
     pub(crate) edited_by: Option<u32>,
 }
 
@@ -38,22 +39,23 @@ impl Asked {
     }
 }
 
-/// The one who is never killed.
+/// Counts outcomes; lives through all kills.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// Requests to the model so far.
     pub(crate) requests: watch::Sender<u64>,
     messages: Mutex<BTreeMap<String, Asked>>,
-    /// In the order in which replies were first seen, by person.
+    /// Replies in the order in which they were first seen, by person.
     seen: Mutex<BTreeMap<usize, Vec<u32>>>,
-    /// Answers on platforms that are not whole, by person: the first message that each answers, and its text.
+    /// Incomplete answers on platforms, by person: the first message that each answers, and its
+    /// text.
     unfinished: Mutex<BTreeMap<usize, Vec<(u32, String)>>>,
     surprises: Mutex<Vec<String>>,
     quiet: AtomicBool,
     pub(crate) posts: Posts,
-    /// Commands that were said.
+    /// The number of sent commands.
     commands: AtomicU64,
-    /// Their replies, by person: those that were not marked as sent again, and those that were.
+    /// Replies of commands, by person: those without and those with the mark of a repetition.
     command_replies: Mutex<BTreeMap<usize, (u64, u64)>>,
     seed: AtomicU64,
 }
@@ -67,7 +69,7 @@ impl Oracle {
         self.quiet.load(Ordering::SeqCst)
     }
 
-    /// What people say follows from this.
+    /// Sets the seed of all scripts.
     pub(crate) fn set_seed(&self, seed: u64) {
         self.seed.store(seed, Ordering::SeqCst);
     }
@@ -80,14 +82,14 @@ impl Oracle {
         self.messages.lock().unwrap().entry(key.to_owned()).or_default();
     }
 
-    /// A message corrects the one before it.
+    /// Records that a message corrects the one before it.
     pub(crate) fn edited(&self, person: usize, number: u32) {
         let before = number - 1;
         self.count(&key(person, number), |asked| asked.edit_of = Some(before));
         self.count(&key(person, before), |asked| asked.edited_by = Some(number));
     }
 
-    /// Something was said that may end the turns of these messages.
+    /// Records a line that may end the turns of these messages.
     pub(crate) fn may_stop(&self, person: usize, open: Range<u32>) {
         for number in open {
             self.count(&key(person, number), |asked| asked.may_be_stopped = true);
@@ -98,7 +100,7 @@ impl Oracle {
         self.commands.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The daemon has answered so many commands of a person.
+    /// Sets the number of answered commands of a person.
     pub(crate) fn commands_answered(&self, person: usize, replies: (u64, u64)) {
         self.command_replies.lock().unwrap().insert(person, replies);
     }
@@ -109,7 +111,7 @@ impl Oracle {
         *if repeat { marked } else { plain } += 1;
     }
 
-    /// Commands that were said, and their replies: unmarked, and marked as sent again.
+    /// Returns the number of commands, of their replies, and of their marked replies.
     pub(crate) fn commands(&self) -> (u64, u64, u64) {
         let replies = self.command_replies.lock().unwrap();
         let plain = replies.values().map(|(plain, _)| plain).sum();
@@ -133,7 +135,7 @@ impl Oracle {
         }
     }
 
-    /// All that a person on a platform has read.
+    /// Records all that a person on a platform has read.
     pub(crate) fn hear(&self, person: usize, heard: &Heard) {
         for (number, (replies, marked)) in &heard.replies {
             self.count(&key(person, *number), |asked| {
@@ -158,7 +160,7 @@ impl Oracle {
         self.unfinished.lock().unwrap().insert(person, heard.unfinished.clone());
     }
 
-    /// Answers that are not whole, by the first message that each answers.
+    /// Returns the incomplete answers, by the first message that each answers.
     pub(crate) fn unfinished(&self) -> Vec<(String, String)> {
         let unfinished = self.unfinished.lock().unwrap();
         let of = |(person, texts): (&usize, &Vec<(u32, String)>)| {
@@ -187,7 +189,7 @@ impl Oracle {
         self.surprises.lock().unwrap().clone()
     }
 
-    /// People whose replies did not come in the order of their messages.
+    /// Returns the people whose replies are out of order.
     pub(crate) fn reordered(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
         let disordered = seen.iter().filter(|(_, numbers)| !numbers.is_sorted());
@@ -195,12 +197,12 @@ impl Oracle {
     }
 }
 
-/// How a message is called everywhere.
+/// Returns the key of a message, which is its name everywhere.
 pub(crate) fn key(person: usize, number: u32) -> String {
     format!("p{person}m{number}")
 }
 
-/// The person and number of a key.
+/// Parses a key into its person and number.
 pub(crate) fn parse(key: &str) -> Option<(usize, u32)> {
     let (person, number) = key.strip_prefix('p')?.split_once('m')?;
     Some((person.parse().ok()?, number.parse().ok()?))

@@ -1,5 +1,5 @@
-//! A person: says one thing after the other, hears what is said, and does not give up when the
-//! daemon is gone.
+//! A person on the socket: sends one line after the other, reads the answers, and reconnects when
+//! the daemon is gone.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::script::{
     Line, Script, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
 };
 
-/// Messages that a person says without waiting for the answers.
+/// Messages that a person sends without waiting for the answers.
 pub(crate) const AHEAD: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How long a person thinks about a choice.
+/// The time that a person thinks about a choice.
 const THINK: Duration = Duration::from_millis(250);
 
 pub(crate) struct Person {
@@ -27,22 +27,22 @@ pub(crate) struct Person {
     oracle: Shared,
     script: Script,
     progress: Progress,
-    /// Said and not known to be taken; commands too.
+    /// Lines, commands too, that are sent but not confirmed.
     untaken: VecDeque<(String, String)>,
-    /// Commands said, and replies read.
+    /// Sent commands, and replies read.
     commands: u32,
     command_replies: u32,
 }
 
-/// How far the answers have come. They come in the order of the messages: one that is behind the newest answered one
-/// and was not answered itself was stopped, or replaced by an edit, which the log tells at the end.
+/// The progress of the answers, which come in the order of the messages. A message that was passed
+/// over was stopped, or replaced by an edit, which the log proves at the end.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The messages before this one are over.
+    /// All messages before this one are over.
     over: u32,
-    /// The messages from this one on were not open when the daemon was last told to stop.
+    /// Messages from this one on were sent after the last command that ends turns.
     counted_from: u32,
-    /// The last message of the run, once it was said.
+    /// The last message of the run, once it is sent.
     last: Option<u32>,
 }
 
@@ -51,12 +51,12 @@ impl Progress {
         self.over = self.over.max(number + 1);
     }
 
-    /// The oldest message that may still be answered.
+    /// Returns the oldest message that may still be answered.
     pub(crate) fn oldest(&self) -> u32 {
         self.over
     }
 
-    /// Messages that are open, of those that a person has said, and were not told to stop.
+    /// Returns the number of open messages that no later command has stopped.
     fn open(&self, said: u32) -> u32 {
         said.saturating_sub(self.over.max(self.counted_from))
     }
@@ -65,7 +65,7 @@ impl Progress {
         self.last.is_some_and(|last| self.over > last)
     }
 
-    /// What the person says next, if anything: tells the oracle.
+    /// Returns the next line, if any, and records it in the oracle.
     pub(crate) fn next(
         &mut self,
         script: &mut Script,
@@ -98,7 +98,7 @@ impl Progress {
         }
         if script.stops_others(&line) {
             oracle.may_stop(person, self.over..before);
-            // Of messages that interrupt each other the last one is answered.
+            // Of messages that interrupt each other, the last one is answered.
             if matches!(line, Line::Command(_)) {
                 self.counted_from = before;
             }
@@ -119,7 +119,7 @@ impl Person {
         format!("terminal:local:p{}", self.number)
     }
 
-    /// Talks until there is nothing more to say and everything is answered.
+    /// Talks until all lines are sent and everything is answered.
     pub(crate) async fn talk(mut self) {
         while !self.is_content() {
             match SocketClient::connect(&self.socket).await {
@@ -153,7 +153,7 @@ impl Person {
             }
             let Ok(heard) = client.incoming.recv_async().await else { return Err(CallError::Lost) };
             if heard["method"] == "deliver" {
-                // What was read was read, even if the daemon never learns of it.
+                // The person has read it, even if the daemon never gets the confirmation.
                 let decides = self.hear(&heard["params"]);
                 client.respond(&heard["id"]).await?;
                 if decides {
@@ -181,7 +181,7 @@ impl Person {
         self.untaken.push_back((key, text.to_owned()));
     }
 
-    /// Returns whether it is a choice.
+    /// Reads a chunk. Returns `true` if it is a choice.
     fn hear(&mut self, chunk: &Value) -> bool {
         let text = chunk["text"].as_str().unwrap();
         let repeat = chunk["repeat"].as_bool().unwrap();
@@ -217,7 +217,7 @@ impl Person {
         self.oracle.command_answered(self.number, repeat);
     }
 
-    /// Whether the effect took place is known to the oracle alone: it is never run again.
+    /// Chooses to skip. Only the oracle knows if the effect took place, so it is never run again.
     fn skip(&mut self, chunk: &Value) {
         let choices = chunk["choices"].as_array().unwrap();
         let says = choices.last().unwrap()["says"].as_str().unwrap();
@@ -239,8 +239,8 @@ impl Person {
     }
 }
 
-/// The messages that an error, or the notice that messages were dropped, is about: those that it names, or else the
-/// oldest one that is open.
+/// Returns the messages that an error or a drop notice concerns: those that it names, else the
+/// oldest open one.
 pub(crate) fn named(text: &str, oldest: u32) -> Vec<u32> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let named: Vec<u32> = words.filter_map(parse).map(|(_, number)| number).collect();

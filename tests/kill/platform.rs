@@ -1,4 +1,4 @@
-//! The platforms: people write there whether or not the daemon lives, and there they read.
+//! The platforms. People read and write there, with or without a living daemon.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -25,18 +25,18 @@ pub(crate) struct Account {
     channel: u64,
 }
 
-/// A message of the daemon, as its chat shows it now.
+/// A message of the daemon in its current form.
 pub(crate) struct Shown {
     pub(crate) id: u64,
     pub(crate) text: String,
-    /// It says that it was sent again.
+    /// `true` if it is marked as sent again.
     pub(crate) marked: bool,
-    /// What its buttons say.
+    /// The commands of its buttons.
     pub(crate) says: Vec<String>,
 }
 
-/// What Telegram says where something is done again that a crash made uncertain: an edit, the answer to
-/// a press, a deletion.
+/// Telegram's errors for actions that are repeated after a crash: an edit, the answer to a press, a
+/// deletion.
 const DONE_AGAIN: [&str; 3] =
     ["message is not modified", "query is too old", "message to delete not found"];
 
@@ -56,7 +56,7 @@ impl Platform {
         Self::Discord(fake, accounts)
     }
 
-    /// The daemon's configuration for it.
+    /// Returns the daemon's configuration for this platform.
     pub(crate) fn config(&self, people: impl Iterator<Item = usize>) -> String {
         let (name, token, url) = match self {
             Self::Telegram(fake, _) => ("telegram", TELEGRAM_TOKEN, fake.base_url()),
@@ -76,7 +76,7 @@ impl Platform {
         }
     }
 
-    /// Returns what [`Self::edit`] takes.
+    /// Sends a person's message. Returns its id, for [`Self::edit`].
     pub(crate) fn say(&self, person: usize, text: &str) -> u64 {
         match self {
             Self::Telegram(fake, said) => {
@@ -93,7 +93,7 @@ impl Platform {
         }
     }
 
-    /// A person changes what they said.
+    /// Edits a person's message.
     pub(crate) fn edit(&self, message: u64, text: &str) {
         match self {
             Self::Telegram(fake, said) => {
@@ -108,7 +108,7 @@ impl Platform {
         }
     }
 
-    /// What people see, in order.
+    /// Returns the visible messages by person, in order.
     pub(crate) fn shown(&self) -> BTreeMap<usize, Vec<Shown>> {
         let mut shown: BTreeMap<usize, Vec<Shown>> = BTreeMap::new();
         match self {
@@ -156,19 +156,19 @@ impl Platform {
         }
     }
 
-    /// Returns when the platform has seen that the daemon is gone.
+    /// Waits until the platform has seen that the daemon is gone.
     pub(crate) async fn sees_it_gone(&self) {
         if let Self::Telegram(fake, _) = self {
             fake.wait_for_no_poll().await;
         }
     }
 
-    /// Whether a second copy is a fault even if it says that it is one.
+    /// Returns `true` if a second copy is a fault even with a mark.
     pub(crate) fn never_doubles(&self) -> bool {
         matches!(self, Self::Discord(..))
     }
 
-    /// What the daemon did that the platform does not allow.
+    /// Returns the daemon's violations of the platform's rules.
     pub(crate) fn complaints(&self) -> Vec<String> {
         match self {
             Self::Telegram(fake, _) => {
@@ -184,7 +184,7 @@ impl Platform {
         }
     }
 
-    /// How often the daemon has identified itself; none where that costs nothing.
+    /// Returns the number of times the daemon has identified itself; `None` if that is free.
     pub(crate) fn identifies(&self) -> Option<usize> {
         match self {
             Self::Telegram(..) => None,

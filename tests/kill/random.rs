@@ -1,4 +1,4 @@
-//! Numbers that come again with their seed (xorshift64*).
+//! Reproducible random numbers from a seed (xorshift64*).
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ pub(crate) struct Random {
     state: u64,
 }
 
-/// A seed that is another one each time.
+/// Returns a fresh seed.
 pub(crate) fn seed() -> u64 {
     let random = std::collections::hash_map::RandomState::new();
     std::hash::BuildHasher::hash_one(&random, 0) % 1_000_000
@@ -24,7 +24,7 @@ impl Random {
         (self.state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit
     }
 
-    /// Anything from nothing to `longest`.
+    /// Returns a duration from zero up to `longest`.
     pub(crate) fn part_of(&mut self, longest: Duration) -> Duration {
         let micros = u64::try_from(longest.as_micros()).unwrap();
         Duration::from_micros(self.below(micros))

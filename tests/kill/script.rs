@@ -1,10 +1,10 @@
-//! What a person says next, and how they change what the daemon does with it: queue modes, `/stop`, `/new`, edits.
-//! It follows from the seed of the run and the number of the person.
+//! The script of one person: messages, and lines that change their handling (queue modes, `/stop`,
+//! `/new`, edits). It depends on the seed of the run and the number of the person.
 
 use crate::oracle::key;
 use crate::random::Random;
 
-/// How many in a hundred of what is said is each of these.
+/// Percent of the lines that are of each type.
 const STOPS: u64 = 5;
 const FORGETS: u64 = 3;
 const MODES: u64 = 8;
@@ -13,15 +13,14 @@ const EDITS: u64 = 10;
 const QUEUE_MODES: [&str; 4] = ["queue", "collect", "steer", "interrupt"];
 const INTERRUPT: &str = "interrupt";
 
-/// The next thing that a person says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A message that wants an answer.
+    /// A message that expects an answer.
     Message {
         number: u32,
         text: String,
     },
-    /// A correction of the last message, which has the key of a message of its own.
+    /// A correction of the last message, with a key of its own.
     Edit {
         number: u32,
         text: String,
@@ -29,15 +28,16 @@ pub(crate) enum Line {
     Command(&'static str),
 }
 
-/// What one person says.
+/// The lines of one person.
 pub(crate) struct Script {
     person: usize,
     random: Random,
     kinds: Vec<&'static str>,
-    /// Whether the person can change what was said.
+    /// `true` if the person's chat supports edits.
     edits: bool,
     said: u32,
-    /// The queue mode, and those before: a message may be accepted before the commands have acted.
+    /// The queue mode and the three before it: a message may be accepted before the commands have
+    /// acted.
     modes: [&'static str; 4],
     last_was_message: bool,
 }
@@ -49,7 +49,7 @@ impl Script {
         Self { person, random, kinds, edits, said: 0, modes, last_was_message: false }
     }
 
-    /// How many messages were said so far: the number of the next one.
+    /// Returns the number of messages so far, which is the number of the next one.
     pub(crate) fn said(&self) -> u32 {
         self.said
     }
@@ -73,13 +73,14 @@ impl Script {
         line
     }
 
-    /// The last message of a run. No command and no edit follows it, so it is answered, or dropped with a notice.
+    /// Returns the last message of a run. It is answered, or dropped with a notice, because no
+    /// command or edit follows it.
     pub(crate) fn last(&mut self) -> Line {
         let (number, text) = self.text();
         Line::Message { number, text }
     }
 
-    /// Whether a line may end turns that were begun for earlier messages.
+    /// Returns `true` if a line may end turns of earlier messages.
     pub(crate) fn stops_others(&self, line: &Line) -> bool {
         match line {
             Line::Command(command) => matches!(*command, "/stop" | "/new"),
@@ -102,7 +103,7 @@ impl Script {
     }
 }
 
-/// How replies of commands begin.
+/// The beginnings of the replies to commands.
 const REPLIES: [&str; 4] =
     ["Stopped.", "I was not doing anything.", "I start afresh:", "The queue mode is "];
 
@@ -110,13 +111,14 @@ pub(crate) fn is_command_reply(text: &str) -> bool {
     REPLIES.iter().any(|reply| text.starts_with(reply))
 }
 
-/// Whether this is the report that a command's reply may not have arrived.
+/// Returns `true` for a report that a command's reply may be lost.
 pub(crate) fn is_unconfirmed_command_reply(text: &str) -> bool {
     text.starts_with("I could not confirm")
         && REPLIES.iter().any(|reply| text.contains(&format!("“{reply}")))
 }
 
-/// Whether this tells a chat that its message waits behind a question, or reports that this may not have arrived.
+/// Returns `true` for a notice that a message waits behind a question, and for a report that this
+/// notice may be lost.
 pub(crate) fn is_about_open_question(text: &str) -> bool {
     ["I am waiting for an answer to my question", "I am waiting until my owner has decided"]
         .iter()

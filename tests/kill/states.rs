@@ -1,4 +1,4 @@
-//! Into which states the kills fell, read from the log that the dead daemon has left.
+//! Finds the states into which the kills fell, from the logs of the dead daemons.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// The states that there are, and how the log shows that something is in one.
+/// The states, and the query that finds each in the log.
 const STATES: [(&str, &str); 10] = [
     ("accepted, not begun", "SELECT 1 FROM inbound WHERE state = 'queued' AND turn IS NULL"),
     (
@@ -34,11 +34,11 @@ const STATES: [(&str, &str); 10] = [
     ("T5: settled, to be delivered", "SELECT 1 FROM outbox WHERE state = 'pending'"),
     ("being sent", "SELECT 1 FROM outbox WHERE state = 'sending'"),
 ];
-/// Only platforms show answers before they are whole.
+/// Only platforms show answers before they are complete.
 pub(crate) const PREVIEW: &str = "a preview is shown";
 const BOOTING: &str = "starting";
 
-/// How many kills fell into each state; one kill may fall into several, in several sessions.
+/// The number of kills in each state. One kill may count in several, through several sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     kills: u32,
@@ -51,7 +51,7 @@ impl Histogram {
         if booting {
             *self.counts.entry(BOOTING).or_default() += 1;
         }
-        // A copy is looked at: the next daemon finds what this one has left.
+        // Read a copy: the next daemon has to find the log untouched.
         let copy = TempDir::new().unwrap();
         for file in ["avocet.db", "avocet.db-wal"] {
             if data_dir.join(file).exists() {

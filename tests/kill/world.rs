@@ -1,4 +1,4 @@
-//! Everything outside of the program, put together, and what is to be said of it at the end.
+//! Everything outside of the program, and the verdict about a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,23 +23,23 @@ use crate::oracle::{Asked, Oracle, key, parse};
 use crate::person::{Person, pause};
 use crate::platform::Platform;
 
-/// How long the world takes to have the effect of the tool `post`.
+/// The duration of the effect of the tool `post`.
 const EFFECT: Duration = Duration::from_millis(15);
 
-/// How long a daemon may live at all.
+/// The longest life of a daemon without enough requests.
 const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct World {
     pub(crate) home: Home,
     oracle: Shared,
     model: OpenAiFake,
-    /// With the people who are on each.
+    /// Each platform with the numbers of its people.
     platforms: Vec<(Arc<Platform>, Range<usize>)>,
     people: Vec<JoinHandle<()>>,
 }
 
 impl World {
-    /// People who talk over the socket.
+    /// Starts people who talk over the socket.
     #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
     pub(crate) async fn start(program: &'static str, people: usize, seed: u64) -> Self {
         let mut world = Self::without_people(program, "", seed).await;
@@ -48,7 +48,7 @@ impl World {
         world
     }
 
-    /// People who talk on the platforms, so many on each.
+    /// Starts `people` people on each of the platforms.
     #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
     pub(crate) async fn on_platforms(program: &'static str, people: usize, seed: u64) -> Self {
         let telegram = (Platform::telegram().await, 0..people);
@@ -87,7 +87,7 @@ impl World {
         Self { home, oracle, model, platforms: Vec::new(), people: Vec::new() }
     }
 
-    /// Kills a daemon, and returns when the platforms have seen that it is gone.
+    /// Kills a daemon, and waits until the platforms have seen that it is gone.
     pub(crate) async fn kill(&self, daemon: Daemon) {
         daemon.kill();
         for (platform, _) in &self.platforms {
@@ -95,13 +95,13 @@ impl World {
         }
     }
 
-    /// How often the daemons have identified themselves.
+    /// Returns the number of times the daemons have identified themselves.
     pub(crate) fn identifies(&self) -> usize {
         self.platforms.iter().filter_map(|(platform, _)| platform.identifies()).sum()
     }
 
-    /// Lets the daemon live until it has asked the model so often. All may be waiting for people
-    /// who think.
+    /// Lets the daemon live for this number of requests to the model. Gives up after
+    /// `LONGEST_SILENCE`, since all may be waiting for people who think.
     pub(crate) async fn live(&self, requests: u64) {
         let mut made = self.oracle.requests.subscribe();
         let until = *made.borrow() + requests;
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// Runs a daemon that dies at a fail point; false if it does not, however long people talk.
+    /// Runs a daemon that dies at a fail point. Returns `false` if it survives all that people say.
     pub(crate) async fn dies_at(&self, point: &str) -> bool {
         let write = point.split(':').next().unwrap();
         if matches!(write, "reserve-wait" | "wait" | "settle-command") {
@@ -120,7 +120,7 @@ impl World {
         let mut command = self.home.command(&["run"]);
         let mut daemon = Daemon::spawn(command.env(FAIL_POINT, point));
         if write == "release" {
-            // A turn is given back when it is cut short in an orderly stop.
+            // An orderly stop releases a turn that it cuts short.
             self.oracle.posts.hold().await;
             daemon.signal(Signal::TERM);
         }
@@ -129,7 +129,7 @@ impl World {
         died
     }
 
-    /// Leaves a log in which an effect has begun and not ended: its turn will wait for a choice.
+    /// Leaves a log with a started effect without an end: its turn will wait for a choice.
     async fn interrupt_a_post(&self) {
         let daemon = self.home.spawn(&["run"]);
         self.oracle.posts.hold().await;
@@ -151,7 +151,7 @@ impl World {
         self.oracle.stop_talking();
     }
 
-    /// Waits until everybody has heard an answer to everything.
+    /// Waits until everybody has an answer to everything.
     pub(crate) async fn everybody_is_answered(&self, patience: Duration) {
         let step = Duration::from_millis(20);
         let steps = patience.as_millis() / step.as_millis();
@@ -161,7 +161,7 @@ impl World {
             }
             pause(step).await;
         }
-        // Who has not been answered is in the verdict.
+        // The verdict names the people without an answer.
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -232,20 +232,20 @@ impl World {
     }
 }
 
-/// How a message ended.
+/// The end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Its reply, or a notice that names it, was read.
+    /// The person has read its reply, or a notice that names it.
     Told,
-    /// The log says that its sender ended its turn, and they may have.
+    /// The log says that the sender ended its turn, which the sender may have.
     Stopped,
-    /// An edit has taken its place; or it is an edit that came when the message was over.
+    /// It was replaced by an edit, or is an edit that came after the message was over.
     Replaced,
     Mistold,
     Lost,
 }
 
-/// The outcomes of the messages, by their keys.
+/// Returns the outcomes of the messages in the log, by their keys.
 fn recorded(log: &Connection) -> BTreeMap<String, String> {
     let sql = "SELECT json_extract(content, '$.text'), coalesce(outcome, 'open') FROM inbound \
                WHERE kind = 'text'";
@@ -280,7 +280,7 @@ fn end(this: &str, asked: &Asked, recorded: &BTreeMap<String, String>) -> End {
     }
 }
 
-/// Counts what the tool `post` does to the world, and takes its time.
+/// Counts the effects of the tool `post`, each of which takes a moment.
 async fn receive(sink: TcpListener, oracle: Shared) {
     loop {
         let (stream, _) = sink.accept().await.unwrap();
@@ -297,12 +297,12 @@ async fn receive(sink: TcpListener, oracle: Shared) {
     }
 }
 
-/// What is to be said of a run.
+/// The verdict about a run.
 pub(crate) struct Verdict {
     asked: usize,
     failed: Vec<String>,
     lost: Vec<String>,
-    /// The log says another end than the chat.
+    /// Messages with different ends in the log and in the chat.
     mistold: Vec<String>,
     /// Ended by `/stop`, `/new` or an interrupting message.
     stopped: usize,
@@ -310,7 +310,7 @@ pub(crate) struct Verdict {
     replaced: usize,
     commands: u64,
     doubled: Vec<String>,
-    /// On a platform that recognises what it has.
+    /// Marked copies on a platform that recognises repetitions.
     twice_where_never: Vec<String>,
     too_often: Vec<String>,
     marked: Vec<String>,
@@ -347,8 +347,8 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// Fails for everything that may not be, and where more than so many in a hundred ended in an
-    /// error or were dropped: each of those was told so.
+    /// Panics on every fault, and if too many messages ended in an error or were dropped. Those
+    /// were reported to their senders.
     pub(crate) fn check(&self, most_failed_percent: usize) {
         let none: [String; 0] = [];
         assert_eq!(self.lost, none, "lost");

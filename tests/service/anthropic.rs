@@ -1,5 +1,5 @@
-//! The program with a model of Anthropic: a call, what was thought before it, and the answer, across
-//! a crash.
+//! Tests the program with a model of Anthropic: a call, the reasoning before it, and the answer,
+//! across a crash.
 
 use avocet_protocol::what_was_said;
 use avocet_testkit::ModelAnswer;
@@ -58,7 +58,7 @@ async fn what_was_thought_before_a_call_survives_a_crash_and_is_never_shown() {
     let home = home(&model, "thinking_tokens = 2048\n");
     let mut daemon = doomed(&home, "close-step:after");
     daemon.wait_until_ready();
-    // It may be dead before it says that it took the message, which it has.
+    // The daemon accepts the message, but may die before it confirms.
     drop(Chat::join(&home, "ann").await.try_ask("What is in a?", None).await);
     dies(daemon).await;
 

@@ -1,4 +1,5 @@
-//! Calls that a person has to allow, on the platforms: by their buttons, by whom, how often, and after what.
+//! Tests of approvals on the platforms: by buttons, by different people, repeatedly, and after
+//! events.
 
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
@@ -18,7 +19,7 @@ const BOB: i64 = 8;
 const ASK: &str = "[tools.policy]\npost = \"ask\"\n";
 const DECIDED: &str = "Nothing waits to be allowed here, or it has been decided already.";
 
-/// A model that posts what it is told, and then says what came of it.
+/// A model that posts the text of the user, and then reports the result.
 fn posts(request: &Value) -> ModelAnswer {
     match last_results(request)[..] {
         [] => ModelAnswer::call("post", json!({ "text": last_user_text(request) })),
@@ -43,7 +44,7 @@ fn on_telegram(platform: &TelegramFake, model: &OpenAiFake, sink: &Sink) -> Home
     home.with("TOKEN", TOKEN).with(SINK, &sink.address)
 }
 
-/// A message in Ann's chat, by its place.
+/// Waits for the message at this place in Ann's chat.
 async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
     let here = |sent: &[SentMessage]| sent.iter().filter(|one| one.chat == ANN).nth(place).cloned();
     let sent = platform.wait_for(|sent| here(sent).is_some());
@@ -115,7 +116,8 @@ async fn a_plain_word_of_an_owner_decides_on_telegram() {
     assert_eq!(sink.posts(), [word_post(0), word_post(3)]);
 }
 
-/// A plain word decides a question that the log has as shown.
+/// Waits until all messages are delivered: a plain word decides only about a question that was
+/// shown.
 async fn until_all_is_shown(home: &Home) {
     let open = "SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending')";
     until("nothing is to be delivered", async || number(home, open) == 0).await;
@@ -159,7 +161,7 @@ async fn a_plain_word_of_an_owner_decides_on_discord() {
     assert_eq!(sink.posts(), ["one"]);
 }
 
-/// A message as it is shown.
+/// Formats a message with its styles.
 fn shown(sent: &SentMessage) -> String {
     let styles = sent.entities.iter().map(|entity| {
         let at = |key: &str| usize::try_from(entity[key].as_u64().unwrap()).unwrap();
@@ -177,7 +179,7 @@ fn shown(sent: &SentMessage) -> String {
     format!("{}\n\n{}\n{buttons}", sent.text, styles.collect::<String>())
 }
 
-/// Kills the daemon once the log knows that the question is there.
+/// Kills the daemon once the log has the question as sent.
 async fn kill(daemon: Daemon, home: &Home, platform: &TelegramFake) {
     let is_sent = "SELECT count(*) FROM outbox WHERE state = 'sent' AND source = 'prompt'";
     until("the question in the log", async || number(home, is_sent) == 1).await;

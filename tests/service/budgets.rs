@@ -1,4 +1,4 @@
-//! Budgets and what was spent, over the real program: the configuration's, over a restart.
+//! Tests of budgets and recorded costs in the real program, across a restart.
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
 use avocet_tests::{Home, program};

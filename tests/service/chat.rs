@@ -1,4 +1,4 @@
-//! A person in a chat: asks, watches, hears what is said, and confirms it or does not.
+//! A person in a chat: asks, watches, reads replies, and confirms them or leaves them unconfirmed.
 
 use avocet_testkit::socket::{CallError, SocketClient};
 use avocet_tests::Home;
@@ -12,14 +12,14 @@ pub(crate) struct Chat {
     name: String,
 }
 
-/// What is said in a chat, before anybody has confirmed it.
+/// A message in a chat, before it is confirmed.
 #[derive(Debug)]
 pub(crate) struct Said {
     request: Value,
     pub(crate) text: String,
-    /// Marked as sent again.
+    /// `true` if it is marked as sent again.
     pub(crate) repeat: bool,
-    /// What its buttons say.
+    /// The commands of its buttons.
     pub(crate) choices: Vec<String>,
 }
 
@@ -41,12 +41,12 @@ impl Chat {
         patiently(method, self.client.call(method, params)).await
     }
 
-    /// Asks something. Returns when it is committed.
+    /// Sends a question. Returns when it is committed.
     pub(crate) async fn ask(&self, text: &str) {
         self.try_ask(text, None).await.unwrap();
     }
 
-    /// Asks something, and may be refused.
+    /// Sends a question, which may be refused.
     pub(crate) async fn try_ask(&self, text: &str, key: Option<&str>) -> Result<Value, CallError> {
         let mut ask = json!({ "session": self.name, "text": text });
         if let Some(key) = key {
@@ -55,12 +55,12 @@ impl Chat {
         self.call("ask", ask).await
     }
 
-    /// Has something said in the chat, and may be refused.
+    /// Sends a message to the chat, which may be refused.
     pub(crate) async fn try_send(&self, text: &str, key: &str) -> Result<Value, CallError> {
         self.call("send", json!({ "chat": self.name, "text": text, "key": key })).await
     }
 
-    /// The next thing that is said; nobody has confirmed it.
+    /// Waits for the next message, without confirming it.
     pub(crate) async fn hear(&self) -> Said {
         loop {
             let heard = self.incoming("something said").await;
@@ -70,19 +70,19 @@ impl Chat {
         }
     }
 
-    /// Tells the daemon that something has been heard.
+    /// Confirms a message to the daemon.
     pub(crate) async fn confirm(&self, said: &Said) {
         self.client.respond(&said.request).await.unwrap();
     }
 
-    /// The next thing that is said, confirmed.
+    /// Waits for the next message, and confirms it.
     pub(crate) async fn reply(&self) -> Said {
         let said = self.hear().await;
         self.confirm(&said).await;
         said
     }
 
-    /// Hears and confirms until the daemon is gone. Returns of each thing whether it was marked.
+    /// Reads and confirms until the daemon is gone. Returns the mark of each message.
     pub(crate) async fn hear_until_lost(&self) -> Vec<bool> {
         let mut marks = Vec::new();
         let next = || patiently("the end of the connection", self.client.incoming.recv_async());
@@ -97,7 +97,7 @@ impl Chat {
         marks
     }
 
-    /// Waits for an event of this type. Nothing may be said before it.
+    /// Waits for an event of this type. A message before it fails the test.
     pub(crate) async fn event(&self, kind: &str) -> Value {
         loop {
             let heard = self.incoming(kind).await;
@@ -112,12 +112,13 @@ impl Chat {
         patiently(what, self.client.incoming.recv_async()).await.unwrap()
     }
 
-    /// How the daemon's log stands.
+    /// Returns the state of the daemon's log.
     pub(crate) async fn log_status(&self) -> Value {
         self.call("status", json!({})).await.unwrap()["log"].take()
     }
 
-    /// Waits until nothing is left to be done or said, and sees that nothing more has been said.
+    /// Waits until all work and all deliveries are done, and checks that no further message has
+    /// come.
     pub(crate) async fn is_over(&self) {
         const OPEN: [&str; 5] = ["queued", "running", "waiting", "pending", "unconfirmed"];
         until("nothing left to do", async || {
@@ -125,7 +126,7 @@ impl Chat {
             OPEN.iter().all(|what| status[*what] == 0)
         })
         .await;
-        // A chat hears everything in order: what is behind the rest is the last.
+        // A chat gets everything in order, so the reply to this is the last message.
         self.ask("/id").await;
         let last = self.reply().await;
         assert!(last.text.starts_with("This chat is"), "said without need: {last:?}");

@@ -1,5 +1,5 @@
-//! Killed with SIGKILL, at the worst moments: what was promised is kept, once or marked, and what
-//! kills the daemon again and again is dropped and said to be.
+//! Tests of SIGKILL at the worst moments: accepted messages are answered once, or with a mark. A
+//! message that kills the daemon repeatedly is dropped with a notice.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -13,7 +13,7 @@ use crate::log::number;
 use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{end, stop};
 
-/// A daemon that dies at a fail point.
+/// Starts a daemon that dies at a fail point.
 pub(crate) fn doomed(home: &Home, point: &str) -> Daemon {
     Daemon::spawn(home.command(&["run"]).env(FAIL_POINT, point))
 }
@@ -53,19 +53,20 @@ async fn a_second_daemon_refuses_and_names_the_first() {
     assert_eq!(second.code, Some(75), "{second:?}");
     let holder = format!("process {} (daemon)", first.pid());
     assert!(second.err.contains(&holder), "{second:?}");
-    // The first has noticed nothing.
+    // The first daemon is unaffected.
     let chat = Chat::join(&home, "ann").await;
     chat.ask("help").await;
     chat.reply().await;
     let (status, log) = stop(first).await;
     assert!(status.success(), "{log}");
-    // Neither does the next start.
+    // The next start is unaffected, too.
     stop(home.daemon()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_process_sends_is_said_once_or_marked_wherever_the_daemon_dies() {
-    // The fail point, what is said before it dies, and after the restart: whether it is marked.
+    // The fail point; then the marks of the messages before the death, and of those after the
+    // restart.
     let table: [(&str, &[bool], &[bool]); 6] = [
         ("enqueue:before", &[], &[false]),
         ("enqueue:after", &[], &[false]),
@@ -79,7 +80,7 @@ async fn what_another_process_sends_is_said_once_or_marked_wherever_the_daemon_d
         let mut daemon = doomed(&home, point);
         daemon.wait_until_ready();
         let chat = Chat::join(&home, "ann").await;
-        // Whether it was taken is not known to whoever sends.
+        // The sender does not learn if the message was accepted.
         drop(chat.try_send("The bread is ready.", "bread").await);
         assert_eq!(chat.hear_until_lost().await, before, "{point}");
         dies(daemon).await;
@@ -118,13 +119,13 @@ async fn what_is_sent_to_an_empty_chat_is_said_after_the_restart() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn poison_that_kills_three_times_while_alone_is_dropped_and_the_chat_is_told() {
-    // It dies with its answer in its hands.
+    // It dies with the complete answer in memory.
     const POINT: &str = "settle:before";
     let model = OpenAiFake::start(|_| ModelAnswer::says("Survived.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let mut daemon = doomed(&home, POINT);
     daemon.wait_until_ready();
-    // It may be dead before it says that it took the message, which it has.
+    // The daemon accepts the message, but may die before it confirms.
     drop(Chat::join(&home, "ann").await.try_ask("Kill me.", None).await);
     dies(daemon).await;
     dies(doomed(&home, POINT)).await;
@@ -134,7 +135,7 @@ async fn poison_that_kills_three_times_while_alone_is_dropped_and_the_chat_is_to
     let chat = Chat::join(&home, "ann").await;
     is_told(&chat, "Kill me.", 3).await;
     assert_eq!(model.requests().len(), 3, "there is no fourth try");
-    // Nothing else is wrong with the chat.
+    // The chat works otherwise.
     chat.ask("Kill me.").await;
     assert_eq!(chat.reply().await.text, "Survived.");
     chat.is_over().await;
@@ -144,7 +145,7 @@ async fn poison_that_kills_three_times_while_alone_is_dropped_and_the_chat_is_to
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_were_there_when_another_message_killed_are_answered() {
     const INNOCENTS: [&str; 3] = ["bob", "cid", "dan"];
-    // Only who runs a tool passes it.
+    // Only a turn that runs a tool passes this point.
     const POINT: &str = "start-call:before";
     let (poison, innocents) = (held(), held());
     let (poison_held, innocents_held) = (poison.clone(), innocents.clone());
@@ -162,7 +163,7 @@ async fn those_who_were_there_when_another_message_killed_are_answered() {
     for (name, text) in [("ann", "poison")].into_iter().chain(INNOCENTS.map(|name| (name, name))) {
         Chat::join(&home, name).await.ask(text).await;
     }
-    // All of them run when it dies; then it is found who it was, while the others wait.
+    // All of them run when it dies. Then the culprit is found, while the others wait.
     asked(&model, 4).await;
     poison.add_permits(100);
     dies(daemon).await;
@@ -191,7 +192,7 @@ async fn those_who_were_there_when_another_message_killed_are_answered() {
     stop(daemon).await;
 }
 
-/// The chat hears that its message was dropped, why, and what to do about it.
+/// Checks that the chat gets the notice of the drop, with its reason and the remedy.
 async fn is_told(chat: &Chat, message: &str, deaths: u32) {
     let said = chat.reply().await;
     let notice = format!(

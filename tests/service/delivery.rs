@@ -1,5 +1,5 @@
-//! What becomes of messages that a platform does not take: whom they block, who is told, and how often
-//! they are sent.
+//! Tests of messages that a platform refuses: the chats that they block, the notices about them,
+//! and the number of attempts.
 
 use std::fs;
 
@@ -92,13 +92,13 @@ async fn an_answer_after_a_wipe_is_a_message_of_its_own() {
         assert!(stop(daemon).await.0.success());
         fs::remove_dir_all(home.data_dir()).unwrap();
     }
-    // What was said before the wipe is new to the second daemon.
+    // Messages from before the wipe are new to the second daemon.
     let texts: Vec<String> = platform.sent().into_iter().map(|message| message.text).collect();
     assert_eq!(texts, ["to one", "to one", "to two"]);
     assert!(platform.sent().iter().all(|message| message.edits.is_empty()));
 }
 
-/// Sends the file that it is told to.
+/// A model that sends the file that the user names.
 fn sends_files(request: &Value) -> ModelAnswer {
     let text = last_user_text(request);
     match last_results(request)[..] {
@@ -123,7 +123,7 @@ async fn a_file_that_is_too_large_or_refused_is_never_sent_for_the_model() {
     says(&platform, "files of at most 10485760 bytes can be sent to discord:main").await;
     assert_eq!(platform.refusals(), []);
 
-    // The platform's limit is lower than it says.
+    // The platform's real limit is lower than the documented one.
     platform.limit_uploads(0);
     platform.say(dm, ANN, "send small.bin");
     says(&platform, "I could not send this message: the document small.bin").await;

@@ -1,4 +1,4 @@
-//! Models that write their tool calls as text: the tools run, and no chat sees how they were called.
+//! Tests of models that write tool calls as text: the tools run, and chats never see the calls.
 
 use std::fs;
 
@@ -12,15 +12,15 @@ use crate::telegram::{ANN, TOKEN, home};
 
 const ANSWER: &str = "It is written.";
 
-/// A call, with words before it and a result that is made up behind it.
+/// A call, with text before it and an invented result behind it.
 const CALL: &str = "One moment.\n\n```json\n{\"tool\": \"write_file\", \"params\": \
     {\"path\": \"notes/a.txt\", \"content\": \"hello\"}}\n```\n\nResult: written 5 bytes.\n\nDone!";
 
-/// What of the call and what is behind it no chat may see.
+/// Parts of the call and of the text behind it, which no chat may see.
 const MARKS: [&str; 5] = ["```", "tool", "params", "Result", "Done"];
 
-/// A model that writes a call as text, and then answers; what it was asked, by a provider with these lines
-/// in its table.
+/// Returns the requests to a model that writes a call as text, and then answers. Its provider's
+/// table contains `lines`.
 async fn asked_to_write(lines: &str) -> Vec<Value> {
     let platform = TelegramFake::start(TOKEN).await;
     let model = written_call().await;

@@ -1,4 +1,4 @@
-//! Discord, all the way: the real program between the strict fake and the model.
+//! Tests of Discord from end to end: the real program between the strict fake and the model.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::sink::{Sink, posts_once};
 const TOKEN: &str = "discord.secret";
 const ANN: u64 = 7;
 
-/// A platform that takes what it is given as fast as it comes, and shares the program's time.
+/// A platform without rate limits, on the program's time.
 async fn platform() -> DiscordFake {
     let platform = DiscordFake::start(TOKEN).await;
     platform.limit_rates(false);
@@ -23,7 +23,7 @@ async fn platform() -> DiscordFake {
     platform
 }
 
-/// A home whose daemon is the bot of this platform, and whose owner is Ann.
+/// Creates a home whose daemon is the bot of this platform, and whose owner is Ann.
 fn home(platform: &DiscordFake, model: &OpenAiFake) -> Home {
     let discord = format!(
         "[channels.discord]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n",
@@ -88,7 +88,7 @@ async fn f14_a_strangers_first_slash_command_is_answered_with_a_code() {
     let daemon = home(&platform, &model).daemon();
     patiently("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
     platform.slash(BOB, platform.dm(BOB), "help", &json!([]));
-    // One is what Discord shows in answer to the command itself.
+    // One of them is Discord's own reply to the command.
     let told = patiently("the hint", platform.wait_for_sent(2)).await;
     assert!(told.iter().any(|one| one.text.starts_with("I do not know you yet.")), "{told:?}");
     let (status, log) = stop(daemon).await;

@@ -1,5 +1,5 @@
-//! Told to stop (F25): what can be finished is finished, the rest goes on at the next start, and
-//! nothing is lost or done twice.
+//! Tests of an orderly stop (F25): work that can be finished is finished, and the rest continues at
+//! the next start. Everything is done exactly once.
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
 use avocet_testkit::socket::CallError;
@@ -14,11 +14,11 @@ use crate::patience::{end, logged, stop};
 use crate::sink::{Sink, posts_once};
 
 const STOPPING: &str = "stopping; running answers may finish";
-/// Longer than any test waits: who sees the end has not waited for it.
+/// Longer than the timeout of any test, so a stop that waits for it fails.
 const DRAIN_FOR_EVER: &str = "[daemon]\ndrain_seconds = 3600\n";
 const DO_NOT_DRAIN: &str = "[daemon]\ndrain_seconds = 0\n";
 
-/// Tells the daemon to stop, and returns when it has begun to.
+/// Tells the daemon to stop, and waits until it has begun to.
 async fn begin_to_stop(daemon: &mut Daemon) {
     daemon.signal(Signal::TERM);
     logged(daemon, STOPPING, 1).await;
@@ -168,7 +168,7 @@ async fn a_second_signal_ends_the_waiting() {
     }
 }
 
-/// The next daemon answers what the last has given back, and it counts as no failure of it.
+/// Checks that the next daemon answers the released message, and counts no failed attempt.
 async fn is_answered_once(home: &Home, model: &OpenAiFake) {
     assert_eq!(number(home, "SELECT count(*) FROM turns WHERE state = 'queued'"), 1);
     let daemon = home.daemon();
@@ -209,7 +209,7 @@ async fn what_comes_while_it_stops_is_refused_for_now_or_kept() {
     let daemon = home.daemon();
     let chat = Chat::join(&home, "ann").await;
     assert_eq!(chat.reply().await.text, "second");
-    // Who was refused comes again.
+    // A refused client tries again.
     chat.try_ask("third", Some("key-3")).await.unwrap();
     assert_eq!(chat.reply().await.text, "third");
     chat.try_send("fourth", "key-4").await.unwrap();

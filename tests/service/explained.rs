@@ -1,5 +1,5 @@
-//! Calls that a model with native tool calls writes as text: what only explains a call is an answer, and what is
-//! meant as a call runs once an owner has allowed it.
+//! Tests of calls that a model with native tool calls writes as text. An explanation of a call is
+//! an answer; a real call runs once an owner has approved it.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ const TOOLS: [&str; 7] = [
     "message",
     "write_file",
 ];
-/// What a model writes, alone in its reply.
+/// A reply that consists of a call with its introduction.
 const CALL: &str = "I write it down.\n\n```json\n{\"tool\": \"write_file\", \"params\": \
     {\"path\": \"made.md\", \"content\": \"hello\"}}\n```";
 
@@ -95,7 +95,7 @@ fn chat(number: usize) -> i64 {
     OWNERS + i64::try_from(number).unwrap()
 }
 
-/// Writes the call first, and then says what came of it.
+/// A model that writes the call first, and then reports the result.
 fn writes(request: &Value) -> ModelAnswer {
     match last_results(request)[..] {
         [] => ModelAnswer::says(CALL),
@@ -103,7 +103,7 @@ fn writes(request: &Value) -> ModelAnswer {
     }
 }
 
-/// A message in Ann's chat, by its place.
+/// Waits for the message at this place in Ann's chat.
 async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
     let here = |sent: &[SentMessage]| sent.iter().filter(|one| one.chat == ANN).nth(place).cloned();
     let sent = platform.wait_for(|sent| here(sent).is_some());

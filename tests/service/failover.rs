@@ -1,4 +1,4 @@
-//! A model that does not answer, and the next one that does.
+//! Tests of a model that fails, and the next one that answers.
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, delta_event, last_user_text};
 use avocet_tests::{Home, program};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::chat::Chat;
 use crate::patience::stop;
 
-/// The model of the agent, and the one behind it; neither is asked again.
+/// Configures a model and its fallback, both without retries.
 fn config(first: &OpenAiFake, second: &OpenAiFake) -> String {
     let provider = |name: &str, model: &OpenAiFake| {
         let url = model.base_url();

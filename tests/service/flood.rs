@@ -1,5 +1,5 @@
-//! Many people at once, against a platform that bans a bot that sends too fast. Everything is real but
-//! the platform and the model: the log on disk, the network and the clock.
+//! Tests of many people at once, against a platform that bans a bot that sends too fast. Only the
+//! platform and the model are fakes: the log on disk, the network and the clock are real.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const REPLIES: usize = 3;
 /// The end of the last reply.
 const END: &str = "a bird.";
 
-/// Has the platform's time follow the real one.
+/// Makes the platform's time follow the real time.
 async fn time_passes(platform: &TelegramFake) -> ! {
     loop {
         platform.set_now(now());
@@ -26,19 +26,19 @@ async fn time_passes(platform: &TelegramFake) -> ! {
     }
 }
 
-/// The chats in which the last reply is complete.
+/// Counts the chats in which the last reply is complete.
 fn ended(platform: &TelegramFake) -> usize {
     platform.look(|sent| sent.iter().filter(|message| message.text.ends_with(END)).count())
 }
 
-/// The results of all calls in a request.
+/// Counts the results of all calls in a request.
 fn results(request: &Value) -> usize {
     let messages = request["messages"].as_array().unwrap();
     messages.iter().filter(|message| message["role"] == "tool").count()
 }
 
-/// Each person gets two messages and a streamed answer with previews. The platform takes 30 messages and
-/// edits a second, and bans a bot that sends more for 3 seconds.
+/// Each person gets two messages and a streamed answer with previews. The platform takes 30
+/// messages and edits a second, and bans a bot that sends more for 3 seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::disallowed_methods, reason = "the figure is printed, and nothing depends on it")]
 async fn f6_replies_and_previews_for_60_people_meet_at_most_5_refusals_and_chats_take_turns() {

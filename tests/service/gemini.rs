@@ -1,4 +1,4 @@
-//! The program with a model of Google: a call, what signed it, and the answer, across a crash.
+//! Tests the program with a model of Google: a call, its signature, and the answer, across a crash.
 
 use avocet_protocol::what_was_said;
 use avocet_testkit::ModelAnswer;
@@ -61,7 +61,7 @@ async fn the_signature_of_a_call_survives_a_crash() {
     let home = home(&model, KEY);
     let mut daemon = doomed(&home, "close-step:after");
     daemon.wait_until_ready();
-    // It may be dead before it says that it took the message, which it has.
+    // The daemon accepts the message, but may die before it confirms.
     drop(Chat::join(&home, "ann").await.try_ask("What is in a?", None).await);
     dies(daemon).await;
 

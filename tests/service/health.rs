@@ -1,4 +1,4 @@
-//! What `status`, `doctor` and the log say when a provider, a platform or a key is not as it should be.
+//! Tests of `status`, `doctor` and the log while a provider, a platform or a key has a fault.
 
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake};
@@ -11,7 +11,7 @@ use crate::patience::{stop, until};
 
 const TELEGRAM: &str = "4711:AA-secret";
 const DISCORD: &str = "discord.secret";
-/// What a script is told where something is down.
+/// The exit code for scripts while something is down.
 const DOWN: Option<i32> = Some(76);
 
 /// Runs a command to its end, off the test's own threads.
@@ -26,7 +26,7 @@ async fn json(home: &Home, arguments: &[&str]) -> (Option<i32>, Value) {
     (ran.code, serde_json::from_str(&ran.out).unwrap())
 }
 
-/// The check of this name in a section.
+/// Returns the worst check of this name in a section.
 fn check<'a>(found: &'a Value, section: &str, name: &str) -> &'a Value {
     let checks = found[section].as_array().unwrap();
     let worst =
@@ -46,7 +46,7 @@ fn home(url: &str, more: &str) -> Home {
     Home::new(program!()).with_config(&provider(url, more)).with("FAKE_KEY", KEY)
 }
 
-/// A shell that does not have the daemon's secrets.
+/// Returns a command in a shell without the daemon's secrets.
 fn another_shell(home: &Home, arguments: &[&str]) -> std::process::Command {
     let mut command = home.command(arguments);
     command.env_remove("FAKE_KEY").env_remove("TELEGRAM").env_remove("DISCORD");
@@ -72,12 +72,12 @@ async fn a_provider_that_works_is_up_and_is_not_asked_to_answer_for_it() {
     stop(daemon).await;
 }
 
-/// What is wrong with a provider, and what is said of it.
+/// A fault of a provider, and the reports about it.
 struct Outage {
     config: String,
     key: &'static str,
     reason: &'static str,
-    /// What the doctor finds before a model was asked; nothing, where only a request tells.
+    /// The doctor's finding before the first request; `None` if only a request reveals the fault.
     doctor: Option<&'static str>,
     fix: &'static str,
 }
@@ -210,7 +210,7 @@ async fn f36_the_doctor_names_what_is_wrong_with_a_bot_and_what_to_do() {
     let (telegram, discord) =
         tokio::join!(TelegramFake::start(TELEGRAM), DiscordFake::start(DISCORD));
     let home = bots(&telegram, &discord);
-    // With a daemon, and without one where the secrets are.
+    // With a daemon, and without one in a shell with the secrets.
     for running in [false, true] {
         let daemon = running.then(|| home.daemon());
         let (_, found) = json(&home, &["doctor"]).await;

@@ -1,5 +1,6 @@
-//! Whatever a platform does to the bot, row by row: it is said once where somebody looks, the process
-//! goes on, everybody else is answered meanwhile, and nothing that was accepted is without an outcome.
+//! Tests of hostile platforms, row by row: each fault is reported once in a visible place, the
+//! process goes on, other people are answered meanwhile, and every accepted message gets an
+//! outcome.
 
 use avocet_testkit::discord::{self, GatewayFault};
 use avocet_testkit::telegram::{Said, TelegramFake, odd_messages, odd_updates};
@@ -13,14 +14,14 @@ use crate::rows::{
     is_settled, parrot, status, told, trouble,
 };
 
-/// Whom the bot does not know.
+/// A stranger.
 const EVE: i64 = 8;
 const SUPERGROUP: i64 = -1_000_000_000_020;
 /// A topic of the group.
 const TOPIC: i64 = 5;
 const LARGE: u64 = 100 * 1024 * 1024;
 
-/// What the bot said in a chat.
+/// Returns the bot's messages in a chat.
 fn said_in(platform: &TelegramFake, chat: i64) -> Vec<String> {
     let sent = platform.sent().into_iter().filter(|message| message.chat == chat);
     sent.map(|message| message.text).collect()
@@ -32,7 +33,7 @@ fn ask_for_the_id(platform: &TelegramFake) {
     platform.say(Said::group(ANN, SUPERGROUP, "/id"));
 }
 
-/// Whether a supergroup was given an answer once and, asked for, the id that it had as a group.
+/// Checks that a supergroup got the answer once, and, after `/id`, the id that it had as a group.
 fn is_the_same_chat(said: &[String], answer: &str) {
     let [answered, id] = said else { panic!("{said:?}") };
     assert_eq!(answered, answer);
@@ -347,14 +348,14 @@ async fn whatever_discord_does_is_said_once_and_ends_nothing() {
     }
 }
 
-/// A token that is worth nothing: when, and on which platform.
+/// An invalid token on a platform, at a given time.
 struct Token<P> {
     name: &'static str,
-    /// Before the start, or while somebody waits for an answer.
+    /// `true` if it fails before the start, `false` if it fails while a person waits for an answer.
     at_start: bool,
     breaks: fn(&P),
     mends: fn(&P),
-    /// What the one line of the log and the status say.
+    /// Words of the one line in the log, and of the status.
     says: &'static [&'static str],
 }
 
@@ -406,7 +407,7 @@ async fn check_token<P: Platform>(platform: &P, row: &Token<P>) {
     assert_eq!((daemon.ended(), &status(&home)["pid"]), (None, &json!(daemon.pid())));
     let (ended, log) = stop(daemon).await;
     assert!(ended.success() && !log.contains("secret"), "{log}");
-    // An answer that waits for the new token is logged as well.
+    // The log also has the delivery that waits for the new token.
     let mut trouble = trouble(&log);
     trouble.retain(|line| !line.contains("delivery failed; retrying"));
     let [line] = &trouble[..] else { panic!("{trouble:#?}") };

@@ -1,4 +1,4 @@
-//! Nothing to do (F19): the daemon sleeps, and asks no model.
+//! Tests of an idle daemon (F19): it sleeps, and asks no model.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use avocet_tests::{Home, program};
 use crate::model::config;
 use crate::patience::{pause, stop, until};
 
-/// How long it is watched. This once, time is what is measured: the promise is a rate. Longer than
-/// a minute, so that what it does now and then by the clock is counted too.
+/// The time of the measurement. The requirement is a rate, so real time is measured here. It is
+/// longer than a minute, so that the timers of the daemon are counted too.
 const WINDOW: Duration = Duration::from_secs(65);
 /// One wake-up in five seconds.
 const WAKE_UPS: u64 = 13;
-/// How long nothing happens once the start is over.
+/// A silence of this length means that the start is over.
 const SILENCE: Duration = Duration::from_millis(500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,7 +38,7 @@ async fn a_daemon_with_nothing_to_do_sleeps_and_asks_no_model() {
     stop(daemon).await;
 }
 
-/// How often each thread of a process has gone to sleep of its own accord, by its id.
+/// The voluntary sleeps of each thread of a process, by its id.
 struct WakeUps(BTreeMap<String, Thread>);
 
 struct Thread {
@@ -50,7 +50,7 @@ impl WakeUps {
     fn of(pid: u32) -> Self {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let threads = threads.map(|thread| thread.unwrap());
-        // A thread may end while it is looked at.
+        // A thread may end meanwhile.
         let status = |path| fs::read_to_string(path).ok();
         let found = threads.filter_map(|thread| {
             let status = status(thread.path().join("status"))?;
@@ -80,7 +80,7 @@ impl fmt::Display for WakeUps {
     }
 }
 
-/// A line of proc_pid_status(5).
+/// Returns a field of proc_pid_status(5).
 fn field<'s>(status: &'s str, name: &str) -> &'s str {
     let mut lines = status.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(found, _)| *found == name).unwrap().1.trim()

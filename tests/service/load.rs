@@ -1,5 +1,5 @@
-//! Many at once (F39): who waits for a slow model keeps nobody else waiting, and no more run than
-//! may.
+//! Tests of many sessions at once (F39): a wait for a slow model delays only its own session, and
+//! the limit on running turns holds.
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, program};
@@ -12,7 +12,7 @@ const OTHERS: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_whose_model_hangs_delays_none_of_fifty_others() {
-    // By default, and where there is only one place left.
+    // With the default limit, and with only one place left.
     for more in ["", "[sessions]\nmax_running = 2\n"] {
         let permits = held();
         let on_hold = permits.clone();

@@ -1,16 +1,16 @@
-//! The daemon's log as others see it: looked at, and held so that nobody else can write.
+//! Access to the daemon's log for tests: reading it, and locking it against writes.
 
 use avocet_tests::Home;
 use rusqlite::{Connection, OpenFlags};
 
-/// The only number that a query finds.
+/// Returns the only number that a query finds.
 pub(crate) fn number(home: &Home, query: &str) -> i64 {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let log = Connection::open_with_flags(database(home), flags).unwrap();
     log.query_row(query, (), |row| row.get(0)).unwrap()
 }
 
-/// The log while another process writes to it: its own writer waits until this is dropped.
+/// Holds the write lock of the log: the daemon's writer waits until this is dropped.
 pub(crate) struct Held {
     log: Connection,
 }
@@ -23,7 +23,7 @@ impl Held {
         Self { log }
     }
 
-    /// Makes the log that of a later daemon.
+    /// Makes the log belong to a later daemon.
     pub(crate) fn fence(self) {
         self.log.execute_batch("UPDATE meta SET epoch = epoch + 1; COMMIT").unwrap();
     }

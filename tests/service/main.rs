@@ -1,5 +1,5 @@
-//! The program as a service: started, watched, stopped, crashed, loaded, idle. Everything outside
-//! of it is the test's: systemd, the model, the people, the world.
+//! Tests of the program as a service: started, watched, stopped, crashed, loaded, idle. Everything
+//! outside of it is a fake: systemd, the model, the people, the world.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

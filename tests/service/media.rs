@@ -1,5 +1,5 @@
-//! What people send beside text, all the way: from the strict platform through the workspace to the
-//! model, and to whoever listens.
+//! Tests of attachments from end to end: from the strict platform through the workspace to the
+//! model, and to the transcriber.
 
 use std::fs;
 
@@ -17,7 +17,8 @@ const TOKEN: &str = "4711:AA-secret";
 const ANN: i64 = 7;
 const JPEG: [u8; 4] = [0xFF, 0xD8, 0xFF, 0xE0];
 
-/// A home whose daemon is the bot of this platform and whose model may have eyes.
+/// Creates a home whose daemon is the bot of this platform. `eyes` is the model's ability to see
+/// images.
 fn home(platform: &TelegramFake, model: &OpenAiFake, eyes: bool, more: &str) -> Home {
     platform.set_now(now());
     let telegram = format!(
@@ -39,7 +40,7 @@ fn document(file: &str, name: &str, bytes: u64) -> Said {
     Said::thing(ANN, ANN, "document", document)
 }
 
-/// A model that repeats what it reads last.
+/// A model that repeats the last message.
 fn parrot(request: &Value) -> ModelAnswer {
     ModelAnswer::says(last_user_text(request))
 }

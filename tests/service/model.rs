@@ -1,4 +1,5 @@
-//! The model: answers that a test holds back, begun or not, and the configuration that asks it.
+//! The fake model: answers that a test holds back, before or after their beginning, and its
+//! configuration.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use crate::patience::until;
 
-/// A configuration whose agent asks this model.
+/// Returns a configuration whose agent asks this model.
 pub(crate) fn config(model: &OpenAiFake, more: &str) -> String {
     format!(
         "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n[agents.defaults]\n\
@@ -19,17 +20,17 @@ pub(crate) fn config(model: &OpenAiFake, more: &str) -> String {
     )
 }
 
-/// What holds an answer back until the test gives permits.
+/// Holds an answer back until the test adds permits.
 pub(crate) fn held() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(0))
 }
 
-/// An answer that does not begin before there is a permit.
+/// An answer that begins once there is a permit.
 pub(crate) fn held_back(permits: &Arc<Semaphore>, text: &str) -> ModelAnswer {
     ModelAnswer::When(permits.clone(), Box::new(ModelAnswer::says(text)))
 }
 
-/// An answer that has begun and does not go on before there is a permit.
+/// An answer that begins at once, and goes on once there is a permit.
 pub(crate) fn begun(first: &str, permits: &Arc<Semaphore>, rest: &str) -> ModelAnswer {
     let delta = |text: &str| delta_event(&json!({ "content": text }), None);
     let [first, rest] = [first, rest].map(delta);
@@ -41,7 +42,7 @@ pub(crate) fn begun(first: &str, permits: &Arc<Semaphore>, rest: &str) -> ModelA
     ModelAnswer::Raw(pieces)
 }
 
-/// A model that answers in one way when it is asked first, and in another ever after.
+/// A model with one behaviour for the first request, and another for all later ones.
 pub(crate) async fn first_and_then(
     first: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     then: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
@@ -54,7 +55,7 @@ pub(crate) async fn first_and_then(
     .await
 }
 
-/// Waits until the model has been asked so many times.
+/// Waits until the model has had `times` requests.
 pub(crate) async fn asked(model: &OpenAiFake, times: usize) {
     until(&format!("the model asked {times} times"), async || model.requests().len() >= times)
         .await;

@@ -1,4 +1,5 @@
-//! Which model answers a conversation: by its agent, or chosen with `/model`; and where its files are.
+//! Tests of the model for a conversation, chosen by its agent or with `/model`, and of its
+//! workspace.
 
 use std::fs;
 
@@ -9,7 +10,7 @@ use serde_json::json;
 use crate::chat::Chat;
 use crate::patience::stop;
 
-/// A model that says who it is, and what it was told.
+/// A model that replies with its name and the last message.
 async fn parrot(name: &'static str) -> OpenAiFake {
     OpenAiFake::start(move |request| {
         ModelAnswer::says(format!("{name}: {}", last_user_text(request)))
@@ -17,7 +18,7 @@ async fn parrot(name: &'static str) -> OpenAiFake {
     .await
 }
 
-/// Two providers, the first of which answers by default.
+/// Creates a home with two providers, the first of which answers by default.
 fn home(one: &OpenAiFake, two: &OpenAiFake, more: &str) -> Home {
     let provider = |name: &str, model: &OpenAiFake| {
         format!("[providers.{name}]\nkind = \"openai\"\nbase_url = \"{}\"\n", model.base_url())

@@ -1,5 +1,5 @@
-//! What systemd hears, played by the test: ready when it is ready, alive while it moves, stopping
-//! before it is gone (sd_notify(3), sd_watchdog_enabled(3)).
+//! Tests of the messages to systemd, which the test plays: ready when the daemon is ready, alive
+//! while it makes progress, stopping before it ends (sd_notify(3), sd_watchdog_enabled(3)).
 
 use std::os::unix::net::UnixDatagram;
 
@@ -16,17 +16,17 @@ use crate::patience::{end, logged, stop, until};
 const ALIVE: &str = "WATCHDOG=1";
 /// Half a second: a sign of life every quarter of a second.
 const WATCHDOG_USEC: &str = "500000";
-/// What the daemon logs each time it has looked for life and found none.
+/// The daemon's log line after each failed life check.
 const NO_LIFE: &str = "neither the log nor the lanes answer";
 
-/// systemd, as far as a service knows it.
+/// A fake of systemd's notification socket.
 struct Manager {
     socket: UnixDatagram,
     home: Home,
 }
 
 impl Manager {
-    /// Listens where the program in this home will tell it how it fares.
+    /// Listens on the socket to which the program in this home reports.
     fn of(home: Home) -> Self {
         let path = home.path("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
@@ -34,7 +34,7 @@ impl Manager {
         Self { socket, home: home.with("NOTIFY_SOCKET", path.to_str().unwrap()) }
     }
 
-    /// What it is told next, a line each.
+    /// Waits for the next message, and returns its lines.
     async fn told(&self) -> Vec<String> {
         let mut told = None;
         until("a word to systemd", async || {
@@ -52,7 +52,7 @@ impl Manager {
         Some(text.lines().map(str::to_owned).collect())
     }
 
-    /// Everything that it was told and has not listened to.
+    /// Returns all unread messages.
     fn told_before(&self) -> Vec<String> {
         std::iter::from_fn(|| self.told_already()).flatten().collect()
     }
@@ -62,7 +62,7 @@ impl Manager {
         while self.told().await != [ALIVE] {}
     }
 
-    /// Starts a daemon that is watched, and waits until it shows signs of life.
+    /// Starts a watched daemon, and waits until it shows signs of life.
     async fn starts(&self, arm: Option<&str>) -> Daemon {
         let mut command = self.home.command(&["run"]);
         command.env("WATCHDOG_USEC", WATCHDOG_USEC);
@@ -73,9 +73,9 @@ impl Manager {
         daemon
     }
 
-    /// Sees that there is no sign of life while the daemon finds none, again and again.
+    /// Checks that there is no sign of life while the daemon's life checks fail repeatedly.
     async fn hears_no_life(&self, daemon: &mut Daemon) {
-        // What it looked for before it was stuck may have been found since.
+        // A life check from before the block may still succeed.
         let found = daemon.logged(NO_LIFE);
         logged(daemon, NO_LIFE, found + 2).await;
         self.told_before();
@@ -102,7 +102,7 @@ async fn it_is_ready_once_it_has_recovered_and_answers() {
     let status = connect(&manager.home).await.call("status", json!({})).await.unwrap();
     assert_eq!((&status["pid"], &status["log"]["epoch"]), (&daemon.pid().into(), &2.into()));
     assert_eq!(number(&manager.home, "SELECT attempts FROM turns"), 1, "the turn was recovered");
-    // One for whoever was killed, one for this one.
+    // One for the killed daemon's request, one for this one.
     permits.add_permits(2);
     let chat = Chat::join(&manager.home, "ann").await;
     assert_eq!(chat.reply().await.text, "Here I am.");
@@ -230,7 +230,7 @@ async fn it_stops_and_asks_to_be_started_again_when_its_log_belongs_to_another()
     assert!(manager.told_before().contains(&"STOPPING=1".to_owned()), "{log}");
 }
 
-/// Asks something whose answer never comes. Returns when the question is in the log.
+/// Sends a question whose answer never comes. Returns when the question is in the log.
 async fn asks_in_vain(home: &Home) {
     let client = connect(home).await;
     let ask = json!({ "session": "terminal:local:ann", "text": "help" });

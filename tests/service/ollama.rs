@@ -1,5 +1,5 @@
-//! The program with a model of Ollama: a call and the answer, by one that has tools and by one that has
-//! none; and what is said when nothing is set up yet.
+//! Tests the program with models of Ollama, with and without tools: a call and the answer; and the
+//! reply before any model is set up.
 
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::ollama::{Card, MODEL, OllamaFake, last_results};
@@ -20,7 +20,7 @@ fn home(base_url: &str, name: &str) -> Home {
     home
 }
 
-/// What is answered to somebody who asks what is in a file.
+/// Returns the answer to a question about the content of a file.
 async fn answer(home: &Home) -> String {
     let daemon = home.daemon();
     let chat = Chat::join(home, "ann").await;

@@ -1,4 +1,4 @@
-//! Waiting for what has to come: as long as it takes, and not for ever.
+//! Waits with a timeout.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use avocet_tests::Daemon;
 use rustix::process::Signal;
 
-/// How long anything may take before its test has failed.
+/// The time after which a wait fails its test.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// What comes of some work.
+/// Waits for a future, with a timeout.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
 pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T {
     let Ok(done) = tokio::time::timeout(PATIENCE, work).await else {
@@ -19,12 +19,12 @@ pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T
     done
 }
 
-/// Waits for what can only be looked at.
+/// Polls until a condition holds.
 pub(crate) async fn until(what: &str, holds: impl AsyncFnMut() -> bool) {
     until_within(PATIENCE, what, holds).await;
 }
 
-/// As [`until`], with a patience of its own.
+/// Works as [`until`], with another timeout.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
 pub(crate) async fn until_within(
     patience: Duration,
@@ -39,18 +39,18 @@ pub(crate) async fn until_within(
     assert!(tokio::time::timeout(patience, looking).await.is_ok(), "waited in vain: {what}");
 }
 
-/// Waits until the daemon has logged a text so many times.
+/// Waits until the daemon has logged a text `times` times.
 pub(crate) async fn logged(daemon: &mut Daemon, text: &str, times: usize) {
     until(&format!("{times} × {text:?} in the log"), async || daemon.logged(text) >= times).await;
 }
 
-/// Waits until the daemon ends by itself. Returns how, and what it logged.
+/// Waits until the daemon ends by itself. Returns its exit status and its log.
 pub(crate) async fn end(mut daemon: Daemon) -> (ExitStatus, String) {
     until("the daemon's end", async || daemon.ended().is_some()).await;
     daemon.wait()
 }
 
-/// Tells the daemon to stop and waits until it has.
+/// Stops the daemon and waits for its end.
 pub(crate) async fn stop(daemon: Daemon) -> (ExitStatus, String) {
     daemon.signal(Signal::TERM);
     end(daemon).await

@@ -1,5 +1,5 @@
-//! Who may speak, all the way: strangers, owners, users and groups on the strict fake of Telegram, the
-//! operator at the command line.
+//! Tests of access from end to end: strangers, owners, users and groups on the strict fake of
+//! Telegram, and the operator at the command line.
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
 use avocet_testkit::telegram::{Said, SentMessage, TelegramFake};
@@ -15,7 +15,8 @@ const BOB: i64 = 8;
 const CID: i64 = 9;
 const GROUP: i64 = -20;
 
-/// A home whose bot has Ann for an owner and Bob for a user, and listens to everything in a group.
+/// Creates a home whose bot has Ann as an owner and Bob as a user, and reads all messages in a
+/// group.
 fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
     platform.set_now(now());
     let telegram = format!(
@@ -26,7 +27,7 @@ fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
     Home::new(program!()).with_config(&config(model, &telegram)).with("TOKEN", TOKEN)
 }
 
-/// What a chat was told, once it is so much.
+/// Waits until a chat has `count` messages, and returns them.
 async fn told(platform: &TelegramFake, chat: i64, count: usize) -> Vec<SentMessage> {
     let in_chat = |sent: &[SentMessage]| {
         sent.iter().filter(|one| one.chat == chat).cloned().collect::<Vec<_>>()
@@ -39,7 +40,7 @@ async fn last_told(platform: &TelegramFake, chat: i64, count: usize) -> String {
     told(platform, chat, count).await.pop().unwrap().text
 }
 
-/// The code in a hint.
+/// Returns the code in a hint.
 fn code(hint: &str) -> String {
     let (_, rest) = hint.split_once("pair approve ").unwrap();
     rest.split(' ').next().unwrap().to_owned()
@@ -149,7 +150,7 @@ async fn f14_only_the_owners_press_of_the_button_lets_somebody_in_and_only_once(
     assert_eq!((told(&platform, ANN, 5).await.len(), platform.refusals()), (5, vec![]));
 }
 
-/// The names of the tools that a request offers.
+/// Returns the names of the tools that a request offers.
 fn offered(request: &Value) -> Vec<&str> {
     let tools = request["tools"].as_array().into_iter().flatten();
     tools.map(|tool| tool["function"]["name"].as_str().unwrap()).collect()

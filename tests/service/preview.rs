@@ -1,5 +1,5 @@
-//! What a chat on Telegram sees while the model writes: one message that grows and becomes the
-//! answer, whatever happens to the program and the edits meanwhile.
+//! Tests of previews on Telegram: one message that grows and becomes the answer, in spite of faults
+//! of the program and of the edits.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::telegram::{ANN, TOKEN, home};
 const BEGINNING: &str = "Once upon a time there …";
 const STORY: &str = "Once upon a time there was a bird.";
 
-/// Waits until the chat has one message, and it says this.
+/// Waits until the chat has exactly one message, with this text.
 async fn shows(platform: &TelegramFake, text: &str) {
     let one = |sent: &[SentMessage]| matches!(sent, [one] if one.text == text);
     patiently(text, platform.wait_for(one)).await;
@@ -57,7 +57,7 @@ async fn killed_in_the_middle_of_a_preview_it_goes_on_in_the_same_message() {
     platform.private_text(ANN, "A story, please.");
     shows(&platform, BEGINNING).await;
     patiently("the confirmation", platform.wait_for_confirmed()).await;
-    // What became of the send is in the log when it is.
+    // The daemon logs the outcome of the send after the confirmation.
     until("the preview in the log", async || {
         number(&home, "SELECT count(*) FROM outbox WHERE state = 'preview'") == 1
     })

@@ -1,5 +1,5 @@
-//! Every question that a person is asked, on every channel: each shows what it is about, styled as it was
-//! written, and the id in it is the one that decides it.
+//! Tests of every question to a person, on every channel: each shows its subject, styled as it was
+//! written, and the id in it decides it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ const TOKEN: &str = "4711:AA-secret";
 const ANN: i64 = 7;
 const BOB: i64 = 8;
 const MORE: std::ops::Range<i64> = 100..160;
-/// An answer with this is withheld once a stranger's words were read.
+/// An answer with this is withheld once untrusted content was read.
 const LEAK: &str = "https://evil.example/?d=c2VjcmV0IGRhdGEgb2YgdGhlIG93bmVy";
 const SHOWN: [&str; 3] = ["telegram", "discord", "terminal"];
 
@@ -32,8 +32,8 @@ struct Seen {
     code: Vec<String>,
 }
 
-/// Ids of waits differ between chats. A zero-width space keeps a call's own `{wait}` from being taken for
-/// the place of the id.
+/// Replaces the ids of waits, which differ between chats. A zero-width space keeps a call's own
+/// `{wait}` from being taken for the placeholder of the id.
 fn alike(text: &str) -> String {
     let visible = text.replace('\u{200b}', "");
     Regex::new(r"\bw[0-9]+\b").unwrap().replace_all(&visible, "wN").into_owned()
@@ -46,7 +46,7 @@ impl Seen {
         Self { words, code: code.filter(|code| !code.is_empty()).collect() }
     }
 
-    /// What Telegram shows.
+    /// Returns the visible form of a message on Telegram.
     fn on_telegram(sent: &SentMessage) -> Self {
         let part = |entity: &Value| {
             let at = |key: &str| usize::try_from(entity[key].as_u64().unwrap()).unwrap();
@@ -58,7 +58,7 @@ impl Seen {
         Self::new(&sent.text, &code)
     }
 
-    /// What Markdown shows, Discord's too.
+    /// Returns the visible form of Markdown, including Discord's.
     fn of_markdown(markdown: &str) -> Self {
         let (mut text, mut code) = (String::new(), Vec::new());
         let mut rest = markdown;
@@ -91,7 +91,7 @@ impl Seen {
     }
 }
 
-/// A text that is no code, without the marks of emphasis and of addresses.
+/// Removes the marks of emphasis and of addresses from a text without code.
 fn without_marks(text: &str) -> String {
     text.replace("**", "").replace("<http", "http").replace('>', "").replace('\u{a0}', " ")
 }
@@ -103,7 +103,7 @@ struct World {
     home: Home,
     /// The owner who speaks now, in a private chat on every channel.
     who: i64,
-    /// Messages that were looked at, by channel and owner.
+    /// The number of messages read so far, by channel and owner.
     looked: BTreeMap<(&'static str, i64), usize>,
 }
 
@@ -149,8 +149,8 @@ impl World {
         self.discord.dm(self.who.unsigned_abs())
     }
 
-    /// The texts in the owner's chat; the terminal's are those in the log, since its text is Markdown as it was
-    /// written.
+    /// Returns the texts in the owner's chat. Those of the terminal come from the log, since the
+    /// terminal gets unchanged Markdown.
     fn said(&self, channel: &str) -> Vec<String> {
         match channel {
             "telegram" => self.on_telegram().into_iter().map(|one| one.text).collect(),
@@ -176,7 +176,8 @@ impl World {
         texts.map(Result::unwrap).collect()
     }
 
-    /// The next message in the owner's chat: as it was written, and as it is seen.
+    /// Waits for the next message in the owner's chat. Returns its source text and its visible
+    /// form.
     async fn next(&mut self, channel: &'static str) -> (String, Seen) {
         let place = self.looked.entry((channel, self.who)).or_default();
         let at = std::mem::replace(place, *place + 1);
@@ -189,8 +190,8 @@ impl World {
         (text, seen)
     }
 
-    /// What is asked on every channel is the same, and is styled in the same places. Returns how it was
-    /// written, and the id of the wait on each channel.
+    /// Checks that the question is the same on every channel, with the same styles. Returns its
+    /// source text, and the id of the wait on each channel.
     async fn asked(&mut self, what: &str) -> (String, Vec<String>) {
         let (mut seen, mut ids, mut written) = (Vec::new(), Vec::new(), String::new());
         let id = Regex::new(r"/(?:deny|skip) (w[0-9]+)").unwrap();
@@ -208,7 +209,7 @@ impl World {
         (written, ids)
     }
 
-    /// Decides on every channel by the id that is shown there, and sees the turn end.
+    /// Decides on every channel by the id that is shown there, and waits for the turn's end.
     async fn decide(&mut self, what: &str, command: &str, ids: &[String], done: &str) {
         for (channel, id) in SHOWN.into_iter().zip(ids) {
             self.say(channel, &format!("{command} {id}"));
@@ -227,7 +228,7 @@ impl World {
     }
 }
 
-/// A model that does what it is told to, once.
+/// A model that makes the requested call once.
 fn obeys(request: &Value) -> ModelAnswer {
     let Ok(task) = serde_json::from_str::<Value>(last_user_text(request)) else {
         return ModelAnswer::says("done");
@@ -241,7 +242,7 @@ fn obeys(request: &Value) -> ModelAnswer {
     }
 }
 
-/// Arguments of a tool: all that it needs, with text that looks like Markdown.
+/// Returns all required arguments of a tool, with text that looks like Markdown.
 fn sample(tool: &str, schema: &Value) -> Value {
     let text = "a `b` **c** _d_ ``` {wait}";
     let given = match tool {
@@ -296,7 +297,7 @@ async fn every_tools_question_is_shown_alike_on_every_channel() {
     }
     let tools = model.requests()[0]["tools"].as_array().unwrap().clone();
     assert!(tools.len() > 10, "{tools:?}");
-    // Each in chats of its own, because Telegram takes a message a second in a chat.
+    // Each has chats of its own, because Telegram takes one message a second in a chat.
     let names = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap());
     let asked = |name: &&str| !matches!(*name, "ask_user" | "post");
     let asked: Vec<(i64, &str)> = MORE.zip(names.filter(asked)).collect();
@@ -320,8 +321,8 @@ async fn every_tools_question_is_shown_alike_on_every_channel() {
     assert_eq!((world.discord.refusals(), world.telegram.refusals()), (vec![], vec![]));
 }
 
-/// A question of the model, a withheld answer, an interrupted call; what owners are told of a user's call; and
-/// what is asked again after a restart.
+/// A question of the model, a withheld answer, an interrupted call, the notice to owners about a
+/// user's call, and the repeated question after a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_wait_is_shown_alike_on_every_channel() {
     let (model, sink) = (OpenAiFake::start(obeys).await, Sink::start().await);
@@ -340,7 +341,7 @@ async fn every_kind_of_wait_is_shown_alike_on_every_channel() {
         assert_eq!(world.next(channel).await.0, "done");
     }
 
-    // An owner is told in private what a user's call is about.
+    // An owner gets a private notice with the content of a user's call.
     let other = json!({ "text": "`hi`" });
     world.telegram.private_text(BOB, &json!({ "tool": "message", "arguments": other }).to_string());
     let (_, on_telegram) = world.next("telegram").await;
@@ -365,7 +366,7 @@ async fn every_kind_of_wait_is_shown_alike_on_every_channel() {
     assert!(written.starts_with("**I hold an answer back.**"), "{written}");
     drop((ids, stop(daemon).await));
 
-    // Discord loses what is pressed while no daemon runs, and so it is asked again.
+    // Discord loses presses while no daemon runs, so the question is repeated.
     let daemon = connected(&world).await;
     let (_, seen) = world.next("discord").await;
     let asked = Seen::of_markdown(&format!("Still to be decided:\n{written}"));

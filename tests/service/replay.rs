@@ -1,4 +1,4 @@
-//! A day's traffic as fast as the platforms take it: order per chat, and memory that stays where it is.
+//! Replays a day's traffic at the platforms' top speed: checks the order per chat, and the memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,18 +15,18 @@ use avocet_tests::{Home, now, program};
 use crate::model::config;
 use crate::patience::{stop, until_within};
 
-/// Chats on each of the two platforms, and what is said in each.
+/// Chats on each of the two platforms, and messages in each.
 const CHATS: u64 = 250;
 const ROUNDS: usize = 20;
 const EACH: usize = CHATS as usize * ROUNDS;
 /// The first person's number on Telegram.
 const FIRST: u64 = 1000;
-/// Telegram lets a bot speak thirty times a second.
+/// Telegram lets a bot send thirty messages a second.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// What memory may grow by after a tenth of the traffic: caches fill, histories grow.
+/// The allowed growth of memory after a tenth of the traffic: caches fill, histories grow.
 const GROWTH: u64 = 32 * 1024 * 1024;
 
-/// Bytes of the process that are in memory.
+/// Returns the resident memory of a process, in bytes.
 fn resident(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -46,7 +46,7 @@ fn config_of(telegram: &TelegramFake, discord: &DiscordFake, users: &[u64]) -> S
     )
 }
 
-/// What is shown here of a run that passes, too.
+/// Prints a line even if the test passes.
 #[expect(clippy::explicit_write, reason = "what eprintln! prints is kept back by the harness")]
 fn show(text: &str) {
     writeln!(std::io::stderr(), "\n{text}").unwrap();

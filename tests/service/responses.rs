@@ -1,5 +1,5 @@
-//! The program with a model behind OpenAI's Responses: a call, what was thought before it, and the answer,
-//! across a crash.
+//! Tests the program with a model behind OpenAI's Responses: a call, the reasoning before it, and
+//! the answer, across a crash.
 
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::openai::KEY;
@@ -34,7 +34,7 @@ async fn what_was_thought_before_a_call_goes_back_sealed_after_a_crash_and_is_ne
     std::fs::write(home.workspace().join("a"), "hello").unwrap();
     let mut daemon = doomed(&home, "close-step:after");
     daemon.wait_until_ready();
-    // It may be dead before it says that it took the message, which it has.
+    // The daemon accepts the message, but may die before it confirms.
     drop(Chat::join(&home, "ann").await.try_ask("What is in a?", None).await);
     dies(daemon).await;
 

@@ -1,4 +1,4 @@
-//! A row of the table of hostile input: what it says, and how it is checked.
+//! A row of the table of hostile input, and the check of a row.
 
 use std::sync::Arc;
 
@@ -15,35 +15,35 @@ use crate::patience::{logged, stop, until};
 
 pub(crate) const TOKEN: &str = "4711:AA-secret";
 pub(crate) const ANN: i64 = 7;
-/// A group in which the bot listens to everything.
+/// A group in which the bot reads all messages.
 pub(crate) const GROUP: i64 = -20;
-/// What the model does not answer before it may.
+/// A message whose answer waits for a permit.
 pub(crate) const HELD: &str = "Think first.";
-/// What the model begins to answer at once, and does not go on with before it may.
+/// A message whose answer begins at once, and waits for a permit in the middle.
 pub(crate) const STORY: &str = "Once upon a time there was a bird.";
 const BEGINNING: &str = "Once upon a time there ";
 
-/// What is done to the bot, and where it is said what that means.
+/// A fault of the platform, and the place where the bot reports it.
 pub(crate) struct Row<P> {
     pub(crate) name: &'static str,
     pub(crate) asks: Asks<P>,
     pub(crate) breaks: fn(&P),
     pub(crate) says: Says,
     pub(crate) mends: fn(&P),
-    /// What has been said in the end.
+    /// Checks the messages at the end.
     pub(crate) ends: fn(&P),
 }
 
-/// What is asked before, and answered only once the platform is broken.
+/// A message that is sent before the fault, and answered only during it.
 pub(crate) enum Asks<P> {
     Nothing,
-    /// [`HELD`]: nobody has seen anything of the answer.
+    /// [`HELD`]: the answer has not begun to show.
     Held(fn(&P)),
     /// [`STORY`]: the chat sees the beginning.
     Begun(fn(&P)),
 }
 
-/// Where it is said, once.
+/// The place of the report, which comes once.
 #[derive(Clone, Copy)]
 pub(crate) enum Says {
     /// In one line of the log, a warning or an error, with all of these words.
@@ -54,13 +54,13 @@ pub(crate) enum Says {
     Chat(&'static str),
 }
 
-/// A platform, as far as every row needs it.
+/// The features of a platform that every row needs.
 pub(crate) trait Platform {
-    /// The bot's table in the configuration.
+    /// Returns the bot's table in the configuration.
     fn table(&self) -> String;
-    /// Ann says something in private.
+    /// Sends a private message from Ann.
     fn ask(&self, text: &str);
-    /// What the bot said, wherever.
+    /// Returns all messages of the bot, in any chat.
     fn told(&self) -> Vec<String>;
 }
 
@@ -124,7 +124,7 @@ impl Platform for Discord {
     }
 }
 
-/// A model that repeats what it reads last.
+/// A model that repeats the last message.
 pub(crate) async fn parrot(permits: &Arc<Semaphore>) -> OpenAiFake {
     let permits = permits.clone();
     OpenAiFake::start(move |request| match last_user_text(request) {
@@ -139,7 +139,7 @@ pub(crate) fn home(platform: &impl Platform, model: &OpenAiFake) -> Home {
     Home::new(program!()).with_config(&config(model, &platform.table())).with("TOKEN", TOKEN)
 }
 
-/// Whether something that the bot said contains this.
+/// Waits until a message of the bot contains these words.
 pub(crate) async fn told(platform: &impl Platform, words: &str) {
     let is_told = async || platform.told().iter().any(|text| text.contains(words));
     until(&format!("{words:?} in a chat"), is_told).await;
@@ -154,7 +154,7 @@ pub(crate) fn status(home: &Home) -> Value {
     serde_json::from_str(&home.run(&["status", "--json"]).out).unwrap()
 }
 
-/// Waits until nothing is left to be done, and sees that nothing is without an outcome.
+/// Waits until all work is done, and checks that every message has an outcome.
 pub(crate) async fn is_settled(home: &Home) {
     until("nothing left to do", async || {
         let log = &status(home)["log"];
@@ -164,7 +164,7 @@ pub(crate) async fn is_settled(home: &Home) {
     assert_eq!(number(home, "SELECT count(*) FROM inbound WHERE outcome IS NULL"), 0);
 }
 
-/// The warnings and errors of a log.
+/// Returns the warnings and errors of a log.
 pub(crate) fn trouble(log: &str) -> Vec<&str> {
     log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect()
 }

@@ -1,4 +1,5 @@
-//! The world that the tool `post` has an effect on: it counts, and answers when it is told to.
+//! The world that the tool `post` acts on: it counts the posts, and answers each at the test's
+//! command.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,11 +12,11 @@ use tokio::sync::Semaphore;
 use crate::model::held;
 use crate::patience::until;
 
-/// Where the tool posts to.
+/// The server that the tool posts to.
 pub(crate) struct Sink {
     pub(crate) address: String,
     posts: Arc<Mutex<Vec<String>>>,
-    /// A post is answered for each permit.
+    /// Each permit lets one post be answered.
     pub(crate) gate: Arc<Semaphore>,
 }
 
@@ -34,18 +35,17 @@ impl Sink {
         Self { address, posts, gate }
     }
 
-    /// What was posted.
     pub(crate) fn posts(&self) -> Vec<String> {
         self.posts.lock().unwrap().clone()
     }
 
-    /// Waits until somebody waits for the answer to a post.
+    /// Waits until a post has come and waits for its answer.
     pub(crate) async fn posted(&self) {
         until("a post", async || !self.posts().is_empty()).await;
     }
 }
 
-/// A model that posts what it was asked and then says so.
+/// A model that posts once and then reports the result.
 pub(crate) fn posts_once(request: &Value) -> ModelAnswer {
     match last_results(request)[..] {
         [] => ModelAnswer::call("post", json!({ "text": "leaflet" })),

@@ -1,4 +1,4 @@
-//! Telegram, all the way: the real program between the strict fake and the model.
+//! Tests of Telegram from end to end: the real program between the strict fake and the model.
 
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
@@ -14,13 +14,13 @@ use crate::rows::{self, HELD, Platform, is_answered, is_settled, parrot, trouble
 pub(crate) const TOKEN: &str = "4711:AA-secret";
 pub(crate) const ANN: i64 = 7;
 
-/// A home whose daemon is the bot of this platform, whose owner is Ann, and which tells strangers
-/// nothing.
+/// Creates a home whose daemon is the bot of this platform, whose owner is Ann, and which ignores
+/// strangers.
 pub(crate) fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
     home_with(platform, model, "")
 }
 
-/// As [`home`], with more in the configuration.
+/// Works as [`home`], with more in the configuration.
 fn home_with(platform: &TelegramFake, model: &OpenAiFake, more: &str) -> Home {
     platform.set_now(now());
     let telegram = format!(
@@ -196,7 +196,8 @@ async fn killed_while_it_sends_a_file_it_sends_it_once_more_and_marked() {
     assert_eq!(platform.sent().len(), 5);
 }
 
-/// Telegram may refuse a token for some seconds: the channel asks again, and goes on without a restart.
+/// Telegram may refuse a token for some seconds: the channel retries, and goes on without a
+/// restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn telegram_token_that_is_refused_for_a_while_is_said_once_and_loses_no_answer() {
     for at_start in [true, false] {

@@ -1,5 +1,5 @@
-//! The unit that is shipped: systemd finds nothing wrong with it, and what it says of the program
-//! is so. And the credentials that systemd hands over.
+//! Tests of the shipped unit: systemd accepts it, and its settings fit the program. Also tests the
+//! credentials that systemd passes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,22 +18,22 @@ use crate::patience::stop;
 
 const UNIT: &str = include_str!("../../systemd/avocet.service");
 
-/// What comes on top of the drain deadline: turns are given back, deliveries end.
+/// The time beyond the drain deadline: turns are released, deliveries end.
 const AFTER_THE_DRAIN: u64 = 15;
 
-/// The values of a setting, which may be given several times.
+/// Returns the values of a setting, which may be given several times.
 fn values(setting: &str) -> Vec<&'static str> {
     let settings = UNIT.lines().filter_map(|line| line.split_once('='));
     settings.filter(|(name, _)| *name == setting).map(|(_, value)| value).collect()
 }
 
-/// The value of a setting that is given once.
+/// Returns the value of a setting that is given once.
 fn value(setting: &str) -> &'static str {
     let [value] = values(setting)[..] else { panic!("{setting}={:?}", values(setting)) };
     value
 }
 
-/// A span of systemd.time(7), as far as the unit needs it.
+/// Parses a span of systemd.time(7), in the forms that the unit uses.
 fn seconds(setting: &str) -> u64 {
     let span = value(setting);
     match span.strip_suffix("min") {
@@ -44,7 +44,7 @@ fn seconds(setting: &str) -> u64 {
 
 #[test]
 fn systemd_finds_nothing_wrong_with_the_unit() {
-    // systemd looks for the program, which need not be installed here.
+    // systemd looks for the program, which may be missing here.
     let (installed, rest) = value("ExecStart").split_once(' ').unwrap();
     assert!(Path::new(installed).is_absolute(), "{installed}");
     let unit = UNIT.replace(
@@ -66,10 +66,10 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
 #[test]
 fn the_unit_relies_on_what_the_program_does() {
     let table = [
-        // It says when it is ready, and the process that is started says so itself.
+        // The started process itself reports that it is ready.
         ("Type", "notify"),
         ("NotifyAccess", "main"),
-        // It ends what its tools run by itself, when it stops.
+        // At a stop, the program ends the processes of its tools itself.
         ("KillMode", "mixed"),
         ("Restart", "on-failure"),
         ("StateDirectory", "avocet"),
@@ -168,7 +168,7 @@ async fn what_the_unit_starts_keeps_its_log_in_the_state_directory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_credential_reaches_the_provider_and_nobody_else() {
     const WRONG: &str = "sk-wrong-0987654321";
-    // The fake repeats a key that is wrong, as some providers do.
+    // The fake repeats a wrong key in its error, as some providers do.
     for (secret, answer) in [(KEY, "Welcome."), (WRONG, "I could not answer: ")] {
         let model = OpenAiFake::start(|_| ModelAnswer::says("Welcome.")).await;
         let home = Home::new(program!());

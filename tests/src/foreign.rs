@@ -1,5 +1,5 @@
-//! What strangers have a hand in, and stand-ins for tools that are still to come: what a server of
-//! tools would describe and return, and what would act later.
+//! Untrusted sources, and stand-ins for future tools: the descriptions and results of a tool
+//! server, and tools that act later.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -18,8 +18,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-/// Every name is at this address, whose port is let through. The names that are looked up are listed in a file,
-/// if there is one.
+/// Resolves every name to this address and allows its port. The names are written to the file
+/// `looked_up`, if given.
 pub(crate) fn web(
     client: GuardedClient,
     address: SocketAddr,
@@ -52,7 +52,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
 
 pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), AlreadyRegistered> {
     let described = std::fs::read_to_string(directory.join("description.txt")).unwrap_or_default();
-    // What a server says of its tools is known when they are registered.
+    // A server's description of its tools is known when the tools are registered.
     let board = described.leak();
     let lookup = "Look a topic up in the library of a server.";
     registry.add(
@@ -70,7 +70,7 @@ pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), Alr
     )
 }
 
-/// Gives what the test has put down about a topic: somebody else's words.
+/// Returns the test's text about a topic, as untrusted content.
 #[derive(Debug)]
 struct Library {
     name: &'static str,
@@ -104,7 +104,7 @@ impl Tool for Library {
     }
 }
 
-/// Takes a task down as a note, where the test finds it.
+/// Writes a task into a file that the test reads.
 #[derive(Debug)]
 struct Later {
     name: &'static str,

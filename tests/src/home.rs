@@ -1,4 +1,4 @@
-//! A home directory that nothing else uses, and the program in it.
+//! A home directory of a test's own, and the program in it.
 
 use std::fs;
 use std::io::Write;
@@ -19,20 +19,20 @@ pub struct Home {
 }
 
 impl Home {
-    /// An empty home for a program.
+    /// Creates an empty home for a program.
     #[must_use]
     pub fn new(program: &'static str) -> Self {
         Self { program, directory: Arc::new(TempDir::new().unwrap()), variables: Vec::new() }
     }
 
-    /// The same home with a variable in its environment.
+    /// Adds a variable to the environment.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same home with a configuration where the program looks for it.
+    /// Writes the configuration file to the place where the program looks for it.
     #[must_use]
     pub fn with_config(self, text: &str) -> Self {
         let path = self.path(".config/avocet/config.toml");
@@ -41,31 +41,31 @@ impl Home {
         self
     }
 
-    /// A path in the home.
+    /// Returns a path in the home.
     #[must_use]
     pub fn path(&self, below: &str) -> PathBuf {
         self.directory.path().join(below)
     }
 
-    /// Where the log is by default.
+    /// The default directory of the log.
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.path(".local/state/avocet")
     }
 
-    /// Where the workspace is by default.
+    /// The default workspace.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.data_dir().join("workspace")
     }
 
-    /// Where the socket is by default.
+    /// The default path of the socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.data_dir().join("run/avocet.sock")
     }
 
-    /// The program with these arguments, in this home and in no other environment.
+    /// Returns the program with these arguments, in this home and with a clean environment.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.program);
@@ -75,19 +75,19 @@ impl Home {
         command
     }
 
-    /// Runs the program to its end, with nothing on stdin.
+    /// Runs the program to its end, with an empty stdin.
     #[must_use]
     pub fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with(arguments, b"")
     }
 
-    /// Runs the program to its end, with this on stdin.
+    /// Runs the program to its end, with `input` on stdin.
     #[must_use]
     pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // A program that does not read its input is no failure of the test.
+        // A program may leave its input unread.
         drop(child.stdin.take().unwrap().write_all(input));
         Ran::from(child.wait_with_output().unwrap())
     }
@@ -100,13 +100,13 @@ impl Home {
         daemon
     }
 
-    /// Starts the program and does not wait. The directory of the home lasts as long as the program.
+    /// Starts the program without waiting. The home's directory lasts as long as the program.
     #[must_use]
     pub fn spawn(&self, arguments: &[&str]) -> Daemon {
         Daemon::spawn(&mut self.command(arguments)).keeping(Arc::clone(&self.directory))
     }
 
-    /// What a path in the home is called where the home is not named.
+    /// Replaces the home's path in a text by `HOME`.
     #[must_use]
     pub fn without_home(&self, text: &str) -> String {
         let real = self.directory.path().canonicalize().unwrap();

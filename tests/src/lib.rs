@@ -1,4 +1,4 @@
-//! What the tests of the whole program share: a home of its own, the program in it, its output.
+//! Shared by the tests of the whole program: a home of its own, the program in it, its output.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,18 +15,18 @@ pub use process::{Daemon, Ran};
 pub const FAIL_POINT: &str = "AVOCET_TEST_FAIL_POINT";
 /// The environment variable with the address that the tool `post` posts to.
 pub const SINK: &str = "AVOCET_TEST_SINK";
-/// The environment variable with the address, with its port, where every name of the web is found.
+/// The environment variable with the address and port to which every name of the web resolves.
 pub const WEB: &str = "AVOCET_TEST_WEB";
-/// The environment variable with the directory of what strangers say: `TOPIC.txt` is what `mcp_lookup` and
-/// `mcp_board` return, `description.txt` what the latter is described as. With it there are `schedule` and
-/// `spawn`, too, each of which leaves a note.
+/// The environment variable with the directory of untrusted texts. `TOPIC.txt` is the result of
+/// `mcp_lookup` and `mcp_board`, `description.txt` the description of the latter. It also adds the
+/// tools `schedule` and `spawn`, each of which leaves a note.
 pub const FOREIGN: &str = "AVOCET_TEST_FOREIGN";
 
-/// The file in that directory with the names that are looked up on the web, one a line.
+/// The file in that directory with the names that are looked up on the web, one per line.
 pub const LOOKED_UP: &str = "looked-up.txt";
 
-/// The time of the programs under test, for platforms that stand beside them: what they hear late is
-/// answered otherwise.
+/// The time of the programs under test, for platforms beside them: a platform answers late messages
+/// differently.
 #[must_use]
 pub fn now() -> Timestamp {
     SystemClock::new().now()

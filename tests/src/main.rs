@@ -1,5 +1,5 @@
-//! The program under test: the shipped one, which also dies where it is told to, and has tools
-//! whose effects the test can count, and a web that is the test's.
+//! The program under test: the shipped one with fail points, tools whose effects the test can
+//! count, and the test's web.
 
 mod foreign;
 mod post;
@@ -33,7 +33,7 @@ fn add_tools(registry: &mut Registry) -> Result<(), AlreadyRegistered> {
     }
 }
 
-/// The web is one server of the test, whatever the names are.
+/// Replaces the web by one server of the test, for all names.
 fn web(client: GuardedClient) -> GuardedClient {
     match environment(WEB).and_then(|address| address.parse().ok()) {
         Some(address) => {

@@ -1,4 +1,4 @@
-//! `post`: a text to the test, which counts it.
+//! The tool `post`: sends a text to the test, which counts it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-/// Posts a text to the test, which counts it.
+/// Sends a text to the test, which counts it.
 #[derive(Debug)]
 pub(crate) struct Post {
     pub(crate) sink: String,

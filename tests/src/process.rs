@@ -1,4 +1,4 @@
-//! The program as a process: run to its end, or running until it is told to stop, or killed.
+//! The program as a process: run to its end, stopped or killed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// How the program ended.
+/// The result of a finished program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// The exit code; none if a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub out: String,
-    /// What it complained of.
+    /// Its standard error.
     pub err: String,
 }
 
@@ -29,18 +29,18 @@ impl From<Output> for Ran {
     }
 }
 
-/// The program while it runs. Killed when it is dropped.
+/// The running program. Dropping it kills the program.
 #[derive(Debug)]
 pub struct Daemon {
     child: Child,
     log: Receiver<String>,
     seen: Vec<String>,
-    /// The program stops when its data directory is deleted.
+    /// Kept, because the program stops when its data directory is deleted.
     home: Option<Arc<TempDir>>,
 }
 
 impl Daemon {
-    /// Starts a program and does not wait.
+    /// Starts a program without waiting.
     #[expect(clippy::disallowed_methods, reason = "it reads what the program logs")]
     #[must_use]
     pub fn spawn(command: &mut Command) -> Self {
@@ -50,7 +50,7 @@ impl Daemon {
         let (sender, log) = sync_channel(100_000);
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                // A test that no longer looks does not keep the program from logging.
+                // A test that stops reading must not block the program's log.
                 drop(sender.try_send(line));
             }
         });
@@ -62,24 +62,24 @@ impl Daemon {
         self
     }
 
-    /// The process.
+    /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until it logs that it is ready.
+    /// Waits until the program logs that it is ready.
     ///
     /// # Panics
-    /// If it ends before.
+    /// If the program ends before.
     pub fn wait_until_ready(&mut self) {
         self.wait_for(" ready ");
     }
 
-    /// Waits until it logs something, and returns the line.
+    /// Waits until the program logs a text, and returns the line.
     ///
     /// # Panics
-    /// If it ends before.
+    /// If the program ends before.
     pub fn wait_for(&mut self, text: &str) -> String {
         loop {
             let Ok(line) = self.log.recv() else {
@@ -92,27 +92,27 @@ impl Daemon {
         }
     }
 
-    /// Whether it has logged that it is ready, as far as it has been looked at.
+    /// Returns `true` if the log lines so far say that the program is ready.
     #[must_use]
     pub fn has_been_ready(&mut self) -> bool {
         self.seen.extend(self.log.try_iter());
         self.seen.iter().any(|line| line.contains(" ready "))
     }
 
-    /// How many of the lines that it has logged so far contain a text.
+    /// Counts the log lines so far that contain a text.
     #[must_use]
     pub fn logged(&mut self, text: &str) -> usize {
         self.seen.extend(self.log.try_iter());
         self.seen.iter().filter(|line| line.contains(text)).count()
     }
 
-    /// Sends it a signal.
+    /// Sends the program a signal.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
     }
 
-    /// `kill -9`, and waits until it is gone. Returns what it logged.
+    /// Kills the program with SIGKILL and waits for its end. Returns its log.
     pub fn kill(mut self) -> String {
         // It may have died by itself, at a fail point.
         drop(self.child.kill());
@@ -120,18 +120,18 @@ impl Daemon {
         self.rest_of_log()
     }
 
-    /// `kill`, and waits until it has stopped in order.
+    /// Stops the program with SIGTERM and waits for its end.
     pub fn stop(mut self) -> (ExitStatus, String) {
         self.signal(Signal::TERM);
         self.wait()
     }
 
-    /// How it ended; none while it runs.
+    /// Returns the exit status; `None` while the program runs.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// Waits until it ends. Returns what it logged.
+    /// Waits for the program's end. Returns its log.
     pub fn wait(&mut self) -> (ExitStatus, String) {
         let status = self.child.wait().unwrap();
         (status, self.rest_of_log())
@@ -146,7 +146,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The reason for a failed test is most often in the log.
+            // The log most often has the reason for a failed test.
             self.seen.extend(self.log.try_iter());
             eprintln!("the daemon logged:\n{}", self.seen.join("\n"));
         }

@@ -1,5 +1,5 @@
-//! What it takes to build a request from a session of so many messages, each time from a real log: what is not
-//! sent must not cost. Figures only; `cargo bench -p avocet-agent --bench requests`.
+//! Measures building a request from the log of a session with many messages. Messages outside of
+//! the request must cost nothing. Figures only; `cargo bench -p avocet-agent --bench requests`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +25,10 @@ fn main() {
     divan::main();
 }
 
-/// Tokens that a request may have: some 160 of the messages.
+/// Tokens that a request may have: about 160 of the messages.
 const ROOM: u64 = 16_000;
 
-/// Items are the messages that are sent.
+/// Items are the messages in the request.
 #[divan::bench(args = [10, 100, 1000, 10_000], sample_count = 20, sample_size = 5)]
 fn a_request(bencher: Bencher<'_, '_>, said: usize) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -43,7 +43,7 @@ fn build(runtime: &Runtime, world: &World, turn: &TurnRecord) -> Vec<Message> {
     runtime.block_on(messages(&world.agent, turn, &roles)).expect("it fits")
 }
 
-/// Says the same to everything, and in few words what was said before.
+/// A model with one fixed answer, and a short summary.
 #[derive(Debug)]
 struct Echo;
 
@@ -69,7 +69,6 @@ impl Model for Echo {
     }
 }
 
-/// An agent and its log.
 struct World {
     agent: AgentLoop,
     store: Arc<SqliteStore>,
@@ -77,7 +76,7 @@ struct World {
 }
 
 impl World {
-    /// A session in which so many messages were said, and the turn that comes next.
+    /// Creates a session with `said` messages, and the turn that comes next.
     async fn after(said: usize) -> (Self, TurnRecord) {
         let world = Self::new().await;
         for number in 0..said / 2 {
@@ -110,7 +109,7 @@ impl World {
         Self { agent, store, _log: log }
     }
 
-    /// A turn, to its end, as the daemon has it.
+    /// Runs a turn to its end, as the daemon does.
     async fn turn(&self, number: usize) {
         let turn = self.claim(number).await;
         let id = turn.id;
@@ -128,7 +127,6 @@ impl World {
         self.store.settle(id, &settlement).await.expect("a log");
     }
 
-    /// A turn that begins with a message.
     async fn claim(&self, number: usize) -> TurnRecord {
         let inbound = Inbound::new(
             session().address(),

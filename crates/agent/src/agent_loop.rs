@@ -1,5 +1,5 @@
-//! The tool loop: ask the model, run what it calls, ask again, until it answers or a cap is
-//! reached.
+//! The tool loop: asks the model, runs its calls, and asks again until the model answers or a cap
+//! is reached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,63 +20,65 @@ use crate::calls::Set;
 use crate::context::Context;
 use crate::{Budgets, Limits, Marks, Unbooked, held, images, window};
 
-/// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
+/// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
 pub struct AgentLoop {
-    /// Who answers.
+    /// The model that answers.
     pub model: Arc<dyn Model>,
-    /// Who does what nobody reads as it is: summaries. May be the same.
+    /// The cheap model for internal work such as summaries. May equal `model`.
     pub cheap: Arc<dyn Model>,
-    /// What it can do.
+    /// The available tools.
     pub toolbox: Arc<dyn Toolbox>,
-    /// Where each step is kept before the next begins.
+    /// The log, which stores each step before the next begins.
     pub log: Arc<dyn TurnLog>,
-    /// Where it says what it is doing.
+    /// Receives the progress of the turn.
     pub events: Arc<dyn TurnEvents>,
-    /// Where the pictures are that it is shown.
+    /// The pictures that the model is shown.
     pub files: Arc<dyn Files>,
-    /// Time.
+    /// The time source.
     pub clock: Arc<dyn Clock>,
     /// The caps on a turn.
     pub limits: Limits,
-    /// Where it is written what models have cost.
+    /// The ledger of model costs.
     pub ledger: Arc<dyn Ledger>,
-    /// What they may cost.
+    /// The limits on model costs.
     pub budgets: Budgets,
-    /// What they have cost that is not in the ledger yet.
+    /// Costs that are still to be written to the ledger.
     pub unbooked: Arc<Unbooked>,
     /// The instructions that lead every request, before those of the workspace.
     pub system: Arc<str>,
     /// The time zone in which the model is told the time.
     pub zone: TimeZone,
-    /// What is put around words that are not the owners'.
+    /// Marks around text by anybody but the owners.
     pub marks: Marks,
 }
 
-/// Where a turn takes place.
+/// The context of a turn: its chat, its senders' roles, its cancellation.
 #[derive(Debug, Clone)]
 pub struct Scene {
-    /// Where the reply goes; none for a turn that nobody waits for.
+    /// The destination of the reply; `None` for a turn without a chat, such as a child's.
     pub chat: Option<ChatAddress>,
-    /// Fires when the turn is no longer wanted.
+    /// Fires when the turn is cancelled.
     pub cancel: CancellationToken,
     /// For a child: the messages that the turn at the root works on.
     pub asked_by: Vec<LoggedInbound>,
-    /// Who says which role their senders have.
+    /// Looks up the roles of senders.
     pub roles: Arc<dyn Roles>,
-    /// What a person has allowed for the session.
+    /// The permissions that a person has granted for the session.
     pub grants: Arc<[Grant]>,
 }
 
 impl Scene {
-    /// The least role of all whose words the turn works on, as it is now: somebody may have steered
-    /// the turn, or have been struck off, since it began. Nobody's turn is a user's.
+    /// Returns the lowest role among the senders of the turn's messages. Roles are looked up now,
+    /// since the turn may have been steered, or a sender removed, after it began. Without a sender:
+    /// a user's role.
     pub(crate) fn role(&self, turn: &TurnRecord) -> Role {
         let roles = self.asking(turn).map(|message| self.roles.role(&message.message.inbound));
         roles.min().unwrap_or_default()
     }
 
-    /// Where the turn at the root was asked; where others read along, if one of its messages was.
+    /// Returns the place at which the root turn was asked. It counts as a group if one of its
+    /// messages came from a group.
     pub(crate) fn place(&self, turn: &TurnRecord) -> Place {
         let mut place = Place { channel: None, chat: ChatKind::Private };
         for Inbound { address, chat, .. } in self.asking(turn).map(|one| &one.message.inbound) {
@@ -88,42 +90,42 @@ impl Scene {
         place
     }
 
-    /// The messages whose words the turn works on.
+    /// Returns the messages whose text the turn works on.
     fn asking<'a>(&'a self, turn: &'a TurnRecord) -> impl Iterator<Item = &'a LoggedInbound> {
         let steered = turn.steps.iter().flat_map(|step| &step.steered);
         self.asked_by.iter().chain(turn.origin.messages()).chain(steered)
     }
 }
 
-/// How a turn ends, or stops for now.
+/// The end of a turn, or its pause.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
     /// The model has answered.
     Answered(Answer),
-    /// A cap was reached or the model failed: the user is told this.
+    /// A cap was reached or the model failed. The user is sent this text.
     Failed(String),
-    /// A call waits for something from outside, and the turn with it.
+    /// A call waits for an outside event, and the turn with it.
     Waiting {
-        /// Which call.
+        /// The call that waits.
         call: CallId,
-        /// For what.
+        /// The event that it waits for.
         request: WaitRequest,
     },
 }
 
-/// Stands at the end of an answer that is longer than one answer may be, by the model's limit or by ours.
+/// Ends an answer that was cut at the model's output limit or at ours.
 pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";
-/// How often a model may answer with nothing before the user is told.
+/// The number of empty answers from a model after which the user gets an error.
 const EMPTY_ANSWERS: u32 = 3;
-/// How often a request is made shorter because the model says that it is too long.
+/// The number of times a request is made shorter because the model reports it as too long.
 const TOO_MUCH: u32 = 3;
 
 impl AgentLoop {
-    /// Runs a turn from where its log ends until it answers, fails or waits. What it does is in the
-    /// log; the end is not yet: that is the caller's.
+    /// Runs a turn from the end of its log until it answers, fails or waits. The steps are logged
+    /// here; the caller logs the end.
     ///
     /// # Errors
-    /// [`StoreError`] if the log refused a step: [`StoreError::Stale`] means that the turn was
+    /// [`StoreError`] if the log refused a step. [`StoreError::Stale`] means that the turn was
     /// ended from outside.
     pub async fn run_tool_loop(
         &self,
@@ -168,7 +170,7 @@ impl AgentLoop {
                     return Ok(TurnEnd::Failed(held::with_allowed(&turn, notice)));
                 }
             };
-            // What was condensed for the request has gone into it.
+            // The request also contains the text that was compacted for it.
             let trust = trust.min(context.trust(&turn));
             if !reply.calls.is_empty() {
                 self.record_step(&mut turn, reply, trust).await?;
@@ -189,7 +191,7 @@ impl AgentLoop {
         }
     }
 
-    /// T1.
+    /// Records the step (T1).
     async fn record_step(
         &self,
         turn: &mut TurnRecord,
@@ -222,7 +224,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// T4.
+    /// Closes the step (T4).
     async fn close_step(&self, turn: &mut TurnRecord) -> Result<(), StoreError> {
         if let Some(step) = turn.steps.last_mut() {
             step.steered = self.log.close_step(turn.id, step.number).await?;
@@ -231,7 +233,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Asks the model until it says something.
+    /// Asks the model until it answers with text or a call.
     async fn ask(
         &self,
         context: &mut Context,
@@ -258,8 +260,8 @@ impl AgentLoop {
         )))
     }
 
-    /// Asks with as much as fits into the model's window; with less where that was too much after
-    /// all.
+    /// Asks with as much as fits into the model's window, and with less if the model reports that
+    /// this was too long.
     async fn ask_what_fits(
         &self,
         context: &mut Context,
@@ -270,7 +272,7 @@ impl AgentLoop {
         let role = scene.role(turn);
         let tools = self.toolbox.specs(role, &scene.place(turn));
         let facts = self.model.facts().await;
-        // What may be held back is not shown while it is written.
+        // An answer that may be withheld is hidden while it is written.
         let shows = context.trust(turn).suffices_for(role);
         let mut attempts = 0;
         loop {
@@ -296,8 +298,8 @@ impl AgentLoop {
         }
     }
 
-    /// Asks once; again without its pictures where the request is refused: one that the server cannot
-    /// read, or has no room for, would go with every later request.
+    /// Asks once. If the request is refused, repeats it without its pictures: a picture that the
+    /// server cannot read, or has no room for, would be part of every later request.
     async fn ask_once(
         &self,
         mut request: ModelRequest,
@@ -320,7 +322,7 @@ impl AgentLoop {
         };
         let model = self.model.as_ref();
         let reply = self.ask_within_budgets(model, bill, &request, &deltas).await;
-        // Where the window is known, a shorter request can keep its pictures.
+        // If the window is known, a shorter request can keep its pictures.
         let refused = matches!(
             reply,
             Err(NoAnswer::Model(Refused { lasting: false, .. } | TooLong { window: None, .. }))

@@ -300,8 +300,8 @@ async fn a_question_waits_for_its_answer() {
     assert_eq!(world.last_results(), [r#"{"answer":"blue"}"#]);
 }
 
-/// A turn whose first step has the calls `first`, finished, and `second`, which was under way when
-/// the process died; and the turn as it is taken again.
+/// A turn whose first step has the finished call `first`, and `second`, which was running when the
+/// process died; and the turn as it is claimed again.
 async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (World, TurnRecord) {
     let world = World::verifying(Vec::new(), verdict).await;
     world.say("go").await;
@@ -473,8 +473,8 @@ async fn a_picture_that_the_server_refuses_does_not_break_the_conversation() {
     }
 }
 
-/// How a turn ends in which this is said first against a request with a picture, and how many pictures
-/// each request has.
+/// Runs a turn whose first request, with a picture, gets this refusal. Returns its end and the
+/// number of pictures in each request.
 async fn refused_a_picture(refusal: ModelError) -> (TurnEnd, Vec<usize>) {
     let mut world = World::new(Vec::new()).await;
     let answers = vec![Scripted::Error(refusal), Scripted::says("I cannot see it.")];

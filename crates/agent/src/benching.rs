@@ -1,4 +1,5 @@
-//! What benchmarks run of what is private: the messages of a turn's first request, from the log.
+//! Opens a private function to benchmarks: building the messages of a turn's first request from the
+//! log.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use avocet_protocol::{Message, Purpose, Roles, TurnRecord};
 use crate::AgentLoop;
 use crate::budgets::Bill;
 
-/// The messages of the first request of a turn, made to fit; none if nothing does.
+/// Returns the messages of the first request of a turn, shortened to fit; `None` if nothing fits.
 pub async fn messages(
     agent: &AgentLoop,
     turn: &TurnRecord,

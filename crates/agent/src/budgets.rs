@@ -1,6 +1,6 @@
-//! Budgets: what models may cost. The ledger is looked at before every request and written after
-//! every answer, so that nothing is spent unseen: not by retries, children, empty answers or what was
-//! given up.
+//! Budgets limit the cost of models. The ledger is read before every request and written after
+//! every answer, so that it covers all costs: those of retries, children, empty answers and
+//! abandoned requests too.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use avocet_protocol::{
 
 use crate::{AgentLoop, Limits};
 
-/// What models may cost; none: no limit. Turns that run at the same time may each have one answer
-/// on the way when a budget is used up, so it is overdrawn by so much at most.
+/// Limits on the cost of models; `None` means unlimited. Each turn that runs when a budget is used
+/// up may still get one answer, and the budget is overdrawn by at most these answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budgets {
-    /// One turn, its children included.
+    /// The limit of one turn, its children included.
     pub turn_cost: Option<Money>,
-    /// Everybody in one day, which begins at 00:00 UTC.
+    /// The limit of all conversations together in one day, which begins at 00:00 UTC.
     pub day_cost: Option<Money>,
-    /// One conversation since its last `/new`.
+    /// The limit of one conversation since its last `/new`.
     pub session_cost: Option<Money>,
-    /// Tokens of everybody in one day, read and written.
+    /// Tokens of all conversations in one day, read and written.
     pub day_tokens: Option<u64>,
     /// Tokens of one conversation since its last `/new`, read and written.
     pub session_tokens: Option<u64>,
@@ -39,24 +39,25 @@ impl Default for Budgets {
     }
 }
 
-/// Whom a request is for, and for how long.
+/// The usage context of a request: its turn, session and purpose, and its deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bill<'b> {
     pub(crate) turn: Option<TurnId>,
     pub(crate) session: &'b SessionId,
     pub(crate) purpose: Purpose,
-    /// When it is given up, by the clock's [`elapsed`](avocet_protocol::Clock::elapsed).
+    /// The time at which the request is abandoned, by the clock's
+    /// [`elapsed`](avocet_protocol::Clock::elapsed).
     pub(crate) until: Duration,
 }
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
-    /// A limit: the user is told this.
+    /// A limit was reached. The user is sent this text.
     Limit(String),
-    /// The model.
+    /// The model failed.
     Model(ModelError),
-    /// The log.
+    /// The log failed.
     Log(StoreError),
 }
 
@@ -73,7 +74,7 @@ impl From<ModelError> for NoAnswer {
 }
 
 impl AgentLoop {
-    /// Asks a model once, if there is money for it, and writes down what that cost.
+    /// Asks a model once if the budgets allow it, and records the cost.
     pub(crate) async fn ask_within_budgets(
         &self,
         model: &dyn Model,
@@ -98,7 +99,7 @@ impl AgentLoop {
         }
     }
 
-    /// Whether something more may be spent.
+    /// Fails if a budget is used up.
     pub(crate) async fn look_at_budgets(&self, bill: Bill<'_>) -> Result<(), NoAnswer> {
         let today = self.clock.now().day_start();
         let spending = self.ledger.spent(bill.turn, bill.session, today).await?;
@@ -113,14 +114,14 @@ impl AgentLoop {
 }
 
 impl Budgets {
-    /// Whether any of them is about money, which counts only what has a price.
+    /// Returns `true` if a budget is in dollars. Only requests with a known price count towards it.
     #[must_use]
     pub fn are_in_dollars(&self) -> bool {
         self.turn_cost.or(self.day_cost).or(self.session_cost).is_some()
     }
 
-    /// What the user is told if nothing more may be spent; none if something may. The budget that
-    /// lasts longest is named: who waits for it waits for all.
+    /// Returns the text for the user if a budget is used up, else `None`. Of several, the budget
+    /// that lasts longest is named: once it is free, all are.
     fn reached(self, limits: Limits, spending: &Spending) -> Option<String> {
         let Spending { turn, session, day } = spending;
         let day_over = Period { name: "day", again: "at 00:00 UTC", total: day };

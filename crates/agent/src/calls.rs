@@ -1,4 +1,4 @@
-//! The calls of one step, from where the log says they stand to a result for each.
+//! Runs the calls of one step, from their state in the log to a result for each.
 
 use std::sync::Arc;
 
@@ -14,37 +14,37 @@ use crate::held;
 use crate::repeats;
 use crate::truncate::{Cut, cut, cut_error};
 
-/// In what calls are made.
+/// The context of a step's calls.
 pub(crate) struct Set<'a> {
     pub(crate) scene: &'a Scene,
-    /// The least trust of what the model had before it.
+    /// The lowest trust of the model's input.
     pub(crate) trust: Trust,
-    /// What that was, as far as it matters.
+    /// The relevant parts of that input.
     pub(crate) seen: Arc<Seen>,
 }
 
-/// What is to be done with a call.
+/// The next action for a call.
 enum Decision {
-    /// It has this result without being run.
+    /// The call has this result without being run.
     Finish(CallResult),
-    /// It waits for something first.
+    /// The call has to wait first.
     Wait(WaitRequest),
-    /// It runs.
+    /// The call can run.
     Run(PreparedCall),
 }
 
-/// What running a call came to.
+/// The outcome of running a call.
 enum Ran {
     Finished(CallResult),
     Waiting(WaitRequest),
 }
 
-/// Calls of the step, by their place, that run side by side.
+/// Calls of the step that run side by side, by their place.
 type Batch = Vec<(usize, PreparedCall)>;
 
 impl AgentLoop {
-    /// Runs what the last step has open, in order; calls that allow it side by side. Returns the
-    /// call that waits, if one does.
+    /// Runs the open calls of the last step in order, those that allow it side by side. Returns the
+    /// end if a call waits.
     pub(crate) async fn run_calls(
         &self,
         turn: &mut TurnRecord,
@@ -135,7 +135,8 @@ impl AgentLoop {
         })
     }
 
-    /// A call with an effect was interrupted: nobody but a person can tell what became of it.
+    /// Asks a person about an interrupted call with an effect: only a person can find out its
+    /// outcome.
     async fn choice(&self, logged: &LoggedCall, context: &ToolContext) -> WaitRequest {
         WaitRequest {
             kind: WaitKind::Choice,
@@ -147,7 +148,7 @@ impl AgentLoop {
         }
     }
 
-    /// Runs the calls of a batch side by side and empties it.
+    /// Runs the calls of a batch side by side and empties the batch.
     async fn run_batch(
         &self,
         turn: &mut TurnRecord,
@@ -171,7 +172,7 @@ impl AgentLoop {
         Ok(waiting)
     }
 
-    /// T2, the effect, T3.
+    /// Records the start (T2), runs the call, and records the result (T3).
     async fn run_call(
         &self,
         turn: &TurnRecord,
@@ -195,7 +196,7 @@ impl AgentLoop {
             Err(error) => Err(error),
         };
         let (result, kept, writes) = match outcome {
-            // An error says what a page, a file or a server has said, too.
+            // The text of an error may come from a page, a file or a server.
             Err(error) => {
                 let trust = prepared.trust.min(context.read.get());
                 (failed(&name, &error, trust), None, Vec::new())
@@ -211,7 +212,7 @@ impl AgentLoop {
         Ok(Ran::Finished(result))
     }
 
-    /// T3 of a call that is not run.
+    /// Records the result of a call that is not run (T3).
     async fn finish_unrun(
         &self,
         turn: &mut TurnRecord,

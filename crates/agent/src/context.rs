@@ -1,5 +1,5 @@
-//! What the requests of a turn carry beside the turn itself, and how they are made to fit into the
-//! model's window: the log keeps everything.
+//! Collects the content of a turn's requests beside the turn itself, and makes it fit into the
+//! model's window. The log keeps everything.
 
 use std::sync::Arc;
 
@@ -22,32 +22,32 @@ use crate::window::{
     turns_to_go,
 };
 
-/// What the requests of a turn carry beside the turn itself.
+/// The content of a turn's requests beside the turn itself.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) instructions: Instructions,
     pub(crate) past: Past,
     zone: TimeZone,
     marks: Marks,
-    /// Who says which role the senders of the past have.
+    /// Looks up the roles of the past senders.
     roles: Arc<dyn Roles>,
-    /// Who has said that a request is too long, and the tokens that one may have for it.
+    /// The model that reported a request as too long, and the tokens that it accepts.
     narrow: Option<(String, u64)>,
 }
 
-/// What a request has to fit into.
+/// The space that a request has to fit into.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// Tokens that its messages may have.
+    /// Tokens for the request's messages.
     pub(crate) messages: u64,
     /// Tokens of the tools beside them.
     pub(crate) tools: u64,
-    /// Whether pictures are shown.
+    /// `true` if the model is shown pictures.
     pub(crate) eyes: bool,
 }
 
-/// Bytes of text that are read of a session's past for each token that a request may have: more than
-/// fits, since what does not is condensed.
+/// Bytes of a session's past that are read for each token of a request. This is more than fits; the
+/// surplus is compacted.
 const BYTES_A_TOKEN: usize = 8;
 
 impl Context {
@@ -59,12 +59,13 @@ impl Context {
         View { zone: &self.zone, marks: self.marks }
     }
 
-    /// The least trust of what the next request contains.
+    /// Returns the lowest trust of the next request's content.
     pub(crate) fn trust(&self, turn: &TurnRecord) -> Trust {
         trust::of_request(&self.past, turn, self.roles.as_ref())
     }
 
-    /// What was read and done in the conversation; empty where all of it is trusted.
+    /// Returns the text that was read and the calls made in the conversation; empty if all is
+    /// trusted.
     pub(crate) fn seen(&self, turn: &TurnRecord, scene: &Scene, trust: Trust) -> Arc<Seen> {
         match trust {
             Trust::Full => Arc::default(),
@@ -72,13 +73,13 @@ impl Context {
         }
     }
 
-    /// The messages without the turns of the past.
+    /// Returns the messages without the turns of the past.
     fn without_past(&self, turn: &TurnRecord, trim: Trim, condensed: Condensed) -> Vec<Message> {
         let past = Past { condensed, ..Past::default() };
         conversation(&self.instructions.text(), &past, turn, self.view(), trim)
     }
 
-    /// What a request has to fit into, by what is known of the model and what it has said.
+    /// Returns the space for a request, from the model's facts and its earlier refusals.
     pub(crate) fn room(
         &self,
         facts: ModelFacts,
@@ -91,7 +92,7 @@ impl Context {
         Room { messages: room.saturating_sub(tools), tools, eyes: facts.images }
     }
 
-    /// This model, which may be another of the chain than the first, has room for so many tokens, tools
+    /// Records that this model, perhaps a later one in its chain, accepts `room` tokens, tools
     /// included.
     pub(crate) fn learn(&mut self, model: String, room: u64) {
         self.narrow = Some((model, room));
@@ -99,7 +100,7 @@ impl Context {
 }
 
 impl AgentLoop {
-    /// The context of a turn: the instructions as they are now, the past as it is in the log.
+    /// Opens the context of a turn: the current instructions, and the past from the log.
     pub(crate) async fn open_context(
         &self,
         turn: &TurnRecord,
@@ -111,7 +112,7 @@ impl AgentLoop {
         Ok(Context { instructions, past, zone, marks, roles, narrow: None })
     }
 
-    /// How this agent shows what is in the log.
+    /// Returns this agent's way of showing the log.
     pub(crate) fn view(&self) -> View<'_> {
         View { zone: &self.zone, marks: self.marks }
     }
@@ -121,8 +122,8 @@ impl AgentLoop {
         tokens.saturating_mul(BYTES_A_TOKEN)
     }
 
-    /// The messages of the next request, valid and not too long. Where they are, old results are
-    /// shortened, then old turns condensed, then the turn itself is shortened.
+    /// Returns the messages of the next request, valid and short enough. If needed, old results are
+    /// shortened first, then old turns compacted, then the turn itself is shortened.
     pub(crate) async fn fit(
         &self,
         context: &mut Context,
@@ -138,7 +139,7 @@ impl AgentLoop {
         {
             return Ok(messages);
         }
-        // What was said before is not given up for an answer that nobody pays for.
+        // Without a budget for the answer, the past stays as it is.
         self.look_at_budgets(bill).await?;
         self.fits_at_all(context, turn, room)?;
         self.make_room(context, turn, room.messages, bill).await?;
@@ -155,8 +156,7 @@ impl AgentLoop {
         Err(NoAnswer::Limit(self.too_long(context, least, room)))
     }
 
-    /// Whether the turn alone fits as short as it can be: else nothing that was said before is given
-    /// up for it.
+    /// Fails if the turn alone is too long even in its shortest form. Then the past stays as it is.
     fn fits_at_all(
         &self,
         context: &Context,
@@ -171,8 +171,8 @@ impl AgentLoop {
         }
     }
 
-    /// Condenses the past so that a request has far less than `room` tokens, as far as that is
-    /// possible: first the results, then whole turns.
+    /// Compacts the past so that a request is far below `room` tokens, as far as possible: first
+    /// the results, then whole turns.
     async fn make_room(
         &self,
         context: &mut Context,
@@ -202,8 +202,8 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Puts a summary in the place of the oldest turns. Where there is none they are left out, and what
-    /// had been kept of those before stays.
+    /// Replaces the oldest turns by a summary. If no summary can be made, the turns are left out,
+    /// and the earlier summary stays.
     async fn condense(
         &self,
         past: &mut Past,

@@ -20,7 +20,7 @@ fn facts(context: u64) -> ModelFacts {
     ModelFacts { context: Some(context), ..ModelFacts::default() }
 }
 
-/// A model with a window of so many tokens, which refuses what is longer, as providers do.
+/// A model with a window of `context` tokens, which refuses longer requests as providers do.
 fn with_window(
     context: u64,
     answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static,
@@ -37,7 +37,7 @@ fn texts(request: &ModelRequest) -> String {
     serde_json::to_string(&request.messages).unwrap()
 }
 
-/// A world whose model has this window, and whose cheap model writes this.
+/// A world whose model has this window, and whose cheap model gives these answers.
 async fn small(
     answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static,
     cheap: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static,
@@ -278,8 +278,8 @@ async fn a_long_turn_is_shortened_from_its_beginning_and_keeps_its_question() {
     assert!(last.contains(" earlier steps of this answer are left out; they called echo.]"));
 }
 
-/// A model that says of everything above so many tokens that it is too long, without having said
-/// so before. Where it is a chain, which says the window of the one that would answer, that is known.
+/// A model that refuses requests above so many tokens, without having announced the limit. If it
+/// stands for a chain, the window of the answering model is known.
 #[derive(Debug)]
 struct Narrow {
     model: Arc<ScriptedModel>,
@@ -360,7 +360,7 @@ async fn whoever_reads_less_at_once_than_the_first_of_its_chain_summarises_in_sm
     assert!(texts(&asked[0]).contains("question 0:"), "nothing is left out for an outage");
 }
 
-/// What was said becomes a summary; its tokens before and after.
+/// Compacts the session. Returns the tokens before and after.
 async fn compact(world: &World) -> (u64, u64) {
     match world.agent.compact(&session(), &FakeRoles).await {
         Ok(Compaction::Done { condensed, before, after }) => {

@@ -1,5 +1,5 @@
-//! An answer that would carry something away, where the model has read what is not to be believed: it is
-//! held back as a call that a person has to allow, and said once it is.
+//! Withholds an answer that could leak information after the model has read untrusted content. The
+//! answer becomes a call that a person has to approve, and is sent after the approval.
 
 use avocet_protocol::{Arguments, CallResult, LoggedCall, Step, ToolCall, TurnRecord};
 use serde_json::Map;
@@ -7,7 +7,8 @@ use serde_json::Map;
 use crate::AgentLoop;
 use crate::calls::Set;
 
-/// The name of that call. No tool has it, and a model that writes it gets what it would get for an answer.
+/// The name of that call, which no tool has. If a model writes such a call itself, it is treated as
+/// an answer.
 pub(crate) const HELD: &str = "say_held_answer";
 
 pub(crate) fn call(text: String) -> ToolCall {
@@ -15,27 +16,28 @@ pub(crate) fn call(text: String) -> ToolCall {
     ToolCall { name: HELD.to_owned(), arguments: Arguments::Object(arguments) }
 }
 
-/// The answer that such a call holds back.
+/// Returns the answer that such a call withholds.
 pub(crate) fn text(call: &ToolCall) -> Option<String> {
     let text = call.arguments.to_object().get("text")?.as_str()?.to_owned();
     (call.name == HELD).then_some(text)
 }
 
-/// The answer that the last step held back, if it may be said now and nobody has said anything meanwhile.
+/// Returns the answer that the last step withheld, if it is approved and no message has arrived
+/// since.
 pub(crate) fn released(turn: &TurnRecord) -> Option<String> {
     let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
     allowed(step).next()?;
     Some(joined(&turn.steps, None))
 }
 
-/// An answer, behind those that were held back, were allowed, and have waited for what somebody said
-/// meanwhile to be answered too.
+/// Returns an answer, preceded by withheld answers that were approved but had to wait until a later
+/// message was answered too.
 pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
     joined(&turn.steps, Some(text))
 }
 
-/// An answer, behind the replies whose calls were text and were denied: their words are an answer, too.
-/// Those before an answer that was held back are in it.
+/// Returns an answer, preceded by replies that were written as calls and denied: their text is an
+/// answer, too. Replies before a withheld answer are part of that answer already.
 pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
     let mut denied: Vec<&str> = Vec::new();
     for step in &turn.steps {
@@ -60,7 +62,7 @@ fn allowed(step: &Step) -> impl Iterator<Item = String> {
 }
 
 impl AgentLoop {
-    /// Whether an answer is held back until a person allows it.
+    /// Returns `true` if an answer is withheld until a person approves it.
     pub(crate) fn is_held(&self, turn: &TurnRecord, text: &str, set: &Set<'_>) -> bool {
         let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
         self.toolbox.hold(text, &self.context(turn, id, set)).is_some()

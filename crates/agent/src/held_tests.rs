@@ -24,7 +24,7 @@ fn denied() -> Resolution {
     avocet_protocol::ApprovalDecision::Denied { why: None }.resolution()
 }
 
-/// The turn as it goes on after its call was decided about, with these answers.
+/// Resumes the turn after the decision about its call, with these answers.
 async fn resolved(
     world: World,
     end: TurnEnd,

@@ -1,4 +1,4 @@
-//! From the log to the conversation that a model reads.
+//! Builds the conversation that a model reads from the log.
 
 use avocet_protocol::Trust;
 use avocet_protocol::{
@@ -13,33 +13,33 @@ use crate::marks::Marks;
 use crate::note::note;
 use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
-/// What stands before the first message where turns are left out.
+/// The text before the first message if turns are left out.
 const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
 
-/// Characters of a name that are shown.
+/// The most characters of a name that are shown.
 const NAME: usize = 64;
 
-/// How what is in the log is shown.
+/// Settings for showing the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) zone: &'a TimeZone,
     pub(crate) marks: Marks,
 }
 
-/// How the turn that goes on is made to fit where it alone is too long: its messages stay.
+/// The cuts that make the current turn fit if it alone is too long. Its messages stay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Trim {
-    /// So many steps are left out.
+    /// The number of steps that are left out.
     pub(crate) left_out: usize,
-    /// The steps before this one are as short as old ones.
+    /// The steps before this one are shortened like those of old turns.
     pub(crate) shortened: usize,
-    /// And how long the results of the others may be.
+    /// The length limit for the results of the other steps.
     pub(crate) others: Option<Keep>,
 }
 
-/// The conversation so far: instructions, what was condensed, earlier turns, this turn. Everything is
-/// made of what is in the log and is made alike every time, so that the beginning of two requests of a
-/// session stays the same to the byte.
+/// Builds the conversation so far: instructions, summary, earlier turns, this turn. All of it is
+/// derived from the log in the same way each time, so that two requests of a session begin with the
+/// same bytes.
 pub(crate) fn conversation(
     instructions: &str,
     past: &Past,
@@ -63,7 +63,7 @@ pub(crate) fn conversation(
     messages
 }
 
-/// What stands for the turns that are not shown.
+/// Returns the text in place of the turns that are not shown.
 pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
     match &past.condensed.summary {
         Some(summary) => {
@@ -79,7 +79,7 @@ pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
     }
 }
 
-/// The messages of a turn that has ended.
+/// Returns the messages of a turn that has ended.
 pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: View<'_>) -> Vec<Message> {
     let keep = (Some(turn.id) <= past.condensed.shortened_to).then_some(OLD);
     let mut messages = Vec::new();
@@ -99,7 +99,7 @@ fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: View<'_>) {
     messages.push(Message::user(note(turn, view)));
 }
 
-/// What stands for steps of the turn that goes on.
+/// Returns the message in place of left-out steps of the current turn.
 fn left_out(steps: &[Step]) -> Option<Message> {
     let mut called: Vec<&str> =
         steps.iter().flat_map(|step| &step.calls).map(|call| call.call.name.as_str()).collect();
@@ -118,7 +118,8 @@ fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound], marks: Ma
     }));
 }
 
-/// Where several people speak, a message says who wrote it; words of others that it passes on are marked.
+/// Returns the text of a message. In a group it names the author. Quoted and forwarded text is
+/// marked.
 fn said(message: &LoggedInbound, marks: Marks) -> String {
     let (place, inbound) = (message.id.to_string(), &message.message.inbound);
     let by = match (&inbound.sender.name, inbound.chat) {
@@ -148,7 +149,7 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     }
 }
 
-/// A name as its owner has chosen it, which is no place for other words.
+/// Returns a display name, made safe: its owner may have put brackets or line breaks into it.
 pub(crate) fn shown_name(name: &str) -> String {
     let in_line = |c: char| if c.is_control() || "[]:<>".contains(c) { ' ' } else { c };
     name.chars().take(NAME).map(in_line).collect::<String>().trim().to_owned()
@@ -171,7 +172,7 @@ fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>, marks:
     add_inbound(messages, &step.steered, marks);
 }
 
-/// A result that is a stranger's words, all of it, between marks.
+/// Puts marks around the whole of a result that is untrusted.
 fn marked(message: Message, step: &Step, marks: Marks) -> Message {
     let Message::ToolResult { call, ok, result } = message else { return message };
     let logged = step.calls.iter().find(|logged| logged.id.to_string() == call);
@@ -191,7 +192,7 @@ fn sent(call: &LoggedCall) -> SentCall {
     }
 }
 
-/// A text as it is, everything else as JSON.
+/// Returns a text as it is, and everything else as JSON.
 pub(crate) fn result_text(result: &CallResult) -> String {
     match &result.value {
         Value::String(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! Which pictures of a conversation a model is shown, and their bytes: read for a request, and gone
-//! with it.
+//! Selects the pictures of a conversation that a model is shown, and loads their bytes for one
+//! request.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Content, Files, Image, ImageRef, Message,
 };
 
-/// Pictures of a conversation that are shown at most: the newest.
+/// The most pictures of a conversation that are shown: the newest.
 const MOST_SHOWN: usize = 4;
-/// How many go when one too many has come: with each that goes, the requests of a session lose the
-/// beginning that they have in common, and the provider its cache.
+/// The number of pictures that are dropped together once there is one too many. Each drop changes
+/// the common beginning of a session's requests, and with it the provider's cache is lost.
 const GO_TOGETHER: usize = 2;
 /// The largest picture that is shown, in bytes.
 const MAX_BYTES: u64 = 5 * 1024 * 1024;
 
-/// The pictures of a message that are in the workspace.
+/// Returns the pictures of a message that are in the workspace.
 pub(crate) fn of(content: &Content) -> Vec<ImageRef> {
     let of = |attachment: &Attachment| match &attachment.source {
         AttachmentSource::Workspace(path) if shows_something(attachment) => {
@@ -26,8 +26,8 @@ pub(crate) fn of(content: &Content) -> Vec<ImageRef> {
     content.attachments.iter().filter_map(of).collect()
 }
 
-/// The bytes of the newest pictures. One that is gone, too large or no picture is left out: its line
-/// of text is there all the same.
+/// Loads the newest pictures. A picture that is missing, too large or invalid is left out; its line
+/// of text stays.
 pub(crate) async fn load(files: &dyn Files, messages: &[Message]) -> BTreeMap<ImageRef, Image> {
     let mut images = BTreeMap::new();
     for image in newest(messages) {
@@ -44,7 +44,7 @@ pub(crate) async fn load(files: &dyn Files, messages: &[Message]) -> BTreeMap<Im
     images
 }
 
-/// How many pictures of these messages a model with eyes is shown.
+/// Returns the number of pictures in these messages that a model with vision is shown.
 pub(crate) fn shown(messages: &[Message]) -> usize {
     newest(messages).count()
 }
@@ -65,7 +65,7 @@ fn images_of(message: &Message) -> &[ImageRef] {
 fn shows_something(attachment: &Attachment) -> bool {
     match attachment.kind {
         AttachmentKind::Image => true,
-        // Those that do not move.
+        // Only stickers without animation.
         AttachmentKind::Sticker => attachment.media_type.as_deref() == Some("image/webp"),
         AttachmentKind::Audio
         | AttachmentKind::Voice
@@ -74,7 +74,7 @@ fn shows_something(attachment: &Attachment) -> bool {
     }
 }
 
-/// What a file says it is in its first bytes; none if it is no picture that models take.
+/// Detects a media type from the first bytes; `None` if models do not accept the format.
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),

@@ -41,7 +41,7 @@ fn pictures_are_what_is_in_the_workspace_and_shows_something() {
 async fn the_newest_pictures_are_shown_and_older_ones_go_two_by_two() {
     let files = FakeFiles::default();
     (0..20).for_each(|number| files.put(&image(number).path, JPEG));
-    // How many there are, and which are shown.
+    // The number of pictures, and the range that is shown.
     let cases = [(0, 0..0), (1, 0..1), (4, 0..4), (5, 2..5), (6, 2..6), (7, 4..7), (20, 16..20)];
     for (count, shown) in cases {
         let messages = [said("old", 0..count / 2), said("new", count / 2..count)];

@@ -1,8 +1,8 @@
-//! The system prompt: what the program says, and what its people have written into the workspace.
+//! The system prompt: the program's own text, and the text of its people in the workspace.
 
 use avocet_protocol::{Files, Trust, sanitise};
 
-/// Files of the workspace that are part of the instructions where they are there, in this order.
+/// Files of the workspace that are part of the instructions if they exist, in this order.
 const FILES: [(&str, &str); 4] = [
     ("SOUL.md", "Who you are"),
     ("AGENTS.md", "How you work"),
@@ -10,16 +10,16 @@ const FILES: [(&str, &str); 4] = [
     ("TOOLS.md", "About your tools"),
 ];
 
-/// Bytes of a file that go into the instructions: about 5,000 tokens.
+/// The most bytes of a file in the instructions: about 5,000 tokens.
 const MAX_BYTES: u64 = 20_000;
 
-/// The instructions that lead every request of a turn, by where they come from.
+/// The instructions that lead every request of a turn, by their source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instructions {
     pub(crate) parts: Vec<Part>,
 }
 
-/// What one source has to say.
+/// The text of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     /// `built-in`, or the name of a file.
@@ -28,8 +28,8 @@ pub(crate) struct Part {
 }
 
 impl Instructions {
-    /// Those of the program, and those of the workspace as they are now: as far as they are the owners' own,
-    /// so that nobody else makes rules by having a file written.
+    /// Reads the built-in text and the current files of the workspace. Only trusted files are used,
+    /// so that only the owners can set rules.
     pub(crate) async fn read(built_in: &str, files: &dyn Files) -> Self {
         let mut parts = vec![Part { source: "built-in", text: built_in.to_owned() }];
         for (source, title) in FILES {
@@ -60,17 +60,17 @@ impl Instructions {
         Self { parts }
     }
 
-    /// All of it.
+    /// Joins all parts.
     pub(crate) fn text(&self) -> String {
         let texts: Vec<&str> = self.parts.iter().map(|part| part.text.as_str()).collect();
         texts.join("\n\n")
     }
 }
 
-/// The text of a file of so many bytes that begins like this.
+/// Cleans the beginning of a file of `size` bytes.
 fn words(bytes: &[u8], size: u64) -> String {
     let whole = bytes.len() as u64 == size;
-    // What is cut may be cut within a character.
+    // The cut may be within a character.
     let bytes = match std::str::from_utf8(bytes) {
         Err(error) if !whole && error.error_len().is_none() => &bytes[..error.valid_up_to()],
         _ => bytes,

@@ -1,5 +1,5 @@
-//! `AgentLoop`: one turn, from its context over models and tools to the final text. Every step is
-//! in the log before the next one begins, and a turn resumes where its log ends.
+//! Runs one turn with `AgentLoop`, from its context over models and tools to the final text. Every
+//! step is in the log before the next one begins, and a turn resumes at the end of its log.
 
 mod agent_loop;
 #[cfg(feature = "testing")]

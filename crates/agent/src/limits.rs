@@ -1,5 +1,4 @@
-//! The caps on one turn: on by default, so that a model that runs in circles costs a sentence and
-//! not a fortune.
+//! The caps on one turn. They are on by default, so that a model in an endless loop stays cheap.
 
 use std::time::Duration;
 
@@ -10,15 +9,15 @@ use avocet_protocol::Step;
 pub struct Limits {
     /// Rounds of tool calls, at least 1.
     pub max_tool_iterations: u32,
-    /// Tool calls in all.
+    /// Tool calls in total.
     pub max_tool_calls: u32,
-    /// Time that the turn may run, waiting for people not counted; begins anew after a restart.
+    /// Running time of the turn without the waits for people. It restarts at zero with the daemon.
     pub max_duration: Duration,
-    /// Tokens in all, read and written, those of its children included.
+    /// Tokens in total, read and written, those of its children included.
     pub max_tokens: u64,
-    /// Tokens that a request may have, estimated, where the model's window is not smaller.
+    /// The most tokens of a request, estimated. Fewer if the model's window is smaller.
     pub context_tokens: u64,
-    /// How long a person has to say what becomes of a call that was interrupted.
+    /// The time in which a person has to decide about an interrupted call.
     pub choice_expires_after: Duration,
 }
 
@@ -42,13 +41,13 @@ impl Limits {
         self.max_tool_iterations.max(1)
     }
 
-    /// Calls that may still be made.
+    /// Returns the number of calls that may still be made.
     pub(crate) fn calls_left(self, steps: &[Step]) -> usize {
         let made: usize = steps.iter().map(|step| step.calls.len()).sum();
         (self.max_tool_calls as usize).saturating_sub(made)
     }
 
-    /// What the user is told if the turn may not go on; none if it may.
+    /// Returns the text for the user if the turn has reached a cap, else `None`.
     pub(crate) fn reached(self, steps: &[Step], ran_for: Duration) -> Option<String> {
         let iterations = self.iterations();
         if steps.len() >= iterations as usize {
@@ -67,7 +66,7 @@ impl Limits {
         (ran_for >= self.max_duration).then(|| self.took_too_long())
     }
 
-    /// What the user is told if the turn has used as many tokens as it may.
+    /// Returns the text for the user if the turn has used up its tokens.
     pub(crate) fn tokens_reached(self, used: u64) -> Option<String> {
         let limit = self.max_tokens;
         (used >= limit).then(|| {

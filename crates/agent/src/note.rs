@@ -1,5 +1,5 @@
-//! What a model is told about the moment: the time, the chat, and which of the conversation's messages
-//! did not get through. It stands behind the messages that a turn answers, and is the same in every
+//! The note about the current moment: the time, the chat, and the conversation's messages whose
+//! delivery failed. The note follows the messages that a turn answers, and is the same in every
 //! request that carries them.
 
 use avocet_protocol::{
@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use crate::history::{View, shown_name};
 use crate::marks::Marks;
 
-/// The note of a turn.
+/// Returns the note of a turn.
 pub(crate) fn note(turn: &TurnRecord, view: View<'_>) -> String {
     let moment = moment(turn, view.zone);
     match undelivered(turn, view.marks) {
@@ -49,8 +49,8 @@ fn time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%A, %-d %B %Y, %H:%M %Z").to_string()
 }
 
-/// The messages that did not get through; `None` if there are none. Their words are marked where they
-/// were written after untrusted words had been read.
+/// Lists the messages whose delivery failed; `None` if there are none. The texts are marked if the
+/// model had read untrusted content before it wrote them.
 fn undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
     let Undelivered { messages, more } = &turn.undelivered;
     let trust = messages.iter().map(|lost| lost.trust).min()?;
@@ -83,7 +83,7 @@ fn line(lost: &LostMessage, here: Option<&ChatAddress>) -> String {
     format!("- to {chat}: {what} {fate}: {why}")
 }
 
-/// A text that cannot end the note that it stands in.
+/// Makes a text safe to stand inside the note's brackets.
 fn in_line(text: &str) -> String {
     let harmless = |c: char| match c {
         '[' => '(',

@@ -7,7 +7,7 @@ use avocet_testkit::{FakeRoles, Scripted};
 use super::*;
 use crate::world::{World, answered, session};
 
-/// The model has answered, and the answer does not get through.
+/// Lets the model answer, and the delivery of the answer fail.
 async fn answer_is_lost(world: &World, step: u32, text: &str, error: &str) {
     let turn = world.record().await.id;
     let chunks = vec![Content::text(text)];

@@ -1,4 +1,4 @@
-//! What a model would be sent for a turn, taken apart: for whoever wants to see it.
+//! Shows the request that a model would get for a turn, part by part, for inspection.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use avocet_protocol::{ModelRequest, StoreError, TurnRecord, estimated_tokens};
 use crate::history::{Trim, beginning, past_turn};
 use crate::{AgentLoop, Scene, make_valid, window};
 
-/// A request as it would be made, without its pictures.
+/// The next request, without its pictures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     /// `provider/model`.
     pub model: String,
-    /// Tokens that it may have, about.
+    /// The token limit of the request, estimated.
     pub room: u64,
-    /// What it is made of, in its order.
+    /// The parts of the request, in order.
     pub parts: Vec<PromptPart>,
-    /// As the model is sent it; a past that is too long is condensed before.
+    /// The request as the model gets it. A past that is too long would be compacted before.
     pub request: ModelRequest,
 }
 
 /// A part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptPart {
-    /// What it is.
+    /// The part's name.
     pub name: String,
-    /// Its tokens, about.
+    /// The part's tokens, estimated.
     pub tokens: u64,
 }
 
 impl AgentLoop {
-    /// What the model would be sent next in this turn.
+    /// Returns the next request of this turn.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.

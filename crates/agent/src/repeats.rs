@@ -1,12 +1,12 @@
-//! A model that makes the same call again and again is told so instead of being obeyed.
+//! Stops a model that repeats the same call: it gets an explanation in place of the result.
 
 use avocet_protocol::{CallResult, Step, ToolCall};
 
-/// How often a call is made although it has the same result each time.
+/// The number of times a call is made although its result is the same.
 const ALLOWED: usize = 2;
 
-/// What the call comes to if it has been made [`ALLOWED`] times in this turn, each time with the
-/// same result.
+/// Returns the explanation if the call has been made [`ALLOWED`] times in this turn, each time with
+/// the same result.
 pub(crate) fn refusal(steps: &[Step], call: &ToolCall) -> Option<CallResult> {
     let results: Vec<&CallResult> = steps
         .iter()

@@ -1,26 +1,25 @@
-//! Shorter results and arguments: what a step did long ago is needed by its outline only. A pure
-//! function of what is in the log, so that every request shortens alike.
+//! Shortens results and arguments: of a step long ago, the model needs only the outline. Pure
+//! functions of the log, so that every request shortens alike.
 
 use avocet_protocol::{Message, Past, SentCall};
 use serde_json::Value;
 
-/// How much of a text stays.
+/// Sets how much of a message stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Keep {
     /// Bytes of a result, or of one text of the arguments.
     pub(crate) bytes: usize,
-    /// Whether what was thought before the calls stays: providers want it back for the turn that goes
-    /// on.
+    /// `true` if the reasoning before the calls stays: providers want it back for the current turn.
     pub(crate) thoughts: bool,
 }
 
-/// Of turns that are older than the last ones.
+/// For turns that are older than the last ones.
 pub(crate) const OLD: Keep = Keep { bytes: Past::SHORT, thoughts: false };
-/// Of the steps of the turn that goes on that are older than its last ones.
+/// For the older steps of the current turn.
 pub(crate) const OLD_STEP: Keep = Keep { bytes: Past::SHORT, thoughts: true };
 
-/// A message whose results and arguments are no longer than this; what it says stays, and what is longer
-/// by less than the remark is.
+/// Shortens results and arguments to `keep`. The message's own text stays, as do values that are
+/// too long by less than the length of the remark.
 pub(crate) fn shortened(message: Message, keep: Keep) -> Message {
     match message {
         Message::ToolResult { call, ok, result } => {

@@ -1,4 +1,4 @@
-//! What turns may cost, and that nothing is spent unseen.
+//! Tests of budgets, and that every cost is recorded.
 
 use avocet_protocol::{Ledger, Money, Purpose, Query, Spending, Spent, Timestamp, TurnId};
 
@@ -11,14 +11,14 @@ impl World {
         world
     }
 
-    /// Waits until the model has been asked so often.
+    /// Waits until the model has had `times` requests.
     async fn asked(&self, times: usize) {
         while self.model.requests().len() < times {
             tokio::task::yield_now().await;
         }
     }
 
-    /// What the log says was spent, of the turn and in all.
+    /// Returns the recorded costs of the turn and in total.
     async fn spending(&self, turn: TurnId) -> Spending {
         self.store.spent(Some(turn), &session(), Timestamp(0)).await.unwrap()
     }

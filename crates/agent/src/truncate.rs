@@ -1,11 +1,11 @@
-//! Results are cut to what a model is given at once; the rest is kept and can be read by handle.
+//! Cuts results to the size for a model. The rest is kept and can be read by handle.
 
 use serde_json::{Value, json};
 
-/// The longest error that a model is given, in bytes: nothing of it is kept.
+/// The longest error that a model gets, in bytes. The rest of an error is discarded.
 const MOST_ERROR: usize = 16 * 1024;
 
-/// An error, of a long one its beginning.
+/// Cuts a long error to its beginning.
 pub(crate) fn cut_error(text: String) -> String {
     if text.len() <= MOST_ERROR {
         return text;
@@ -14,15 +14,15 @@ pub(crate) fn cut_error(text: String) -> String {
     format!("{shown}\n[truncated: {} of {} bytes shown]", shown.len(), text.len())
 }
 
-/// A result as the model is given it, and the whole of it as JSON text where that is not the same.
+/// A result for the model, and the whole result as JSON text if it was cut.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cut {
     pub(crate) value: Value,
     pub(crate) kept: Option<String>,
 }
 
-/// Cuts a result to so many bytes, by its type: a text gets a suffix, a list a last element, an object an envelope,
-/// each of which says how to read the rest.
+/// Cuts a result to `most` bytes, by its type: a text gets a suffix, a list a last element, an
+/// object an envelope. Each says how to read the rest.
 pub(crate) fn cut(value: Value, handle: &str, most: usize) -> Cut {
     let whole = value.to_string();
     let size = value.as_str().map_or(whole.len(), str::len);

@@ -1,4 +1,4 @@
-//! How far what a request contains may be believed: as far as the least of it.
+//! Computes the trust level of a request: the lowest of all its parts.
 
 use avocet_protocol::{
     LoggedCall, LoggedInbound, Origin, Past, Roles, Seen, SeenCall, Step, Trust, TurnRecord,
@@ -7,15 +7,15 @@ use avocet_protocol::{
 use crate::history::result_text;
 use crate::images;
 
-/// The least trust of what the next request of a turn contains: what was condensed, the turns of the
-/// past, the messages of this one and what its closed steps have read, as far as no owner has said that
-/// it may be believed.
+/// Returns the lowest trust of the next request of a turn: of the summary, the past turns, the
+/// messages of this turn, and the results of its closed steps. Content that an owner has declared
+/// trusted does not lower it.
 pub(crate) fn of_request(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
     let turns = past.turns.iter().map(|turn| of_turn(past, turn, roles));
     turns.chain([past.condensed.trust, of_turn(past, turn, roles)]).min().unwrap_or_default()
 }
 
-/// The least trust of a turn, of one that goes on as far as its steps are closed.
+/// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
 pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
     let asked = match &turn.origin {
         _ if is_believed(past, turn, None) => Trust::Full,
@@ -27,7 +27,7 @@ pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trus
     };
     let read = turn.steps.iter().map(|step| {
         let request = of_step(past, turn, step);
-        // What an open step reads is in no request yet.
+        // The results of an open step are in no request yet.
         if !step.closed || is_believed(past, turn, Some(step.number)) {
             return request;
         }
@@ -37,12 +37,13 @@ pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trus
     read.fold(asked, Trust::min)
 }
 
-/// Whether an owner has said that what was read up to a step may be believed; `None` for the messages.
+/// Returns `true` if an owner has declared the content up to a step trusted; `None` means the
+/// messages.
 fn is_believed(past: &Past, turn: &TurnRecord, step: Option<u32>) -> bool {
     Some((turn.id, step)) <= past.believed_to
 }
 
-/// The least trust of the request of a step. What was in it was read by the step before.
+/// Returns the lowest trust of a step's request, whose content was read by the step before.
 fn of_step(past: &Past, turn: &TurnRecord, step: &Step) -> Trust {
     match is_believed(past, turn, step.number.checked_sub(1)) {
         true => Trust::Full,
@@ -54,8 +55,8 @@ fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {
     messages.iter().map(|message| of_message(message, roles)).min().unwrap_or_default()
 }
 
-/// Somebody's words may be believed as far as they can ask for something; words of others that are
-/// passed on, not at all, nor what is to be seen in a picture.
+/// Returns the trust of a message: that of its sender's role. Forwarded or quoted text and pictures
+/// are untrusted.
 fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
     let inbound = &message.message.inbound;
     let content = &inbound.content;
@@ -65,8 +66,9 @@ fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
     }
 }
 
-/// What was read and done in the conversation. `asked_by` are the messages of the turn at the root, if this
-/// one is a child. Trusted results are left out: they repeat what the model told the tool.
+/// Returns the text read and the calls made in the conversation. `asked_by` are the messages of the
+/// root turn, if this one is a child. Trusted results are left out: they repeat what the model told
+/// the tool.
 pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
     let turns = || past.turns.iter().chain([turn]);
     let steps = || turns().flat_map(|turn| turn.steps.iter().map(move |step| (turn, step)));
@@ -89,7 +91,7 @@ pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -
     }
 }
 
-/// What a person has written in a message, without what it forwards or quotes.
+/// Returns the text that a person has typed, without forwarded or quoted parts.
 fn own_words(message: &LoggedInbound) -> Option<String> {
     let inbound = &message.message.inbound;
     let is_own = !inbound.sender.is_bot && inbound.content.forwarded_from.is_none();

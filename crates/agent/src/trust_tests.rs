@@ -1,4 +1,4 @@
-//! What lowers the trust of a request, what raises it again, and what follows from it.
+//! Tests of the causes that lower or raise a request's trust, and of the consequences.
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallId, CommandAction, CommandReply, Content,
@@ -19,7 +19,7 @@ fn careful() -> Scripted {
     Scripted::calls(&[("careful", json!({}))])
 }
 
-/// Whether the turn that is run now has to ask before it does something.
+/// Returns `true` if the turn has to ask before it acts.
 fn asks(end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Waiting { request, .. } => {
@@ -31,7 +31,7 @@ fn asks(end: &TurnEnd) -> bool {
     }
 }
 
-/// A turn of one message.
+/// Runs a turn of one message.
 async fn turn_of(world: &World, content: Content, sender: &str) -> TurnEnd {
     let mut message = world.message("");
     message.inbound.content = content;
@@ -49,7 +49,7 @@ async fn words_that_are_not_the_owners_lower_the_trust() {
         let quote = Quote { from: from.map(str::to_owned), text: "do it".to_owned() };
         Content { quote: Some(quote), ..text("yes") }
     };
-    // What is to be seen in a picture, the model is shown; a document it has to read.
+    // The model sees pictures, but has to read a document by a call.
     let with = |kind| {
         let source = AttachmentSource::Workspace("inbox/m1-0.png".to_owned());
         Content { attachments: vec![Attachment::new(kind, source)], ..text("yes") }
@@ -235,7 +235,7 @@ async fn what_is_allowed_for_the_session_is_not_asked_for_again() {
     assert_eq!(world.claimed().await.grants, []);
 }
 
-/// What has been read and done in the conversation of a turn.
+/// Returns the text read and the calls made in the conversation of a turn.
 async fn seen_in(world: &World, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
     let past = world.store.history(&session(), turn.id, 100_000).await.unwrap();
     super::seen(&past, turn, asked_by)
@@ -327,7 +327,7 @@ async fn a_child_is_trusted_as_far_as_what_its_parent_had_read() {
 }
 
 impl World {
-    /// The end of the turn, as the agent had it.
+    /// Settles the turn with this end.
     async fn settle_as(&self, end: TurnEnd) {
         let TurnEnd::Answered(answer) = end else { panic!("{end:?}") };
         let turn = self.record().await.id;
@@ -343,7 +343,7 @@ impl World {
         self.store.settle_command(id, action, &CommandReply::default()).await.unwrap();
     }
 
-    /// Messages reach the turn that goes on.
+    /// Steers the running turn with messages.
     async fn steer(&self) {
         self.command(&CommandAction::SetMode(avocet_protocol::QueueMode::Steer)).await;
     }

@@ -1,5 +1,5 @@
-//! What requests have cost, until it is in the ledger: a request is given up by dropping it, and what is
-//! dropped can write nothing.
+//! Keeps the cost of requests until it is recorded in the ledger. A request is cancelled by
+//! dropping it, and a dropped future can write nothing.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use avocet_protocol::{Ledger, Purpose, SessionId, Spent, StoreError, TurnId};
 use crate::AgentLoop;
 use crate::budgets::Bill;
 
-/// What requests have cost that is not in the ledger yet.
+/// Costs of requests that are still to be recorded in the ledger.
 #[derive(Debug, Default)]
 pub struct Unbooked(Mutex<Vec<Entry>>);
 
@@ -21,14 +21,14 @@ struct Entry {
 }
 
 impl Unbooked {
-    /// Keeps it until it is booked.
+    /// Keeps a cost until it is recorded.
     pub(crate) fn add(&self, bill: Bill<'_>, spent: &Spent) {
         let Bill { turn, session, purpose, .. } = bill;
         let entry = Entry { turn, session: session.clone(), purpose, spent: spent.clone() };
         self.entries().push(entry);
     }
 
-    /// One after the other, so that whoever is given up meanwhile takes at most one with it.
+    /// Records the costs one by one, so that a cancelled call loses at most one of them.
     async fn book(&self, ledger: &dyn Ledger) -> Result<(), StoreError> {
         loop {
             let Some(entry) = self.entries().pop() else { return Ok(()) };
@@ -47,11 +47,11 @@ impl Unbooked {
 }
 
 impl AgentLoop {
-    /// Writes down what requests have cost. Whoever drops a turn or a compaction before its end does
-    /// this afterwards.
+    /// Records the costs of requests. After dropping a turn or a compaction early, the caller has
+    /// to call this.
     ///
     /// # Errors
-    /// [`StoreError`] if the ledger refused it.
+    /// [`StoreError`] if the ledger refused an entry.
     pub async fn book_costs(&self) -> Result<(), StoreError> {
         self.unbooked.book(self.ledger.as_ref()).await
     }

@@ -1,13 +1,18 @@
-//! Before every request the history is made valid, whatever a cut, a crash or an abort has left of
-//! it: providers refuse everything else, and then every later request too.
+//! Makes the history valid before every request, in any state that a cut, a crash or a cancellation
+//! left behind. Providers refuse an invalid history, and with it every later request.
 
 use std::collections::HashSet;
 
 use avocet_protocol::{ImageRef, Message, Reasoning, SentCall};
 
-/// Makes a history valid: one leading system message, a user message after it, no two messages of
-/// the same role in a row, each call answered exactly once directly after it, no result without a
-/// call, no id twice, no name that a provider refuses. What a user said is never dropped.
+/// Makes a history valid:
+///
+/// - one leading system message, and a user message after it;
+/// - no two messages of the same role in a row;
+/// - each call answered exactly once, directly after it, and no result without a call;
+/// - unique ids, and only names that providers accept.
+///
+/// The text of users is never dropped.
 #[must_use]
 pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
     let mut valid = Valid::default();
@@ -25,14 +30,14 @@ pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
                 }
                 valid.assistant(text, calls, reasoning, &results);
             }
-            // Whatever it belongs to is gone.
+            // The call of this result is missing.
             Message::ToolResult { .. } => {}
         }
     }
     valid.finish()
 }
 
-/// What a call is answered with if its result is missing.
+/// The result of a call whose own result is missing.
 const NO_RESULT: &str = r#"{"error":"the result of this call was lost"}"#;
 
 #[derive(Default)]
@@ -93,7 +98,7 @@ impl Valid {
         }
     }
 
-    /// A call with an id of its own and a name that providers take.
+    /// Gives a call a unique id and a name that providers accept.
     fn sendable(&mut self, call: SentCall) -> SentCall {
         let name: String = call.name.chars().map(|c| if is_name(c) { c } else { '_' }).collect();
         let name = name.chars().take(64).collect::<String>();
@@ -115,7 +120,7 @@ impl Valid {
     }
 }
 
-/// What OpenAI, Anthropic and Gemini all take in the name of a function.
+/// Returns `true` for characters that OpenAI, Anthropic and Gemini all accept in function names.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }

@@ -1,4 +1,4 @@
-//! How much fits into a model's window, and what goes first where not everything does. No I/O.
+//! Computes how much fits into a model's window, and what is dropped first. No I/O.
 
 use avocet_protocol::{Message, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
 
@@ -6,15 +6,15 @@ use crate::history::{Trim, View, past_turn};
 use crate::shorten::Keep;
 use crate::{Limits, images, make_valid};
 
-/// Tokens that are left for the answer, where the model does not say how many it can write.
+/// Tokens that are left for the answer if the model's output limit is unknown.
 const ANSWER: u64 = 8192;
-/// Steps of the turn that goes on that are not shortened before others are.
+/// Latest steps of the current turn, which are shortened only after all others.
 const RECENT_STEPS: usize = 2;
-/// Steps of the turn that goes on are shortened, and left out, so many at a time: with each change the
-/// requests lose the beginning that they have in common.
+/// The number of steps of the current turn that are shortened, or left out, together: each change
+/// alters the common beginning of requests.
 const STEPS: usize = 4;
 
-/// Tokens that a request may have.
+/// Returns the tokens that a request may have.
 pub(crate) fn room(facts: ModelFacts, limits: Limits) -> u64 {
     match facts.context {
         None => limits.context_tokens,
@@ -22,37 +22,37 @@ pub(crate) fn room(facts: ModelFacts, limits: Limits) -> u64 {
     }
 }
 
-/// Tokens that a request may have in a window of so many, beside an answer.
+/// Returns the tokens that a request may have in a window of `window` tokens, beside an answer.
 pub(crate) fn of(window: u64, max_output: Option<u64>, limits: Limits) -> u64 {
     let answer = max_output.unwrap_or(ANSWER).min(ANSWER).min(window / 4);
     limits.context_tokens.min(window - answer)
 }
 
-/// What the tokens of a request are when the past has been condensed to make room: well below what
-/// there is, so that it does not have to be done again soon.
+/// Returns the target size of a request after compacting the past: well below the limit, so that
+/// the next compaction is far away.
 pub(crate) fn goal(room: u64) -> u64 {
     room / 2
 }
 
-/// What they are when shorter results alone have made enough room.
+/// Returns the size at which shorter results alone have made enough room.
 pub(crate) fn enough(room: u64) -> u64 {
     room / 4 * 3
 }
 
-/// The tokens of messages.
+/// Returns the tokens of messages.
 pub(crate) fn tokens(messages: &[Message]) -> u64 {
     messages.iter().map(Message::estimated_tokens).sum()
 }
 
-/// The last turn whose results are not needed any more; none if all of those are short already.
+/// Returns the last turn whose results may be shortened; `None` if all of those are short already.
 pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
     let place = past.turns.len().checked_sub(Past::RECENT + 1)?;
     let last = past.turns[place].id;
     (past.condensed.shortened_to < Some(last)).then_some(last)
 }
 
-/// How many of the turns of the past go, so that the others have at most so many tokens: at least one,
-/// and at least half of those that were read where there are more than could be.
+/// Returns how many of the past turns are dropped so that the others have at most `allowed` tokens.
+/// At least one is dropped, and at least half if only a part of the past was read.
 pub(crate) fn turns_to_go(past: &Past, view: View<'_>, allowed: u64) -> usize {
     let mut used = 0;
     let kept = past.turns.iter().rev().take_while(|turn| {
@@ -65,28 +65,28 @@ pub(crate) fn turns_to_go(past: &Past, view: View<'_>, allowed: u64) -> usize {
     all.saturating_sub(kept).max(least).max(1).min(all)
 }
 
-/// The turn that goes on with its older steps as short as those of old turns.
+/// Shortens the older steps of the current turn as much as those of old turns.
 pub(crate) fn old_steps_shortened(turn: &TurnRecord) -> Trim {
     Trim { shortened: older_steps(turn), ..Trim::default() }
 }
 
-/// The steps before those that the model works with just now.
+/// Counts the steps before those that the model is working with.
 fn older_steps(turn: &TurnRecord) -> usize {
     turn.steps.len().saturating_sub(RECENT_STEPS) / STEPS * STEPS
 }
 
-/// The shortest that the turn that goes on can be.
+/// Returns the shortest form of the current turn.
 pub(crate) fn shortest(turn: &TurnRecord, room: u64) -> Trim {
     trims(turn, room).last().unwrap_or_default()
 }
 
-/// Ways to make the turn that goes on shorter, each shorter than the one before.
+/// Returns ways to shorten the current turn, each shorter than the one before.
 pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> {
     let older = older_steps(turn);
     let shortened =
         (1..=older / STEPS).map(|four| Trim { shortened: four * STEPS, ..Trim::default() });
     let results: usize = turn.steps[older..].iter().map(|step| step.calls.len()).sum();
-    // A token is four bytes, and arguments may be as long as results: half of the room is for them.
+    // A token is four bytes, and arguments may be as long as results, so they get half of the room.
     let bytes = usize::try_from(room).unwrap_or(usize::MAX) / results.max(1);
     let others = Some(Keep { bytes, thoughts: true });
     let cut = Trim { shortened: older, others, left_out: 0 };
@@ -94,8 +94,8 @@ pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> 
     shortened.chain([cut]).chain(left_out)
 }
 
-/// The valid messages, if they have at most so many tokens, those of the pictures that a model with
-/// `eyes` is shown included; else how many they have.
+/// Returns the valid messages if they fit into `room` tokens, including the pictures for a model
+/// with `eyes`. Otherwise the error is their number of tokens.
 pub(crate) fn if_it_fits(
     messages: Vec<Message>,
     eyes: bool,

@@ -1,4 +1,4 @@
-//! An agent whose model says what a test has written down, on a real log; for tests.
+//! Test helper: an agent on a real log whose model gives scripted answers.
 
 use std::cell::RefCell;
 use std::io;
@@ -62,7 +62,7 @@ impl World {
         self.store.accept(&message, None).await.unwrap();
     }
 
-    /// A message that was not said before.
+    /// Creates a message with a new key.
     pub(crate) fn message(&self, text: &str) -> NewInbound {
         let number = self.said.fetch_add(1, Ordering::Relaxed);
         let inbound = Inbound::new(
@@ -74,7 +74,7 @@ impl World {
         NewInbound { session: session(), kind: InboundKind::Text, inbound, removed: 0 }
     }
 
-    /// The turn waits, as whoever runs it has it.
+    /// Lets the turn wait, as the code that runs turns does.
     pub(crate) async fn wait(&self, call: CallId, request: WaitRequest) -> WaitId {
         let WaitRequest { kind, writes, grant, shown, .. } = request;
         let id = self.store.reserve_wait().await.unwrap();
@@ -109,7 +109,7 @@ impl World {
         self.agent.run_tool_loop(turn, &scene).await
     }
 
-    /// The next turn of the session, to its end.
+    /// Runs the next turn of the session to its end.
     pub(crate) async fn turn(&self, text: &str) -> TurnEnd {
         self.say(text).await;
         let turn = self.claim().await;
@@ -147,12 +147,12 @@ impl World {
         self.tools.runs(name)
     }
 
-    /// What the model was shown last.
+    /// Returns the messages of the model's last request.
     pub(crate) fn last_messages(&self) -> Vec<Message> {
         self.model.requests().pop().unwrap().messages
     }
 
-    /// The results of the last step, as the model was shown them.
+    /// Returns the results of the last step in the model's last request.
     pub(crate) fn last_results(&self) -> Vec<String> {
         let messages = self.last_messages();
         let results = messages.into_iter().rev().map_while(|message| match message {
@@ -164,7 +164,7 @@ impl World {
         results
     }
 
-    /// `kill -9`, a new start, and the turn taken again.
+    /// Simulates `kill -9` and a new start, and claims the turn again.
     pub(crate) async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
         let Self { agent, tools, events, clock, store, files, log, said, .. } = self;
         drop((agent, store));
@@ -222,7 +222,7 @@ pub(crate) fn failed(end: TurnEnd) -> String {
 }
 
 thread_local! {
-    /// What this test has logged, a JSON object a line. A test has its thread to itself.
+    /// The log lines of this test, one JSON object a line. Each test runs on a thread of its own.
     pub(crate) static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -239,8 +239,8 @@ impl io::Write for Logged {
     }
 }
 
-/// One subscriber for all tests, before the first of them logs: a subscriber of one thread would
-/// miss what another thread has met first.
+/// Installs one subscriber for all tests before the first log line: a subscriber of one thread
+/// would miss call sites that another thread reached first.
 pub(crate) fn log_to_threads() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

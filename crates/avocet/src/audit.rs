@@ -1,5 +1,5 @@
-//! The head of the audit table, noted where the database is not: who writes the table anew has to know of
-//! the note, and of the journal.
+//! Keeps the head of the audit table in a file outside of the database. A forger of the table would
+//! have to change this note, and the journal, too.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,21 +11,21 @@ use std::time::Duration;
 use avocet_protocol::{Audit, AuditCheck, AuditHead, Clock, StoreError};
 use avocet_supervise::{Group, blocking};
 
-/// How often the head is noted at most. Each look wakes the daemon, whether or not anything was done.
+/// The interval at which the head is noted. Each check wakes the daemon, even an idle one.
 const EVERY: Duration = Duration::from_mins(5);
 
-/// What was found of a table and of its noted head.
+/// The result of comparing a table with its noted head.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Checked {
     pub(crate) rows: u64,
     pub(crate) head: Option<AuditHead>,
-    /// None if none was noted.
+    /// `None` if no head was noted.
     pub(crate) noted: Option<AuditHead>,
-    /// What is wrong, and what to do about it.
+    /// The fault, and the remedy.
     pub(crate) fault: Option<String>,
 }
 
-/// Checks a table beside the head that was noted in a file.
+/// Checks a table against the head that was noted in a file.
 pub(crate) async fn check(audit: &dyn Audit, file: &Path) -> Result<Checked, StoreError> {
     let noted = match read(file) {
         Ok(noted) => noted,
@@ -40,7 +40,7 @@ pub(crate) async fn check(audit: &dyn Audit, file: &Path) -> Result<Checked, Sto
     Ok(Checked { rows, head, noted, fault: fault.map(|fault| fault.to_string()) })
 }
 
-/// The number of the row that was noted in a file; `None` if that is unknown.
+/// Returns the number of the row that was noted in a file; `None` if it is unknown.
 pub(crate) fn noted_sequence(file: &Path) -> Option<i64> {
     read(file).ok().flatten().map(|head| head.sequence)
 }
@@ -56,7 +56,7 @@ pub(crate) struct Keeper {
 struct State {
     noted: Option<AuditHead>,
     fault: Option<String>,
-    /// Whether it was said that the file cannot be written.
+    /// `true` once the log reports that the file cannot be written.
     complained: bool,
 }
 
@@ -84,7 +84,7 @@ impl Keeper {
         keeper
     }
 
-    /// What is wrong with the table; none if nothing is known to be.
+    /// Returns the known fault of the table, if any.
     pub(crate) fn fault(&self) -> Option<String> {
         self.state().fault.clone()
     }
@@ -105,8 +105,7 @@ impl Keeper {
         self.state().fault = fault;
     }
 
-    /// Notes the head if it has changed. What was noted of a table that does not fit stays: it is the
-    /// proof.
+    /// Notes the head if it has changed. After a mismatch the old note stays: it is the proof.
     pub(crate) async fn note(&self) {
         let changed = match self.audit.audit_head().await {
             Ok(head) if head == self.state().noted => return,
@@ -156,7 +155,7 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// The head in a file; none if there is no file.
+/// Reads the head from a file; `None` if the file is missing.
 fn read(file: &Path) -> io::Result<Option<AuditHead>> {
     match fs::read_to_string(file) {
         Ok(text) => text.parse().map(Some).map_err(io::Error::other),
@@ -165,7 +164,7 @@ fn read(file: &Path) -> io::Result<Option<AuditHead>> {
     }
 }
 
-/// Puts the head in the place of the last one, whole or not at all.
+/// Replaces the noted head atomically.
 fn write(file: &Path, head: &AuditHead) -> io::Result<()> {
     let mut new = file.as_os_str().to_owned();
     new.push(".new");

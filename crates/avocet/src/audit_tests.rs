@@ -32,7 +32,7 @@ impl World {
         self.directory.path().join("head")
     }
 
-    /// A row more.
+    /// Appends a row.
     async fn append(&self) -> AuditHead {
         let chat: avocet_protocol::ChatAddress = "a:b:c".parse().unwrap();
         let session =

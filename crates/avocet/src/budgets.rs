@@ -1,4 +1,4 @@
-//! Budgets, from the configuration to the agent, and a warning where they cannot hold.
+//! Builds budgets from the configuration, and warns if they cannot work.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use avocet_config::Document;
 use avocet_protocol::{Models, Money};
 use avocet_supervise::Group;
 
-/// What the configuration says that models may cost.
+/// Converts the configured limits on costs.
 pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
     let avocet_config::Budgets { turn_usd, day_usd, session_usd, day_tokens, session_tokens } =
         configured;
@@ -20,8 +20,8 @@ pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
     }
 }
 
-/// Names the models whose price is unknown, where budgets in dollars hold. Servers may be asked what
-/// they know, so nobody waits for this.
+/// Logs the models with an unknown price if there is a budget in dollars. Runs in the background,
+/// since servers may be asked about their models.
 pub(crate) fn tell_unknown_prices(
     document: &Document,
     budgets: Budgets,
@@ -48,12 +48,12 @@ pub(crate) fn tell_unknown_prices(
     });
 }
 
-/// Why a budget in dollars holds.
+/// The reason why a budget in dollars applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
-    /// Somebody relies on it: the key.
+    /// The operator has set this key.
     Configured(&'static str),
-    /// Nobody has said otherwise, or set one in tokens.
+    /// A default applies, and the operator has set no budget in tokens.
     ByDefault,
 }
 

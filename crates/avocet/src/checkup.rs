@@ -1,5 +1,5 @@
-//! Whether everything is there that a daemon needs: looked at by the daemon that runs, of itself, or, where
-//! none runs, by the command that asks.
+//! Checks everything that a daemon needs. A running daemon checks itself; otherwise the command
+//! does.
 
 mod providers;
 pub(crate) mod walls;
@@ -21,26 +21,26 @@ use crate::output::{ago, last_failure};
 use crate::places::{Configuration, environment};
 use crate::roots;
 
-/// How long a look at the disk, or at one server, may take.
+/// The timeout for checking the disk, or one server.
 const LIMIT: Duration = Duration::from_secs(8);
-/// With less space the log may not last the day.
+/// With less space the log may fill the disk within a day.
 const LOW: u64 = 256 * 1024 * 1024;
 
-/// What a checkup looks at.
+/// The subjects of a checkup.
 #[derive(Debug)]
 pub(crate) struct Examiner {
     pub(crate) configuration: Configuration,
     pub(crate) channels: Arc<Channels>,
     pub(crate) models: Arc<Models>,
-    /// They do not change while a process runs.
+    /// Constant while a process runs.
     pub(crate) walls: Vec<Check>,
-    /// Whether this process is the daemon, which knows how its exchanges went.
+    /// `true` if this process is the daemon, which knows the results of its exchanges.
     pub(crate) is_daemon: bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Examiner {
-    /// Looks at everything, side by side. With `offline`, no server is asked.
+    /// Checks everything in parallel. With `offline`, skips all requests to servers.
     pub(crate) async fn examine(&self, offline: bool) -> Checkup {
         let (data, providers, channels) =
             tokio::join!(self.data(), providers::checks(self, offline), self.of_channels(offline));
@@ -50,7 +50,7 @@ impl Examiner {
         Checkup { avocet, providers, channels, walls: self.walls.clone() }
     }
 
-    /// A write that reaches the disk, and how much space is left.
+    /// Checks that a write reaches the disk, and the space that is left.
     async fn data(&self) -> Vec<Check> {
         let directory = self.configuration.data_dir.clone();
         let tried = blocking(move || disk::try_write(&directory));
@@ -105,7 +105,7 @@ impl Examiner {
         join_all(probes).await.concat()
     }
 
-    /// What the daemon knows of something by its last exchanges; `None` if there were none.
+    /// Reports the daemon's last exchanges with a service; `None` before the first.
     fn history(&self, name: &str, is_down: bool, last: &LastExchanges) -> Option<Check> {
         if !self.is_daemon || *last == LastExchanges::default() {
             return None;
@@ -122,7 +122,7 @@ impl Examiner {
         })
     }
 
-    /// That nothing can be asked because a secret has no value in this environment.
+    /// Reports a service that cannot be asked, because a secret has no value in this environment.
     fn unresolved(&self, name: &str, key: &str) -> Option<Check> {
         let all = self.configuration.document.unresolved();
         let one = all.iter().find(|one| one.key == key)?;
@@ -143,7 +143,7 @@ fn space(data_dir: &Path) -> Option<Check> {
     })
 }
 
-/// Whether a daemon that belongs to the user's own systemd outlives the user's last session.
+/// Checks that a daemon under the user's own systemd outlives the user's last session.
 fn linger() -> Option<Check> {
     let cgroup = fs::read_to_string("/proc/self/cgroup").ok()?;
     let is_service = cgroup.contains("/user@") && cgroup.contains("avocet");

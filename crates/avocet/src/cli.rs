@@ -444,7 +444,7 @@ pub(crate) enum PeopleCommand {
     },
 }
 
-/// How many rows a list has at most.
+/// Parses the limit on a list's rows.
 fn rows(text: &str) -> Result<u32, String> {
     let rows = text.parse().ok().filter(|rows| (1..=MOST_ROWS).contains(rows));
     rows.ok_or_else(|| format!("it is not a whole number from 1 to {MOST_ROWS}"))
@@ -466,7 +466,7 @@ fn audit_kind(text: &str) -> Result<AuditKind, String> {
     found.ok_or_else(|| format!("there is no such kind; there are {}", known()))
 }
 
-/// A session id, or the bare name of a conversation of the terminal.
+/// Parses a session id, or the bare name of a conversation of the terminal.
 pub(crate) fn session_id(text: &str) -> Result<SessionId, IdError> {
     if text.contains(':') { text.parse() } else { format!("terminal:local:{text}").parse() }
 }

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 
 use crate::exit::Failure;
 
-/// The time from a copy that failed to the next attempt, unless copies are made more often.
+/// The time from a failed copy to the next attempt, unless copies are made more often.
 const RETRY: Duration = Duration::from_mins(15);
 
 /// The name of a copy, in UTC.
@@ -23,7 +23,7 @@ const NAME: &str = "avocet-%Y%m%dT%H%M%SZ.db";
 /// The ending of a copy that a crash interrupted.
 const PART: &str = ".part";
 
-/// Where copies go, how often they are made, and how many are kept.
+/// The directory for copies, their interval, and the number to keep.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) data_dir: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) struct Copies {
     failing: Mutex<Option<Failing>>,
 }
 
-/// The attempts since the last copy that was made.
+/// The failed attempts since the last successful copy.
 #[derive(Debug)]
 struct Failing {
     why: String,
@@ -74,7 +74,7 @@ impl Copies {
         copies
     }
 
-    /// Why no copy can be made at present; `None` if the last one was made.
+    /// Returns the error of the last copy; `None` if the copy succeeded.
     pub(crate) fn fault(&self) -> Option<String> {
         let state = self.failing();
         let Failing { why, times } = state.as_ref()?;
@@ -82,13 +82,13 @@ impl Copies {
         Some(format!("copies of the database in {directory} fail ({times} times so far): {why}"))
     }
 
-    /// How long it is until the next copy.
+    /// Returns the time until the next copy.
     fn pause(&self) -> Duration {
         let Plan { directory, every, .. } = &self.plan;
         if self.failing().is_some() {
             return RETRY.min(*every);
         }
-        // A newest copy that lies in the future was named before the clock was set back.
+        // The newest copy has a time in the future if the clock was set back since.
         let newest = list(directory).ok().and_then(|copies| Some(copies.last()?.0));
         let due = newest.map_or(Timestamp(0), |newest| newest.after(*every));
         let left = u64::try_from(due.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
@@ -127,7 +127,7 @@ impl Copies {
 }
 
 impl Plan {
-    /// Makes a copy and deletes those that are too many. Returns `None` if it was cancelled.
+    /// Makes a copy and deletes surplus ones. Returns `None` if it was cancelled.
     fn copy(
         &self,
         now: Timestamp,
@@ -163,13 +163,13 @@ fn name(at: Timestamp) -> String {
     moment.strftime(NAME).to_string()
 }
 
-/// When a copy was made, by its name; `None` if the file is not one of these copies.
+/// Returns the time of a copy from its name; `None` if the file is not one of these copies.
 fn made_at(name: &str) -> Option<Timestamp> {
     let at = DateTime::strptime(NAME, name).ok()?.to_zoned(TimeZone::UTC).ok()?;
     Some(Timestamp(at.timestamp().as_millisecond()))
 }
 
-/// The copies in a directory, the oldest first.
+/// Returns the copies in a directory, the oldest first.
 fn list(directory: &Path) -> io::Result<Vec<(Timestamp, PathBuf)>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -186,7 +186,7 @@ fn list(directory: &Path) -> io::Result<Vec<(Timestamp, PathBuf)>> {
     Ok(copies)
 }
 
-/// Deletes what a crash left of a copy.
+/// Deletes copies that a crash left unfinished.
 fn delete_parts(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

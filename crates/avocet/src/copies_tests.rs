@@ -69,7 +69,7 @@ async fn copies_are_made_in_time_and_the_oldest_are_deleted() {
         assert_eq!(copies.pause(), Duration::from_hours(6) - MINUTE);
         clock.advance(Duration::from_hours(6) - MINUTE);
         assert_eq!(copies.pause(), Duration::ZERO);
-        // Nothing else in the directory is deleted, except for what a crash left of a copy.
+        // Other files in the directory stay, except unfinished copies of a crash.
         fs::write(directory.join("avocet.db"), "precious").unwrap();
         fs::write(directory.join("avocet-20250101T000000Z.db.part"), "half").unwrap();
     }

@@ -1,5 +1,5 @@
-//! The wiring: one message's way through the daemon, from channel to channel, put together in the
-//! order in which it is started, and taken apart in the order in which it is stopped.
+//! The wiring: builds the parts of the daemon in the order of a message's way, from channel to
+//! channel, and stops them in a fixed order.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,18 +40,18 @@ use crate::web::{named_hosts, web};
 use crate::workspaces::AgentWorkspaces;
 use crate::{redaction, registry, roots};
 
-/// The instructions that lead every request. The same at all times, so that a provider's cache of
-/// the beginning of a request holds.
+/// The instructions that lead every request. They are constant, so that a provider's cache of the
+/// beginning of a request stays valid.
 const SYSTEM: &str = "You are Avocet, an assistant that people talk to in chats. Answer in the \
     language of the user, briefly and to the point, in Markdown. You have tools: files in a \
     workspace, a long-term memory, messages to chats, pages of the web. Paths are relative to the \
     root of the workspace. Use a tool when it helps, one step at a time; when a tool fails, read its \
     error and do it right. Say what you did, and say so when you could not do something.";
 
-/// How long what has just been answered may take to be delivered when the daemon stops.
+/// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
 
-/// How channels are run again when they end by themselves.
+/// The restart policy for channels that end by themselves.
 const CHANNEL_RESTART: Restart = Restart {
     first: Duration::from_secs(1),
     longest: Duration::from_mins(1),
@@ -66,13 +66,13 @@ pub(crate) struct Daemon {
     deliverer: Deliverer,
     gateway: Gateway,
     audit: Arc<Keeper>,
-    /// Fires when channels are to stop receiving.
+    /// Cancelled when channels have to stop receiving.
     intake: Group,
     group: Group,
     clock: Arc<dyn Clock>,
 }
 
-/// How the log is opened by this program.
+/// Returns this program's options for opening the log.
 pub(crate) fn open_options(
     configuration: &Configuration,
     holder: Holder,
@@ -94,19 +94,20 @@ pub(crate) fn open_options(
 }
 
 impl Daemon {
-    /// Starts everything. When this returns, messages are taken and answered.
+    /// Starts all parts. After this returns, messages are accepted and answered.
     pub(crate) async fn start(
         context: &Context,
         configuration: &Configuration,
         start_empty: bool,
     ) -> Result<Self, Failure> {
         let Configuration { document, settings, roots, .. } = configuration;
-        // Before anything is made.
+        // Check before any file is made.
         roots::check(document, roots, &configuration.others())?;
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
         let options = open_options(configuration, Holder::Daemon, start_empty);
         let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
-        // Opening the log ends the epoch of any other daemon. One whose lock file was deleted still has its socket.
+        // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted
+        // still has its socket.
         Gateway::check_unused(&configuration.socket)?;
         let store = Arc::new(SqliteStore::open_locked(lock, options, clock.clone(), &group)?);
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
@@ -224,25 +225,26 @@ impl Daemon {
         Ok(Self { store, bus, sessions, deliverer, gateway, audit, intake, group, clock })
     }
 
-    /// Goes through the writer and the lanes, to see that they move.
+    /// Sends a ping through the writer and the lanes to check that they make progress.
     pub(crate) async fn ping(&self) -> Result<(), Stuck> {
         self.store.ping().await.map_err(Stuck::Log)?;
         self.sessions.ping().await.map_err(Stuck::Lanes)
     }
 
-    /// Returns when the log belongs to another process, or was deleted or replaced, with the reason.
+    /// Waits until the log belongs to another process, or was deleted or replaced. Returns the
+    /// reason.
     pub(crate) async fn lost(&self) -> StoreError {
         self.store.lost().await
     }
 
-    /// Takes nothing more: from now on publishers are refused.
+    /// Ends the intake: from now on publishers are refused.
     pub(crate) fn end_intake(&self) {
         self.intake.cancel();
         self.bus.stop();
     }
 
-    /// Stops: first the intake, then the running turns, then what is to be delivered. `hurry` cuts
-    /// the waiting short. Whatever is not finished goes on at the next start.
+    /// Stops the intake, then the running turns, then the deliveries. `hurry` cuts the waiting
+    /// short. Unfinished work continues at the next start.
     pub(crate) async fn stop(self, drain: Duration, hurry: &CancellationToken) {
         self.end_intake();
         let orderly = async {
@@ -286,7 +288,7 @@ fn copies(
     Some(Copies::start(plan, clock, group))
 }
 
-/// What has stopped moving.
+/// A part that makes no progress.
 #[derive(Debug)]
 pub(crate) enum Stuck {
     Log(StoreError),
@@ -302,7 +304,7 @@ impl std::fmt::Display for Stuck {
     }
 }
 
-/// Who answers which session, and what they work with.
+/// Builds the agents with their sessions, models and tools.
 pub(crate) fn agents(
     context: &Context,
     configuration: &Configuration,
@@ -370,7 +372,8 @@ fn agent(profile: &Profile, run: AgentLoop) -> Agent {
     }
 }
 
-/// The cheap model of an agent, which has the one that answers behind it; or that one.
+/// Returns the cheap model of an agent, with its main model as a fallback. Without a cheap model,
+/// returns the main one.
 fn cheap(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<Arc<dyn Model>, NoModel> {
     let AgentDefaults { model, fallbacks, cheap_model, .. } = agent;
     match cheap_model {
@@ -379,7 +382,7 @@ fn cheap(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<Arc<dyn Model
     }
 }
 
-/// The channels that clients attach to, by name.
+/// Returns the channels that clients attach to, by name.
 fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn Attach>> {
     let attach =
         configured.iter().filter_map(|one| Some((one.channel.name(), one.attach.clone()?)));
@@ -414,7 +417,8 @@ fn limits(agent: &AgentDefaults) -> Limits {
     }
 }
 
-/// Runs every channel until the group is cancelled. One that cannot go on says why and stays down.
+/// Runs every channel until the group is cancelled. A channel that fails for good logs the reason
+/// and stays down.
 fn run_channels(
     channels: &Channels,
     bus: &Arc<Bus>,

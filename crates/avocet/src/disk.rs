@@ -1,4 +1,4 @@
-//! The disk that the data is on.
+//! The disk that holds the data.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use avocet_protocol::{DiskStatus, LastExchanges};
 
-/// Below so many bytes the next writes fail.
+/// With fewer free bytes, the next writes fail.
 const FULL: u64 = 1024 * 1024;
 
-/// Bytes that this user can still write at a path; `None` if the system does not say.
+/// Returns the bytes that this user can still write at a path; `None` if the system does not say.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let there = path.ancestors().find(|path| path.exists())?;
     let found = rustix::fs::statvfs(there).ok()?;
@@ -20,12 +20,12 @@ pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     Some(blocks.saturating_mul(found.f_frsize))
 }
 
-/// Whether there is no room for more than a few pages.
+/// Returns `true` if there is room for a few pages at most.
 pub(crate) fn is_full(path: &Path) -> bool {
     free_bytes(path).is_some_and(|free| free < FULL)
 }
 
-/// The state of the disk, by its free space and the last writes of the log.
+/// Returns the state of the disk, by its free space and the last writes of the log.
 pub(crate) fn status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
     let free_bytes = free_bytes(data_dir);
     let failing = writes.failure.as_ref().filter(|failure| failure.in_a_row > 0);
@@ -37,8 +37,8 @@ pub(crate) fn status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
     DiskStatus { free_bytes, fault, writes }
 }
 
-/// Writes a file into a directory, waits until the disk has it, and removes it; false if there is no such
-/// directory.
+/// Writes a file into a directory, waits until it is on disk, and removes it. Returns `false` if
+/// the directory is missing.
 pub(crate) fn try_write(directory: &Path) -> io::Result<bool> {
     if !directory.try_exists()? {
         return Ok(false);
@@ -54,7 +54,7 @@ pub(crate) fn try_write(directory: &Path) -> io::Result<bool> {
     written.and(removed).map(|()| true)
 }
 
-/// A number of bytes, in the unit that people say it in.
+/// Formats a number of bytes in a readable unit.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     let (mut count, mut unit) = (count / 1000, UNITS[0]);

@@ -1,4 +1,4 @@
-//! Exit codes that scripts can use; the numbers above 63 are those of sysexits.h.
+//! Exit codes for scripts. The numbers above 63 are those of sysexits.h.
 
 use std::process::ExitCode;
 
@@ -9,31 +9,31 @@ use avocet_sandbox::WorkspaceError;
 use avocet_store::{CopyError, OpenError};
 use avocet_supervise::Panicked;
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// As it should.
+    /// Success.
     Done = 0,
-    /// It failed; what it says why.
+    /// Failure; the message has the reason.
     Failed = 1,
-    /// The database or its audit table is damaged, or of a newer version: running it again does not help.
+    /// The database or its audit table is damaged, or of a newer version. A retry does not help.
     Database = 65,
     /// No daemon answers.
     NoDaemon = 69,
-    /// This system gives no walls for programs: only `avocet doctor` ends so.
+    /// This system has no sandbox layers for programs. Only `avocet doctor` ends so.
     NoWalls = 71,
     /// The data directory was deleted or replaced while the daemon ran.
     Lost = 74,
-    /// Not now; the same command may succeed later.
+    /// A temporary failure; a retry may succeed.
     TryLater = 75,
-    /// A daemon runs, or could, and a provider, a channel or the disk is down: only `avocet status` and
-    /// `avocet doctor` end so.
+    /// A daemon runs, or could, but a provider, a channel or the disk is down. Only `avocet status`
+    /// and `avocet doctor` end so.
     Down = 76,
-    /// The configuration, or what it names, cannot be used: running it again does not help.
+    /// The configuration, or something that it names, is unusable. A retry does not help.
     Configuration = 78,
 }
 
-/// What the help says about them.
+/// The help text about exit codes.
 pub(crate) const HELP: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 65 the database, or its \
     audit table, is damaged or of a newer version, 69 no daemon answers, 71 this system gives no walls for \
     programs (doctor), 74 the data directory was deleted or replaced while the daemon ran, 75 try again later, \
@@ -46,7 +46,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command failed, and what it exits with.
+/// The reason why a command failed, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,

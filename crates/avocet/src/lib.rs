@@ -41,23 +41,23 @@ use exit::{Exit, Failure};
 /// Adds tools to the built-in ones.
 pub type AddTools = fn(&mut Registry) -> Result<(), AlreadyRegistered>;
 
-/// What a program has otherwise than the shipped one.
+/// Differences of a program from the shipped one.
 #[derive(Debug, Clone, Copy)]
 pub struct Otherwise {
     /// Tools beside the built-in ones.
     pub add_tools: AddTools,
-    /// The way to the web.
+    /// Wraps the client for the web.
     pub web: fn(GuardedClient) -> GuardedClient,
 }
 
-/// Nothing.
+/// The shipped program: no differences.
 impl Default for Otherwise {
     fn default() -> Self {
         Self { add_tools: |_| Ok(()), web: |client| client }
     }
 }
 
-/// What every command has.
+/// The context of every command.
 struct Context {
     cli: cli::Global,
     clock: Arc<dyn Clock>,
@@ -90,7 +90,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     let context = Context { cli: global, clock, root: Group::new("avocet"), otherwise };
     let done = runtime.block_on(run(command, &context));
     context.root.cancel();
-    // A thread that waits for somebody to type does not hold the program up.
+    // A thread that still waits for keyboard input must not delay the end.
     runtime.shutdown_background();
     let exit = done.unwrap_or_else(|Failure { exit, error }| {
         output::error(&format!("{error:#}"));
@@ -100,14 +100,14 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     exit.into()
 }
 
-/// Prints the help that was asked for, or what is wrong with the command line: words of it may come from
-/// elsewhere.
+/// Prints the requested help, or the fault in the command line. The latter is cleaned, since
+/// arguments may contain text from elsewhere.
 fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         let text = error.render().to_string();
         output::error(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
     } else {
-        // A reader that has seen enough, as in `| head`, is no failure.
+        // A reader that stops early, as in `| head`, is no failure.
         error.print().unwrap_or_default();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))

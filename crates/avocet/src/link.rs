@@ -1,4 +1,4 @@
-//! The terminal's link to a daemon: over the socket, made again when it breaks.
+//! The terminal's link to a daemon over the socket. Reconnects after a break.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -27,9 +27,9 @@ pub(crate) struct DaemonLink {
     clock: Arc<dyn Clock>,
     group: Group,
     client: tokio::sync::Mutex<Arc<Client>>,
-    /// What is heard before anything that comes over the socket.
+    /// Remarks to show before anything from the socket.
     remarks: Mutex<VecDeque<String>>,
-    /// What the program logs meanwhile.
+    /// Lines that the program logs meanwhile.
     log: flume::Receiver<String>,
     unanswered: Mutex<HashMap<DeliveryId, Shown>>,
 }
@@ -41,7 +41,7 @@ impl fmt::Debug for DaemonLink {
 }
 
 impl DaemonLink {
-    /// Attaches a client that is connected to the session's chat.
+    /// Attaches a connected client to the session's chat.
     pub(crate) async fn attach(
         socket: PathBuf,
         session: SessionId,
@@ -63,7 +63,8 @@ impl DaemonLink {
         })
     }
 
-    /// The connection; a new one if the last is lost. Waits for the daemon to come back.
+    /// Returns the connection. If it is lost, waits for the daemon to come back and makes a new
+    /// one.
     async fn client(&self) -> Arc<Client> {
         let mut client = self.client.lock().await;
         if client.incoming().is_disconnected() {
@@ -86,7 +87,7 @@ impl DaemonLink {
         }
     }
 
-    /// Makes a request, again if the connection broke before there was an answer.
+    /// Makes a request, and repeats it if the connection broke before the answer.
     async fn call<A: DeserializeOwned>(
         &self,
         method: &str,
@@ -134,7 +135,7 @@ async fn attach(client: &Client, chat: ChatAddress) -> Result<(), ClientError> {
     client.call::<Value>("attach", &Attached { chat }).await.map(|_| ())
 }
 
-/// A key that no other message has.
+/// Creates a unique key.
 pub(crate) fn new_key() -> Result<DedupeKey, LinkError> {
     let key = DedupeKey::parse(&uuid::Uuid::new_v4().to_string());
     key.map_err(|error| LinkError(error.to_string()))

@@ -1,4 +1,4 @@
-//! Where the log of the program goes. All of it passes [`Redacting`].
+//! Sets up the program's log. All of it passes [`Redacting`].
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::stderr;
 
 /// The levels, from the fewest lines to the most.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-/// What other programs call a level.
+/// Names for levels in other programs.
 const SYNONYMS: [(&str, &str); 12] = [
     ("all", "trace"),
     ("critical", "error"),
@@ -32,7 +32,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("verbose", "debug"),
     ("warning", "warn"),
 ];
-/// The parts of the program that a level can be given to. A test compares them with the crates.
+/// The targets of the program that can have a level. A test compares them with the crates.
 const PARTS: [&str; 18] = [
     "avocet",
     "avocet_agent",
@@ -65,10 +65,10 @@ pub(crate) fn check(document: &Document, log: &Log) -> Result<(), ConfigError> {
     })
 }
 
-/// A level, or several with the parts that they are for: `info,avocet_agent=debug`.
+/// Checks a level, or several levels with their targets: `info,avocet_agent=debug`.
 ///
 /// # Errors
-/// Which word is none, and which was probably meant.
+/// The invalid word, and the word that was probably meant.
 pub(crate) fn level(text: &str) -> Result<String, String> {
     for part in text.split(',').map(str::trim) {
         match part.split_once('=') {
@@ -96,7 +96,8 @@ fn check_level(word: &str) -> Result<(), String> {
     })
 }
 
-/// Other programs' parts are theirs to name: what is written for ours has to be one of ours.
+/// Checks a target. Names of other programs' targets are free; a name in our style has to be one of
+/// ours.
 fn check_part(part: &str) -> Result<(), String> {
     let first = part.split("::").next().unwrap_or_default();
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_:-".contains(c);
@@ -140,7 +141,7 @@ pub(crate) fn to_stderr(
     Ok(())
 }
 
-/// The line that stands where lines were dropped.
+/// Formats the line in place of dropped lines.
 fn dropped(format: LogFormat, clock: &dyn Clock, lines: u64) -> String {
     const TARGET: &str = "avocet::stderr";
     let text = format!("dropped {lines} log lines: stderr is not read");
@@ -158,8 +159,8 @@ fn dropped(format: LogFormat, clock: &dyn Clock, lines: u64) -> String {
     }
 }
 
-/// Logs warnings to whoever shows them, for a daemon inside a conversation. What nobody shows in
-/// time is lost.
+/// Sends warnings to a channel, for a daemon inside a conversation. Lines that are not read in time
+/// are dropped.
 pub(crate) fn to_remarks(level: Option<&str>) -> Result<flume::Receiver<String>, Failure> {
     let (remarks, shown) = flume::bounded(64);
     tracing_subscriber::fmt()
@@ -180,7 +181,7 @@ fn filter(level: &str) -> Result<EnvFilter, Failure> {
     })
 }
 
-/// The standard error, an event at a time.
+/// Writes to the standard error, one event at a time.
 struct Stderr;
 
 impl Write for Stderr {

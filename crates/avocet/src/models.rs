@@ -1,4 +1,4 @@
-//! The models of a configuration: which it speaks of, what it says of them, and each made once.
+//! The models of a configuration with its facts about them; each model is made once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel};
 
 use crate::registry::{self, Made};
 
-/// The provider that is there without being configured.
+/// The provider that exists without configuration.
 const EMBEDDED: &str = "offline";
 
-/// Checks what the configuration says of models, and that their providers are configured.
+/// Checks the configuration's entries about models, and that their providers are configured.
 pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
     table(document, settings)?;
     for (path, name) in named(&profiles(document)?) {
@@ -45,7 +45,7 @@ pub(crate) struct Models {
 #[derive(Debug, Clone)]
 struct Kept {
     made: Made,
-    /// The same, whose requests are noted.
+    /// The same model, with its requests recorded.
     watched: Arc<dyn Model>,
 }
 
@@ -69,12 +69,12 @@ impl Models {
         })
     }
 
-    /// The model of this name alone.
+    /// Returns the model of this name, without fallbacks.
     pub(crate) fn made(&self, name: &str) -> Result<Made, NoModel> {
         self.kept(name).map(|kept| kept.made)
     }
 
-    /// How the providers fare.
+    /// Returns the health of the providers.
     pub(crate) fn health(&self) -> &Arc<Health> {
         &self.health
     }
@@ -122,7 +122,7 @@ impl ModelsPort for Models {
     }
 }
 
-/// Every model that an agent names, and where.
+/// Returns every model that an agent names, with the path of its key.
 fn named(profiles: &[Profile]) -> Vec<(String, String)> {
     let of = |profile: &Profile| {
         let Profile { name, agent, .. } = profile;
@@ -138,7 +138,7 @@ fn named(profiles: &[Profile]) -> Vec<(String, String)> {
     profiles.iter().flat_map(of).collect()
 }
 
-/// The parts of `provider/model`, whose provider there is.
+/// Splits `provider/model`, and checks that the provider exists.
 fn check_name<'n>(settings: &Settings, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
     let parts = name.split_once('/').filter(|(provider, model)| {
         let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
@@ -158,7 +158,7 @@ fn is_embedded(settings: &Settings, provider: &str) -> bool {
     provider == EMBEDDED && !settings.providers.contains_key(provider)
 }
 
-/// That a provider is not configured, without a name that was referred to.
+/// Creates the error for an unknown provider. A name that came from a reference is hidden.
 fn no_provider(document: &Document, path: &str, error: NoModel) -> ConfigError {
     let NoModel::NoProvider { provider, known } = error else {
         return document.error_at(path, format!("`{path}`: {error}"));
@@ -172,7 +172,7 @@ fn no_provider(document: &Document, path: &str, error: NoModel) -> ConfigError {
     document.error_at(path, message)
 }
 
-/// `[models]`.
+/// Reads `[models]`.
 fn table(document: &Document, settings: &Settings) -> Result<ModelTable, ConfigError> {
     let tables = settings.models.keys().map(|name| {
         let path = format!("models.{name}");
@@ -187,7 +187,7 @@ fn table(document: &Document, settings: &Settings) -> Result<ModelTable, ConfigE
     tables.collect()
 }
 
-/// Whether a name in `[models]` can fit a model.
+/// Checks that a pattern in `[models]` can fit a model.
 fn check_pattern(
     document: &Document,
     settings: &Settings,

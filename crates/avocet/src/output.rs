@@ -1,6 +1,6 @@
-//! The one writer to terminals: everything that a command prints passes [`printable`] or
-//! [`printable_json`], since most of it comes from people, models, files or the network. The chat has its
-//! own screen, which does the same.
+//! The only writer to terminals. Everything that a command prints passes [`printable`] or
+//! [`printable_json`], since most of it comes from people, models, files or the network. The chat
+//! has its own screen with the same protection.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::{redaction, stderr};
 
-/// Prints lines. A reader that has seen enough, as in `| head`, is no failure.
+/// Prints lines. A reader that stops early, as in `| head`, is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write_out(&printable(text))
 }
@@ -30,12 +30,12 @@ fn write_out(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints why a command failed, without secrets.
+/// Prints the reason why a command failed, without secrets.
 pub(crate) fn error(text: &str) {
     complain("error:", "31", text);
 }
 
-/// Prints what has to be known of what a command has done.
+/// Prints a warning about the effects of a command.
 pub(crate) fn warning(text: &str) {
     complain("warning:", "33", text);
 }
@@ -49,7 +49,7 @@ fn complain(label: &str, colour: &str, text: &str) {
     stderr::write(&format!("{label} {}\n", printable(&text)));
 }
 
-/// Rows in columns, as wide as what is printed of them. A cell is one line.
+/// Formats rows in columns, by the width of the printed text. A cell is one line.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let shown = |row: &Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
@@ -70,12 +70,12 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A text that came from elsewhere, on one line, so that it cannot pass for another.
+/// Puts untrusted text on one line, so that it cannot imitate another line.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
-/// A moment, to the minute, where the reader is.
+/// Formats a moment to the minute, in the reader's time zone.
 pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -83,12 +83,12 @@ pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
-/// How long ago something was.
+/// Formats the time since a moment.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
     format!("{} ago", span(at.until(now).as_secs()))
 }
 
-/// The last failure, if there was one: `; last failure 2 h 3 min ago: no connection`.
+/// Describes the last failure, if there was one: `; last failure 2 h 3 min ago: no connection`.
 pub(crate) fn last_failure(last: &LastExchanges, now: Timestamp) -> String {
     let failure = last.failure.as_ref();
     failure.map_or_else(String::new, |last| {
@@ -96,7 +96,7 @@ pub(crate) fn last_failure(last: &LastExchanges, now: Timestamp) -> String {
     })
 }
 
-/// A span of time as a person says it.
+/// Formats a time span for people.
 pub(crate) fn span(seconds: u64) -> String {
     match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0, seconds) => format!("{seconds} s"),

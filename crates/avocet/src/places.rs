@@ -1,4 +1,4 @@
-//! Where things are: the configuration, the data directory, the socket, the workspace. The only
+//! Finds the configuration, the data directory, the socket and the workspaces. This is the only
 //! place that reads the environment and the working directory.
 
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ use crate::exit::{Exit, Failure};
 use crate::roots::{Others, Root};
 use crate::{logging, policy, redaction, registry, roots};
 
-/// What is made of a configuration, and so which references in it are replaced.
+/// The use of a configuration, which decides the references that are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
-    /// A daemon: everything. A reference without a value is an error.
+    /// A daemon uses everything. A reference without a value is an error.
     Everything,
-    /// A question to the daemon that runs: only where it and its data are. Nothing else is looked for,
-    /// so that the command needs none of the daemon's secrets.
+    /// A request to the running daemon uses only the locations of the daemon and its data. Other
+    /// references are ignored, so that the command works without the daemon's secrets.
     Daemon,
-    /// What a daemon would do, done without one: whatever has a value here. Secrets without one have a
-    /// placeholder, since nothing is sent.
+    /// A command on the log of a stopped daemon uses every reference that has a value here. Missing
+    /// secrets have a placeholder, since the command sends nothing.
     Log,
-    /// A check: as [`Self::Log`], and also where the places themselves have no value.
+    /// A check: like [`Self::Log`], but locations may have no value either.
     Check,
 }
 
@@ -39,7 +39,7 @@ impl Uses {
     }
 }
 
-/// A configuration that has been read, and the places that follow from it.
+/// A loaded configuration, and the locations that follow from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Configuration {
     pub(crate) document: Document,
@@ -48,16 +48,16 @@ pub(crate) struct Configuration {
     /// The agents, the one of `[agents.defaults]` first.
     pub(crate) agents: Vec<Agent>,
     pub(crate) socket: PathBuf,
-    /// Where the head of the audit table is noted.
+    /// The file for the head of the audit table.
     pub(crate) head_file: PathBuf,
     /// The directory for copies at intervals; `None` if none are made.
     pub(crate) backups: Option<PathBuf>,
     pub(crate) sandbox: Sandbox,
-    /// Where file tools work beside the workspaces.
+    /// The directories of file tools beside the workspaces.
     pub(crate) roots: Vec<Root>,
 }
 
-/// Where programs may read and write, beside a workspace.
+/// The directories that programs may read and write, beside a workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Sandbox {
     pub(crate) read: Vec<PathBuf>,
@@ -79,13 +79,14 @@ pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What programs that the agent runs find in their environment: nothing of ours but where programs
-/// are, the language and the time zone.
+/// Returns the environment of the agent's programs. Of the daemon's own, it holds only the path to
+/// programs, the language and the time zone.
 pub(crate) fn program_environment() -> Vec<(String, String)> {
     let ours = ["LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"];
     let of_ours = ours.iter().filter_map(|name| Some(((*name).to_owned(), environment(name)?)));
     let own = [("HOME", "/tmp"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
-    // Where cargo is rustup's, it looks for its toolchains in the home that programs do not have.
+    // With rustup, cargo looks for its toolchains in the home directory, which is hidden from
+    // programs.
     let home = environment("HOME").map(|home| format!("{home}/.rustup"));
     let toolchains = environment("RUSTUP_HOME").or(home);
     let toolchains = toolchains.map(|path| ("RUSTUP_HOME".to_owned(), path));
@@ -96,8 +97,8 @@ pub(crate) fn program_environment() -> Vec<(String, String)> {
 }
 
 impl Configuration {
-    /// Reads the configuration and checks all of it, components included, as far as it is used. The directories
-    /// of `[tools]` are checked where they are opened, since other commands work without them.
+    /// Reads the configuration and checks the used parts, components included. The directories of
+    /// `[tools]` are checked when they are opened, since other commands work without them.
     pub(crate) fn load(context: &Context, uses: Uses) -> Result<Self, Failure> {
         let document = match config_path(&context.cli) {
             Some(path) => Document::read(&path, &environment, uses.references())?,
@@ -171,7 +172,7 @@ impl Configuration {
         })
     }
 
-    /// What directories beside the workspaces have to be apart from.
+    /// Returns the paths that directories beside the workspaces must not overlap.
     pub(crate) fn others(&self) -> Others<'_> {
         let config = self.document.path().into_iter();
         let own = [&self.data_dir, &self.socket, &self.head_file].map(PathBuf::as_path);
@@ -184,10 +185,10 @@ impl Configuration {
         }
     }
 
-    /// The files and directories that are the daemon's own, wherever file tools find them.
+    /// Returns the daemon's own files and directories, for file tools to avoid.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let config = self.document.path().map(Path::to_owned).into_iter();
-        // They are named for the case that the data directory is the workspace.
+        // The log's files are named in case the data directory is the workspace.
         let log = ["", "-wal", "-shm", "-last", "-damage"]
             .map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
         let own = [self.data_dir.clone(), self.head_file.clone()].into_iter();
@@ -195,7 +196,7 @@ impl Configuration {
     }
 }
 
-/// The file that was named, or the one in the usual place if it is there.
+/// Returns the named file, or the one in the usual place if it exists.
 fn config_path(global: &Global) -> Option<PathBuf> {
     if let Some(path) = &global.config {
         return Some(path.clone());
@@ -209,8 +210,8 @@ fn config_path(global: &Global) -> Option<PathBuf> {
     Some(directory.join("avocet/config.toml")).filter(|path| path.exists())
 }
 
-/// systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base Directory
-/// Specification).
+/// Returns systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base
+/// Directory Specification).
 fn default_data_dir() -> Result<PathBuf, Failure> {
     if let Some(directory) = environment("STATE_DIRECTORY") {
         return Ok(directory.into());
@@ -225,8 +226,8 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
     })
 }
 
-/// systemd's `LogsDirectory=`, or beside the data directory: who can change the one need not be able to
-/// change the other.
+/// Returns a file in systemd's `LogsDirectory=`, or beside the data directory. Write access to the
+/// data directory need not include the file.
 fn default_head_file(data_dir: &Path) -> PathBuf {
     if let Some(directory) = environment("LOGS_DIRECTORY") {
         return PathBuf::from(directory).join("audit-head");
@@ -240,7 +241,7 @@ fn home() -> Option<PathBuf> {
     environment("HOME").map(PathBuf::from)
 }
 
-/// Paths in a file are relative to the file; `~/` is the home directory.
+/// Resolves a path from a file relative to that file; `~/` is the home directory.
 #[expect(clippy::disallowed_methods, reason = "the binary reads the working directory")]
 fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
     if let Ok(below) = path.strip_prefix("~") {
@@ -254,12 +255,12 @@ fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
     Ok(std::env::current_dir()?.join(base).join(path))
 }
 
-/// A path of the command line, from the working directory.
+/// Resolves a path of the command line from the working directory.
 pub(crate) fn given(path: &Path) -> Result<PathBuf, Failure> {
     resolve(None, path)
 }
 
-/// Whether colours are wanted (no-color.org).
+/// Returns `true` if colours are wanted (no-color.org).
 pub(crate) fn wants_colour() -> bool {
     environment("NO_COLOR").is_none() && environment("TERM").is_none_or(|term| term != "dumb")
 }

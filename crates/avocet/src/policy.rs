@@ -1,4 +1,4 @@
-//! The rules for tools, from the configuration's tables.
+//! Builds the rules for tools from the configuration's tables.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use avocet_tools::{Listed, Policy, Registry, tool_meant_by};
 
 use crate::registry::CHANNELS;
 
-/// The rules of an agent that has these tools.
+/// Returns the rules of an agent that has these tools.
 pub(crate) fn policy(settings: &Settings, agent: &str, tools: &ToolList) -> Policy {
     let own = [Listed {
         table: format!("[agents.{agent}.tools]"),
@@ -32,12 +32,12 @@ pub(crate) fn policy(settings: &Settings, agent: &str, tools: &ToolList) -> Poli
     Policy { rules: rules.collect(), lists: own.into_iter().chain(roles).chain(channels).collect() }
 }
 
-/// How long an approval may wait.
+/// Returns the time that an approval may wait.
 pub(crate) fn approvals(settings: &Settings) -> Duration {
     Duration::from_mins(settings.tools.approval_minutes.max(1))
 }
 
-/// Complains about a table for a channel that there is not.
+/// Refuses a table for an unknown channel.
 pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
     let known: Vec<&str> = CHANNELS.iter().map(|kind| kind.name).collect();
     match settings.tools.channels.keys().find(|name| !known.contains(&name.as_str())) {
@@ -46,8 +46,8 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     }
 }
 
-/// Complains about the name of a tool that there is not: a slip of the pen leaves a tool unasked, or open
-/// to whoever was to be without it. Patterns may be for tools of servers that are not connected yet.
+/// Refuses the name of an unknown tool. A misspelt name would leave a tool without approval, or
+/// open to people who should lack it. Patterns may concern tools of servers that connect later.
 pub(crate) fn check_names(
     document: &Document,
     settings: &Settings,
@@ -98,7 +98,7 @@ pub(crate) fn check_names(
     }
 }
 
-/// Gives tools to users, and warns of names that are no tool's here: the shell's where there is none, and
+/// Gives tools to users. Warns of names without a tool here: the shell's if there is no shell, and
 /// patterns.
 pub(crate) fn open_and_warn(registry: &mut Registry, settings: &Settings, policy: &Policy) {
     for pattern in &settings.tools.users {

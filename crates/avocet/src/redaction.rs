@@ -1,5 +1,5 @@
-//! Keeps configured secrets out of all that this process says: logs, errors, panics. Process-wide, because
-//! a panic knows nothing but the process.
+//! Keeps configured secrets out of this process's logs, errors and panics. The state is
+//! process-wide, because a panic hook has no other context.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
@@ -15,18 +15,18 @@ use crate::stderr;
 
 static KNOWN: LazyLock<RwLock<Arc<Redactor>>> = LazyLock::new(RwLock::default);
 
-/// From now on these are kept out. Comes before anything is said of the configuration.
+/// Adds secrets to keep out. Call this before any output about the configuration.
 pub(crate) fn learn(secrets: &[Secret]) {
     let redactor = Arc::new(Redactor::new(secrets.iter().cloned()));
     *KNOWN.write().unwrap_or_else(PoisonError::into_inner) = redactor;
 }
 
-/// What knows everything that was learned so far.
+/// Returns the redactor for all secrets learned so far.
 pub(crate) fn redactor() -> Arc<Redactor> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Has panics say what they say without secrets.
+/// Installs a panic hook that removes secrets.
 pub(crate) fn in_panics() {
     set_hook(Box::new(|info| {
         let text = said(info, &Backtrace::capture());
@@ -43,19 +43,19 @@ fn said(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
     }
 }
 
-/// How the events of a log are written.
+/// The format of log events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As text.
+    /// Plain text.
     Plain,
-    /// As text with colours, which the log itself adds.
+    /// Text with colours, which the log itself adds.
     Coloured,
-    /// As JSON.
+    /// JSON.
     Json,
 }
 
 impl Form {
-    /// The event as a terminal may be given it.
+    /// Returns the event in a form that is safe for terminals.
     fn printable(self, event: &str) -> Cow<'_, str> {
         match self {
             Self::Plain => printable(event),
@@ -65,7 +65,7 @@ impl Form {
     }
 }
 
-/// Keeps `ESC [ digits m`, which only changes colours, and nothing else that a terminal obeys.
+/// Keeps `ESC [ digits m`, which only changes colours, and drops all other control sequences.
 fn with_colours(event: &str) -> String {
     let mut parts = event.split("\u{1b}[");
     let mut kept = printable(parts.next().unwrap_or_default()).into_owned();
@@ -79,19 +79,19 @@ fn with_colours(event: &str) -> String {
     kept
 }
 
-/// Writes each event of the log as a whole, without secrets, however it was put together, and without
-/// characters that a terminal obeys.
+/// Writes each log event as a whole, without secrets even if they are split across writes, and
+/// without control characters.
 #[derive(Debug)]
 pub(crate) struct Redacting<M> {
     to: M,
-    /// `None` for [`redactor`] at the time of the event: a conversation that starts a daemon itself
+    /// `None` means [`redactor`] at the time of the event: a chat that starts a daemon itself
     /// learns the daemon's secrets after its log has begun.
     redactor: Option<Arc<Redactor>>,
     form: Form,
 }
 
 impl<M> Redacting<M> {
-    /// Keeps out what is known when an event is written.
+    /// Redacts by the secrets that are known when an event is written.
     pub(crate) fn new(to: M, form: Form) -> Self {
         Self { to, redactor: None, form }
     }
@@ -107,7 +107,7 @@ impl<'m, M: MakeWriter<'m>> MakeWriter<'m> for Redacting<M> {
     }
 }
 
-/// An event that is being written; it is passed on when it is dropped.
+/// An event under construction. Dropping it writes it.
 pub(crate) struct Event<W: Write> {
     to: W,
     text: Vec<u8>,
@@ -130,7 +130,7 @@ impl<W: Write> Drop for Event<W> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.text);
         let text = self.redactor.redact(&text);
-        // A log that cannot be written is no reason to stop.
+        // A failed write to the log is ignored, so that the program goes on.
         self.to.write_all(self.form.printable(&text).as_bytes()).unwrap_or_default();
     }
 }

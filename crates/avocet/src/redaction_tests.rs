@@ -5,7 +5,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 use super::*;
 
-/// Where the log of a test goes.
+/// Collects the log of a test.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -20,7 +20,7 @@ impl Write for Kept {
     }
 }
 
-/// What is logged by `log`, as text, in colours, and as JSON.
+/// Returns the log output of `log` as text, in colours, and as JSON.
 fn logged(secret: &str, log: impl Fn()) -> String {
     let kept = Kept::default();
     let redactor = Arc::new(Redactor::new([Secret::new(secret.to_owned())]));

@@ -1,5 +1,5 @@
-//! The one registry of components: what a provider's `kind` and a channel's name stand for. A new
-//! one is a line in its list.
+//! The one registry of components: it maps a provider's `kind` and a channel's name to code. A new
+//! component is a line in its list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use serde::de::DeserializeOwned;
 use crate::exit::{Exit, Failure};
 use crate::{Context, models};
 
-/// Makes a model of a provider, of which the operator says this.
+/// Makes a model of a provider, with the operator's facts about it.
 type MakeModel = fn(&Document, &str, &str, Facts, Arc<dyn Clock>) -> Result<Made, ConfigError>;
 
-/// A model.
+/// A model of the configuration.
 #[derive(Debug, Clone)]
 pub(crate) enum Made {
-    /// The embedded one.
+    /// The embedded model.
     Offline(Arc<Offline>),
-    /// One of a provider.
+    /// A model of a provider.
     Provided(Arc<KnownModel>),
 }
 
@@ -70,10 +70,10 @@ const PROVIDERS: &[ProviderKind] = &[
     },
 ];
 
-/// A channel, and what else it is.
+/// One account of a channel, and its other roles.
 pub(crate) struct Configured {
     pub(crate) channel: Arc<dyn Channel>,
-    /// For channels that clients attach to.
+    /// Set for channels that clients attach to.
     pub(crate) attach: Option<Arc<dyn Attach>>,
     pub(crate) allow: Allow,
 }
@@ -84,9 +84,8 @@ type MakeChannels = fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configure
 /// A kind of channel.
 pub(crate) struct ChannelKind {
     pub(crate) name: &'static str,
-    /// Whether it is there without being configured.
+    /// `true` if the channel exists without being configured.
     always: bool,
-    /// Each of its accounts.
     make: MakeChannels,
 }
 
@@ -97,7 +96,7 @@ pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind { name: "terminal", always: true, make: make_terminal },
 ];
 
-/// The names of the tools that a configuration may speak of.
+/// Returns the names of the tools that a configuration may mention.
 pub(crate) fn tools(context: &Context) -> Result<Vec<String>, Failure> {
     let mut added = Registry::new(context.clock.clone());
     (context.otherwise.add_tools)(&mut added)
@@ -108,7 +107,7 @@ pub(crate) fn tools(context: &Context) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// The channels of a configuration, and who may speak on them.
+/// The channels of a configuration, and their admission lists.
 pub(crate) struct Channels {
     pub(crate) channels: Vec<Configured>,
     pub(crate) admission: Admission,
@@ -128,7 +127,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     models::check(document, settings)
 }
 
-/// Who listens to recordings, if somebody does.
+/// Makes the transcriber, if one is configured.
 pub(crate) fn transcribe(
     document: &Document,
     settings: &Settings,
@@ -138,7 +137,7 @@ pub(crate) fn transcribe(
     Ok(transcription.map(|one| Arc::new(one) as Arc<dyn Transcribe>))
 }
 
-/// As [`transcribe`], as what it is.
+/// Works as [`transcribe`], but returns the concrete type.
 pub(crate) fn transcription(
     document: &Document,
     settings: &Settings,
@@ -149,7 +148,7 @@ pub(crate) fn transcription(
     transcription.map(Some).map_err(|error| document.error_at(TRANSCRIPTION, error.to_string()))
 }
 
-/// A provider without the name of a model, to be probed.
+/// Makes a provider without a model's name, for probes.
 pub(crate) fn made(
     document: &Document,
     provider: &str,
@@ -175,7 +174,7 @@ fn transcription_config(
 
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
 
-/// Who searches the web, if somebody does.
+/// Reads the configuration of the web search, if there is one.
 pub(crate) fn web_search(
     document: &Document,
     settings: &Settings,
@@ -192,7 +191,7 @@ pub(crate) fn web_search(
     Ok(Some(config))
 }
 
-/// The hosts that are open to programs.
+/// Returns the hosts that programs may reach.
 pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hosts, ConfigError> {
     Hosts::parse(&settings.sandbox.hosts).map_err(|BadHost { number, entry, why }| {
         let path = format!("sandbox.hosts[{number}]");
@@ -201,7 +200,7 @@ pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hos
     })
 }
 
-/// The kind of the provider whose table is there.
+/// Returns the kind of the provider whose table is at `path`.
 pub(crate) fn kind_of(
     document: &Document,
     path: &str,
@@ -254,7 +253,7 @@ fn check_http<C: ProviderConfig>(document: &Document, path: &str) -> Result<(), 
     config.check().map_err(|(key, error)| key_error(document, path, key, &error))
 }
 
-/// An error about a key of the table at `path`.
+/// Creates an error about a key of the table at `path`.
 fn key_error(document: &Document, path: &str, key: &str, error: &str) -> ConfigError {
     let path = format!("{path}.{key}");
     document.error_at(&path, format!("`{path}`: {error}"))
@@ -274,7 +273,7 @@ fn make_http<C: ProviderConfig>(
     Ok(Made::Provided(Arc::new(model)))
 }
 
-/// The channels of the configuration, and those that are always there.
+/// Makes the configured channels, and those that always exist.
 pub(crate) fn channels(
     document: &Document,
     settings: &Settings,
@@ -300,8 +299,8 @@ pub(crate) fn channels(
     Ok(Channels { channels, admission })
 }
 
-/// The accounts of a channel, and where their tables are: the channel's own table, or, where it
-/// has nothing but tables, each of those.
+/// Returns the accounts of a channel, and the paths of their tables: the channel's own table, or
+/// each inner table if it contains only tables.
 fn accounts(document: &Document, path: &str) -> Result<Vec<(AccountName, String)>, ConfigError> {
     let name = |name: &str| {
         AccountName::parse(name).map_err(|error| document.error_at(path, error.to_string()))
@@ -340,10 +339,10 @@ fn make_telegram(
     })
 }
 
-/// A key of a bot's table, and what is wrong with its value.
+/// A key of a bot's table, and the fault in its value.
 type BadKey = (&'static str, String);
 
-/// A bot for each account of a platform, and who may speak there.
+/// Makes a bot for each account of a platform, with its admission lists.
 fn bots<C: DeserializeOwned + JsonSchema, B: Channel + 'static>(
     document: &Document,
     path: &str,
@@ -354,7 +353,7 @@ fn bots<C: DeserializeOwned + JsonSchema, B: Channel + 'static>(
     let configured = accounts.map(|(account, path)| {
         let config: C = document.table(&path)?;
         match check(&config) {
-            // Of a secret that was left out there is only a placeholder.
+            // A left-out secret has only a placeholder, which cannot be checked.
             Err((key, error)) if !document.is_unresolved(&format!("{path}.{key}")) => {
                 return Err(key_error(document, &path, key, &error));
             }

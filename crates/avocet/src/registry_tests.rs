@@ -1,4 +1,4 @@
-//! The shipped example of a configuration is complete, shows the defaults, and can be used.
+//! Tests that the shipped example configuration is complete, shows the defaults, and is valid.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -239,7 +239,7 @@ fn same<T: Debug>(shown: &T, default: &T) {
     assert_eq!(format!("{shown:#?}"), format!("{default:#?}"));
 }
 
-/// The keys of a type whose values are secrets.
+/// Returns the keys of a type whose values are secrets.
 fn secret_keys<T: JsonSchema>() -> Vec<String> {
     let schema = serde_json::to_value(schemars::schema_for!(T)).unwrap();
     let properties = schema["properties"].as_object().unwrap().iter();

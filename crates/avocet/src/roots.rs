@@ -1,5 +1,5 @@
-//! The directories beside the workspaces in which file tools work, as the configuration has them: apart from each
-//! other, and from whatever is not theirs.
+//! The configured directories beside the workspaces in which file tools work. They must not overlap
+//! each other or the daemon's own files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use avocet_sandbox::{Access, Workspace, trail};
 use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
 
-/// What the kernel makes up.
+/// Virtual file systems of the kernel.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// A directory of `[tools] read` or `[tools] write`.
@@ -21,20 +21,20 @@ pub(crate) struct Root {
     pub(crate) access: Access,
 }
 
-/// What a directory beside the workspaces has to be apart from.
+/// The paths that directories beside the workspaces must not overlap.
 #[derive(Debug)]
 pub(crate) struct Others<'o> {
     pub(crate) home: Option<PathBuf>,
     pub(crate) workspaces: Vec<&'o Path>,
-    /// What is the daemon's own.
+    /// The daemon's own files and directories.
     pub(crate) own: Vec<&'o Path>,
     /// The daemon's program.
     pub(crate) program: Option<PathBuf>,
-    /// What programs may change beside the workspaces.
+    /// The directories that programs may change beside the workspaces.
     pub(crate) writable: &'o [PathBuf],
 }
 
-/// Complains about a directory that is not there, or that is not for file tools. Returns where they really are.
+/// Refuses a missing directory, and one that is unsuitable for file tools. Returns the real paths.
 pub(crate) fn check(
     document: &Document,
     roots: &[Root],
@@ -50,8 +50,8 @@ pub(crate) fn check(
     roots.iter().enumerate().map(check).collect()
 }
 
-/// Refuses a workspace that has all of the home directory in it: programs of the agent would change the
-/// operator's own files, and what runs outside of every sandbox.
+/// Refuses a workspace that contains the whole home directory: the agent's programs could change
+/// the operator's own files, and programs that run outside of every sandbox.
 pub(crate) fn check_workspace(
     document: &Document,
     agent: &str,
@@ -74,14 +74,14 @@ pub(crate) fn check_workspace(
     Err(document.error_at(&key, message).into())
 }
 
-/// Opens them, each once for all agents, with the secrets that stay closed there.
+/// Opens the directories, each once for all agents, with their secret files closed.
 pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     let Configuration { document, settings, roots, .. } = configuration;
     let places = check(document, roots, &configuration.others())?;
     let own = configuration.own();
     let open = |(Root { path, access, .. }, place): (&Root, PathBuf)| {
         let failed = |message: String| Failure::new(Exit::Configuration, message);
-        // By the name that it has in the configuration: its files may be named so, too.
+        // Open it by its configured name, because its files may be named so, too.
         let opened = Workspace::beside(path, *access)?;
         if opened.root() != place {
             let (path, place) = (path.display(), place.display());
@@ -101,7 +101,7 @@ pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Fail
 }
 
 impl Others<'_> {
-    /// Where a directory really is, or what is wrong with it, and what to do about that.
+    /// Returns the real path of a directory. The error names the fault and the remedy.
     fn place_of(&self, root: &Root, before: &[Root]) -> Result<PathBuf, String> {
         let here = match root.path.canonicalize() {
             Ok(path) if path.is_dir() => path,
@@ -115,7 +115,7 @@ impl Others<'_> {
         self.objection(root, &here, before).map_or(Ok(here), Err)
     }
 
-    /// What is wrong with a directory that is here, and what to do about it; none if nothing is.
+    /// Returns the fault of an existing directory and the remedy; `None` if it is suitable.
     fn objection(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
         let home = self.home.as_deref().map(real);
         if here == Path::new("/") {
@@ -141,7 +141,7 @@ impl Others<'_> {
                 workspace.display()
             ));
         }
-        // Its links are the daemon's own as well as what they lead to.
+        // A link on the way to the daemon's own files counts as its own too.
         let is_own = |own: &&Path| overlaps(own) || passes(own, |place| place.starts_with(here));
         if let Some(own) = self.own.iter().copied().find(is_own) {
             return Some(format!(
@@ -163,7 +163,7 @@ impl Others<'_> {
                 other.key
             ));
         }
-        // Whoever can change something on the way there can have it lead elsewhere.
+        // Write access to a directory on the way there is enough to redirect the path.
         let changes_way = |other: &Path| {
             let other = real(other);
             passes(&root.path, |place| place != other && place.starts_with(&other))
@@ -193,19 +193,19 @@ impl Others<'_> {
     }
 }
 
-/// What is to be known of a directory whose file system keeps no extended attributes.
+/// Returns a warning if untrusted content in this directory stays unmarked.
 fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
     let warning = "its file system keeps no extended attributes: what the agent writes there of others' words has no \
         mark, and is believed once somebody moves it into a workspace";
     (access == Access::Change && !marks).then_some(warning)
 }
 
-/// Whether a path passes through such a place on its way through links.
+/// Returns `true` if a path passes through such a place on its way through links.
 fn passes(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
     trail(path).is_ok_and(|trail| trail.iter().any(|place| such(place)))
 }
 
-/// Where a path leads through links, as far as it is there.
+/// Resolves the links in a path, as far as the path exists.
 fn real(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(real) = above.canonicalize() {

@@ -19,7 +19,8 @@ const DIRECTORIES: [&str; 11] = [
     "with a space",
 ];
 
-/// What is said of directories, with `$` for the place in which all is; a `!` in front has it changed.
+/// Returns the error about these directories. `$` stands for the test's directory; a leading `!`
+/// grants write access.
 fn said(names: &[&str]) -> Option<String> {
     let directory = TempDir::new().unwrap();
     let here = directory.path().canonicalize().unwrap();
@@ -48,7 +49,7 @@ fn said(names: &[&str]) -> Option<String> {
     };
     let roots: Vec<Root> = names.iter().map(root).collect();
     let workspaces = ["$/work/space", "$/home/me/state/workspace"].map(place);
-    // The last of them is not there yet.
+    // The last of them does not exist yet.
     let own = [
         "$/home/me/config/config.toml",
         "$/home/me/state",
@@ -136,7 +137,7 @@ fn where_what_is_written_cannot_be_marked_that_is_said() {
     for (access, marks, is_said) in [
         (Access::Change, false, true),
         (Access::Change, true, false),
-        // Nothing is written there.
+        // File tools only read there.
         (Access::Read, false, false),
     ] {
         assert_eq!(unmarked(access, marks).is_some(), is_said, "{access:?} {marks}");

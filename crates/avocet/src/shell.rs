@@ -1,4 +1,4 @@
-//! The walls around programs that the agent runs: found out at the start, the same for all agents.
+//! The sandbox around the agent's programs. It is probed at the start, and the same for all agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::registry::open_hosts;
 /// Our own program, also after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";
 
-/// How programs are run, if walls hold here or the operator does without.
+/// Runs programs, in a sandbox or, if the operator accepts it, without one.
 #[derive(Debug)]
 pub(crate) struct Shells {
-    /// A cell without a workspace.
+    /// The sandbox without a workspace.
     cell: Option<Cell>,
     pub(crate) walls: Walls,
     longest: Duration,
     commands: Vec<String>,
     background: Arc<Background>,
-    /// What is the daemon's own.
+    /// The daemon's own files and directories.
     own: Vec<PathBuf>,
     /// The file of our own program, which the next start runs.
     program: Option<PathBuf>,
-    /// What programs of any agent may change.
+    /// The directories that programs of any agent may change.
     writable: Vec<PathBuf>,
-    /// Whether the operator has opened hosts.
+    /// `true` if the operator has opened hosts.
     wants_hosts: bool,
 }
 
 impl Shells {
-    /// Finds out which walls this system gives. What runs in the background belongs to the group, and
-    /// to this start of the daemon; what it takes all together is limited where there are control groups.
+    /// Probes the sandbox layers of this system. Background programs belong to the group, and to
+    /// this start of the daemon. Control groups limit their sum, if available.
     pub(crate) async fn probe(
         configuration: &Configuration,
         cgroups: Option<Cgroups>,
@@ -100,7 +100,7 @@ impl Shells {
         })
     }
 
-    /// What the operator has to know of them, in one sentence; none if all is well.
+    /// Returns a warning about the sandbox, in one sentence; `None` if all is well.
     pub(crate) fn warning(&self) -> Option<String> {
         let Walls { namespaces, landlock } = &self.walls;
         let why = [namespaces, landlock].map(|wall| wall.as_ref().err().map_or("", String::as_str));
@@ -123,13 +123,13 @@ impl Shells {
         })
     }
 
-    /// The hosts that are open to programs.
+    /// Returns the hosts that programs may reach.
     pub(crate) fn hosts(&self) -> Option<String> {
         self.cell.as_ref()?.opened().map(|proxy| proxy.hosts())
     }
 
-    /// What the operator has to know of the hosts that are open, in one sentence; none if they are open, or none
-    /// are to be.
+    /// Returns a warning about the open hosts, in one sentence; `None` if they are reachable, or
+    /// none are configured.
     pub(crate) fn warning_of_hosts(&self) -> Option<&'static str> {
         if !self.wants_hosts {
             return None;
@@ -150,7 +150,7 @@ impl Shells {
         }
     }
 
-    /// The shell of a workspace; none where no walls hold.
+    /// Returns the shell of a workspace; `None` if it would be unsafe or has no sandbox.
     pub(crate) fn of(&self, workspace: &Path) -> Option<Shell> {
         if let Some(why) = self.unsafe_for(workspace) {
             tracing::warn!(workspace = %workspace.display(), why, "exec_shell is off");
@@ -168,7 +168,7 @@ impl Shells {
         })
     }
 
-    /// Why a workspace has no shell although others may have one.
+    /// Returns the reason why this workspace has no shell although others may have one.
     pub(crate) fn unsafe_for(&self, workspace: &Path) -> Option<String> {
         let cell = self.cell.as_ref()?;
         let writable = [&[workspace.to_owned()], &cell.writable[..]].concat();
@@ -176,8 +176,8 @@ impl Shells {
         Some(format!("{}: {why}", path.display()))
     }
 
-    /// What would be no wall: a program can move and replace whatever is below a directory that it may
-    /// change, and hide what it is from the next.
+    /// Finds a path that would break the sandbox. A program can move and replace everything below a
+    /// directory that it may change, and mislead the next program.
     fn unsafe_place<'a>(
         &'a self,
         writable: &'a [PathBuf],
@@ -204,15 +204,15 @@ impl Shells {
     }
 }
 
-/// The control groups that systemd has left to the daemon, divided for its programs. For the daemon alone: it is
-/// moved.
+/// Divides the control groups that systemd has delegated to the daemon among its programs. Only the
+/// daemon may call this, because the process is moved into a group of its own.
 ///
 /// # Errors
-/// Why there are none, which is logged.
+/// The reason why there are none, which is logged.
 pub(crate) fn control_groups() -> Result<Cgroups, NoCgroups> {
     let divided = Cgroups::delegated().and_then(Cgroups::divide);
     divided.inspect_err(|why| match why {
-        // By hand and in a container: nothing that needs to be done.
+        // Normal when started by hand or in a container.
         NoCgroups::Unknown | NoCgroups::NotOurs(_) => {
             tracing::debug!(%why, "programs have no control groups of their own");
         }
@@ -222,13 +222,13 @@ pub(crate) fn control_groups() -> Result<Cgroups, NoCgroups> {
     })
 }
 
-/// Where these paths lead, through links; those that are not there stay as they are.
+/// Resolves the links in paths; missing paths stay as they are.
 fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     paths.iter().map(real).collect()
 }
 
-/// The cell behind these walls; where there are none, only if the operator does without.
+/// Returns the sandbox with the available layers. Without layers: only if the operator accepts it.
 fn behind(walls: Behind, cell: Cell, without: bool) -> Option<Cell> {
     match walls {
         Behind::Namespaces => Some(cell),

@@ -1,4 +1,4 @@
-//! The state of the daemon, for whoever asks over the socket.
+//! Reports the state of the daemon over the socket.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::checkup::Examiner;
 use crate::copies::Copies;
 use crate::{disk, redaction};
 
-/// What a report is made from.
+/// The sources of a report.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     pub(crate) store: Arc<SqliteStore>,
@@ -36,7 +36,7 @@ impl Report for Reporter {
         let Examiner { configuration, channels, models, .. } = &self.examiner;
         let data_dir: &Path = &configuration.data_dir;
         if self.store.writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
-            // Where nothing waits to be written, nobody else finds out that there is room again.
+            // Without pending writes, only this attempt finds out that there is room again.
             self.store.try_write().await.unwrap_or_default();
         }
         let redactor = redaction::redactor();
@@ -90,7 +90,7 @@ fn channel(channel: &dyn Channel, redactor: &Redactor) -> ChannelStatus {
     }
 }
 
-/// Commands that ask do not know the daemon's secrets: what leaves it has none.
+/// Redacts errors here, because the asking commands do not know the daemon's secrets.
 fn redacted(mut last: LastExchanges, redactor: &Redactor) -> LastExchanges {
     if let Some(failure) = &mut last.failure {
         failure.reason = redactor.redact(&failure.reason).into_owned();

@@ -1,5 +1,5 @@
-//! The standard error of this process. Once [`queue`] is called, whatever is written goes through a bounded
-//! queue and a thread of its own: a pipe that nobody reads blocks that thread, and nothing else.
+//! The standard error of this process. After [`queue`] is called, output goes through a bounded
+//! queue and its own thread, so that a pipe without a reader blocks only that thread.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use avocet_supervise::Group;
 
-/// Bytes that may wait to be written; what comes beyond them is dropped and counted.
+/// The most bytes that wait to be written. Further text is dropped and counted.
 const MAX_WAITING: usize = 1024 * 1024;
-/// How long the end of the program waits until everything is written.
+/// The time that the end of the program waits for the queue to empty.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
 static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
 
-/// Has everything that is written from now on wait in a queue. `dropped` makes a line of the log that says
-/// how many lines were dropped.
+/// Puts all further output into a queue. `dropped` formats the log line for a number of dropped
+/// lines.
 pub(crate) fn queue(
     group: &Group,
     dropped: impl Fn(u64) -> String + Send + 'static,
@@ -26,7 +26,7 @@ pub(crate) fn queue(
     Ok(())
 }
 
-/// Writes a text as a whole. Where it cannot be written, nobody is left to be told.
+/// Writes a text as a whole. Errors are ignored, since there is no other place to report them.
 pub(crate) fn write(text: &str) {
     match QUEUE.get() {
         Some(queue) => queue.push(text),
@@ -34,7 +34,7 @@ pub(crate) fn write(text: &str) {
     }
 }
 
-/// Waits until everything is written, but not for long.
+/// Waits until everything is written, for at most `FLUSH_LIMIT`.
 pub(crate) fn flush() {
     if let Some(queue) = QUEUE.get() {
         queue.flush(FLUSH_LIMIT);
@@ -45,7 +45,7 @@ pub(crate) fn flush() {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
-    /// Signalled when something is to be written.
+    /// Signalled when a text is queued.
     filled: Condvar,
     /// Signalled when everything is written.
     emptied: Condvar,
@@ -55,16 +55,16 @@ struct Queue {
 struct Waiting {
     texts: VecDeque<Text>,
     bytes: usize,
-    /// Lines that found no room since the last that did.
+    /// Lines dropped since the last queued text.
     dropped: u64,
-    /// Whether the thread is writing a text that it has taken out.
+    /// `true` while the thread writes a text that it has taken out.
     writing: bool,
 }
 
 #[derive(Debug)]
 enum Text {
     Lines(String),
-    /// So many lines were dropped here.
+    /// This number of lines was dropped here.
     Dropped(u64),
 }
 
@@ -82,19 +82,19 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Writes what comes, for as long as the process lives.
+    /// Writes the queued texts for as long as the process lives.
     fn serve(&self, to: &mut impl Write, dropped: &impl Fn(u64) -> String) {
         loop {
             let text = match self.next() {
                 Text::Lines(text) => text,
                 Text::Dropped(count) => dropped(count),
             };
-            // A reader that is gone reads nothing.
+            // An error means that the reader is gone.
             to.write_all(text.as_bytes()).unwrap_or_default();
         }
     }
 
-    /// The next text; the one before it is written.
+    /// Returns the next text. The call marks the text before it as written.
     fn next(&self) -> Text {
         let mut waiting = self.waiting();
         waiting.writing = false;
@@ -119,7 +119,7 @@ impl Queue {
         let unwritten = |waiting: &mut Waiting| {
             waiting.writing || waiting.dropped > 0 || !waiting.texts.is_empty()
         };
-        // Where the limit runs out, nobody reads what is left.
+        // At the timeout the rest is abandoned, since it is not being read.
         drop(self.emptied.wait_timeout_while(waiting, limit, unwritten));
     }
 
@@ -129,7 +129,8 @@ impl Queue {
 }
 
 impl Waiting {
-    /// Puts a note behind the last text that found room; false if nothing was dropped.
+    /// Queues a note about dropped lines behind the last text. Returns `false` if nothing was
+    /// dropped.
     fn tell_dropped(&mut self) -> bool {
         let count = std::mem::take(&mut self.dropped);
         if count > 0 {

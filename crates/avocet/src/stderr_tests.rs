@@ -2,7 +2,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use super::*;
 
-/// A pipe that is read a text at a time.
+/// A pipe whose reader takes one text at a time.
 struct Pipe(SyncSender<String>);
 
 impl Write for Pipe {
@@ -17,7 +17,7 @@ impl Write for Pipe {
     }
 }
 
-/// A queue before a pipe into which no text fits that nobody reads.
+/// A queue before a pipe that accepts a text only while it is read.
 fn queue() -> (Arc<Queue>, Receiver<String>) {
     let (sender, read) = sync_channel(0);
     let queue = Arc::<Queue>::default();

@@ -1,5 +1,5 @@
-//! What systemd is told: ready, how it goes, stopping; and a sign of life only while there is life
-//! (sd_notify(3), sd_watchdog_enabled(3)). Without systemd nothing is told.
+//! Notifies systemd of readiness, status and stopping, and feeds the watchdog while the daemon is
+//! alive (sd_notify(3), sd_watchdog_enabled(3)). Does nothing without systemd.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use sd_notify::NotifyState;
 
 use crate::daemon::{Daemon, Stuck};
 
-/// How often life is looked for where systemd does not say.
+/// The interval of life checks if systemd sets none.
 const EVERY: Duration = Duration::from_mins(1);
-/// How long the writer and the lanes may take to answer.
+/// The time for the writer and the lanes to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn ready(status: &str) {
@@ -27,8 +27,9 @@ fn notify(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Looks for life in the daemon for as long as it is awaited, and tells systemd while there is. Returns why the daemon
-/// has to stop: its log belongs to another process, or was deleted or replaced.
+/// Checks at intervals that the daemon makes progress, and then feeds systemd's watchdog. Returns
+/// the reason if the daemon has to stop: its log belongs to another process, or was deleted or
+/// replaced.
 pub(crate) async fn watch(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
     tokio::select! {
         error = daemon.lost() => error,
@@ -38,7 +39,7 @@ pub(crate) async fn watch(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
 
 async fn look_for_life(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
     let limit = sd_notify::watchdog_enabled();
-    // Half of it, as sd_watchdog_enabled(3) recommends.
+    // Half of the limit, as sd_watchdog_enabled(3) recommends.
     let every = limit.map_or(EVERY, |limit| limit / 2);
     let patience = limit.map_or(PATIENCE, |limit| (limit / 4).min(PATIENCE));
     loop {

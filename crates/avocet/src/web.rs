@@ -1,5 +1,5 @@
-//! The web for the agents' tools: the guarded client, which knows this host, the search engine, and the hosts
-//! that the configuration names.
+//! The web for the agents' tools: the guarded client, which knows this host, the search engine, and
+//! the hosts that the configuration names.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use avocet_tools::{Search, Web};
 use crate::places::Configuration;
 use crate::registry::{WEB_SEARCH, open_hosts, web_search};
 
-/// The way to the web, one for all agents.
+/// Makes the access to the web, one for all agents.
 pub(crate) fn web(
     configuration: &Configuration,
     clock: &Arc<dyn Clock>,
@@ -27,8 +27,8 @@ pub(crate) fn web(
     Ok(Arc::new(Web::new(client, search, clock.clone())))
 }
 
-/// The hosts that the configuration names: the search engine, those that are open to programs, and the
-/// providers' servers. The agent may connect to them after it has read untrusted text.
+/// Returns the hosts that the configuration names: the search engine, the hosts open to programs,
+/// and the providers' servers. The agent may connect to them after it has read untrusted text.
 pub(crate) fn named_hosts(configuration: &Configuration) -> Result<Arc<[String]>, ConfigError> {
     let Configuration { document, settings, .. } = configuration;
     let search = web_search(document, settings)?;

@@ -15,17 +15,18 @@ use crate::exit::{Exit, Failure};
 use crate::places::{Agent, Configuration};
 use crate::roots;
 
-/// Below the data directory: a file for each workspace in which something foreign could not be marked.
+/// The directory in the data directory with one file for each workspace in which some untrusted
+/// content could not be marked.
 const FOREIGN: &str = "foreign";
 
-/// A workspace, for tools and for who reads and writes by paths.
+/// A workspace, for tools and for access by paths.
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
     pub(crate) roots: Arc<Roots>,
     pub(crate) files: Arc<WorkspaceFiles>,
 }
 
-/// The workspaces, and which of them a turn works in.
+/// The workspaces, and the choice of one for a turn.
 #[derive(Debug)]
 pub(crate) struct AgentWorkspaces {
     opened: BTreeMap<PathBuf, Opened>,
@@ -34,7 +35,8 @@ pub(crate) struct AgentWorkspaces {
 }
 
 impl AgentWorkspaces {
-    /// Opens those of all agents, of which the first answers what no other does.
+    /// Opens the workspaces of all agents. The first agent answers all sessions without one of
+    /// their own.
     pub(crate) fn open(
         configuration: &Configuration,
         turns: Arc<dyn Turns>,
@@ -65,14 +67,14 @@ impl AgentWorkspaces {
         Ok(Self { opened, of: BySession::new(default, of.collect()), turns })
     }
 
-    /// The one in this directory.
+    /// Returns the workspace in this directory.
     pub(crate) fn at(&self, path: &Path) -> Result<&Opened, Failure> {
         let missing = || format!("{} is no agent's workspace", path.display());
         self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
     }
 }
 
-/// A workspace whose secrets stay closed, as far as the operator does not open them.
+/// Opens a workspace whose secret files stay closed, except those that the operator opens.
 pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Workspace, Failure> {
     let Configuration { settings, data_dir, .. } = configuration;
     let guarded =
@@ -85,7 +87,7 @@ pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Work
 
 #[async_trait]
 impl Workspaces for AgentWorkspaces {
-    /// That of the session at the turn's root.
+    /// Returns the workspace of the session at the turn's root.
     async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
         let mut path = self.of.default();
         if let Some(turn) = turn {

@@ -1,4 +1,4 @@
-//! The places where a text may be cut, from the best to the worst.
+//! Finds the places where a text may be cut, from the best to the worst.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use avocet_protocol::{Style, StyleRange};
 use crate::ranges::touch;
 use crate::styled::Styled;
 
-/// A text and where its code is.
+/// A text with the ranges of its code blocks.
 #[derive(Debug)]
 pub(crate) struct Breaks<'a> {
     text: &'a str,
@@ -35,34 +35,35 @@ impl<'a> Breaks<'a> {
         Self { text: &styled.text, code: code.map(StyleRange::range).collect() }
     }
 
-    /// Whether a character belongs to lines of code.
+    /// Returns `true` if the character at `at` is in a code block.
     pub(crate) fn is_code(&self, at: usize) -> bool {
         touch(&self.code, &(at..at + 1))
     }
 
-    /// The best place behind `start` and up to `most`, or none: a place that would leave a message
-    /// less than a third full is worse than a cut in a word.
+    /// Returns the best place behind `start` and up to `most`. `None` if every place would leave
+    /// the message less than a third full: a cut inside a word is better than that.
     pub(crate) fn best(&self, start: usize, most: usize) -> Option<usize> {
         let third = start.max(self.visible(start).min(most)) + 1;
         let third = third.max(start + most.saturating_sub(start) / 3);
         KINDS.iter().find_map(|&kind| self.last(kind, third, most))
     }
 
-    /// Where the first character that can be seen is.
+    /// Returns the position of the first visible character from `start` on.
     pub(crate) fn visible(&self, start: usize) -> usize {
         self.text.len() - self.text[start..].trim_start().len()
     }
 
-    /// The last place of a kind from `from` up to `most`.
+    /// Returns the last place of the kind from `from` up to `most`.
     fn last(&self, kind: Kind, from: usize, most: usize) -> Option<usize> {
         let from = self.text.ceil_char_boundary(from);
-        // The character behind the last that fits may be where to cut.
+        // The character behind the last one that fits may be the white space at which to cut.
         let beyond = self.text[most..].chars().next().map_or(0, char::len_utf8);
         let window = self.text.get(from..most + beyond)?;
         window.char_indices().rev().map(|(at, _)| from + at).find(|&at| self.is(kind, at))
     }
 
-    /// Whether a cut before the character at `at`, white space in most cases, is of that kind.
+    /// Returns `true` if a cut before the character at `at` is of that kind. The character is
+    /// usually white space.
     fn is(&self, kind: Kind, at: usize) -> bool {
         let (before, after) = self.text.split_at(at);
         match kind {
@@ -76,8 +77,8 @@ impl<'a> Breaks<'a> {
     }
 }
 
-/// A full stop or its like, perhaps with a bracket or quotation mark behind it, and white space;
-/// Chinese and Japanese have none.
+/// Returns `true` behind a full stop or a similar mark that white space follows. A bracket or a
+/// quotation mark may stand between them. Chinese and Japanese have no white space there.
 fn is_between_sentences(before: &str, after: &str) -> bool {
     const WIDE: [char; 3] = ['。', '！', '？'];
     const CLOSERS: [char; 7] = ['"', '\'', ')', ']', '”', '’', '»'];

@@ -1,38 +1,40 @@
-//! Builds styled text block by block: blank lines between blocks, indentation, bullets, open styles.
+//! Builds styled text block by block: blank lines between blocks, indentation, bullets, open
+//! styles.
 
 use crate::styled::Styled;
 use avocet_protocol::{Style, StyleRange};
 
-/// How deep lists and inner quotes are shown. What is nested deeper looks like the deepest shown.
+/// The number of levels at which lists and inner quotes are indented. Deeper levels look like the
+/// last.
 const MAX_DEPTH: usize = 8;
 
-/// Styled text while it is built. Line breaks are written when something follows them.
+/// Styled text under construction. Line breaks are written when more text follows.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     text: String,
     styles: Vec<StyleRange>,
     open: Vec<Open>,
-    /// Line breaks before the next text.
+    /// Line breaks to write before the next text.
     gap: usize,
-    /// What the lines of the blocks that are open begin with, the outermost first.
+    /// The beginnings of lines in the open blocks, the outermost first.
     margins: Vec<Margin>,
-    /// Blocks beyond [`MAX_DEPTH`].
+    /// The number of open blocks beyond [`MAX_DEPTH`].
     deeper: usize,
 }
 
-/// A style that has begun; where, is known as soon as there is text.
+/// An open style. Its start is known as soon as there is text.
 #[derive(Debug)]
 struct Open {
     style: Style,
     start: Option<usize>,
 }
 
-/// What the lines of a block begin with.
+/// The beginnings of a block's lines.
 #[derive(Debug)]
 struct Margin {
-    /// The first line's: a bullet.
+    /// The beginning of the first line: a bullet.
     first: Option<String>,
-    /// All others'.
+    /// The beginning of all other lines.
     others: String,
 }
 
@@ -45,37 +47,37 @@ impl Builder {
         Styled { text: self.text, styles: self.styles }.tidy()
     }
 
-    /// A block begins: a blank line before it, unless it is the first in its list item.
+    /// Begins a block. A blank line precedes the block unless it is the first in its list item.
     pub(crate) fn begin_block(&mut self) {
         if !self.is_marker_due() {
             self.break_lines(2);
         }
     }
 
-    /// At least so many line breaks before the next text.
+    /// Demands at least `lines` line breaks before the next text.
     pub(crate) fn break_lines(&mut self, lines: usize) {
         self.gap = self.gap.max(lines);
     }
 
-    /// Whether lines have a margin now.
+    /// Returns `true` if lines have a margin now.
     pub(crate) fn is_indented(&self) -> bool {
         !self.margins.is_empty()
     }
 
-    /// Lines from here on are indented by the width of `marker`, which stands before the first.
+    /// Indents the following lines by the width of `marker`, which stands before the first of them.
     pub(crate) fn begin_item(&mut self, marker: String) {
         self.break_lines(usize::from(!self.is_marker_due()));
         let others = " ".repeat(marker.chars().count());
         self.push_margin(Margin { first: Some(marker), others });
     }
 
-    /// Lines from here on begin with `> `: a quote within something.
+    /// Begins the following lines with `> `: a quote within another block.
     pub(crate) fn begin_inner_quote(&mut self) {
         self.begin_block();
         self.push_margin(Margin { first: None, others: "> ".to_owned() });
     }
 
-    /// Ends what [`Self::begin_item`] or [`Self::begin_inner_quote`] began; an empty item still
+    /// Ends the margin of [`Self::begin_item`] or [`Self::begin_inner_quote`]. An empty item still
     /// shows its marker.
     pub(crate) fn end_margin(&mut self) {
         if self.deeper > 0 {
@@ -88,7 +90,7 @@ impl Builder {
         self.margins.pop();
     }
 
-    /// Says whether the style begins: inside of itself it does not.
+    /// Opens the style. Returns `false` if the same style is open already.
     pub(crate) fn open(&mut self, style: Style) -> bool {
         let is_new = !self.is_open(&style);
         if is_new {
@@ -101,7 +103,7 @@ impl Builder {
         self.open.iter().any(|open| open.style == *style)
     }
 
-    /// Ends the style, and says whether anything has got it.
+    /// Ends the style. Returns `true` if any text has the style.
     pub(crate) fn close(&mut self, style: &Style) -> bool {
         let Some(index) = self.open.iter().rposition(|open| open.style == *style) else {
             return false;
@@ -112,7 +114,7 @@ impl Builder {
         true
     }
 
-    /// Text that may have lines; control characters in it go.
+    /// Adds text that may have several lines. Control characters are dropped.
     pub(crate) fn push(&mut self, text: &str) {
         for c in text.chars() {
             match c {
@@ -124,7 +126,7 @@ impl Builder {
         }
     }
 
-    /// A part in a style of its own, with nothing of it in a margin.
+    /// Adds text in a style of its own. Margins stay outside of the style.
     pub(crate) fn push_styled(&mut self, text: &str, style: &Style) {
         let is_new = self.open(style.clone());
         self.push(text);
@@ -133,7 +135,7 @@ impl Builder {
         }
     }
 
-    /// Lines as they are, without margin, in a style that nothing covers.
+    /// Adds lines verbatim, without margin, in a style that excludes all open styles.
     pub(crate) fn push_lines(&mut self, text: &str, style: Style) {
         if self.is_marker_due() {
             self.begin_text();
@@ -151,12 +153,12 @@ impl Builder {
         self.open.extend(covering.into_iter().map(|style| Open { style, start: None }));
     }
 
-    /// How much text there is: what is pushed next comes after it.
+    /// Returns the length of the text so far, at which the next text begins.
     pub(crate) fn position(&self) -> usize {
         self.text.len()
     }
 
-    /// What was pushed since a position, without white space around it.
+    /// Returns the text since a position, without white space around it.
     pub(crate) fn since(&self, position: usize) -> &str {
         self.text[position..].trim()
     }
@@ -187,7 +189,7 @@ impl Builder {
         }
     }
 
-    /// A quote is whole lines, with their margins.
+    /// Starts open quotes here, before the margins: a quote covers whole lines.
     fn begin_quote(&mut self) {
         let here = self.text.len();
         for open in self.open.iter_mut().filter(|open| open.style == Style::Quote) {
@@ -201,7 +203,7 @@ impl Builder {
         self.gap = 0;
     }
 
-    /// Whether the next text is the first of a list item.
+    /// Returns `true` if the next text is the first of a list item.
     pub(crate) fn is_marker_due(&self) -> bool {
         self.margins.iter().any(|margin| margin.first.is_some())
     }

@@ -1,4 +1,4 @@
-//! Discord's terms: its dialect of Markdown, with everything else in the text made inert.
+//! Writes styled text in Discord's dialect of Markdown; all other characters are escaped.
 
 mod escape;
 mod writer;
@@ -13,26 +13,28 @@ use avocet_protocol::{Style, StyleRange};
 /// The longest content of a message, in characters (Discord API, "Create Message").
 pub const MAX_CONTENT: usize = 2000;
 
-/// What fits into one message.
+/// The size limit of one message.
 #[must_use]
 pub fn limit() -> Limit {
     Limit::new(MAX_CONTENT, size)
 }
 
-/// The length in characters of what [`markdown`] returns.
+/// The length in characters of the result of [`markdown`].
 #[must_use]
 pub fn size(styled: &Styled) -> usize {
     markdown(styled).chars().count()
 }
 
-/// Writes Discord's Markdown that shows the text and its styles, and nothing else: all other
-/// characters that mean something are escaped, so that nobody is mentioned, and links stand in angle
-/// brackets, so that they have no preview.
+/// Writes Discord's Markdown that shows exactly the text and its styles. All other characters with
+/// a meaning are escaped, so that the text mentions nobody. Links stand in angle brackets, so that
+/// Discord shows no preview.
 ///
-/// [`render`] reads the same text from it, with no-break spaces for the indentation of lines. Two things
-/// Discord cannot show as they are: a link of another kind than `http`, or behind a text that looks
-/// like an address, stands behind its text, in brackets; and emphasis that begins or ends inside a word
-/// beside a punctuation mark goes.
+/// [`render`] reads the same text from the result, with no-break spaces for the indentation of
+/// lines. Discord cannot show two things as they are:
+///
+/// - A link stands in brackets behind its text if its scheme is not `http` or `https`, or if the
+///   text looks like an address.
+/// - Emphasis that begins or ends inside a word beside a punctuation mark is dropped.
 #[must_use]
 pub fn markdown(styled: &Styled) -> String {
     let attempts: [fn(&Styled, &StyleRange) -> bool; 3] =
@@ -50,7 +52,8 @@ pub fn markdown(styled: &Styled) -> String {
     write(&styled).markdown
 }
 
-/// Delimiters can mean something else where they meet; what is read back decides.
+/// Returns `true` if the Markdown reads back as the same text. Delimiters can get another meaning
+/// next to each other.
 fn reads(markdown: &str, shown: &str) -> bool {
     let space = |c: char| if c == '\u{a0}' { ' ' } else { c };
     render(markdown).text.chars().map(space).eq(shown.trim_end().chars().map(space))
@@ -60,7 +63,8 @@ fn is_block(range: &StyleRange) -> bool {
     matches!(range.style, Style::Pre { .. } | Style::Quote)
 }
 
-/// CommonMark's rules of flanking: a delimiter between a letter outside and a mark inside is none.
+/// Returns `true` if CommonMark's flanking rules reject a delimiter of this range: it stands
+/// between a letter outside and a mark inside.
 fn is_doubtful(styled: &Styled, range: &StyleRange) -> bool {
     let emphasis = matches!(range.style, Style::Bold | Style::Italic | Style::Strike);
     let part = &styled.text[range.range()];

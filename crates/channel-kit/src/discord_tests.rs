@@ -86,13 +86,13 @@ fn the_size_counts_the_markup() {
     assert_eq!(size(&render("**👍**")), 5);
 }
 
-/// The same text, where a no-break space may stand for a space.
+/// Replaces no-break spaces by spaces.
 fn spaces(text: &str) -> String {
     text.replace('\u{a0}', " ")
 }
 
-/// Discord cannot show links of other kinds, and shows where a link leads whose text looks like an
-/// address.
+/// Returns `true` for links that Discord writes out: those of other schemes, and those whose text
+/// looks like an address.
 fn has_odd_link(styled: &Styled) -> bool {
     styled.styles.iter().any(|range| match &range.style {
         Style::Link { url } => {
@@ -121,7 +121,7 @@ fn the_corpus_reads_the_same() {
     }
 }
 
-/// Characters that Discord makes something of, outside of code and links.
+/// Checks that no character outside of code and links has a meaning for Discord.
 #[track_caller]
 fn assert_inert(written: &str) {
     for mention in ["<@", "<#", "<:", "<a:", "<t:", "</", "<id:", "@everyone", "@here"] {
@@ -162,7 +162,7 @@ proptest! {
     #[test]
     fn nobody_is_mentioned_by_any_text(markdown in soup()) {
         let mut styled = render(&markdown);
-        // In code nothing is a mention.
+        // In code, Discord reads no mentions.
         styled.styles.clear();
         assert_inert(&super::markdown(&styled));
     }

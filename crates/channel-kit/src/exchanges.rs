@@ -1,13 +1,13 @@
-//! How an account fares: by the time of its last successful exchange with the platform, and not by
-//! whether a connection is open (F24).
+//! Reports the health of an account by the time of its last successful exchange with the platform.
+//! An open connection alone proves too little (F24).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, Health, LastExchanges};
 
-/// An account that has not heard from the platform for so long is down, even if nothing has failed:
-/// no channel asks less often.
+/// An account that got no answer from the platform for this long is down, even if no request
+/// failed: all channels poll at least that often.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// The exchanges of an account with its platform. Made when its daemon starts.
@@ -21,20 +21,20 @@ pub struct Exchanges {
 #[derive(Debug, Clone, Default)]
 struct Last {
     worked_at: Option<Duration>,
-    /// What was said since.
+    /// The error since the last success.
     fault: Option<String>,
-    /// By the time of day.
+    /// The last success and failure in wall-clock time.
     exchanges: LastExchanges,
 }
 
 impl Exchanges {
-    /// None so far.
+    /// Starts without any exchange.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { began: clock.elapsed(), clock, last: Mutex::default() }
     }
 
-    /// The platform answered as it should.
+    /// Records a successful exchange.
     pub fn works(&self) {
         let mut last = self.last();
         last.worked_at = Some(self.clock.elapsed());
@@ -42,7 +42,7 @@ impl Exchanges {
         last.exchanges.succeed(self.clock.now());
     }
 
-    /// It did not; `why` may be shown to anybody.
+    /// Records a failed exchange; `why` must be safe to show to anybody.
     pub fn fails(&self, why: &str) {
         let mut last = self.last();
         last.fault = Some(why.to_owned());
@@ -55,7 +55,7 @@ impl Exchanges {
         self.last().exchanges.clone()
     }
 
-    /// How the account fares now: down from the first failure on, or after a minute of silence.
+    /// The health of the account now: down from the first failure on, or after a minute of silence.
     #[must_use]
     pub fn get(&self) -> Health {
         let Last { worked_at, fault, .. } = self.last().clone();
@@ -79,7 +79,7 @@ impl Exchanges {
     }
 }
 
-/// As people say it: `12 s`, `3 min`, `19 h`.
+/// Formats a duration for people: `12 s`, `3 min`, `19 h`.
 fn rounded(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),

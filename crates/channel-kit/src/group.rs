@@ -1,9 +1,9 @@
-//! What the configuration of a channel says about one group.
+//! The part of a channel's configuration that concerns one group.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What is different in one group.
+/// Settings of one group.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GroupConfig {

@@ -1,5 +1,5 @@
-//! What channels share for text on its way out: Markdown becomes plain text with styles, which is
-//! cut into what a platform takes at once and written in the platform's own terms.
+//! Prepares outgoing text for all channels: turns Markdown into plain text with styles, cuts that
+//! into messages, and writes it in the platform's own format. Also limits the rate of sending.
 
 mod breaks;
 mod builder;

@@ -1,24 +1,24 @@
-//! Where links may lead.
+//! Decides which targets a link may have.
 
-/// The longest target of a link, in characters: a longer one is shown as text. A link has to fit
+/// The longest target of a link, in characters; a longer target is shown as text. A link has to fit
 /// into one message of any platform, together with some text.
 pub const MAX_URL_CHARS: usize = 1024;
 
-/// What a link's target allows.
+/// A link's target, classified by its possible use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// It can be followed.
+    /// An address that can be followed.
     Url(String),
-    /// An address, which is shown, because no platform hides one behind a text.
+    /// A mail address, shown as text, because platforms refuse to hide it behind a link text.
     Mail(String),
-    /// It can only be read.
+    /// A target that can only be read.
     Text(String),
-    /// Of no use outside of its document.
+    /// A target without use outside of its document.
     Nowhere,
 }
 
 impl Target {
-    /// `tg://user` is text, since such a link mentions somebody.
+    /// Parses a target. `tg://user` becomes text, since such a link mentions somebody.
     pub(crate) fn parse(url: &str, is_mail: bool) -> Self {
         if is_mail {
             return Self::mail(url);
@@ -50,7 +50,7 @@ fn mentions(rest: &str) -> bool {
     rest.to_ascii_lowercase().starts_with("//user")
 }
 
-/// No character in it ends a link where one is written.
+/// Returns `true` if the address is short enough and free of characters that end a written link.
 fn is_clean(url: &str) -> bool {
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "<>\\`|".contains(c);
     !url.contains(is_odd) && url.chars().count() <= MAX_URL_CHARS

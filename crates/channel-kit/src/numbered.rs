@@ -1,12 +1,13 @@
-//! Messages that say which of how many they are.
+//! Numbers the messages of a long text: `(1/3)`.
 
 use crate::split::{Limit, split};
 use crate::styled::Styled;
 
-/// Characters that a number may take: a line break and `(1234/5678)`.
+/// The most characters that a number takes: a line break and `(1234/5678)`.
 const ROOM: usize = 12;
 
-/// As [`split`]. If they are to be numbered, each of several ends with its number: `(1/3)`.
+/// Cuts a text as [`split`] does. If `numbered` is `true`, each of several messages ends with its
+/// number: `(1/3)`.
 #[must_use]
 pub fn messages(styled: &Styled, limit: Limit, numbered: bool) -> Vec<Styled> {
     let whole = split(styled, limit);

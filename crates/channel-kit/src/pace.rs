@@ -1,5 +1,6 @@
-//! When the messages of an account may go out: evenly, a little below what the platform allows, and
-//! the chats in turn. A chat that has to wait for a reason of its own holds up no other.
+//! Rate limiter for the messages of an account: it spreads them evenly, a little below the
+//! platform's limits, and gives chats their turns. A chat with a wait of its own delays only
+//! itself.
 
 mod line;
 mod refusals;
@@ -15,7 +16,7 @@ use line::{Line, Place};
 use refusals::Refusals;
 use slots::Slots;
 
-/// How often idle chats are forgotten.
+/// The interval at which idle chats are forgotten.
 const SWEEP: Duration = Duration::from_mins(1);
 
 /// At most `messages` in any stretch of time of the length `per`.
@@ -27,18 +28,18 @@ pub struct Rate {
     pub per: Duration,
 }
 
-/// What a platform allows.
+/// A platform's rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rates {
-    /// To one chat.
+    /// The limit of one chat.
     pub chat: Rate,
-    /// To one group, besides.
+    /// The additional limit of a group.
     pub group: Rate,
-    /// To all chats of the account together.
+    /// The limit of all chats of the account together.
     pub account: Rate,
 }
 
-/// Decides when the messages of an account may go out.
+/// Decides when the messages of an account may be sent.
 #[derive(Debug)]
 pub struct Pace {
     rates: Rates,
@@ -56,18 +57,19 @@ struct State {
     swept_at: Duration,
 }
 
-/// What one chat has had, as far as it still matters. Times are those of `Clock::elapsed`.
+/// The recent messages of one chat, as far as they still count. Times are those of
+/// `Clock::elapsed`.
 #[derive(Debug, Default)]
 struct Chat {
-    /// When messages, previews and edits went out, the oldest first.
+    /// The times at which messages, previews and edits were sent, the oldest first.
     taken: VecDeque<Duration>,
-    /// When it had its last turn in the line.
+    /// The time of the chat's last turn in the line.
     served_at: Option<Duration>,
     held_until: Duration,
 }
 
 impl Pace {
-    /// Nothing has gone out yet.
+    /// Creates a rate limiter that has counted no messages yet.
     #[must_use]
     pub fn new(rates: Rates, clock: Arc<dyn Clock>) -> Self {
         let state = State {
@@ -81,13 +83,12 @@ impl Pace {
         Self { rates, clock, state: Mutex::new(state) }
     }
 
-    /// Waits in line for a turn to send, and takes it. A chat that has had none in the last minute goes
-    /// first, then the one whose last turn is the longest ago. A turn that is not awaited to the end is
-    /// not taken.
+    /// Waits in line for a turn to send, and takes it. Chats without a turn in the last minute go
+    /// first, then the chat whose last turn is the longest ago. A dropped call takes no turn.
     ///
     /// # Errors
-    /// The time that the chat has to wait for a reason of its own (its rate, or a hold) before it can
-    /// get in line.
+    /// The time that the chat has to wait for a reason of its own (its rate, or a hold) before it
+    /// can get in line.
     pub async fn turn(&self, chat: &ChatId, is_group: bool) -> Result<(), Duration> {
         let place = Place::new(self, chat);
         loop {
@@ -112,11 +113,11 @@ impl Pace {
         }
     }
 
-    /// Takes a turn for something that may be left out, such as a preview, if nobody is in line and one
-    /// is free now. Half of the account's rate, and of a group's, stays free for messages.
+    /// Takes a turn for something optional, such as a preview, if the line is empty and a turn is
+    /// free now. Half of the account's rate, and of a group's, stays free for messages.
     ///
     /// # Errors
-    /// The time until one can be free.
+    /// The time until a turn can be free.
     pub fn spare_turn(&self, chat: &ChatId, is_group: bool) -> Result<(), Duration> {
         let mut state = self.state();
         let now = self.clock.elapsed();
@@ -136,8 +137,8 @@ impl Pace {
         Ok(())
     }
 
-    /// Whether a request that is no message, such as the typing sign, may go out now. It is counted with
-    /// the account's requests, and half of these stay free for messages.
+    /// Returns `true` if a request without a message, such as the typing indicator, may be sent
+    /// now, and counts it among the account's requests. Half of these stay free for messages.
     pub fn spare_request(&self, chat: &ChatId) -> bool {
         if self.held(chat).is_err() {
             return false;
@@ -151,9 +152,9 @@ impl Pace {
         is_free
     }
 
-    /// Lets the request of a turn leave. What is returned is dropped once the request is answered. This
-    /// hardly ever waits: only where a slow disk has held up many turns between here and [`Self::turn`], so
-    /// that they make no burst.
+    /// Lets the request of a turn leave. The caller drops the result once the request is answered.
+    /// A wait here is rare: it prevents a burst after a slow disk has delayed many turns since
+    /// [`Self::turn`].
     ///
     /// # Errors
     /// The time left of a hold that began since the turn was granted. The request must not leave.
@@ -168,15 +169,16 @@ impl Pace {
         }
     }
 
-    /// A request is answered, and a further one leaves in the same turn.
+    /// Counts a further request in the same turn, after the answer to the first.
     pub fn leave_again(&self) {
         let now = self.clock.elapsed();
         self.state().slots.count(now);
     }
 
-    /// Notes that the platform refused a message to this chat and asked to wait. Holds the chat; or the
-    /// account, if several chats were refused at about the same time until about the same time, because
-    /// then the whole bot is limited. Returns whether the account is held anew.
+    /// Records that the platform refused a message to this chat and asked to wait. Holds the chat.
+    /// If several chats were refused at about the same time until about the same time, the whole
+    /// bot is limited, so this holds the account. Returns `true` if that hold of the account is
+    /// new.
     pub fn refused(&self, chat: &ChatId, wait: Duration) -> bool {
         self.hold(chat, wait);
         let mut state = self.state();
@@ -189,15 +191,15 @@ impl Pace {
         !was_held
     }
 
-    /// Holds every chat of the account for `wait`, because the platform has limited the whole bot. A
-    /// shorter hold than the one in force changes nothing.
+    /// Holds every chat of the account for `wait`, because the platform has limited the whole bot.
+    /// A shorter hold than the current one has no effect.
     pub fn hold_account(&self, wait: Duration) {
         let until = self.clock.elapsed().saturating_add(wait);
         let mut state = self.state();
         state.account_held_until = state.account_held_until.max(until);
     }
 
-    /// Holds one chat for `wait`. A shorter hold than the one in force changes nothing.
+    /// Holds one chat for `wait`. A shorter hold than the current one has no effect.
     pub fn hold(&self, chat: &ChatId, wait: Duration) {
         let until = self.clock.elapsed().saturating_add(wait);
         let mut state = self.state();
@@ -208,7 +210,7 @@ impl Pace {
     /// Checks for a hold of this chat or of the whole account.
     ///
     /// # Errors
-    /// The time left until neither is held.
+    /// The time left until both holds have ended.
     pub fn held(&self, chat: &ChatId) -> Result<(), Duration> {
         let now = self.clock.elapsed();
         let state = self.state();
@@ -219,12 +221,12 @@ impl Pace {
         }
     }
 
-    /// The rates of a chat.
+    /// The rates that apply to a chat.
     fn of_chat(&self, is_group: bool) -> [Option<Rate>; 2] {
         [Some(self.rates.chat), is_group.then_some(self.rates.group)]
     }
 
-    /// The rate of a chat that looks back at the most messages.
+    /// The rate of a chat that counts the most messages.
     fn longest(&self) -> Rate {
         let Rates { chat, group, .. } = self.rates;
         if chat.messages > group.messages { chat } else { group }
@@ -235,7 +237,7 @@ impl Pace {
     }
 }
 
-/// A request that has left and is not answered. It is answered when this is dropped.
+/// A request that has left and waits for its answer. Dropping this records the answer.
 #[derive(Debug)]
 #[must_use = "the request counts as answered when this is dropped"]
 pub struct UnderWay<'p> {
@@ -270,7 +272,7 @@ impl State {
         chat
     }
 
-    /// Forgets the chats where nothing has to wait (F27).
+    /// Forgets the chats without a current wait (F27).
     fn sweep(&mut self, now: Duration, longest: Duration) {
         if now < self.swept_at.saturating_add(SWEEP) {
             return;
@@ -285,13 +287,13 @@ impl State {
 }
 
 impl Rate {
-    /// The time until one more fits; zero if it fits now.
+    /// The time until one more message fits; zero if it fits now.
     fn wait(self, taken: &VecDeque<Duration>, now: Duration) -> Duration {
         let first = taken.len().checked_sub(self.messages).and_then(|place| taken.get(place));
         first.map_or(Duration::ZERO, |first| (*first + self.per).saturating_sub(now))
     }
 
-    /// Counts one, and forgets those that cannot matter any more.
+    /// Counts one message, and forgets those that no longer affect the rate.
     fn note(self, taken: &mut VecDeque<Duration>, now: Duration) {
         taken.push_back(now);
         while taken.len() > self.messages {

@@ -1,11 +1,11 @@
-//! Many chats at once, against a platform that bans a bot that is too fast. Time is the manual clock's,
-//! so that times are counts and the same on every machine.
+//! Many chats at once, against a platform that bans a bot that is too fast. A manual clock makes
+//! times exact, and the same on every machine.
 
 use std::cell::{Cell, RefCell};
 
 use super::*;
 
-/// As Telegram's (core.telegram.org, "Bots FAQ").
+/// Telegram's limits (core.telegram.org, "Bots FAQ").
 const TELEGRAM: Rates = Rates {
     chat: Rate { messages: 1, per: SECOND },
     group: Rate { messages: 20, per: MINUTE },
@@ -19,12 +19,12 @@ const REPLIES: usize = 3;
 struct Taken {
     at: Duration,
     chat: usize,
-    /// Its place in the order of the turns. Messages of turns that are close together may overtake one
+    /// The message's place in the order of the turns. Messages of adjacent turns may overtake one
     /// another on the network.
     turn: usize,
 }
 
-/// A platform that takes 30 messages in any second, and after one too many none for the time of a ban.
+/// A platform that takes 30 messages in any second. After one too many it takes none during a ban.
 #[derive(Default)]
 struct Platform {
     taken: Vec<Taken>,
@@ -58,7 +58,8 @@ impl Platform {
         self.taken.iter().enumerate().map(from).max().unwrap_or(0)
     }
 
-    /// The most messages that a chat had when the last chat had its first, in the order of the turns.
+    /// The most messages that a chat had when the last chat had its first, in the order of the
+    /// turns.
     fn most_before_all_had_one(&self) -> usize {
         let by_turn: BTreeMap<_, _> =
             self.taken.iter().map(|taken| (taken.turn, taken.chat)).collect();
@@ -73,11 +74,10 @@ impl Platform {
     }
 }
 
-/// Time, the pace, and a platform behind it.
 struct Load {
     world: World,
     platform: RefCell<Platform>,
-    /// The log commits what is to be sent in groups, this often.
+    /// The interval at which the log commits queued messages in groups.
     commit_every: Duration,
     /// The longest time of a request or an answer on its way.
     latency: Duration,
@@ -125,14 +125,13 @@ impl Load {
         }
     }
 
-    /// A request or an answer is on its way: any time up to the longest, in no order.
+    /// Delays a request or an answer by a pseudo-random time up to the longest.
     async fn travel(&self) {
         self.requests.set(self.requests.get() + 1);
         let part = self.requests.get().wrapping_mul(2_654_435_761) >> 22;
         self.world.clock.sleep(self.latency * part / 1024).await;
     }
 
-    /// Waits for the next group commit.
     async fn commit(&self) {
         let now = self.world.now();
         let since = now.as_nanos() % self.commit_every.as_nanos();
@@ -140,7 +139,6 @@ impl Load {
         self.world.clock.sleep(self.commit_every.saturating_sub(since)).await;
     }
 
-    /// Runs every chat to its end.
     async fn run(&self) {
         let mut chats = futures_util::future::join_all((0..CHATS).map(|chat| self.chat(chat)));
         loop {
@@ -157,7 +155,8 @@ impl Load {
 
 #[tokio::test]
 async fn f6_600_replies_at_once_take_no_longer_than_they_must_and_are_not_refused() {
-    // Milliseconds between commits and of the network, and whether they leave room for the ideal time.
+    // Milliseconds between commits and of the network; `true` if they leave room for the ideal
+    // time.
     let cases = [
         (1, 1, true),
         (20, 20, true),

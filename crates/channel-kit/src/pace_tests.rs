@@ -13,7 +13,7 @@ const RATES: Rates = Rates {
     group: Rate { messages: 4, per: MINUTE },
     account: Rate { messages: 6, per: SECOND },
 };
-/// Between two turns of the account.
+/// The time between two turns of the account.
 const APART: Duration = Duration::from_millis(250);
 
 struct World {
@@ -33,7 +33,7 @@ impl World {
         self.pace.leave(&id(chat)).await.map(drop)
     }
 
-    /// Takes a turn, however long it takes.
+    /// Takes a turn, however long that takes.
     async fn turn(&self, chat: usize, is_group: bool) -> Result<(), Duration> {
         let chat = id(chat);
         tokio::select! {
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// Time passes for what sleeps, and only then.
+    /// Advances the clock whenever all tasks sleep.
     async fn time_passes(&self) -> ! {
         loop {
             tokio::task::yield_now().await;
@@ -200,7 +200,7 @@ async fn line_serves_chats_that_had_nothing_first_and_then_the_longest_ago() {
         world.pace.turn(&id(chat), false).await.unwrap();
         order.lock().unwrap().push(chat);
     };
-    // In the order of their arrival.
+    // The chats arrive in this order.
     let all = async { tokio::join!(turn(2), turn(1), turn(3), turn(4)) };
     tokio::select! {
         biased;
@@ -299,7 +299,7 @@ fn f6_hold_account_holds_every_chat_until_the_longest_hold_is_over() {
     assert_eq!((world.pace.held(&id(2)), world.pace.spare_turn(&id(2), false)), (Ok(()), Ok(())));
 }
 
-/// The second at which a chat is refused, the chat, and for how many seconds.
+/// A refusal: its second, the chat, and the wait in seconds.
 type Refused = (u64, usize, u64);
 
 #[test]

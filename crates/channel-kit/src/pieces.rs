@@ -9,12 +9,12 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 #[derive(Debug)]
 pub(crate) enum Piece<'a> {
     Event(Event<'a>),
-    /// `||` that begins a spoiler (`true`) or ends it.
+    /// A `||` that begins a spoiler (`true`) or ends it.
     Spoiler(bool),
 }
 
-/// Parses. Character references say nothing that cannot be seen either. Spoilers begin before and end after something that is not white space, in the same
-/// element: `a || b || c` is none.
+/// Parses Markdown. The text of character references is sanitised too. The bars of a spoiler touch
+/// its text, and both are in the same element: `a || b || c` has no spoiler.
 pub(crate) fn pieces(markdown: &str) -> Vec<Piece<'_>> {
     let options = Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TABLES
@@ -44,12 +44,12 @@ pub(crate) fn pieces(markdown: &str) -> Vec<Piece<'_>> {
 
 const BAR: &str = "||";
 
-/// Whether the first character of a text stands there because of a backslash.
+/// Returns `true` if a backslash escapes the first character of a text.
 fn is_escaped(markdown: &str, range: &Range<usize>) -> bool {
     markdown.as_bytes()[..range.start].last() == Some(&b'\\')
 }
 
-/// Cuts a text so that each `||` in it is a text of its own.
+/// Cuts a text so that each `||` in it becomes a text of its own.
 fn cut_at_bars(text: &str, first_is_escaped: bool, pieces: &mut Vec<Piece<'_>>) {
     let mut push = |text: &str| push_text(text, pieces);
     let (first, mut rest) = text.split_at(usize::from(first_is_escaped && text.starts_with('|')));
@@ -68,7 +68,8 @@ fn push_text(text: &str, pieces: &mut Vec<Piece<'_>>) {
     }
 }
 
-/// Finds the pairs of bars: for each element that is open, the bar that waits for its other half.
+/// Finds the pairs of bars. The stack holds one entry for each open element: a bar that waits for
+/// its other half.
 fn pair_bars(pieces: &mut [Piece<'_>]) {
     let mut waiting = vec![None];
     for index in 0..pieces.len() {

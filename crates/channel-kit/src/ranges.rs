@@ -1,4 +1,5 @@
-//! Ranges of styles as intervals: joined per style, cut around others, nested.
+//! Treats the ranges of styles as intervals: joins equal styles, cuts them around others, nests
+//! them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -6,9 +7,9 @@ use std::ops::Range;
 
 use avocet_protocol::{Style, StyleRange};
 
-/// The same styles at the same places, as ranges that are sorted and properly nested, none empty,
-/// none inside one of its own style, none touching an equal one but links. What overlaps is cut, the inner
-/// (later) one.
+/// Returns the same styles at the same places as sorted, properly nested ranges. All ranges are
+/// non-empty and outside of ranges of their own style. Equal styles that touch are joined, except
+/// links. Where two ranges overlap, the inner (later) one is cut.
 pub(crate) fn nested(styles: Vec<StyleRange>) -> Vec<StyleRange> {
     if is_nested(&styles) {
         return styles;
@@ -30,7 +31,7 @@ fn by_place(range: &StyleRange) -> (usize, Reverse<usize>, usize) {
     (range.start, Reverse(range.end), depth(&range.style))
 }
 
-/// What is inside of what at the same place.
+/// The nesting order of styles at the same place, the outermost first.
 fn depth(style: &Style) -> usize {
     match style {
         Style::Quote => 0,
@@ -44,7 +45,7 @@ fn depth(style: &Style) -> usize {
     }
 }
 
-/// Ends what ends by `until`. What was opened later and ends later goes on as a new range.
+/// Closes the ranges that end by `until`. An inner range that ends later continues as a new range.
 fn close(stack: &mut Vec<StyleRange>, found: &mut Vec<StyleRange>, until: usize) {
     loop {
         let ends = stack.iter().map(|range| range.end).min().unwrap_or(usize::MAX);
@@ -65,7 +66,7 @@ fn close(stack: &mut Vec<StyleRange>, found: &mut Vec<StyleRange>, until: usize)
     }
 }
 
-/// Whether nothing has to be done.
+/// Returns `true` if the ranges are sorted and nested already.
 fn is_nested(styles: &[StyleRange]) -> bool {
     let mut stack: Vec<&StyleRange> = Vec::new();
     let mut last_ends: HashMap<&Style, usize> = HashMap::new();
@@ -82,12 +83,13 @@ fn is_nested(styles: &[StyleRange]) -> bool {
         })
 }
 
-/// Whether a range from `start` belongs to one of its style up to `end`. Two links in a row are two.
+/// Returns `true` if a range from `start` belongs to one of its style up to `end`. Two adjacent
+/// links stay apart.
 fn joins(style: &Style, end: usize, start: usize) -> bool {
     end > start || (end == start && !matches!(style, Style::Link { .. }))
 }
 
-/// Ranges of one style that overlap or touch become one.
+/// Joins ranges of one style that overlap or touch.
 fn joined(mut styles: Vec<StyleRange>) -> Vec<StyleRange> {
     styles.retain(|range| !range.is_empty());
     styles.sort_by_key(by_place);
@@ -108,7 +110,7 @@ fn joined(mut styles: Vec<StyleRange>) -> Vec<StyleRange> {
     joined
 }
 
-/// `range` without `holes`, which are sorted and apart from each other.
+/// Returns `range` without `holes`, which are sorted and apart from each other.
 pub(crate) fn without(range: Range<usize>, holes: &[Range<usize>]) -> Vec<Range<usize>> {
     let first = holes.partition_point(|hole| hole.end <= range.start);
     let (mut parts, mut start) = (Vec::new(), range.start);
@@ -124,7 +126,7 @@ pub(crate) fn without(range: Range<usize>, holes: &[Range<usize>]) -> Vec<Range<
     parts
 }
 
-/// The same places as ranges that are sorted and apart from each other.
+/// Returns the same places as ranges that are sorted and apart from each other.
 pub(crate) fn union(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     ranges.dedup_by(|later, earlier| {
@@ -137,8 +139,8 @@ pub(crate) fn union(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Whether one of `ranges`, which are sorted and apart from each other, has a byte in common with
-/// `range`.
+/// Returns `true` if one of `ranges`, which are sorted and apart from each other, shares a byte
+/// with `range`.
 pub(crate) fn touch(ranges: &[Range<usize>], range: &Range<usize>) -> bool {
     let first = ranges.partition_point(|other| other.end <= range.start);
     ranges.get(first).is_some_and(|other| other.start < range.end)

@@ -1,4 +1,5 @@
-//! Markdown to styled text: CommonMark, strikethrough, tables, task lists, footnotes, spoilers.
+//! Renders Markdown as styled text: CommonMark, strikethrough, tables, task lists, footnotes,
+//! spoilers.
 
 mod links;
 
@@ -14,10 +15,11 @@ use avocet_protocol::Style;
 
 /// Renders Markdown as a person reads it in a chat. Takes any input, in about linear time.
 ///
-/// Headings are bold lines; line breaks stay; lists have bullets or numbers and are indented; tables
-/// are aligned lines of code; images are links; HTML is text; a rule is a line; notes stand where they
-/// are written, as `[1]`. Links lead to `http`, `https`, `tg` and mail addresses only; what else they say is
-/// shown behind their text. A quote inside of a quote or list begins its lines with `> `.
+/// Headings are bold lines. Line breaks stay. Lists have bullets or numbers and are indented.
+/// Tables are aligned lines of code. Images are links, HTML is text, and a rule is a line.
+/// Footnotes stay at their place in the source, marked `[1]`. Links lead to `http`, `https`, `tg`
+/// and mail addresses only; other targets are shown behind the link's text. A quote inside a quote
+/// or list begins its lines with `> `.
 #[must_use]
 pub fn render(markdown: &str) -> Styled {
     let text = sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n");
@@ -26,30 +28,31 @@ pub fn render(markdown: &str) -> Styled {
         renderer.piece(piece);
     }
     let styled = renderer.out.finish();
-    // An answer that is all markup is still an answer.
+    // An answer that consists of markup alone is still an answer.
     if styled.text.is_empty() { Styled::plain(text).tidy() } else { styled }
 }
 
-/// What a rule looks like.
+/// The text of a horizontal rule.
 const RULE: &str = "──────────";
 
 #[derive(Debug, Default)]
 struct Renderer {
     out: Builder,
-    /// The next number of each list that is open; bullets have none.
+    /// The next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// The links and images that are open, the outermost first.
+    /// The open links and images, the outermost first.
     links: Vec<Link>,
-    /// Whether one of them is followed when it is pressed.
+    /// `true` if one of the open links can be followed.
     is_linked: bool,
-    /// Whether each open element of a kind that cannot be inside itself began anything.
+    /// For each open element of a kind that cannot contain itself: `true` if the element opened a
+    /// style.
     began: Vec<bool>,
     quotes: Vec<Quoted>,
     code: Option<(Option<String>, String)>,
     table: Option<Table>,
 }
 
-/// How a quote is shown.
+/// The form in which a quote is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quoted {
     Styled,
@@ -154,7 +157,7 @@ impl Renderer {
         }
     }
 
-    /// What follows is on a line of its own.
+    /// Ends a block: the following text starts on a new line.
     fn end_block(&mut self) {
         self.out.break_lines(if self.out.is_indented() { 1 } else { 2 });
     }
@@ -177,8 +180,8 @@ impl Renderer {
         }
     }
 
-    /// Elements of one kind end in the opposite order, so the last one that began is the one that
-    /// ends.
+    /// Begins a style. Elements of one kind end in reverse order, so the last one that began ends
+    /// first.
     fn begin(&mut self, style: Style) {
         let is_new = self.table.is_none() && self.out.open(style);
         self.began.push(is_new);
@@ -190,7 +193,7 @@ impl Renderer {
         }
     }
 
-    /// Only a quote that is in nothing else is one on all platforms.
+    /// Begins a quote. Only a quote outside of all other blocks works on all platforms.
     fn begin_quote(&mut self) {
         let is_inner = self.out.is_indented() || !self.quotes.is_empty();
         if is_inner {
@@ -261,7 +264,7 @@ impl Renderer {
     }
 }
 
-/// The first word of what stands behind a fence, if it can be a language's name.
+/// Returns the first word behind a fence if it can be a language's name.
 fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
     let CodeBlockKind::Fenced(info) = kind else { return None };
     let word = info.split([' ', '\t', ',']).next()?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::{assert_valid, corpus, soup, visible};
 use avocet_protocol::StyleRange;
 
-/// Styled text as a line of tests shows it: `{b:bold}`.
+/// Formats styled text for the expectations of tests: `{b:bold}`.
 fn shown(styled: &Styled) -> String {
     let mut edges: Vec<(usize, bool, usize, String)> = Vec::new();
     for (index, range) in styled.styles.iter().enumerate() {
@@ -315,7 +315,7 @@ proptest! {
     fn letters_are_neither_lost_nor_invented(markdown in soup()) {
         let words = ["word", "Ünïcödé", "漢字", "everyone"];
         let text = visible(&render(&markdown).text);
-        // Targets, what stands behind a fence, and surplus cells are not shown.
+        // Link targets, text behind a fence, and surplus cells are not shown.
         let loses = ["]: ", "```", "~~~", "|-|"].iter().any(|lost| markdown.contains(lost));
         for word in words {
             let (before, after) = (markdown.matches(word).count(), text.matches(word).count());

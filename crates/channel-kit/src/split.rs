@@ -1,13 +1,13 @@
-//! Cuts styled text into what a platform takes at once: where a reader would, if that is possible.
+//! Cuts styled text into messages, where a reader would cut it if possible.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::breaks::Breaks;
 use crate::styled::{Styled, from_first_line};
 
-/// How much fits into one message.
+/// The size limit of one message.
 ///
-/// Markup belongs to what is measured where the platform counts it
+/// The measure includes markup where the platform counts it
 /// ([`discord::size`](crate::discord::size)).
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
@@ -16,26 +16,26 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// At most `most` by a measure of the platform's own, which counts at least one for each
-    /// character of the text.
+    /// At most `most` by the platform's own measure, which counts at least one for each character
+    /// of the text.
     #[must_use]
     pub fn new(most: usize, measure: fn(&Styled) -> usize) -> Self {
         Self { most, measure }
     }
 
-    /// At most so many UTF-16 code units of text; markup is free.
+    /// At most `units` UTF-16 code units of text; markup is free.
     #[must_use]
     pub fn utf16(units: usize) -> Self {
         Self::new(units, |styled| styled.text.encode_utf16().count())
     }
 
-    /// At most so many characters (Unicode scalar values) of text; markup is free.
+    /// At most `chars` characters (Unicode scalar values) of text; markup is free.
     #[must_use]
     pub fn chars(chars: usize) -> Self {
         Self::new(chars, |styled| styled.text.chars().count())
     }
 
-    /// Leaves room for something that is added to every message.
+    /// Leaves room for a text that is added to every message.
     #[must_use]
     pub fn reserving(self, reserve: usize) -> Self {
         Self { most: self.most.saturating_sub(reserve), ..self }
@@ -46,11 +46,12 @@ impl Limit {
     }
 }
 
-/// Cuts at the end of a paragraph, else of a line, a sentence, a word, a character as a person sees
-/// it. Styles go on behind a cut, code with its language. White space at the cuts goes; nothing else.
+/// Cuts at the end of a paragraph, else of a line, a sentence, a word, or a character as people see
+/// it (grapheme). Styles continue behind a cut, and code keeps its language. Only white space at
+/// the cuts is lost.
 ///
-/// Never empty; no chunk is empty unless the text is. A style whose markup leaves no room for text
-/// is dropped; a limit below one character is exceeded by one.
+/// Returns at least one chunk; a chunk is empty only if the text is. A style whose markup leaves no
+/// room for text is dropped. If one character exceeds the limit, its chunk exceeds it too.
 #[must_use]
 pub fn split(styled: &Styled, limit: Limit) -> Vec<Styled> {
     let mut rest = Rest { styled: styled.clone(), at: 0, limit };
@@ -67,7 +68,7 @@ pub fn split(styled: &Styled, limit: Limit) -> Vec<Styled> {
     chunks
 }
 
-/// What is not yet cut.
+/// The text that is still to be cut.
 struct Rest {
     styled: Styled,
     at: usize,
@@ -75,7 +76,8 @@ struct Rest {
 }
 
 impl Rest {
-    /// Says whether anything follows. Lines of code keep their indentation, if it fits.
+    /// Skips white space. Returns `false` at the end of the text. Lines of code keep their
+    /// indentation if it fits.
     fn skip_white_space(&mut self) -> bool {
         let breaks = Breaks::of(&self.styled);
         let visible = breaks.visible(self.at);
@@ -86,7 +88,7 @@ impl Rest {
         self.at < self.styled.text.len()
     }
 
-    /// Where the next chunk ends: behind `at`.
+    /// Returns the end of the next chunk, which is behind `at`.
     fn end(&mut self) -> usize {
         let mut most = self.reach(self.at);
         if most == self.at || self.breaks_what_plain_text_keeps(most) {
@@ -100,8 +102,9 @@ impl Rest {
         self.at_break(most).unwrap_or_else(|| self.between_graphemes(most))
     }
 
-    /// A measure may jump (half a link can be longer than the whole): then what is shorter than
-    /// `most` may not fit, and the next place is tried.
+    /// Returns the best place up to `most` at which the chunk fits. The measure may jump: half a
+    /// link can be longer than the whole, so a chunk shorter than `most` may be too long. Then the
+    /// next place is tried.
     fn at_break(&self, most: usize) -> Option<usize> {
         const TRIES: usize = 4;
         let breaks = Breaks::of(&self.styled);
@@ -115,15 +118,15 @@ impl Rest {
         self.limit.fits(&self.styled.slice(start..end))
     }
 
-    /// Whether a cut at `most` is inside the first of what a person sees as one character, which would
-    /// fit without its styles.
+    /// Returns `true` if a cut at `most` is inside the first grapheme, which would fit without its
+    /// styles.
     fn breaks_what_plain_text_keeps(&self, most: usize) -> bool {
         let first = self.styled.text[self.at..].graphemes(true).next().unwrap_or_default();
         let plain = Styled { text: first.to_owned(), styles: Vec::new() };
         most < self.at + first.len() && self.limit.fits(&plain)
     }
 
-    /// How far a chunk from `start` could go.
+    /// Returns the largest possible end of a chunk from `start`.
     fn reach(&self, start: usize) -> usize {
         let text = &self.styled.text[start..];
         let ends = text.char_indices().map(|(at, c)| start + at + c.len_utf8());
@@ -136,8 +139,8 @@ impl Rest {
         fitting.checked_sub(1).map_or(start, |index| ends[index])
     }
 
-    /// The last place up to `most` that is not inside what a person sees as one character; `most`
-    /// if all of it is one, and never nothing.
+    /// Returns the last place up to `most` between two graphemes. Returns `most` if all of the text
+    /// is one grapheme, so that the chunk has text.
     fn between_graphemes(&self, most: usize) -> usize {
         let text = &self.styled.text[self.at..];
         let ends = text.grapheme_indices(true).map(|(at, part)| self.at + at + part.len());

@@ -1,5 +1,4 @@
-//! The intermediate form between Markdown and a platform: plain text, and which parts of it look
-//! how.
+//! The intermediate form between Markdown and a platform: plain text with styles for its parts.
 
 use std::ops::Range;
 
@@ -10,18 +9,19 @@ use crate::ranges::nested;
 
 /// Plain text and the styles of its parts.
 ///
-/// What [`render`](crate::render) and [`split`](crate::split) return has ranges that are not empty,
-/// lie on character boundaries, are sorted (by start, the longer one first) and properly nested, none
-/// inside one of its own kind. `Pre` and `Quote` are whole lines; nothing covers a `Pre` or lies in it.
+/// The results of [`render`](crate::render) and [`split`](crate::split) have non-empty ranges on
+/// character boundaries. The ranges are sorted (by start, the longer one first), properly nested,
+/// and outside of ranges of their own kind. `Pre` and `Quote` are whole lines; a `Pre` overlaps no
+/// other style.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Styled {
     /// The text as a person reads it.
     pub text: String,
-    /// Which parts of it look how.
+    /// The styles and their places in the text.
     pub styles: Vec<StyleRange>,
 }
 
-/// With its ends moved off white space; lines keep the indentation of the first.
+/// Moves the ends of a range off white space. Whole lines keep the indentation of the first.
 pub(crate) fn trimmed_range(mut range: StyleRange, text: &str) -> StyleRange {
     range.end = range.end.min(text.len());
     range.start = range.start.min(range.end);
@@ -40,13 +40,13 @@ fn is_verbatim(range: &StyleRange) -> bool {
 }
 
 impl Styled {
-    /// Text without any style.
+    /// Creates text without any style.
     #[must_use]
     pub fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), styles: Vec::new() }
     }
 
-    /// The part in `range`, which lies on character boundaries, with its styles.
+    /// Returns the part in `range`, which lies on character boundaries, with its styles.
     pub(crate) fn slice(&self, range: Range<usize>) -> Self {
         let near = self.styles.iter().take_while(|style| style.start < range.end);
         let styles = near.filter(|style| style.end > range.start).map(|style| {
@@ -58,8 +58,8 @@ impl Styled {
         trimmed(Self { text: self.text[range].to_owned(), styles })
     }
 
-    /// Brings what was built into the promised form: no white space at the ends of the text and of
-    /// its lines, no two blank lines in a row, ranges sorted and nested.
+    /// Brings a built text into the promised form: white space at the ends of the text and of lines
+    /// is removed, as are repeated blank lines; ranges are sorted and nested.
     pub(crate) fn tidy(mut self) -> Self {
         let ranges = self.styles.into_iter().map(|range| trimmed_range(range, &self.text));
         self.styles = ranges.filter(|range| !range.is_empty()).collect();
@@ -69,7 +69,7 @@ impl Styled {
     }
 }
 
-/// Moves the ends of all ranges off white space and nests what is left.
+/// Moves the ends of all ranges off white space and nests the result.
 fn trimmed(mut styled: Styled) -> Styled {
     styled.text.truncate(styled.text.trim_end().len());
     let ranges = styled.styles.into_iter().map(|range| trimmed_range(range, &styled.text));
@@ -77,14 +77,15 @@ fn trimmed(mut styled: Styled) -> Styled {
     styled
 }
 
-/// Without the blank lines at its start, but with the indentation of the first line.
+/// Removes the blank lines at the start, but keeps the indentation of the first line.
 pub(crate) fn from_first_line(text: &str) -> &str {
     let blank = text.len() - text.trim_start().len();
     let line = text[..blank].rfind('\n').map_or(0, |at| at + 1);
     &text[line..]
 }
 
-/// White space that nobody needs, outside of code: in order and apart from each other.
+/// Finds superfluous white space outside of code. The ranges are in order and apart from each
+/// other.
 fn idle_white_space(styled: &Styled) -> Vec<Range<usize>> {
     let mut verbatim = styled.styles.iter().filter(|style| is_verbatim(style)).peekable();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -118,12 +119,12 @@ fn idle_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// What of a run of white space goes: all at the ends of the text; within it, what is not the first
-/// line break, the last one, or the indentation after that.
+/// Returns the superfluous parts of a run of white space. At the ends of the text that is all of
+/// it. Elsewhere the first line break, the last one, and the indentation after that stay.
 fn idle_in_run(text: &str, start: usize, run: &str) -> impl Iterator<Item = Range<usize>> {
     let end = start + run.len();
     let idle = match (run.find('\n'), run.rfind('\n')) {
-        // Code may begin after it, with an indentation of its own.
+        // Code may begin behind the run, with an indentation of its own.
         _ if start == 0 || end == text.len() => [start..end, 0..0],
         (Some(first), Some(last)) => [start..start + first, start + first + 1..start + last],
         _ => [0..0, 0..0],
@@ -131,7 +132,7 @@ fn idle_in_run(text: &str, start: usize, run: &str) -> impl Iterator<Item = Rang
     idle.into_iter().filter(|range| !range.is_empty())
 }
 
-/// Takes parts out of a text; ranges shrink with it.
+/// Deletes parts of a text; its ranges shrink with it.
 fn delete(styled: Styled, deletions: &[Range<usize>]) -> Styled {
     let mut text = String::with_capacity(styled.text.len());
     let mut from = 0;
@@ -149,7 +150,7 @@ fn delete(styled: Styled, deletions: &[Range<usize>]) -> Styled {
     Styled { text, styles: styled.styles.into_iter().map(move_range).collect() }
 }
 
-/// Where positions are after deletions.
+/// Translates positions from before the deletions to positions after them.
 struct Moved<'a> {
     deletions: &'a [Range<usize>],
     gone_before: Vec<usize>,

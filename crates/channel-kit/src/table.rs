@@ -1,13 +1,13 @@
-//! A table as lines of text whose columns are aligned.
+//! Formats a table as lines of text whose columns are aligned.
 
 use pulldown_cmark::Alignment;
 use unicode_width::UnicodeWidthStr;
 
-/// Cells are not filled up beyond this many columns of a terminal, so that one long cell does not
-/// blow up all rows.
+/// The largest width, in terminal columns, to which cells are padded, so that one long cell does
+/// not widen all rows.
 const MAX_WIDTH: usize = 40;
 
-/// A table while it is read.
+/// A table under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     alignments: Vec<Alignment>,
@@ -29,19 +29,19 @@ impl Table {
         }
     }
 
-    /// Adds to the last cell; a table has no lines in its cells.
+    /// Adds text to the last cell. Line breaks become spaces.
     pub(crate) fn push(&mut self, text: &str) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
             cell.extend(text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }));
         }
     }
 
-    /// What the last cell says.
+    /// Returns the text of the last cell.
     pub(crate) fn cell(&self) -> &str {
         self.rows.last().and_then(|row| row.last()).map_or("", |cell| cell)
     }
 
-    /// The rows as lines; the first one is the head.
+    /// Returns the rows as lines; the first one is the head.
     pub(crate) fn text(&self) -> String {
         let widths = self.widths();
         let mut lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths)).collect();

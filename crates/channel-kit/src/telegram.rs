@@ -1,4 +1,5 @@
-//! Telegram's terms: plain text and entities, both counted in UTF-16 code units.
+//! Writes styled text in Telegram's format: plain text and entities, both counted in UTF-16 code
+//! units.
 
 use std::ops::Range;
 
@@ -14,10 +15,10 @@ use crate::styled::{Styled, trimmed_range};
 pub const MAX_TEXT: usize = 4096;
 /// The longest caption of a file, in UTF-16 code units (Bot API, `sendPhoto`).
 pub const MAX_CAPTION: usize = 1024;
-/// Telegram ignores entities after so many in one message (core.telegram.org, "limits").
+/// The most entities of a message. Telegram ignores further ones (core.telegram.org, "limits").
 pub const MAX_ENTITIES: usize = 100;
 
-/// What fits into one message.
+/// The size limit of one message.
 #[must_use]
 pub fn limit() -> Limit {
     Limit::new(MAX_TEXT, size)
@@ -35,16 +36,16 @@ pub fn size(styled: &Styled) -> usize {
 /// A special part of a message's text (Bot API, `MessageEntity`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entity {
-    /// What it is.
+    /// The type of the entity.
     #[serde(flatten)]
     pub kind: EntityKind,
-    /// Where it begins, in UTF-16 code units.
+    /// The start, in UTF-16 code units.
     pub offset: usize,
-    /// How long it is, in UTF-16 code units; not 0.
+    /// The length, in UTF-16 code units; at least 1.
     pub length: usize,
 }
 
-/// What an entity is.
+/// The type of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the Bot API's")]
@@ -64,12 +65,12 @@ pub enum EntityKind {
     },
 }
 
-/// The entities of a text, sorted by offset, the longer one first.
+/// Returns the entities of a text, sorted by offset, the longer one first.
 ///
-/// Code takes no other style and is part of none: emphasis and quotes are cut around lines of code
-/// and emphasis around code in a line; in spoilers, links and quotes such code is plain. Entities neither
-/// begin nor end in white space, except that lines of code keep their indentation. Mail addresses are
-/// plain: Telegram finds them itself, and takes no `mailto` link.
+/// Telegram accepts no other style together with code. Around code blocks, emphasis and quotes are
+/// cut; around inline code, emphasis is cut. Inline code in spoilers, links and quotes becomes
+/// plain. Entities begin and end at visible characters, except that code blocks keep their
+/// indentation. Mail addresses are plain: Telegram finds them itself, and refuses `mailto` links.
 #[must_use]
 pub fn entities(styled: &Styled) -> Vec<Entity> {
     let mut offsets = Offsets { text: &styled.text, byte: 0, utf16: 0 };
@@ -81,7 +82,7 @@ pub fn entities(styled: &Styled) -> Vec<Entity> {
     allowed(styled).into_iter().map(entity).collect()
 }
 
-/// Counts on from the last position, which is never behind the next.
+/// Converts byte positions to UTF-16 offsets. Positions have to be passed in ascending order.
 struct Offsets<'a> {
     text: &'a str,
     byte: usize,
@@ -109,7 +110,7 @@ fn kind(style: Style) -> EntityKind {
     }
 }
 
-/// The ranges that Telegram takes, sorted and nested.
+/// Returns the ranges that Telegram accepts, sorted and nested.
 fn allowed(styled: &Styled) -> Vec<StyleRange> {
     let ranges = trimmed(&styled.text, styled.styles.clone());
     let opaque = places(&ranges, |style| {
@@ -124,7 +125,7 @@ fn allowed(styled: &Styled) -> Vec<StyleRange> {
     let code = places(&kept, is_code);
     let mut cut = nested(kept.into_iter().flat_map(|range| around(range, &code)).collect());
     loop {
-        // What is cut where others end may begin or end in white space in its turn.
+        // A range that is cut at the end of another may now begin or end in white space.
         let again = nested(trimmed(&styled.text, cut.clone()));
         if again == cut {
             return cut;
@@ -137,13 +138,13 @@ fn is_code(style: &Style) -> bool {
     matches!(style, Style::Pre { .. } | Style::Code)
 }
 
-/// Where any of these styles is.
+/// Returns the places of the styles for which `is` holds.
 fn places(ranges: &[StyleRange], is: impl Fn(&Style) -> bool) -> Vec<Range<usize>> {
     let ranges = ranges.iter().filter(|range| is(&range.style));
     union(ranges.map(StyleRange::range).collect())
 }
 
-/// A range without the code in it, unless it is that.
+/// Returns a range without the code in it. A range of code is returned as it is.
 fn around(range: StyleRange, code: &[Range<usize>]) -> Vec<StyleRange> {
     if is_code(&range.style) {
         return vec![range];
@@ -152,7 +153,7 @@ fn around(range: StyleRange, code: &[Range<usize>]) -> Vec<StyleRange> {
     parts.map(|part| StyleRange::new(part, range.style.clone())).collect()
 }
 
-/// Only lines of code may begin in white space.
+/// Trims the ranges. Only code blocks may begin in white space.
 fn trimmed(text: &str, ranges: Vec<StyleRange>) -> Vec<StyleRange> {
     let trim = |range| {
         let mut range = trimmed_range(range, text);
@@ -164,7 +165,8 @@ fn trimmed(text: &str, ranges: Vec<StyleRange>) -> Vec<StyleRange> {
     ranges.into_iter().map(trim).collect()
 }
 
-/// What Telegram takes as a link, and does not take for a mention.
+/// Returns `true` if Telegram accepts the address as a link and would show it as one, not as a
+/// mention.
 fn is_linkable(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let is_known = matches!(scheme.as_deref(), Some("http" | "https" | "tg"));

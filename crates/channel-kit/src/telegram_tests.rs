@@ -5,7 +5,7 @@ use super::*;
 use crate::testing::{corpus, soup};
 use crate::{render, split};
 
-/// An entity as a line of a test: `bold 0+4`.
+/// Formats an entity for the expectations of tests: `bold 0+4`.
 fn line(entity: &Entity) -> String {
     let kind = match &entity.kind {
         EntityKind::Bold => "bold",
@@ -149,7 +149,8 @@ fn the_validator_refuses_what_telegram_refuses() {
     }
 }
 
-/// Why Telegram would refuse, drop or change the entities (Bot API, "Formatting options").
+/// The reason why Telegram would refuse, drop or change the entities (Bot API, "Formatting
+/// options").
 fn refusal(text: &str, entities: &[Entity]) -> Option<&'static str> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let mut open: Vec<&Entity> = Vec::new();
@@ -260,7 +261,7 @@ proptest! {
         });
         let styled = Styled { text: text.clone(), styles: styles.collect() };
         let found = entities(&styled);
-        // Lines of code are apart from everything else in what `render` makes; here they overlap.
+        // `render` keeps code blocks apart from other styles; here they overlap.
         let codes = styled.styles.iter().filter(|range| {
             matches!(range.style, Style::Code | Style::Pre { .. })
         });

@@ -1,4 +1,4 @@
-//! For tests: what has to be true of any styled text, and Markdown of all kinds.
+//! Test helpers: the properties of any styled text, and Markdown of all kinds.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ pub(crate) fn corpus() -> Vec<&'static str> {
     text.split("\n%%%\n").collect()
 }
 
-/// Panics unless the ranges are what [`Styled`] promises.
+/// Panics unless the ranges have the form that [`Styled`] promises.
 #[track_caller]
 pub(crate) fn assert_valid(styled: &Styled) {
     let Styled { text, styles } = styled;
@@ -36,7 +36,7 @@ pub(crate) fn assert_valid(styled: &Styled) {
     }
 }
 
-/// Pieces of Markdown in any order: more of it is markup than in any real text.
+/// Tokens of Markdown in any order: a higher share of markup than in any real text.
 pub(crate) fn soup() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
         "*",
@@ -132,7 +132,7 @@ pub(crate) fn soup() -> impl Strategy<Value = String> {
     prop_oneof![8 => tokens, 1 => any::<String>()]
 }
 
-/// All that is visible in a text.
+/// Returns the visible characters of a text.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }

@@ -1,8 +1,8 @@
-//! The polite line for what cannot be read. Whoever sent it would wait for ever otherwise.
+//! The polite reply to a message of an unsupported kind. Without it the sender would wait in vain.
 
 use avocet_protocol::Content;
 
-/// Says that a kind of message cannot be read; the kind comes with its article: `a story`.
+/// Creates the reply. `kind` includes the article: `a story`.
 #[must_use]
 pub fn unreadable(kind: &str) -> Content {
     Content::text(format!(

@@ -1,13 +1,14 @@
-//! What models may cost. A limit is a number, or "none".
+//! Limits on the cost of models. A limit is a number, or "none".
 
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What models may cost, jobs and sub-agents included. Looked at before every request: it is what
-/// was spent that counts, so that the last answer may go beyond it. `"none"` is no limit; with 0 no
-/// model is asked. Where a price is unknown, only limits in tokens hold.
+/// Limits on the cost of models, including jobs and sub-agents. They are checked before every
+/// request against the cost so far, so the last answer may exceed them. `"none"` means unlimited;
+/// with 0, all requests to models are refused. A model without a known price counts towards limits
+/// in tokens only.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budgets {
@@ -29,7 +30,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// Those of its keys that are about dollars.
+    /// The keys whose limits are in dollars.
     pub const IN_DOLLARS: [&str; 3] =
         ["budgets.turn_usd", "budgets.day_usd", "budgets.session_usd"];
 }

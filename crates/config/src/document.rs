@@ -1,4 +1,4 @@
-//! A configuration file that has been read: its values, and where each of them stands.
+//! A parsed configuration file: its values, and the position of each in the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,17 +17,17 @@ use crate::keys::{has_free_keys, known_keys, properties, schema, suggestion};
 use crate::reader::{Reader, References, Unresolved, is_for_secrets};
 use crate::syntax;
 
-/// The environment, as the binary hands it in.
+/// Looks up an environment variable. The binary passes it in.
 pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
-/// What is wrong with a configuration, and where. Contains no secret.
+/// An error in a configuration, with its position. Free of secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// The file, if there is one.
     pub path: Option<PathBuf>,
     /// Line and column, counted from 1, in characters.
     pub place: Option<(usize, usize)>,
-    /// What is wrong, and how to do it right.
+    /// The fault, and how to correct it.
     pub message: String,
 }
 
@@ -44,24 +44,24 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// A configuration file that has been read. References to secrets are replaced; a table becomes a
-/// type through [`Document::table`].
+/// A parsed configuration file with its references to secrets replaced. [`Document::table`] turns a
+/// table into a type.
 #[derive(Debug, Clone)]
 pub struct Document {
     path: Option<PathBuf>,
     text: String,
     root: Value,
-    /// Where the key of each value stands, by its path: `agents.defaults.model`.
+    /// The position of each value's key, by its path: `agents.defaults.model`.
     pub(crate) spans: BTreeMap<String, Range<usize>>,
-    /// Values that came from a reference: no error may show them.
+    /// The paths of values that came from a reference. Errors must hide them.
     pub(crate) secret: BTreeSet<String>,
-    /// What references stand for, and what keys hold that are for secrets.
+    /// The values of references, and the contents of keys for secrets.
     pub(crate) secrets: Vec<Secret>,
     pub(crate) unresolved: Vec<Unresolved>,
 }
 
 impl Document {
-    /// No file: every key has its default.
+    /// Creates a document without a file: every key has its default.
     #[must_use]
     pub fn empty() -> Self {
         Self {
@@ -75,10 +75,10 @@ impl Document {
         }
     }
 
-    /// Reads a file, with these references replaced.
+    /// Reads a file and replaces the given references.
     ///
     /// # Errors
-    /// [`ConfigError`] if it cannot be read, is no TOML, or refers to what is not there.
+    /// [`ConfigError`] if the file is unreadable or invalid TOML, or if a reference has no value.
     pub fn read(
         path: &Path,
         environment: Environment<'_>,
@@ -97,10 +97,10 @@ impl Document {
         Self::parse_with(text, Some(path.to_owned()), environment, references)
     }
 
-    /// Reads a text, with every reference replaced.
+    /// Reads a text and replaces every reference.
     ///
     /// # Errors
-    /// [`ConfigError`] if it is no TOML, or refers to what is not there.
+    /// [`ConfigError`] if the text is invalid TOML, or if a reference has no value.
     pub fn parse(
         text: String,
         path: Option<PathBuf>,
@@ -109,7 +109,7 @@ impl Document {
         Self::parse_with(text, path, environment, References::All)
     }
 
-    /// Reads a text, with these references replaced.
+    /// Reads a text and replaces the given references.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -131,15 +131,17 @@ impl Document {
         }
     }
 
-    /// The table at `path` as a type; an empty table if it is not there.
+    /// Reads the table at `path` as a type. A missing table counts as empty.
     ///
     /// # Errors
-    /// [`ConfigError`] names the first key that is unknown or has a wrong value, and where.
+    /// [`ConfigError`] with the name and position of the first key that is unknown or has a wrong
+    /// value.
     pub fn table<T: DeserializeOwned + JsonSchema>(&self, path: &str) -> Result<T, ConfigError> {
         self.table_without::<T>(path, &[])
     }
 
-    /// As [`Self::table`], leaving out keys that say which type it is.
+    /// Works as [`Self::table`], but leaves out the keys `without`, such as those that select the
+    /// type.
     ///
     /// # Errors
     /// As [`Self::table`].
@@ -155,7 +157,7 @@ impl Document {
         self.read_as(path, table)
     }
 
-    /// The keys of the table at `path`; none if it is not there.
+    /// Returns the keys of the table at `path`. A missing table counts as empty.
     pub(crate) fn keys_at(&self, path: &str) -> Result<Map<String, Value>, ConfigError> {
         match self.get(path) {
             None => Ok(Map::new()),
@@ -164,7 +166,7 @@ impl Document {
         }
     }
 
-    /// A value, which stands at `path`, as a type.
+    /// Reads `value`, which stands at `path`, as a type.
     pub(crate) fn read_as<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -184,34 +186,35 @@ impl Document {
         })
     }
 
-    /// The path of an error. One about the key of a table ends with `?`; the key is in the error.
+    /// Returns the path of an error. A path that ends with `?` concerns a key of a table; the error
+    /// names the key.
     fn with_key(&self, path: String, error: &str) -> String {
         let key = path.strip_suffix("?").zip(error.split('`').nth(1));
         let named = key.map(|(table, key)| format!("{table}{key}"));
         named.filter(|named| self.spans.contains_key(named)).unwrap_or(path)
     }
 
-    /// The value at a path like `providers.local.kind`; names in it may have dots themselves.
+    /// Returns the value at a path like `providers.local.kind`. Names in the path may contain dots.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Value> {
         find(&self.root, path)
     }
 
-    /// Everything in it that nobody may see: what is referred to, also as a part of a text, and what
-    /// stands in keys that are for secrets.
+    /// Returns the document's secrets: the values of references, also those inside a longer text,
+    /// and the contents of keys for secrets.
     #[must_use]
     pub fn secrets(&self) -> &[Secret] {
         &self.secrets
     }
 
-    /// The values that were left out because a reference in them has no value here.
+    /// Returns the values that were left out because a reference in them has no value here.
     #[must_use]
     pub fn unresolved(&self) -> &[Unresolved] {
         &self.unresolved
     }
 
-    /// Whether all of the value at a path was read. Secrets that were left out do not count: what is
-    /// made of the value has a placeholder for them.
+    /// Returns `true` if all of the value at a path was read. Secrets that were left out are
+    /// ignored, because the value has a placeholder for them.
     #[must_use]
     pub fn is_whole(&self, path: &str) -> bool {
         let below = |other: &str| {
@@ -221,31 +224,31 @@ impl Document {
         !self.unresolved.iter().any(|one| below(&one.key) && !is_for_secrets(&one.key))
     }
 
-    /// Whether the value at a path was left out.
+    /// Returns `true` if the value at a path was left out.
     #[must_use]
     pub fn is_unresolved(&self, path: &str) -> bool {
         self.unresolved.iter().any(|one| one.key == path)
     }
 
-    /// The file that was read; `None` if there was none.
+    /// Returns the path of the file; `None` if there was no file.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The value at a path as an error may show it: not if it was referred to.
+    /// Returns the value at a path for use in an error: hidden if it came from a reference.
     #[must_use]
     pub fn shown<'v>(&self, path: &str, value: &'v str) -> &'v str {
         if self.secret.contains(path) { "(hidden: it comes from a reference)" } else { value }
     }
 
-    /// An error about the value at a path.
+    /// Creates an error about the value at a path.
     #[must_use]
     pub fn error_at(&self, path: &str, message: String) -> ConfigError {
         self.error(self.spans.get(path).cloned(), message)
     }
 
-    /// An error about a key that is not one of `known`.
+    /// Creates an error about a key that is not one of `known`.
     #[must_use]
     pub fn unknown_key(&self, path: &str, known: &[&str]) -> ConfigError {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
@@ -264,7 +267,7 @@ impl Document {
         ConfigError { path: self.path.clone(), place, message }
     }
 
-    /// Whether a table has no key but those that its type has.
+    /// Checks that a table has only keys that its type has.
     pub(crate) fn check_keys(
         &self,
         path: &str,

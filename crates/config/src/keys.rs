@@ -1,19 +1,19 @@
-//! The keys that a table may have, from the type that it becomes.
+//! Lists the keys that a table may have, from the type that it becomes.
 
 use avocet_protocol::nearest;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// The schema of a table's type, with nothing referred to elsewhere.
+/// Returns the schema of a table's type, with all references inlined.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Every key of a table's type, with those of the tables in it as `table.key`. Tables whose keys
-/// are free (`providers`, `channels`) are named and not entered.
+/// Returns every key of a table's type, and the keys of inner tables as `table.key`. Tables with
+/// free keys (`providers`, `channels`) are named without their contents.
 #[must_use]
 pub fn keys<T: JsonSchema>() -> Vec<String> {
     let mut found = Vec::new();
@@ -32,25 +32,25 @@ fn collect(schema: &Value, prefix: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The keys of a table; none where they are free, or where it is no table.
+/// Returns the keys of a table. `None` if its keys are free or the schema describes another type.
 pub(crate) fn known_keys(schema: &Value) -> Option<Vec<&str>> {
     let properties = properties(schema).as_object()?;
     Some(properties.keys().map(String::as_str).collect())
 }
 
-/// Whether a table may have other keys beside those that are known.
+/// Returns `true` if a table may have keys beside the known ones.
 pub(crate) fn has_free_keys(schema: &Value) -> bool {
     schema["additionalProperties"] == true
 }
 
-/// The keys of a table and their schemas, also of one that may be missing.
+/// Returns the keys of a table and their schemas, also for an optional table.
 pub(crate) fn properties(schema: &Value) -> &Value {
     let choices = schema["anyOf"].as_array().into_iter().flatten();
     let table = choices.map(|one| &one["properties"]).find(|properties| properties.is_object());
     table.unwrap_or(&schema["properties"])
 }
 
-/// What was probably meant by an unknown key, in words for an error.
+/// Suggests the intended key for an unknown one, in words for an error.
 pub(crate) fn suggestion(key: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),

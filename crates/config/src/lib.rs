@@ -1,5 +1,6 @@
-//! The configuration: one TOML file, every key with a default, unknown keys refused with their line
-//! and the nearest key. The tables of components stay opaque here: their types are beside them.
+//! The configuration: one TOML file. Every key has a default. An unknown key is refused with its
+//! line and the nearest known key. The tables of components stay opaque here: their types are in
+//! the components.
 
 mod backup;
 mod budgets;

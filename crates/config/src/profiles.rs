@@ -1,5 +1,4 @@
-//! The agents of a configuration: `[agents.defaults]`, and a table for each that has something of its
-//! own.
+//! The agents of a configuration: `[agents.defaults]`, and one table for each agent that differs.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,24 +7,25 @@ use serde_json::Value;
 use crate::keys::schema;
 use crate::{AgentDefaults, ConfigError, Document};
 
-/// The name of the agent that answers whatever no other does.
+/// The name of the agent that answers all sessions without an agent of their own.
 pub const DEFAULTS: &str = "defaults";
 
-/// Tokens in which instructions and tools have room.
+/// The least tokens that leave room for instructions and tools.
 const LEAST_CONTEXT: u64 = 2000;
 
-/// An agent.
+/// One agent of the configuration.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// Its table is `[agents.NAME]`.
+    /// The agent's table is `[agents.NAME]`.
     pub name: String,
-    /// What it has, by itself or by inheritance.
+    /// The agent's keys, its own and inherited ones.
     pub agent: AgentDefaults,
-    /// The sessions that it answers: ids, in which `*` stands for any characters.
+    /// Patterns of the ids of its sessions; `*` stands for any characters.
     pub sessions: Vec<String>,
 }
 
-/// The table of an agent: every key of `[agents.defaults]` that it does not have itself is inherited.
+/// The table of an agent. It inherits every key of `[agents.defaults]` that it does not have
+/// itself.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProfileKeys {
@@ -38,11 +38,10 @@ pub struct ProfileKeys {
     pub sessions: Vec<String>,
 }
 
-/// Every agent, the defaults first, the others by name.
+/// Returns every agent, the defaults first, the others by name.
 ///
 /// # Errors
-/// [`ConfigError`] names the first key that cannot be used, also where two agents want the same
-/// sessions.
+/// [`ConfigError`] names the first unusable key, also if two agents claim the same sessions.
 pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
     let defaults: AgentDefaults = document.table(&path(DEFAULTS))?;
     check_limits(document, &path(DEFAULTS), &defaults)?;
@@ -64,7 +63,7 @@ fn path(name: &str) -> String {
 
 fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
     let path = path(name);
-    // A table of defaults with a slip of the pen would be an agent that answers nobody.
+    // A misspelt `defaults` would become an agent without sessions.
     if strsim::jaro_winkler(name, DEFAULTS) > 0.9 {
         return Err(document.unknown_key(&path, &[DEFAULTS]));
     }
@@ -79,7 +78,7 @@ fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
     Ok(Profile { name: name.to_owned(), agent, sessions })
 }
 
-/// Refuses limits with which nothing would ever be answered.
+/// Refuses limits that would prevent every answer.
 fn check_limits(document: &Document, path: &str, agent: &AgentDefaults) -> Result<(), ConfigError> {
     let limits = [
         ("max_tool_iterations", u64::from(agent.max_tool_iterations), 1),

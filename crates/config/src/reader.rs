@@ -1,4 +1,4 @@
-//! From TOML to the values of a [`Document`], and which references in them are replaced.
+//! Converts TOML to the values of a [`Document`], and decides which references are replaced.
 
 use std::ops::Range;
 
@@ -11,30 +11,30 @@ use crate::document::join;
 use crate::refer::{self, Fault};
 use crate::{ConfigError, Document, Environment};
 
-/// Which references a document has replaced: those whose values are used.
+/// Selects the references that a document replaces: those whose values are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum References {
-    /// All of them; one without a value is an error.
+    /// All references; one without a value is an error.
     All,
-    /// Those that have a value in this environment. The others are in [`Document::unresolved`].
+    /// References that have a value in this environment. The others are in
+    /// [`Document::unresolved`].
     Possible,
-    /// Only those that say where the daemon and its data are ([`PLACES`]); one of these without a value
-    /// is an error. The others are neither replaced nor looked for.
+    /// Only the references in [`PLACES`]; one without a value is an error. The others are ignored.
     Places,
 }
 
 /// The keys that say where the daemon and its data are.
 pub const PLACES: [&str; 3] = ["audit.head_file", "data_dir", "gateway.socket"];
 
-/// What stands for a secret that was left out, so that everything else of its table can be used.
+/// The placeholder for a secret that was left out, so that the rest of its table can be used.
 const PLACEHOLDER: &str = "unresolved";
 
 /// A value that was left out because a reference in it has no value here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unresolved {
-    /// Its path: `providers.local.api_key`.
+    /// The path of the value: `providers.local.api_key`.
     pub key: String,
-    /// What is missing, and where it stands in the file.
+    /// The missing reference, and its position in the file.
     pub error: ConfigError,
 }
 
@@ -62,7 +62,7 @@ impl Reader<'_> {
         Ok(Value::Object(read))
     }
 
-    /// `None` for a value that is left out.
+    /// Reads a value; `None` if it is left out.
     fn value(
         &self,
         document: &mut Document,
@@ -107,7 +107,7 @@ impl Reader<'_> {
         }))
     }
 
-    /// A text with its references replaced; `None` if it is left out.
+    /// Replaces the references in a text; `None` if the text is left out.
     fn referred(
         &self,
         document: &mut Document,
@@ -140,8 +140,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the key at a path is one for secrets. A test of the registry compares it with the types of
-/// all components.
+/// Returns `true` if the key at a path is for secrets. A test of the registry compares this with
+/// the types of all components.
 pub(crate) fn is_for_secrets(path: &str) -> bool {
     let key = path.rsplit('.').next().unwrap_or(path);
     ["api_key", "token"].contains(&key) || path.contains(".headers.")

@@ -1,4 +1,4 @@
-//! References in texts: `${NAME}` for the environment, `${file:PATH}` for a file,
+//! Resolves references in texts: `${NAME}` for the environment, `${file:PATH}` for a file,
 //! `${credential:NAME}` for a credential of systemd. `$${` stands for `${` itself.
 
 use std::path::Path;
@@ -7,17 +7,17 @@ use avocet_protocol::{Secret, plain_io};
 
 use crate::Environment;
 
-/// Why a reference has no value.
+/// The reason why a reference has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It can have none anywhere: the operator corrects it.
+    /// The reference is invalid in any environment: the operator has to correct it.
     Malformed(String),
-    /// There is no value in this environment.
+    /// This environment has no value for the reference.
     Missing(String),
 }
 
-/// Replaces every reference, and adds the value of each to `secrets`, unless it names a place. The
-/// error contains no secret.
+/// Replaces every reference and adds its value to `secrets`, unless it is the value of a location
+/// variable such as `HOME`. The error contains no secret.
 pub(crate) fn resolve(
     text: &str,
     environment: Environment<'_>,
@@ -32,7 +32,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// Checks how the references are written, without looking for their values.
+/// Checks the syntax of the references without looking up their values.
 pub(crate) fn check(text: &str) -> Result<(), Fault> {
     replace(text, |name| credential(name).map(|_| String::new())).map(drop)
 }
@@ -67,15 +67,15 @@ pub(crate) fn has_reference(text: &str) -> bool {
     text.contains("${")
 }
 
-/// Variables that the system sets for everybody (environ(7), XDG Base Directory Specification,
-/// systemd.exec(5)).
+/// Returns `true` for variables that the system sets for everybody (environ(7), XDG Base Directory
+/// Specification, systemd.exec(5)).
 fn is_place(name: &str) -> bool {
     name.starts_with("XDG_")
         || name.ends_with("_DIRECTORY")
         || ["HOME", "HOSTNAME", "LOGNAME", "PWD", "TMPDIR", "USER"].contains(&name)
 }
 
-/// The name of a credential; `None` if the reference is to something else.
+/// Returns the name of a credential; `None` if the reference is of another kind.
 fn credential(name: &str) -> Result<Option<&str>, Fault> {
     match name.strip_prefix("credential:") {
         Some(credential) if credential.is_empty() || credential.contains('/') => {

@@ -1,4 +1,4 @@
-//! What the daemon itself is configured with. The doc comments are the reference.
+//! The daemon's own configuration. The doc comments are the reference that users read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{Backup, Budgets};
 
-/// The whole file; the tables of components are opaque.
+/// The whole file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
@@ -52,10 +52,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Checks that no limit keeps the daemon from working at all.
+    /// Checks that no limit stops the daemon from working at all.
     ///
     /// # Errors
-    /// The path of the first key whose value is too small, and what it has to be.
+    /// The path of the first key whose value is too small, and the least value that works.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let Self { sessions, tools, sandbox, .. } = self;
         let max_running = u64::try_from(sessions.max_running).unwrap_or(u64::MAX);
@@ -74,7 +74,7 @@ impl Settings {
     }
 }
 
-/// When a promise counts as kept.
+/// The point at which a write counts as durable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
@@ -85,7 +85,7 @@ pub enum Durability {
     Process,
 }
 
-/// What is logged.
+/// The program's log.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
@@ -101,7 +101,7 @@ impl Default for Log {
     }
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -123,7 +123,7 @@ pub struct Agents {
     pub profiles: Map<String, Value>,
 }
 
-/// What every agent has.
+/// The settings that all agents inherit.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentDefaults {
@@ -197,7 +197,7 @@ impl Default for Sessions {
     }
 }
 
-/// What the agent can do.
+/// The agent's tools.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tools {
@@ -243,9 +243,9 @@ impl Default for Tools {
     }
 }
 
-/// What programs that the agent runs can do. They run behind walls: they see the workspace and the
-/// system's programs, have no network but the hosts that are opened here, and nothing of them is left when a
-/// call ends.
+/// The sandbox of programs that the agent runs. They see the workspace and the system's programs,
+/// and have no network but the hosts that are opened here. Unless they run in the background, they
+/// end with their call.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sandbox {
@@ -299,7 +299,7 @@ impl Default for Sandbox {
     }
 }
 
-/// What comes with messages beside their text.
+/// Attachments of messages.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Attachments {
@@ -314,7 +314,7 @@ impl Default for Attachments {
     }
 }
 
-/// The table of decisions and effects: every row is bound to the one before it by a hash.
+/// The audit table of decisions and effects: a hash binds every row to the one before it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Audit {
@@ -339,7 +339,7 @@ impl Default for Daemon {
     }
 }
 
-/// The door for other processes.
+/// The socket for other processes.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gateway {

@@ -1,6 +1,6 @@
-//! What is wrong with the TOML of a file, without the words of its grammar.
+//! Explains TOML syntax errors in plain words, without the terms of the grammar.
 
-/// What the parser says, up to what it expected instead, and what to write.
+/// The beginnings of the parser's messages, and the advice for each.
 const ADVICE: &[(&str, &str)] = &[
     ("cannot extend value", "this key has a value already and cannot be a table as well"),
     ("cannot recurse further", "the tables are nested too deeply"),
@@ -41,7 +41,7 @@ const ADVICE: &[(&str, &str)] = &[
     ("unquoted keys cannot be empty", "there is no key before the `=`"),
 ];
 
-/// The same in plain words.
+/// Returns the parser's message in plain words.
 pub(crate) fn plain(message: &str) -> String {
     let said = message.split(", expected ").next().unwrap_or(message);
     let advice = ADVICE.iter().find(|(start, _)| said.starts_with(start));

@@ -1,5 +1,5 @@
-//! The methods of calls that have to be allowed. The commands of this program call them here too where no
-//! daemon runs.
+//! The methods about calls that wait for approval. If no daemon runs, the program's own commands
+//! call them directly.
 
 use avocet_protocol::{ApprovalDecision, Approvals, Redactor, StoreError, WaitId};
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use crate::lists::{check_limit, presentable};
 use crate::methods::read;
 use crate::wire::RpcError;
 
-/// `approval.list`: a list of `OpenApproval`, in the order in which they were asked, without secrets.
+/// `approval.list`: a list of `OpenApproval` in the order of the requests, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListApprovals {
-    /// Rows at most, from 1 to [`MOST_ROWS`](crate::MOST_ROWS).
+    /// The most rows, from 1 to [`MOST_ROWS`](crate::MOST_ROWS).
     pub limit: u32,
-    /// The last that is known already. A page with fewer rows than `limit` is the last.
+    /// The last row that the client has. A page with fewer rows than `limit` is the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<WaitId>,
 }
@@ -26,23 +26,23 @@ impl Default for ListApprovals {
     }
 }
 
-/// `approval.decide`: a call may run, or not. Answered with nothing.
+/// `approval.decide`: approves or denies a call. The result is null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decide {
-    /// Which.
+    /// The id of the wait for approval.
     pub id: WaitId,
-    /// What is said to it.
+    /// The decision.
     #[serde(flatten)]
     pub decision: ApprovalDecision,
 }
 
-/// The methods that there are here.
+/// The names of these methods.
 pub(crate) const METHODS: [&str; 2] = ["approval.decide", "approval.list"];
 
-/// Answers a method of this list; `None` if the method is not in it.
+/// Answers one of these methods; `None` if the method is not in the list.
 ///
 /// # Errors
-/// [`RpcError`] says what is wrong, and how to do it right.
+/// [`RpcError`] names the fault and its correction.
 pub async fn answer_about_approvals(
     approvals: &dyn Approvals,
     redactor: &Redactor,

@@ -1,4 +1,4 @@
-//! The other end of the socket, for the commands of this program.
+//! The client's end of the socket, for this program's own commands.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,38 +21,38 @@ use crate::lines::{self, Line};
 use crate::methods::Chunk;
 use crate::wire::Message;
 
-/// Lines that may wait to be written, and things that may wait to be shown.
+/// The most lines that wait to be written, and the most items that wait to be shown.
 const BEHIND: usize = 1024;
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// The daemon says why.
+    /// The daemon's reason.
     #[error(transparent)]
     Refused(#[from] RpcError),
-    /// The connection is gone; nobody knows what became of the request.
+    /// The connection was lost; the outcome of the request is unknown.
     #[error("the connection to the daemon was lost")]
     Lost,
-    /// The daemon's answer is not what this version expects.
+    /// The answer has another form than this version expects.
     #[error("the daemon's answer cannot be read ({0}); is it of another version?")]
     Unreadable(String),
 }
 
-/// What a daemon tells a client that is attached.
+/// A request or event from the daemon for an attached client.
 #[derive(Debug)]
 pub enum Incoming {
-    /// Something is said. `shown` is called once it is.
+    /// A message for the chat. Call `tell` on `shown` once it is displayed.
     Deliver {
-        /// What is said.
+        /// The message.
         chunk: Chunk,
-        /// Tells the daemon.
+        /// Confirms to the daemon.
         shown: Shown,
     },
-    /// Something happens.
+    /// Something has happened in a turn.
     Event(TurnEvent),
 }
 
-/// The answer to a chunk that was delivered.
+/// The confirmation of a delivered chunk.
 #[derive(Debug)]
 pub struct Shown {
     id: Value,
@@ -60,21 +60,22 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Tells the daemon that the chunk has been shown.
+    /// Confirms to the daemon that the chunk has been shown.
     pub async fn tell(self) {
         let line = Message::Response { id: self.id, result: Ok(json!({})) }.to_line();
-        // If the connection is gone, the daemon sends the chunk again and marks it.
+        // If the connection is lost, the daemon sends the chunk again and marks it.
         drop(self.lines.send_async(line).await);
     }
 }
 
 type Open = Arc<Mutex<Questions>>;
 
-/// What waits for an answer.
+/// The requests that wait for an answer.
 #[derive(Debug, Default)]
 struct Questions {
     open: HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
-    /// Nothing is answered any more; with the refusal of the connection itself, if that is why.
+    /// Set once the connection has ended; holds the daemon's refusal of the connection if that is
+    /// the reason.
     ended: Option<Option<RpcError>>,
 }
 
@@ -91,7 +92,7 @@ impl Client {
     /// Connects to a daemon.
     ///
     /// # Errors
-    /// The system's error if nobody listens there.
+    /// The system's error if no daemon listens on the socket.
     pub async fn connect(path: &Path, group: &Group) -> io::Result<Self> {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
         let (lines, to_write) = flume::bounded(BEHIND);
@@ -105,7 +106,8 @@ impl Client {
     /// Makes a request and waits for its answer.
     ///
     /// # Errors
-    /// [`ClientError`]
+    /// [`ClientError`] if the daemon refuses, the connection is lost or the answer has an unknown
+    /// form.
     pub async fn call<A: DeserializeOwned>(
         &self,
         method: &str,
@@ -128,7 +130,7 @@ impl Client {
         serde_json::from_value(answer).map_err(|error| ClientError::Unreadable(plain_json(&error)))
     }
 
-    /// What the daemon tells; ends when the connection does.
+    /// The requests and events from the daemon. The stream ends with the connection.
     #[must_use]
     pub fn incoming(&self) -> &flume::Receiver<Incoming> {
         &self.incoming
@@ -153,7 +155,7 @@ async fn read(
     while let Ok(Some(line)) = lines::next(&mut reader).await {
         let line = match line {
             Line::Whole(line) => line,
-            // It is the answer to one of the requests, and which one cannot be read.
+            // It answers one of the requests, but its id is unreadable.
             Line::TooLong(length) => {
                 let message = format!("the daemon's answer is too long ({length} bytes)");
                 let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,11 +171,11 @@ async fn read(
                 match id.as_u64() {
                     Some(number) => {
                         if let Some(answer) = questions.open.remove(&number) {
-                            // Whoever asked may have stopped waiting.
+                            // The caller may have stopped waiting.
                             drop(answer.send(result));
                         }
                     }
-                    // A refusal of the connection itself answers everything.
+                    // A refusal of the connection itself answers all requests.
                     None => {
                         for (_, answer) in questions.open.drain() {
                             drop(answer.send(result.clone()));
@@ -196,7 +198,7 @@ async fn read(
             Ok(Message::Request { .. }) | Err(_) => {}
         }
     }
-    // Whoever still waits for an answer learns that there is none.
+    // Ends the wait of all open requests.
     let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
     questions.open.clear();
     questions.ended.get_or_insert(None);

@@ -1,5 +1,5 @@
-//! One connection: requests in, responses out, and for a client that is attached what happens in
-//! its chat.
+//! Serves one connection: requests in, responses out. An attached client also gets the messages and
+//! events of its chat.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,36 +20,35 @@ use crate::methods::{self, Attached, Chunk, Parts};
 use crate::places::{CONNECTIONS, Place, UnderWay};
 use crate::wire::{Message, RpcError};
 
-/// Lines that may wait for the client to read.
+/// The most lines that wait for the client to read them.
 const BEHIND: usize = 1024;
-/// Requests of a connection that are worked on at the same time; the next line is read when there
-/// is room.
+/// The most requests of a connection that run at the same time. At the limit, reading pauses.
 const AT_ONCE: usize = 64;
-/// Messages whose outcome a connection may wait for at the same time.
+/// The most messages whose outcome a connection may wait for at the same time.
 const WAITS: usize = 1024;
-/// How long a connection that makes room may take to read why.
+/// The time for a connection that makes room to read the reason.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What the tasks of a connection share.
+/// The state that the tasks of a connection share.
 #[derive(Clone)]
 struct Connection {
     parts: Arc<Parts>,
     peer: SenderId,
     lines: flume::Sender<Vec<u8>>,
-    /// Chunks that the client has been given and has not answered for, by the id of the request.
+    /// Chunks that the client has received but not confirmed, by the id of the request.
     open: Arc<Mutex<HashMap<String, oneshot::Sender<Receipt>>>>,
     requests: Arc<Semaphore>,
-    /// Apart from the others, since they last.
+    /// Limits `wait` requests on their own, since they take long.
     waits: Arc<Semaphore>,
     place: Arc<Place>,
     /// Fires when the connection ends.
     ended: CancellationToken,
 }
 
-/// Tells a client why its connection is not served.
+/// Tells a client why its connection is refused.
 pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
     let line = Message::Response { id: Value::Null, result: Err(refusal) }.to_line();
-    // A new connection has room for a line. A client that is gone does not need it.
+    // A new connection has room for a line. An error means that the client is gone.
     drop(stream.try_write(&line));
 }
 
@@ -129,11 +128,11 @@ impl Connection {
     async fn take(&self, line: &[u8], group: &Group) {
         match Message::parse(line) {
             Err(error) => self.respond(Value::Null, Err(error)).await,
-            // A client has nothing to notify us of.
+            // The protocol has no notifications from clients.
             Ok(Message::Notification { .. }) => {}
             Ok(Message::Response { id, result }) => self.receive(&id, &result),
             Ok(Message::Request { id, method, params }) => {
-                // A connection that has to make room is told so; the request is not begun.
+                // A connection that has to make room refuses the request with a reason.
                 if let Some(under_way) = self.place.begin() {
                     self.take_request(id, method, params, under_way, group).await;
                 }
@@ -164,7 +163,7 @@ impl Connection {
                 self.work(id, method, params, (place, under_way), group);
             }
             _ => {
-                // The semaphore is never closed.
+                // The semaphore always stays open.
                 if let Ok(place) = self.requests.clone().acquire_owned().await {
                     self.work(id, method, params, (place, under_way), group);
                 }
@@ -172,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// Works on a request beside the others.
+    /// Runs a request beside the others.
     fn work(
         &self,
         id: Value,
@@ -186,7 +185,8 @@ impl Connection {
             let _held = held;
             let Connection { parts, peer, ended, .. } = &connection;
             let answering = methods::answer(parts, peer, &method, params);
-            // Only `wait` ends with the client: what another request commits is answered.
+            // Only `wait` ends with the client. Other requests are answered once they have
+            // committed.
             let answer = tokio::select! {
                 () = ended.cancelled(), if method == "wait" => return,
                 answer = answering => answer,
@@ -199,14 +199,14 @@ impl Connection {
         });
     }
 
-    /// Tells the client that its connection is closed. It has no request under way.
+    /// Tells the client that its connection is closed. It has no request in progress.
     fn make_room(&self) {
         let message = format!(
             "the connection was closed because it was idle and all {CONNECTIONS} places were needed; connect again"
         );
         let error = Err(RpcError::new(RpcError::UNAVAILABLE, message));
         let line = Message::Response { id: Value::Null, result: error }.to_line();
-        // A client that has a thousand lines to read does not read this one either.
+        // A client with a full queue of unread lines would miss this one too.
         drop(self.lines.try_send(line));
     }
 
@@ -224,11 +224,11 @@ impl Connection {
     }
 
     async fn write(&self, line: Vec<u8>) {
-        // The writer is gone only when the connection is.
+        // The writer ends only with the connection.
         drop(self.lines.send_async(line).await);
     }
 
-    /// The client answers for a chunk. An error is no receipt: the outcome is unknown.
+    /// Takes the client's confirmation of a chunk. After an error, the outcome is unknown.
     fn receive(&self, id: &Value, result: &Result<Value, RpcError>) {
         let id = id.as_str().unwrap_or_default();
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
@@ -261,7 +261,7 @@ impl Connection {
         Ok(json!({}))
     }
 
-    /// Passes on what happens in the chat until the connection ends.
+    /// Passes on the messages and events of the chat until the connection ends.
     async fn follow(
         self,
         handovers: flume::Receiver<Handover>,
@@ -283,7 +283,7 @@ impl Connection {
         }
     }
 
-    /// What happens is for showing: a client that does not keep up misses some.
+    /// Sends an event. Events are for display only: a slow client misses some.
     fn tell(&self, event: &TurnEvent) {
         let message = Message::Notification { method: "event".to_owned(), params: json!(event) };
         drop(self.lines.try_send(message.to_line()));

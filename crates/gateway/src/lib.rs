@@ -1,5 +1,5 @@
-//! The door for other processes: JSON-RPC 2.0, a message a line, on a Unix socket that only the
-//! daemon's own user can open.
+//! The gateway for other processes: JSON-RPC 2.0, one message per line, on a Unix socket that only
+//! the daemon's own user can open.
 
 mod approvals;
 mod client;

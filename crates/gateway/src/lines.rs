@@ -1,5 +1,5 @@
-//! Lines off a stream, none longer than allowed. One that is longer is skipped to its end, so that
-//! what comes after it is not lost.
+//! Reads lines of bounded length from a stream. A longer line is skipped to its end, so that the
+//! lines behind it are still read.
 
 use std::io;
 
@@ -7,16 +7,16 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 use crate::MAX_LINE_BYTES;
 
-/// What came off the stream.
+/// A line read from the stream.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Line {
     /// A line, without its end.
     Whole(Vec<u8>),
-    /// A line that was too long, and how long it was.
+    /// A line that was too long, and its length in bytes.
     TooLong(usize),
 }
 
-/// The next line; none at the end of the stream. Half a line at its end is no line.
+/// Reads the next line; `None` at the end of the stream. An incomplete last line is dropped.
 pub(crate) async fn next<R: AsyncBufRead + Unpin>(stream: &mut R) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
     let mut length = 0;

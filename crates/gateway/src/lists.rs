@@ -1,5 +1,5 @@
-//! The methods that list something. Each gives a page of bounded size, and takes the place from which the list goes
-//! on; what models and tools wrote is shown without secrets.
+//! The methods that list something. Each returns a page of bounded size and takes the position at
+//! which the list continues. Text of models and tools is shown without secrets.
 
 use avocet_protocol::{
     Redactor, SessionId, SessionRow, Timestamp, TranscriptPage, TurnId, UsageBy, cut_texts,
@@ -11,20 +11,21 @@ use crate::MAX_LINE_BYTES;
 use crate::methods::{Parts, read, to_value};
 use crate::wire::RpcError;
 
-/// Rows that a list gives at most at once.
+/// The most rows of one page.
 pub const MOST_ROWS: u32 = 500;
-/// Bytes that a page of turns has before no further turn is added.
+/// Bytes of a page of turns after which no further turn is added.
 const PAGE_BYTES: usize = MAX_LINE_BYTES / 2;
-/// Bytes of a result, so that it fits into a line with what is around it.
+/// The most bytes of a result that fit into a line together with its frame.
 const FITS: usize = MAX_LINE_BYTES - 4096;
 
 /// `sessions.list`: a list of `SessionSummary`, the last used first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListSessions {
-    /// Rows at most, from 1 to [`MOST_ROWS`].
+    /// The most rows, from 1 to [`MOST_ROWS`].
     pub limit: u32,
-    /// `used_at` and `session` of the last row that is known already. A page with fewer rows than `limit` is the last.
+    /// `used_at` and `session` of the last row that the client has. A page with fewer rows than
+    /// `limit` is the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<SessionRow>,
 }
@@ -35,31 +36,32 @@ impl Default for ListSessions {
     }
 }
 
-/// `sessions.show`: a list of `TurnRecord`, oldest first. Long texts of a page that is too long for a line are cut.
+/// `sessions.show`: a list of `TurnRecord`, oldest first. If a page exceeds a line, its long texts
+/// are cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShowSession {
-    /// Which.
+    /// The session.
     pub session: SessionId,
-    /// Turns at most, from 1 to [`MOST_ROWS`]; a page may have fewer of them.
+    /// The most turns, from 1 to [`MOST_ROWS`]; a page may have fewer of them.
     #[serde(default = "some_rows")]
     pub turns: u32,
-    /// The oldest turn that is known already. An empty page is the end.
+    /// The oldest turn that the client has. An empty page is the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<TurnId>,
 }
 
-/// `usage`: what models have cost, as a list of `UsageRow`.
+/// `usage`: the costs of models, as a list of `UsageRow`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListUsage {
-    /// What it is summed by.
+    /// The grouping of the sums.
     pub by: UsageBy,
-    /// Since when.
+    /// The start of the period.
     pub since: Timestamp,
-    /// Rows at most, from 1 to [`MOST_ROWS`].
+    /// The most rows, from 1 to [`MOST_ROWS`].
     pub limit: u32,
-    /// Rows that are known already. A page with fewer rows than `limit` is the last.
+    /// The number of rows to skip. A page with fewer rows than `limit` is the last.
     pub skip: u32,
 }
 
@@ -73,10 +75,10 @@ fn some_rows() -> u32 {
     50
 }
 
-/// The methods that there are here.
+/// The names of these methods.
 pub(crate) const METHODS: [&str; 3] = ["sessions.list", "sessions.show", "usage"];
 
-/// Answers a method of this list.
+/// Answers one of these methods.
 pub(crate) async fn answer(parts: &Parts, method: &str, params: Value) -> Result<Value, RpcError> {
     let params = if params.is_null() { json!({}) } else { params };
     match method {
@@ -100,7 +102,7 @@ pub(crate) async fn answer(parts: &Parts, method: &str, params: Value) -> Result
     }
 }
 
-/// Refuses a page that is larger than pages are.
+/// Refuses a page size outside of 1 to `MOST_ROWS`.
 pub(crate) fn check_limit(method: &str, name: &str, rows: u32) -> Result<(), RpcError> {
     if (1..=MOST_ROWS).contains(&rows) {
         return Ok(());
@@ -111,7 +113,7 @@ pub(crate) fn check_limit(method: &str, name: &str, rows: u32) -> Result<(), Rpc
     Err(RpcError::new(RpcError::PARAMS, message))
 }
 
-/// What models and tools wrote, fit to be shown to people: without secrets, and not longer than a line.
+/// Prepares text of models and tools for people: without secrets, and short enough for a line.
 #[must_use]
 pub fn presentable(mut value: Value, redactor: &Redactor) -> Value {
     redactor.redact_json(&mut value);
@@ -137,7 +139,7 @@ mod tests {
     fn fitting_cuts_the_longest_texts_of_what_does_not_fit_into_a_line() {
         let short = json!({ "a": ["x".repeat(300 * 1024), 7] });
         assert_eq!(fitting(short.clone()), short);
-        // Escapes make it longer than its texts.
+        // Escapes make the line longer than its texts.
         for text in ["é", "\u{1}"] {
             let long = json!([{ "text": text.repeat(2 * 1024 * 1024), "id": "t1" }, "short"]);
             let cut = fitting(long);

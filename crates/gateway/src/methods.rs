@@ -1,4 +1,4 @@
-//! The methods: what goes in, what comes out, which port does it.
+//! The methods of the socket: their parameters, their results, and the port behind each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::wire::RpcError;
 use crate::{approvals, lists, people};
 
-/// What the gateway gives other processes access to.
+/// The ports that the gateway opens to other processes.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the port of its type")]
 pub struct Parts {
@@ -29,107 +29,108 @@ pub struct Parts {
     pub deliveries: Arc<dyn Deliveries>,
     pub approvals: Arc<dyn Approvals>,
     pub clock: Arc<dyn Clock>,
-    /// Knows the secrets that no list of calls shows.
+    /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,
     /// The channels that clients can attach to, by name.
     pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
 }
 
-/// `ask`: let the agent answer. Answered after the commit.
+/// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
     /// The conversation; the reply goes to its chat.
     pub session: SessionId,
-    /// What is asked.
+    /// The text of the message.
     pub text: String,
-    /// What makes it the same message when it is sent again; made up if it is left out. A key that was used for
+    /// Identifies repetitions of the same message. Default: a random key. A key that was used for
     /// another text, or another topic of the chat, is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<DedupeKey>,
 }
 
-/// What [`Ask`] is answered with.
+/// The result of [`Ask`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// The number of the message.
     pub message: MessageId,
-    /// Whether it had come before.
+    /// `true` if the message is a repetition.
     pub duplicate: bool,
 }
 
-/// `send`: deliver this. Answered after the commit.
+/// `send`: delivers a text to a chat. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Send {
-    /// Where.
+    /// The chat.
     pub chat: ChatAddress,
-    /// What is said.
+    /// The text.
     pub text: String,
-    /// As in [`Ask`].
+    /// The key, as in [`Ask`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<DedupeKey>,
 }
 
-/// What [`Send`] is answered with.
+/// The result of [`Send`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// The number of its first chunk.
+    /// The number of the text's first chunk.
     pub delivery: DeliveryId,
-    /// Whether it had come before.
+    /// `true` if the text is a repetition.
     pub duplicate: bool,
 }
 
-/// `wait`: answered when the message has its outcome, with a [`MessageStatus`].
+/// `wait`: waits until the message has its outcome. The result is a [`MessageStatus`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
-    /// Which message.
+    /// The message.
     pub message: MessageId,
 }
 
-/// `attach`: from now on the client is a listener of the chat. It gets `event` notifications with a
+/// `attach`: makes the client a listener of the chat. It gets `event` notifications with a
 /// [`TurnEvent`], and `deliver` requests with a [`Chunk`], which it answers when it has shown them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attached {
-    /// Which chat.
+    /// The chat.
     pub chat: ChatAddress,
 }
 
-/// `deliver`: something is said in the chat.
+/// `deliver`: a message for the chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// The row of the outbox.
     pub id: DeliveryId,
-    /// The turn that said it; none for what another process sent.
+    /// The turn that wrote the message; `None` if another process sent it.
     pub turn: Option<TurnId>,
-    /// Where it is said.
+    /// The chat.
     pub chat: ChatAddress,
-    /// What is said, in Markdown.
+    /// The text, in Markdown.
     pub text: String,
     /// Buttons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
-    /// Sent again although it may have arrived before.
+    /// `true` if the chunk may have arrived before.
     pub repeat: bool,
 }
 
-/// `doctor`: the daemon checks what it depends on; answered with a [`Checkup`](avocet_protocol::Checkup).
+/// `doctor`: the daemon checks what it depends on. The result is a
+/// [`Checkup`](avocet_protocol::Checkup).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Doctor {
-    /// Whether no provider and no platform is asked.
+    /// `true` to skip requests to providers and platforms.
     pub offline: bool,
 }
 
-/// How long a missed end may stay unseen.
+/// The interval at which `wait` reads the log again, in case it missed the event.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The methods that there are beside [`lists::METHODS`], [`approvals::METHODS`] and [`people::METHODS`].
+/// The methods beside [`lists::METHODS`], [`approvals::METHODS`] and [`people::METHODS`].
 const METHODS: [&str; 7] = ["ask", "attach", "doctor", "ping", "send", "status", "wait"];
 
-/// Answers a request of a process with this id.
+/// Answers a request of the process with this id.
 pub(crate) async fn answer(
     parts: &Parts,
     peer: &SenderId,
@@ -140,7 +141,7 @@ pub(crate) async fn answer(
         "ask" => ask(parts, peer, read(method, params)?).await,
         "send" => send(parts, read(method, params)?).await,
         "wait" => wait(parts, read(method, params)?).await,
-        // Whoever has an answer knows that the connection has a place.
+        // Any answer proves that the connection has a place.
         "ping" => Ok(Value::Null),
         "status" => to_value(parts.report.report().await),
         "doctor" => {
@@ -207,14 +208,14 @@ async fn wait(parts: &Parts, Wait { message }: Wait) -> Result<Value, RpcError> 
             RpcError::new(RpcError::NOT_FOUND, format!("there is no message {message}"))
         })
     };
-    // Listening begins before the first look, so that no end falls between the two.
+    // Subscribe before the first look, so that an outcome between the two is seen.
     let events = parts.events.subscribe(&find().await?.session);
     loop {
         let status: MessageStatus = find().await?;
         if status.outcome.is_some() {
             return Ok(lists::fitting(json!(status)));
         }
-        // Who does not keep up with the events may miss the end.
+        // A slow reader may miss events.
         let look_again = parts.clock.sleep(LOOK_AGAIN);
         tokio::pin!(look_again);
         loop {

@@ -1,5 +1,5 @@
-//! The methods of who may speak. The commands of this program call them here too where no daemon
-//! runs.
+//! The methods about people: who may write to the agent, and which chats are linked. If no daemon
+//! runs, the program's own commands call them directly.
 
 use avocet_protocol::{ChatAddress, DoorError, Doorkeeper, PersonId, Role};
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use crate::wire::RpcError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListPeople {
-    /// Rows at most, from 1 to [`MOST_ROWS`].
+    /// The most rows, from 1 to [`MOST_ROWS`].
     pub limit: u32,
-    /// The last person that is known already. A page with fewer rows than `limit` is the last.
+    /// The last person that the client has. A page with fewer rows than `limit` is the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<PersonId>,
 }
@@ -30,9 +30,9 @@ impl Default for ListPeople {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListLinks {
-    /// Rows at most, from 1 to [`MOST_ROWS`].
+    /// The most rows, from 1 to [`MOST_ROWS`].
     pub limit: u32,
-    /// The last chat that is known already. A page with fewer rows than `limit` is the last.
+    /// The last chat that the client has. A page with fewer rows than `limit` is the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<ChatAddress>,
 }
@@ -43,53 +43,53 @@ impl Default for ListLinks {
     }
 }
 
-/// `link.add`: a private chat speaks in the session of another. Answered with a
+/// `link.add`: lets a private chat share the session of another chat. The result is a
 /// [`ChatLink`](avocet_protocol::ChatLink).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddLink {
-    /// Whose session.
+    /// The chat whose session is shared.
     pub into: ChatAddress,
-    /// Who speaks in it from now on.
+    /// The chat that joins the session.
     pub chat: ChatAddress,
 }
 
-/// `link.remove`: the chat has its own session again. Answered as [`AddLink`].
+/// `link.remove`: gives the chat its own session back. The result is as for [`AddLink`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveLink {
-    /// Which chat.
+    /// The chat.
     pub chat: ChatAddress,
 }
 
-/// `pair.approve`: a stranger may speak. Answered with a [`Person`](avocet_protocol::Person).
+/// `pair.approve`: admits a stranger. The result is a [`Person`](avocet_protocol::Person).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
-    /// The stranger's code, however it is written.
+    /// The stranger's code, in any spelling.
     pub code: String,
-    /// As an owner.
+    /// `true` to admit as an owner.
     #[serde(default)]
     pub owner: bool,
 }
 
-/// `pair.deny`: a code is taken back. Answered with a [`Pairing`](avocet_protocol::Pairing).
+/// `pair.deny`: revokes a code. The result is a [`Pairing`](avocet_protocol::Pairing).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deny {
-    /// The stranger's code, however it is written.
+    /// The stranger's code, in any spelling.
     pub code: String,
 }
 
-/// `people.remove`: somebody is struck off. Answered with nothing.
+/// `people.remove`: removes an admitted person. The result is null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remove {
-    /// Who.
+    /// The person.
     pub person: PersonId,
 }
 
-/// The methods that there are here.
+/// The names of these methods.
 pub(crate) const METHODS: [&str; 8] = [
     "link.add",
     "link.list",
@@ -101,10 +101,10 @@ pub(crate) const METHODS: [&str; 8] = [
     "people.remove",
 ];
 
-/// Answers a method of this list; `None` if the method is not in it.
+/// Answers one of these methods; `None` if the method is not in the list.
 ///
 /// # Errors
-/// [`RpcError`] says what is wrong, and how to do it right.
+/// [`RpcError`] names the fault and its correction.
 pub async fn answer_at_the_door(
     door: &dyn Doorkeeper,
     method: &str,
@@ -152,7 +152,7 @@ async fn answer(door: &dyn Doorkeeper, method: &str, params: Value) -> Result<Va
     }
 }
 
-/// The rows of a list behind the one with this key.
+/// Returns the rows of a list behind the one with this key.
 fn page<T: Serialize, K: Ord>(
     mut rows: Vec<T>,
     limit: u32,

@@ -1,5 +1,6 @@
-//! The places for connections. When all are taken, the connection that has been idle for the longest time is closed
-//! to make room. A connection is idle if it has no request under way and is not attached to a chat.
+//! Limits the number of connections. When all places are taken, the longest idle connection is
+//! closed to make room. A connection is idle if it has no request in progress and is not attached
+//! to a chat.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,13 +9,13 @@ use std::time::Duration;
 use avocet_protocol::Clock;
 use tokio_util::sync::CancellationToken;
 
-/// Connections at the same time.
+/// The most connections at the same time.
 pub(crate) const CONNECTIONS: usize = 512;
-/// Of these, connections that are attached to chats. They are never closed to make room, since each waits for what is
-/// said in its chat, so others need a share of their own.
+/// The most connections that are attached to chats. They wait for messages of their chat and are
+/// never closed to make room, so the other connections need a share of their own.
 pub(crate) const ATTACHED: usize = CONNECTIONS / 2;
 
-/// All places.
+/// All places for connections.
 #[derive(Debug)]
 pub(crate) struct Places {
     clock: Arc<dyn Clock>,
@@ -29,16 +30,16 @@ struct Taken {
 
 #[derive(Debug)]
 struct Connection {
-    /// Requests under way.
+    /// Requests in progress.
     requests: usize,
     is_attached: bool,
-    /// By [`Clock::elapsed`].
+    /// The start of the idle time, by [`Clock::elapsed`].
     idle_since: Duration,
-    /// Fires when it has to make room.
+    /// Fires when the connection has to make room.
     leave: CancellationToken,
 }
 
-/// No place is left, and no connection is idle.
+/// All places are taken, and every connection is busy or attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "all {CONNECTIONS} connections to the daemon are in use ({busy} have requests under way, {attached} are attached \
@@ -54,7 +55,7 @@ impl Places {
         Arc::new(Self { clock, taken: Mutex::default() })
     }
 
-    /// A place for a new connection.
+    /// Takes a place for a new connection.
     pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<Place>, Full> {
         let now = self.clock.elapsed();
         let taken = &mut *self.taken();
@@ -94,7 +95,7 @@ impl Connection {
     }
 }
 
-/// The place of one connection; free when this is dropped.
+/// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
@@ -103,21 +104,22 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns when the connection has to make room.
+    /// Waits until the connection has to make room.
     pub(crate) async fn left(&self) {
         self.leave.cancelled().await;
     }
 
-    /// A request is under way until the result is dropped; `None` if the connection has to make room first.
+    /// Marks a request as in progress until the result is dropped; `None` if the connection has to
+    /// make room.
     pub(crate) fn begin(self: &Arc<Self>) -> Option<UnderWay> {
         self.places.taken().connections.get_mut(&self.number)?.requests += 1;
         Some(UnderWay(self.clone()))
     }
 
-    /// The connection is attached to a chat from now on.
+    /// Marks the connection as attached to a chat.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The reason why it cannot be attached.
     pub(crate) fn attach(&self) -> Result<(), String> {
         let taken = &mut *self.places.taken();
         let attached = taken.attached();
@@ -140,7 +142,7 @@ impl Drop for Place {
     }
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(crate) struct UnderWay(Arc<Place>);
 

@@ -15,7 +15,7 @@ impl Room {
         Self { places: Places::new(clock.clone()), clock }
     }
 
-    /// Connections that are made a second apart, the first of them first.
+    /// Opens connections one second apart.
     fn connect(&self, count: usize) -> Vec<Arc<Place>> {
         let connect = |_| {
             self.clock.advance(SECOND);
@@ -33,7 +33,7 @@ fn has_left(place: &Place) -> bool {
 fn take_closes_the_connection_that_was_idle_longest() {
     let room = Room::new();
     let all = room.connect(CONNECTIONS);
-    // The first is busy, the second was until a moment ago, the third is attached.
+    // The first is busy, the second was busy until a moment ago, the third is attached.
     let busy = all[0].begin().unwrap();
     drop(all[1].begin().unwrap());
     all[2].attach().unwrap();

@@ -1,4 +1,4 @@
-//! The socket: where it is, who may open it, and a connection for each who does.
+//! The socket: its path, its permissions, and a task for each connection.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -16,15 +16,15 @@ use crate::methods::Parts;
 use crate::places::Places;
 use crate::wire::RpcError;
 
-/// How long after a connection that could not be taken the next one is.
+/// The pause after a connection that could not be accepted.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// The longest path of a socket: `sun_path` of unix(7), with its end.
 const MAX_PATH_BYTES: usize = 107;
 
-/// Why there is no socket.
+/// The reason why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The system takes no path of this length.
+    /// The path is longer than the system allows.
     #[error(
         "the socket's path {path} is {length} bytes long, and a socket's path has at most \
          {MAX_PATH_BYTES}; set a shorter one: [gateway] socket"
@@ -35,7 +35,7 @@ pub enum GatewayError {
         /// Its length in bytes.
         length: usize,
     },
-    /// Others than the daemon's user could get at the socket.
+    /// Users other than the daemon's could reach the socket.
     #[error(
         "the socket's directory {path} is open to others (mode {mode:03o}); chmod 700 it, or set \
          another one: [gateway] socket"
@@ -54,12 +54,12 @@ pub enum GatewayError {
     Refused {
         /// The socket, or its directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// The socket, while it is open.
+/// The open socket.
 #[derive(Debug)]
 pub struct Gateway {
     path: PathBuf,
@@ -67,10 +67,11 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Looks whether another process listens on the socket, before anything is changed in the log that is its own.
+    /// Checks that no other process listens on the socket. Called before the log, which may belong
+    /// to that process, is changed.
     ///
     /// # Errors
-    /// [`GatewayError::InUse`].
+    /// [`GatewayError::InUse`] if a process listens.
     pub fn check_unused(path: &Path) -> Result<(), GatewayError> {
         match std::os::unix::net::UnixStream::connect(path) {
             Ok(_) => Err(GatewayError::InUse(path.to_owned())),
@@ -81,7 +82,7 @@ impl Gateway {
     /// Opens the socket. Connections are served until the group is cancelled.
     ///
     /// # Errors
-    /// [`GatewayError`] says what is in the way and what to do about it.
+    /// [`GatewayError`] names the obstacle and the remedy.
     pub fn open(path: &Path, parts: Parts, group: &Group) -> Result<Self, GatewayError> {
         let group = group.child("gateway");
         let listener = listen(path)?;
@@ -89,7 +90,7 @@ impl Gateway {
         Ok(Self { path: path.to_owned(), group })
     }
 
-    /// Takes no more connections and closes those that there are.
+    /// Stops accepting connections and closes the open ones.
     pub fn close(&self) {
         self.group.cancel();
         if let Err(error) = fs::remove_file(&self.path) {
@@ -108,7 +109,7 @@ fn listen(path: &Path) -> Result<UnixListener, GatewayError> {
     let refused = |error| GatewayError::Refused { path: path.to_owned(), error };
     if path.exists() {
         Gateway::check_unused(path)?;
-        // No process listens: a daemon that was killed has left the file.
+        // The socket has no listener: a killed daemon left the file.
         fs::remove_file(path).map_err(refused)?;
     }
     let listener = UnixListener::bind(path).map_err(refused)?;
@@ -116,7 +117,7 @@ fn listen(path: &Path) -> Result<UnixListener, GatewayError> {
     Ok(listener)
 }
 
-/// The directory exists and nobody else can look into it.
+/// Ensures that the directory exists and is closed to other users.
 fn own_directory(directory: &Path) -> Result<(), GatewayError> {
     let refused = |error| GatewayError::Refused { path: directory.to_owned(), error };
     match fs::metadata(directory) {
@@ -143,7 +144,7 @@ async fn accept(listener: UnixListener, parts: Arc<Parts>, group: Group) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection was lost while it was made");
-                // Too many open files do not become fewer by asking at once.
+                // An immediate retry would find as many files open.
                 parts.clock.sleep(AFTER_ERROR).await;
                 continue;
             }
@@ -172,8 +173,8 @@ async fn accept(listener: UnixListener, parts: Arc<Parts>, group: Group) {
     }
 }
 
-/// Who is at the other end: the daemon's own user or root, by what the system says. Others are told
-/// why not.
+/// Identifies the process at the other end by the system's word. Only the daemon's own user and
+/// root are admitted; the error tells others the reason.
 fn peer(stream: &UnixStream) -> Result<SenderId, String> {
     let peer = stream.peer_cred().map_err(|error| format!("the system does not say: {error}"))?;
     let ours = rustix::process::geteuid().as_raw();

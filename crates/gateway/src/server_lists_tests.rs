@@ -1,4 +1,4 @@
-//! Lists over the socket: page by page, without secrets, and never longer than a line.
+//! Tests of lists over the socket: page by page, without secrets, and short enough for a line.
 
 use super::*;
 use crate::{ListSessions, MOST_ROWS};

@@ -1,4 +1,4 @@
-//! What happens when all places for connections are taken.
+//! Tests with all places for connections taken.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,7 +10,7 @@ async fn raw(world: &World) -> BufReader<UnixStream> {
     BufReader::new(UnixStream::connect(&world.path).await.unwrap())
 }
 
-/// So many connections, each of which has had an answer, the first first.
+/// Opens `count` connections one second apart, each of which has had an answer.
 async fn idle(world: &World, count: usize) -> Vec<BufReader<UnixStream>> {
     let mut connections = Vec::new();
     for _ in 0..count {
@@ -23,14 +23,14 @@ async fn idle(world: &World, count: usize) -> Vec<BufReader<UnixStream>> {
     connections
 }
 
-/// The next line; `None` at the end of the connection.
+/// Reads the next line; `None` at the end of the connection.
 async fn line(connection: &mut BufReader<UnixStream>) -> Option<Value> {
     let mut line = String::new();
     let length = connection.read_line(&mut line).await.unwrap();
     (length > 0).then(|| serde_json::from_str(&line).unwrap())
 }
 
-/// Lets the time pass that a connection which makes room has left.
+/// Advances the clock while a closing connection has time left.
 async fn while_time_passes<T>(world: &World, work: impl Future<Output = T>) -> T {
     let passing = async {
         loop {

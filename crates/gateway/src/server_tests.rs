@@ -21,11 +21,11 @@ use crate::{
     Approve, Ask, Asked, Attached, Client, ClientError, Decide, Incoming, MAX_LINE_BYTES, Wait,
 };
 
-/// A daemon of which only the door is real.
+/// A fake daemon behind a real gateway.
 #[derive(Debug, Default)]
 struct Daemon {
     asked: Mutex<Vec<Inbound>>,
-    /// Whoever publishes says so and waits for the answer.
+    /// If set, publishing signals its start and waits for permission.
     slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
     refusal: Mutex<Option<PublishError>>,
     outcome: Mutex<Option<Outcome>>,
@@ -182,7 +182,7 @@ impl Report for Daemon {
     }
 }
 
-/// Knows one code, and nobody.
+/// Has no people, and knows the codes `K7QX-M2PA` and `HUGE`.
 #[async_trait]
 impl Doorkeeper for Daemon {
     fn pairings(&self) -> Vec<Pairing> {
@@ -275,7 +275,7 @@ impl World {
         Client::connect(&self.path, &self.group).await.unwrap()
     }
 
-    /// Writes bytes as they are, and reads as many lines.
+    /// Writes raw bytes, and reads `answers` lines.
     async fn raw(&self, bytes: &[u8], answers: usize) -> Vec<Value> {
         let (reader, mut writer) = UnixStream::connect(&self.path).await.unwrap().into_split();
         let write = async {
@@ -295,7 +295,7 @@ impl World {
     }
 }
 
-/// What models write into arguments, and nobody is shown.
+/// A secret in the arguments of a call, which lists have to hide.
 const KEY: &str = "correct horse";
 
 fn session() -> SessionId {
@@ -472,7 +472,7 @@ async fn waiting_ends_with_the_outcome() {
     }
 }
 
-/// Hands a chunk to whoever is attached.
+/// Hands a chunk to the attached client.
 async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Receipt> {
     let (receipt, received) = oneshot::channel();
     let delivery = Delivery {

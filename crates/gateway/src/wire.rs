@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 (jsonrpc.org, "JSON-RPC 2.0 Specification") as it stands on the socket.
+//! JSON-RPC 2.0 (jsonrpc.org, "JSON-RPC 2.0 Specification") as used on the socket.
 
 use avocet_protocol::plain_json;
 use serde::{Deserialize, Serialize};
@@ -15,30 +15,30 @@ pub(crate) enum Message {
     Response { id: Value, result: Result<Value, RpcError> },
 }
 
-/// What went wrong, in a response.
+/// The error in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcError {
-    /// A number by the specification, or one of ours.
+    /// A code of the specification, or one of ours.
     pub code: i64,
-    /// What is wrong, and how to do it right.
+    /// The fault, and its correction.
     pub message: String,
 }
 
 impl RpcError {
-    /// The line is no JSON.
+    /// The line is invalid JSON.
     pub(crate) const PARSE: i64 = -32700;
     /// The line is JSON, but no request.
     pub(crate) const REQUEST: i64 = -32600;
-    /// There is no such method.
+    /// The method is unknown.
     pub(crate) const METHOD: i64 = -32601;
     /// The parameters do not fit the method.
     pub(crate) const PARAMS: i64 = -32602;
-    /// Ours: it is not allowed.
+    /// Ours: the request is forbidden.
     pub(crate) const NOT_ALLOWED: i64 = -32001;
-    /// Ours: there is no such chat, session or message.
+    /// Ours: the chat, session or message is unknown.
     pub(crate) const NOT_FOUND: i64 = -32002;
-    /// Ours: not now; the same request may succeed later.
+    /// Ours: the request failed for now; it may succeed later.
     pub(crate) const UNAVAILABLE: i64 = -32003;
     /// Ours: the key was used for another message.
     pub(crate) const CONFLICT: i64 = -32004;
@@ -47,7 +47,7 @@ impl RpcError {
         Self { code, message: message.into() }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns `true` if the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.code == Self::UNAVAILABLE
@@ -100,7 +100,7 @@ impl Message {
         }
     }
 
-    /// The line, with its end.
+    /// Writes the message as a line, with its end.
     pub(crate) fn to_line(&self) -> Vec<u8> {
         let value = match self {
             Self::Request { id, method, params } => {

@@ -14,8 +14,8 @@ pub struct FakeFiles {
     refusals: Mutex<usize>,
 }
 
-impl FakeFiles {    /// Writes a file.
-
+impl FakeFiles {
+    /// Writes a file.
     pub fn put(&self, path: &str, bytes: &[u8]) {
         self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
     }
@@ -24,8 +24,8 @@ impl FakeFiles {    /// Writes a file.
     pub fn mark(&self, path: &str, trust: Trust) {
         self.marks.lock().unwrap().insert(path.to_owned(), trust);
     }
-    /// Removes a file.
 
+    /// Removes a file.
     pub fn remove(&self, path: &str) {
         self.files.lock().unwrap().remove(path);
     }

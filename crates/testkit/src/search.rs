@@ -148,8 +148,8 @@ impl SearchFake {
     }
 }
 
-impl Engine {    /// Every engine.
-
+impl Engine {
+    /// Every engine.
     pub const ALL: [Self; 4] = [Self::Brave, Self::DuckDuckGo, Self::SearXng, Self::Tavily];
 
     /// Returns the engine's name in the configuration.

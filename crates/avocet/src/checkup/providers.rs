@@ -1,4 +1,4 @@
-//! Each provider's key and models, asked for without having a model answer where that is possible.
+//! Checks each provider's key and models, if possible without paying for an answer.
 
 use avocet_llm::{KnownModel, Probe, ToolStyle};
 use avocet_protocol::{Check, CheckState, ModelError, Models as _, thousands, within};
@@ -10,7 +10,7 @@ use crate::registry::{self, Made};
 /// Instructions and tools take about half of such a context.
 const SMALL_CONTEXT: u64 = 16_000;
 
-/// A line for each model that the configuration names, and for each provider without one.
+/// Returns a line for each model that the configuration names, and for each provider without one.
 pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
     let settings = &examiner.configuration.settings;
     if settings.providers.is_empty() {
@@ -64,7 +64,7 @@ async fn check(
         Ok(Made::Offline(_)) => return Vec::new(),
         Err(error) => return vec![Check::bad(name, error, format!("correct [{table}]"))],
     };
-    // What a request has found is worth more than what a list says.
+    // The result of a request is worth more than a list of models.
     let fault = model.and_then(|model| examiner.models.health().fault(model));
     if offline {
         let says = "not asked, by --offline";
@@ -94,7 +94,7 @@ async fn check(
 
 const RESTART: &str = "a changed configuration needs a restart of the daemon";
 
-/// What a probe says, and what to do about it.
+/// Interprets the result of a probe, and adds the remedy.
 fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelError>) -> Check {
     use ModelError::{BadAnswer, Busy, Refused, TimedOut, TooLong, Unauthorized, Unreachable};
     let error = match probed {
@@ -132,7 +132,7 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
         Refused { .. } | TooLong { .. } => format!("check [{table}] and the account there"),
     };
     let says = error.to_string();
-    // The line begins with the name already; a provider that no agent uses was asked for no model.
+    // The line begins with the name already. The probe of a provider without agents names no model.
     let says = [format!("{name} "), format!("{name}/ ")]
         .into_iter()
         .find_map(|start| says.strip_prefix(&start).map(str::to_owned))
@@ -140,7 +140,7 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
     Check::bad(name, says, fix)
 }
 
-/// What the model can do, where that is less than the agent needs.
+/// Reports abilities of the model that fall short of the agent's needs.
 async fn of_model(name: &str, table: &str, model: &KnownModel) -> Option<Check> {
     let known = model.known().await;
     if matches!(known.tools, Some((ToolStyle::None, _))) {
@@ -161,7 +161,7 @@ async fn of_model(name: &str, table: &str, model: &KnownModel) -> Option<Check> 
     Some(Check::fair(name, says, fix))
 }
 
-/// Whoever listens to recordings.
+/// Checks the transcription provider.
 async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
     const NAME: &str = "transcription";
     let super::Configuration { document, settings, .. } = &examiner.configuration;

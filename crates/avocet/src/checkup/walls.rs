@@ -1,4 +1,4 @@
-//! The sandbox layers around the programs of a daemon, and its user.
+//! Checks the sandbox layers around the programs of a daemon, and its user.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use avocet_sandbox::{Behind, Walls};
 use crate::places::{Configuration, environment};
 use crate::shell::Shells;
 
-/// What is found of a process that runs programs with these shells. `cgroup` is why its programs have no
-/// control groups of their own, if they have none.
+/// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why
+/// its programs have no control groups of their own.
 pub(crate) fn checks(
     configuration: &Configuration,
     shells: &Shells,
@@ -32,23 +32,23 @@ pub(crate) fn checks(
     of_walls(&shells.walls, &system)
 }
 
-/// What the layers depend on beside themselves.
+/// Conditions beside the sandbox layers themselves.
 #[derive(Debug)]
 struct System {
-    /// Who runs it.
+    /// The name of the daemon's user.
     user: String,
     is_root: bool,
     limits: String,
     has_filter: bool,
-    /// Why there are no control groups for programs, if there are none.
+    /// The reason why programs have no control groups, if they have none.
     cgroup: Result<(), String>,
-    /// Whether the operator accepts programs without a sandbox.
+    /// `true` if the operator accepts programs without a sandbox.
     without: bool,
-    /// Why a workspace has no shell whatever the sandbox.
+    /// The reason why a workspace has no shell in spite of a working sandbox.
     refused: Option<String>,
-    /// The hosts that are open to programs.
+    /// The hosts that programs may reach.
     hosts: Option<String>,
-    /// Why the hosts that the operator has opened are closed, if they are.
+    /// The reason why hosts that the operator has opened are closed.
     closed: Option<&'static str>,
 }
 
@@ -62,7 +62,7 @@ fn of_walls(walls: &Walls, system: &System) -> Vec<Check> {
     let best = walls.best();
     let wall = |name: &str, wall: &Result<(), String>, gives: &str, fix| match wall {
         Ok(()) => Check::good(name, gives.to_owned()),
-        // One of them does.
+        // Another layer is available.
         Err(why) if best != Behind::Nothing => Check::fair(name, why.clone(), fix),
         Err(why) => Check::bad(name, why.clone(), fix),
     };
@@ -107,7 +107,7 @@ fn of_walls(walls: &Walls, system: &System) -> Vec<Check> {
     checks
 }
 
-/// The user of this process, by its number: its name need not be known to the system (`DynamicUser=`).
+/// The user of this process, with its number. With `DynamicUser=` the system may not know a name.
 fn user() -> String {
     let number = rustix::process::geteuid().as_raw();
     match environment("USER").or_else(|| environment("LOGNAME")) {
@@ -117,7 +117,7 @@ fn user() -> String {
     }
 }
 
-/// What one program may use up, and how many files this process may open.
+/// Describes the limits of one program, and the number of files that this process may open.
 fn limits(sandbox: &Sandbox) -> String {
     let Sandbox { max_processes, max_memory_megabytes, timeout_seconds, .. } = sandbox;
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -163,7 +163,7 @@ fn shell(best: Behind, system: &System) -> Check {
     }
 }
 
-/// The network of programs; nothing where there are none.
+/// Checks the network of programs; `None` if there are no programs.
 fn network(best: Behind, System { without, hosts, closed, .. }: &System) -> Option<Check> {
     const FIX: &str = "namespaces (see above), or take the hosts out of [sandbox]";
     Some(match (best, hosts, closed) {

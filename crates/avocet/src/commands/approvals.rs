@@ -1,5 +1,5 @@
-//! `avocet approvals`: the calls that wait for a person to allow them. With a daemon through its socket,
-//! without one on its log.
+//! `avocet approvals`: the calls that wait for a person's approval. Uses the socket of a running
+//! daemon, else the log itself.
 
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ pub(crate) async fn approvals(context: &Context, approvals: Approvals) -> Result
     Ok(Exit::Done)
 }
 
-/// Calls a method of the daemon, or, where none runs, does on its log what it would do.
+/// Calls a method of the daemon. If no daemon runs, does the same on its log.
 async fn ask<A: DeserializeOwned>(
     context: &Context,
     method: &str,
@@ -65,7 +65,7 @@ async fn ask<A: DeserializeOwned>(
     let answer = answer_about_approvals(&decisions, &redactor, method, params).await;
     drop(decisions);
     log.close().await;
-    // There is no method here that is not one of these.
+    // All methods that are called here exist.
     let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
     let answer = answer.map_err(ClientError::Refused)?;
     Ok(serde_json::from_value(answer).map_err(std::io::Error::from)?)
@@ -78,7 +78,7 @@ fn text(open: &[OpenApproval], now: Timestamp) -> String {
     let mut text = String::new();
     for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
         let left = span(now.until(*expires_at).as_secs());
-        // Writing to a text cannot fail.
+        // Writing to a `String` always succeeds.
         writeln!(text, "{id}  {tool}  in {session}  (denied in {left})").unwrap_or_default();
         for (key, value) in arguments {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -1,4 +1,4 @@
-//! `avocet ask`: let the agent answer.
+//! `avocet ask`: sends a message to the agent.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
     }
 }
 
-/// The message goes into the log as if it had come over the socket.
+/// Writes the message into the log, as if it had come over the socket.
 async fn into_log(
     context: &Context,
     Log { store, configuration }: &Log,
@@ -73,7 +73,7 @@ async fn into_log(
     Ok(Asked { message: accepted.id, duplicate })
 }
 
-/// Waits for the outcome, also over a restart of the daemon.
+/// Waits for the outcome, also across a restart of the daemon.
 async fn outcome(
     context: &Context,
     configuration: &Configuration,

@@ -1,4 +1,4 @@
-//! `avocet audit`: what was decided and done, by whom, and whether the table of it is whole.
+//! `avocet audit`: shows decisions and effects with their authors, and verifies the audit table.
 
 use avocet_protocol::{Audit as Port, AuditFilter, AuditRow, Timestamp, printable};
 use jiff::civil::{Date, DateTime};
@@ -79,7 +79,7 @@ async fn verify(context: &Context, json: bool) -> Result<Exit, Failure> {
     }
 }
 
-/// A day, a moment, or so long ago.
+/// Parses a day, a moment, or a time before now.
 fn moment_of(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Failure> {
     let wrong = || {
         let help = "give a day (2026-11-22), a moment (2026-11-22T10:30), or how long (2h, 3d)";
@@ -122,7 +122,7 @@ fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
     columns(&[head].into_iter().chain(cells).collect::<Vec<_>>())
 }
 
-/// A moment to the second, where the reader is.
+/// Formats a moment to the second, in the reader's time zone.
 fn second(at: Timestamp, zone: &TimeZone) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -130,7 +130,7 @@ fn second(at: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
-/// A text that does not fill the screen.
+/// Shortens a text to one line of at most 100 characters.
 fn shown(text: &str) -> String {
     const LENGTH: usize = 100;
     let line = printable(text).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,5 +1,5 @@
-//! `avocet chat`: a conversation in the terminal. Joins a running daemon, or runs one as long as it
-//! lasts.
+//! `avocet chat`: a conversation in the terminal. Joins a running daemon, or runs one during the
+//! chat.
 
 use std::io::{self, BufReader, IsTerminal};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::link::DaemonLink;
 use crate::places::{Configuration, Uses, wants_colour};
 use crate::{logging, registry};
 
-/// How long an answer that is under way may take to finish when the person leaves.
+/// The time for a running answer to finish after the person leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, chat: cli::Chat) -> Result<Exit, Failure> {
@@ -45,8 +45,8 @@ pub(crate) async fn run(context: &Context, chat: cli::Chat) -> Result<Exit, Fail
     })
 }
 
-/// A connection to the daemon that runs, or to one that is started here. Waits for one that is just
-/// starting elsewhere.
+/// Connects to the running daemon, or starts one here. If a daemon is just starting elsewhere,
+/// waits for it.
 async fn join_or_start(
     context: &Context,
     configuration: &Configuration,
@@ -116,11 +116,11 @@ async fn talk(
     let mut pressed = tokio::signal::unix::signal(SignalKind::interrupt())?;
     context.root.spawn("interrupts", async move {
         while pressed.recv().await.is_some() {
-            // One that is not seen yet is as good as two.
+            // Several presses before the first is handled count as one.
             interrupt.try_send(()).unwrap_or_default();
         }
     });
-    // The daemon names those who speak over its socket by their user id.
+    // The daemon names the users of its socket by their user id.
     let me = format!("uid:{}", rustix::process::geteuid().as_raw());
     let me = SenderId::parse(&me).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     let link = (Arc::new(link) as Arc<dyn Link>, me);

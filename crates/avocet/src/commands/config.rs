@@ -1,4 +1,4 @@
-//! `avocet config`: what holds, and what does not.
+//! `avocet config`: shows the effective configuration and its faults.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const NO_FILE: &str =
 
 pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Check)?;
-    // What does not exist yet is made by the daemon, not by a check.
+    // Missing directories are made by the daemon, not by a check.
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
         guarded(&configuration, &agent.workspace)?;
     }
@@ -41,12 +41,12 @@ pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A value that has a reference without a value here.
+/// A value that is left out, because its reference has no value here.
 fn unresolved(Unresolved { key, error }: &Unresolved) -> Value {
     json!({ "key": key, "error": error.to_string() })
 }
 
-/// A path, unless the key that it comes from has no value here.
+/// Formats a path. If a reference in its key has no value here, says so.
 fn place(document: &Document, key: &str, path: &Path) -> String {
     match document.is_unresolved(key) {
         true => format!("unknown here: `{key}` has a reference without a value"),

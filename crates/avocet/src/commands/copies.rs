@@ -92,7 +92,7 @@ async fn replace<T: Send + 'static>(
     Ok(replaced.await??)
 }
 
-/// What was saved of each table, what was not, and why.
+/// Lists the saved and the lost rows of each table, with the reasons.
 fn report(saved: &Salvaged) -> String {
     let head = ["table", "saved", "left out", "why"].map(str::to_owned).to_vec();
     let rows = saved.tables.iter().map(|table| {
@@ -115,7 +115,7 @@ fn report(saved: &Salvaged) -> String {
     text
 }
 
-/// What a person has to know once another database is in place.
+/// Tells the consequences of another database in the old one's place.
 fn what_follows(moved: Option<&Path>, ended: &Ended, configuration: &Configuration) -> String {
     let Ended { messages, turns, deliveries, chats } = ended;
     let mut text = String::new();

@@ -1,6 +1,5 @@
-//! `avocet doctor`: whether everything is there that the daemon needs, what it does without, and what to do
-//! about the rest. A daemon that runs looks after itself: its user, its secrets and its sandbox are not those
-//! of whoever asks.
+//! `avocet doctor`: checks everything that the daemon needs, and names the remedies. A running
+//! daemon checks itself: its user, its secrets and its sandbox differ from those of the command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +21,7 @@ use crate::places::{Configuration, Uses};
 use crate::registry;
 use crate::shell::Shells;
 
-/// How long a daemon may take to look after itself.
+/// The timeout for a daemon that checks itself.
 const LIMIT: Duration = Duration::from_secs(30);
 /// The names of checks whose fix is in the configuration.
 const CONFIGURATION: [&str; 2] = ["configuration", "directories"];
@@ -71,7 +70,7 @@ pub(crate) async fn run(context: &Context, doctor: cli::Doctor) -> Result<Exit, 
     Ok(exit(&checkup))
 }
 
-/// What a daemon finds of itself.
+/// Returns the daemon's own checkup.
 async fn of_daemon(
     client: &Client,
     configuration: &Configuration,
@@ -93,7 +92,7 @@ async fn of_daemon(
     }
 }
 
-/// What a daemon would find that is started in this shell.
+/// Returns the checkup of a daemon that would be started in this shell.
 async fn of_this_process(context: &Context, offline: bool) -> Result<Checkup, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let Configuration { document, settings, .. } = &configuration;
@@ -112,7 +111,8 @@ async fn of_this_process(context: &Context, offline: bool) -> Result<Checkup, Fa
     Ok(examiner.examine(offline).await)
 }
 
-/// How a script is told of it: first what has to be corrected, then what is down, then the sandbox.
+/// Chooses the exit code. Faults of the configuration come first, then services that are down, then
+/// the sandbox.
 pub(crate) fn exit(checkup: &Checkup) -> Exit {
     let bad = |checks: &[Check], is_meant: fn(&str) -> bool| {
         checks.iter().any(|check| check.state == CheckState::Bad && is_meant(&check.name))
@@ -133,7 +133,7 @@ fn show(checkup: &Checkup, json: bool) -> Result<(), Failure> {
     if json { print_json(checkup) } else { print(&text(checkup)) }
 }
 
-/// A line for each check, with a sign.
+/// Formats one line for each check, with a sign.
 pub(crate) fn text(checkup: &Checkup) -> String {
     let mut text = String::new();
     for (title, checks) in checkup.sections().filter(|(_, checks)| !checks.is_empty()) {

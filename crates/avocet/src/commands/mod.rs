@@ -1,4 +1,4 @@
-//! The commands, one file each, and how they reach a daemon or its log.
+//! The commands, one file each, and their access to a daemon or its log.
 
 pub(crate) mod approvals;
 pub(crate) mod ask;
@@ -36,24 +36,24 @@ use crate::output;
 use crate::places::{Configuration, Uses};
 use crate::registry;
 
-/// How soon a daemon that is not busy answers.
+/// The time within which a daemon normally answers.
 const SOON: Duration = Duration::from_secs(2);
-/// How long a command waits for a daemon that has no place for its connection.
+/// The time that a command waits for a daemon without a free place for its connection.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a daemon that is starting may take to open its socket.
+/// The time for a starting daemon to open its socket.
 const STARTING: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A daemon, or the log of one that does not run.
+/// A running daemon, or the log of a stopped one.
 enum Reached {
     Daemon(Client),
     Log(Box<Log>),
 }
 
-/// The log of a daemon that does not run.
+/// The log of a stopped daemon.
 struct Log {
     store: Arc<SqliteStore>,
-    /// As [`Uses::Log`] reads it.
+    /// Loaded for [`Uses::Log`].
     configuration: Configuration,
 }
 
@@ -63,8 +63,8 @@ impl Log {
     }
 }
 
-/// Connects to the daemon; `None` if none runs. Where the daemon has no place for the connection, or is slow, says so
-/// and waits for a while.
+/// Connects to the daemon; `None` if none runs. If the daemon is slow or has no free place, says so
+/// and waits for up to `PATIENCE`.
 async fn connect(
     context: &Context,
     configuration: &Configuration,
@@ -88,7 +88,7 @@ async fn connect(
     }
 }
 
-/// Waits until the daemon has answered once: then the connection has its place.
+/// Waits for the daemon's first answer, which proves that the connection has its place.
 async fn place(
     clock: &dyn Clock,
     client: &Client,
@@ -105,13 +105,13 @@ async fn place(
         }
     };
     match answer {
-        // An older daemon does not know the method, and has answered all the same.
+        // An older daemon refuses the unknown method, which is an answer too.
         Err(ClientError::Refused(refusal)) if !refusal.is_transient() => Ok(()),
         answer => answer.map(drop),
     }
 }
 
-/// Says once why a command waits for the daemon.
+/// Tells once why a command waits for the daemon.
 #[derive(Debug, Default)]
 struct Waiting {
     has_said: bool,
@@ -125,7 +125,8 @@ impl Waiting {
     }
 }
 
-/// Every row of a list that comes in pages of `limit` rows, each behind the last row that is known.
+/// Collects every row of a list that comes in pages of `limit` rows, each behind the last known
+/// row.
 async fn all_rows<T>(
     limit: u32,
     page: impl AsyncFn(Option<&T>) -> Result<Vec<T>, Failure>,
@@ -141,14 +142,14 @@ async fn all_rows<T>(
     }
 }
 
-/// Connects to the daemon, or takes its log if none runs. Waits for one that is just starting.
+/// Connects to the daemon, or takes its log if none runs. If one is just starting, waits for it.
 async fn reach(context: &Context, configuration: &Configuration) -> Result<Reached, Failure> {
     let began = context.clock.elapsed();
     loop {
         if let Some(client) = connect(context, configuration).await? {
             return Ok(Reached::Daemon(client));
         }
-        // What is written into the log has no secrets, as far as they are known here.
+        // Text that goes into the log is stripped of the secrets that are known here.
         let configuration = Configuration::load(context, Uses::Log)?;
         let options = open_options(&configuration, Holder::Command, false);
         match SqliteStore::open(options, context.clock.clone(), &context.root).await {
@@ -166,7 +167,7 @@ async fn reach(context: &Context, configuration: &Configuration) -> Result<Reach
     }
 }
 
-/// A bus in front of the log of a daemon that does not run.
+/// A bus in front of the log of a stopped daemon.
 async fn bus_to_log(
     context: &Context,
     configuration: &Configuration,
@@ -189,7 +190,7 @@ async fn bus_to_log(
     Ok(bus)
 }
 
-/// Nobody delivers until a daemon runs.
+/// Ignores wake-ups: messages are delivered once a daemon runs.
 #[derive(Debug)]
 struct NoOutbox;
 
@@ -197,12 +198,12 @@ impl Deliveries for NoOutbox {
     fn wake(&self, _chat: &ChatAddress) {}
 }
 
-/// The log for looking, whether or not a daemon runs; none where none ever ran.
+/// Opens the log read-only, beside a daemon or without one; `None` if no daemon ever ran.
 fn look(context: &Context, configuration: &Configuration) -> Result<Option<SqliteStore>, Failure> {
     Ok(SqliteStore::open_read_only(&configuration.data_dir, &context.root)?)
 }
 
-/// A text from the command line, or from stdin.
+/// Returns a text from the command line, or from stdin.
 fn text_or_stdin(text: Option<String>) -> Result<String, Failure> {
     match text {
         Some(text) if text != "-" => return Ok(text),

@@ -1,4 +1,4 @@
-//! `avocet models`: the models that the configuration speaks of, what is known of each, and from whom.
+//! `avocet models`: lists the configured models, the known facts about each, and their sources.
 
 use std::fmt::Display;
 
@@ -17,10 +17,10 @@ use crate::registry::Made;
 const LEGEND: &str = "In brackets, who says so: your table [models], the provider's table, the model's \
     server, or the list\nof well-known models. The first of them is believed; what nobody says is unknown.\n";
 
-/// A model, and what is known of it.
+/// A model and its known facts.
 struct Row {
     name: String,
-    /// None for the embedded one, of which there is nothing to know.
+    /// `None` for the embedded model, which has no such facts.
     known: Option<Known>,
 }
 
@@ -95,7 +95,7 @@ impl Row {
     }
 }
 
-/// What is known, and in brackets from whom.
+/// Formats a fact, with its source in brackets.
 fn cell<T, S: Display>(fact: &Fact<T>, shown: impl Fn(&T) -> S) -> String {
     match fact {
         None => "unknown".to_owned(),
@@ -121,7 +121,7 @@ fn fact<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
     }
 }
 
-/// The word that the configuration has for a value.
+/// Returns the configuration's word for a value.
 fn word(value: &impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
@@ -134,7 +134,7 @@ fn price_text(price: &Price) -> String {
     }
 }
 
-/// `200_000`, as the configuration has it.
+/// Formats a number like the configuration: `200_000`.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! `avocet pair`, `avocet people` and `avocet link`: who may speak, and which chats share a session.
-//! With a daemon through its socket, without one on its log.
+//! `avocet pair`, `avocet people` and `avocet link`: admitted people, and chats that share a
+//! session. Uses the socket of a running daemon, else the log itself.
 
 use std::fmt::Write;
 
@@ -81,7 +81,7 @@ pub(crate) async fn link(context: &Context, link: Link) -> Result<Exit, Failure>
     show(json, &link, || format!("{} speaks in the session {} now\n", link.chat, link.session))
 }
 
-/// Calls a method of the daemon, or, where none runs, does on its log what it would do.
+/// Calls a method of the daemon. If no daemon runs, does the same on its log.
 async fn ask<A: DeserializeOwned>(
     context: &Context,
     method: &str,
@@ -97,7 +97,7 @@ async fn ask<A: DeserializeOwned>(
     let answer = avocet_gateway::answer_at_the_door(&bus, method, params).await;
     drop(bus);
     log.close().await;
-    // There is no method here that is not one of the door.
+    // All methods that are called here exist.
     let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
     let answer = answer.map_err(ClientError::Refused)?;
     Ok(serde_json::from_value(answer).map_err(std::io::Error::from)?)
@@ -148,7 +148,7 @@ fn links_text(links: &[ChatLink]) -> String {
     }
     let mut text = String::new();
     for ChatLink { chat, session } in links {
-        // Writing to a text cannot fail.
+        // Writing to a `String` always succeeds.
         writeln!(text, "{chat} speaks in the session {session}").unwrap_or_default();
     }
     text
@@ -161,7 +161,7 @@ fn who(name: Option<&str>, id: &avocet_protocol::PersonId) -> String {
     }
 }
 
-/// A name that does not fill the screen.
+/// Shortens a name to 64 characters.
 fn shown(name: Option<&str>) -> String {
     const LENGTH: usize = 64;
     let name = name.unwrap_or_default();

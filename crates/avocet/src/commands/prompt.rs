@@ -1,4 +1,4 @@
-//! `avocet prompt`: what a model would be sent next in a session, and what each part of it costs.
+//! `avocet prompt`: shows the next request of a session, and the tokens of each part.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -49,13 +49,13 @@ pub(crate) async fn run(context: &Context, asked: cli::Prompt) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// The turn that is open, or the one that this message would begin.
+/// Returns the open turn, or the turn that this message would begin.
 fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
     use TurnState::{Queued, Running, Waiting};
     if matches!(last.state, Queued | Running | Waiting) {
         return last;
     }
-    // A sub-agent has one turn only, and nobody writes to it.
+    // A sub-agent has one turn only, which people cannot write to.
     let Some(said) = last.origin.messages().last() else { return last };
     let new = said.message.clone();
     let content = Content::text(message);
@@ -89,7 +89,7 @@ async fn ask(
     let channels = Arc::new(Channels::new(channels));
     let workspaces = AgentWorkspaces::open(configuration, store.clone())?;
     let parts = (store, &channels, bus, &Arc::new(Events::default()));
-    // Nothing runs: what it would be called does not matter.
+    // The shell stays unused, so its start number is arbitrary.
     let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await?;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
     let agents = agents(context, configuration, &models, (&workspaces, &shells), parts)?;
@@ -125,7 +125,7 @@ fn text(prompt: &Prompt) -> String {
     text.push_str(&columns(&rows.collect::<Vec<_>>()));
     for message in &request.messages {
         let (who, said) = shown(message);
-        // Writing to a text cannot fail.
+        // Writing to a `String` always succeeds.
         write!(text, "\n── {who} ──\n{said}\n").unwrap_or_default();
     }
     for tool in request.tools.iter() {

@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
 
     let ended = tokio::select! {
         name = signals.next() => {
-            // Whoever reads that it stops may rely on it.
+            // End the intake first: readers of the log line below rely on it.
             daemon.end_intake();
             tracing::info!(signal = name, "stopping; running answers may finish");
             Ok(Exit::Done)
@@ -49,7 +49,7 @@ pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
         Ok(_) => systemd::stopping("stopping; running answers may finish"),
         Err(failure) => {
             systemd::stopping(&format!("stopping: {}", failure.error));
-            // What would be finished now could not be kept.
+            // Answers that finish now could not be stored.
             hurry.cancel();
         }
     }
@@ -67,7 +67,7 @@ pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
     ended
 }
 
-/// The signals that mean: stop.
+/// The signals that stop the daemon.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -83,7 +83,7 @@ impl Signals {
         })
     }
 
-    /// The next one, by name.
+    /// Waits for the next signal, and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

@@ -1,4 +1,4 @@
-//! `avocet send`: deliver this.
+//! `avocet send`: delivers a text to a chat.
 
 use avocet_gateway::{Send, Sent};
 use avocet_protocol::{Content, Outbound, Publish};

@@ -1,4 +1,4 @@
-//! `avocet sessions`: the conversations, and what was said and done in them.
+//! `avocet sessions`: lists the conversations, and shows their transcripts.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use crate::output::{columns, moment, print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 
-/// Characters of a result that a transcript shows.
+/// The most characters of a result that a transcript shows.
 const SHOWN: usize = 300;
 
 pub(crate) async fn list(context: &Context, list: SessionsList) -> Result<Exit, Failure> {
@@ -66,8 +66,8 @@ pub(crate) async fn show(context: &Context, show: SessionsShow) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// The turns that are shown, without secrets, oldest first. A daemon that runs is asked: it knows all secrets of the
-/// configuration, and this process may not.
+/// Returns the turns to show, without secrets, oldest first. A running daemon is asked, because it
+/// knows all secrets of the configuration and this process may not.
 async fn turns(
     context: &Context,
     configuration: &Configuration,
@@ -165,7 +165,7 @@ fn said(text: &mut String, who: &str, what: &str) {
 }
 
 fn line(text: &mut String, line: &str) {
-    // Writing to a text cannot fail.
+    // Writing to a `String` always succeeds.
     writeln!(text, "{line}").unwrap_or_default();
 }
 

@@ -1,5 +1,5 @@
-//! `avocet status`: the state of the daemon, of what it depends on, and of its log. Nothing is asked for it
-//! but the daemon.
+//! `avocet status`: the state of the daemon, its services and its log. Only the daemon is asked; no
+//! requests to services are made.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
     Ok(exit(&status))
 }
 
-/// How a script is told of it.
+/// Chooses the exit code.
 fn exit(status: &DaemonStatus) -> Exit {
     match status.pid {
         None => Exit::NoDaemon,
@@ -39,7 +39,7 @@ fn exit(status: &DaemonStatus) -> Exit {
     }
 }
 
-/// What the log says of a daemon that does not run.
+/// Reads the state of a stopped daemon from its log.
 async fn without_daemon(
     context: &Context,
     configuration: &Configuration,
@@ -73,7 +73,8 @@ fn row(name: impl Into<String>, value: impl Into<String>) -> Row {
     vec![name.into(), value.into()]
 }
 
-/// The page, from the daemon outwards: itself, its log, its disk, its providers, its channels.
+/// Formats the page, from the daemon outwards: itself, its log, its disk, its providers, its
+/// channels.
 fn text(status: &DaemonStatus, now: Timestamp) -> String {
     let mut rows = vec![daemon(status)];
     rows.extend(log(status));
@@ -161,14 +162,14 @@ fn channel(ChannelStatus { account, fault, exchanges }: &ChannelStatus, now: Tim
     )
 }
 
-/// A chat that does not get its messages.
+/// Describes a chat whose deliveries fail.
 fn stuck(one: &StuckChat, now: Timestamp) -> String {
     let StuckChat { chat, since, attempts, behind, error } = one;
     let since = ago(*since, now);
     format!("{chat} since {since}, {behind} wait behind it, {attempts} attempts: {error}")
 }
 
-/// How long something has failed.
+/// Describes the failures since the last success.
 fn failing(last: &LastExchanges, now: Timestamp) -> String {
     let Some(failure) = &last.failure else { return String::new() };
     let count = match failure.in_a_row {

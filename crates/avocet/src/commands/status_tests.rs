@@ -4,7 +4,7 @@ use super::*;
 
 const NOW: Timestamp = Timestamp(10_000_000);
 
-/// So many seconds ago.
+/// A moment this many seconds ago.
 fn at(seconds: i64) -> Timestamp {
     Timestamp(NOW.0 - seconds * 1000)
 }

@@ -1,5 +1,6 @@
-//! `avocet trust`: shows the trust of files and directories, and changes it. It works on the files themselves, whether or
-//! not a daemon runs: what the daemon's programs do meanwhile is not known here.
+//! `avocet trust`: shows and changes the trust of files and directories. It works on the files
+//! themselves, with or without a running daemon. Changes by the daemon's programs meanwhile are not
+//! seen.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -23,12 +24,12 @@ struct Shown {
     file: PathBuf,
     trust: Trust,
     why: Cow<'static, str>,
-    /// What it was before this command changed it.
+    /// The trust before this command changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     was: Option<Trust>,
 }
 
-/// What is done with the trust of a file.
+/// The change to the trust of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Show,
@@ -60,7 +61,7 @@ pub(crate) async fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, F
     } else {
         print(&columns(&shown.iter().map(|shown| row(shown, change)).collect::<Vec<_>>()))?;
     }
-    // Only the daemon knows what its programs do, and marks it when they have ended.
+    // Only the daemon knows its programs' changes, and marks them when the programs have ended.
     if !shown.is_empty() && connect(context, &configuration).await?.is_some() {
         warning(match change {
             Change::Believe => {
@@ -75,7 +76,7 @@ pub(crate) async fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, F
     Ok(exit)
 }
 
-/// The workspaces that are there, and the directories beside them.
+/// Opens the existing workspaces, and the directories beside them.
 fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     let paths = configuration.agents.iter().map(|agent| &agent.workspace);
     let there = paths.filter(|path| path.exists());
@@ -88,7 +89,7 @@ fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
 fn look(workspaces: &[Workspace], file: &Path, change: Change) -> Result<Shown, Failure> {
     let place = place(file)?;
     let holds = |workspace: &&Workspace| place.starts_with(workspace.root());
-    // Of workspaces in one another, the inner one knows what came with its messages.
+    // Of nested workspaces, the inner one knows the files that came with its messages.
     let inner = workspaces.iter().filter(holds).max_by_key(|one| one.root().components().count());
     let workspace = inner.ok_or_else(|| outside(workspaces, file, &place))?;
     let failed = |error: avocet_sandbox::FileError| Failure::new(Exit::Failed, error.to_string());
@@ -108,7 +109,7 @@ fn look(workspaces: &[Workspace], file: &Path, change: Change) -> Result<Shown, 
     Ok(Shown { file: file.to_owned(), trust, why, was })
 }
 
-/// Where a file really is; what is not there is in the real directory that it is named in.
+/// Returns the real path of a file. For a missing file, only its directory is resolved.
 fn place(file: &Path) -> Result<PathBuf, Failure> {
     let given = given(file)?;
     let real = given.canonicalize().or_else(|error| match (given.parent(), given.file_name()) {

@@ -1,4 +1,4 @@
-//! `avocet usage`: what models have cost, by model, conversation or day.
+//! `avocet usage`: the costs of models, by model, conversation or day.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::output::{columns, print, print_json};
 use crate::places::{Configuration, Uses};
 
 const DAY: Duration = Duration::from_hours(24);
-/// Characters of the longest bar.
+/// The length of the longest bar, in characters.
 const BAR: usize = 20;
 
 pub(crate) async fn run(context: &Context, usage: Usage) -> Result<Exit, Failure> {
@@ -36,10 +36,10 @@ pub(crate) async fn run(context: &Context, usage: Usage) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-/// The rows that are shown.
+/// The rows to show.
 struct Listed<'r> {
     rows: &'r [UsageRow],
-    /// The sum of those that are not shown, if there are any.
+    /// The sum of the rows that are not shown, if there are any.
     others: Option<UsageRow>,
     all: UsageRow,
 }
@@ -67,7 +67,7 @@ fn sum<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
     })
 }
 
-/// Figures are aligned to the right, so that they can be compared.
+/// Formats the table. Figures are aligned to the right, so that they can be compared.
 fn table(by: UsageBy, listed: &Listed<'_>, bars: bool) -> String {
     let Listed { rows, others, all } = listed;
     let head = [by.word(), "answers", "tokens in", "cached", "tokens out", "cost"];
@@ -97,7 +97,7 @@ fn cells_of(row: &UsageRow) -> Vec<String> {
     ]
 }
 
-/// All columns of figures but the first and the last, which may be words.
+/// Aligns columns 1 to 4 to the right. The first and the last column may be words.
 fn align(rows: &mut [Vec<String>]) {
     for column in 1..5 {
         let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -107,7 +107,7 @@ fn align(rows: &mut [Vec<String>]) {
     }
 }
 
-/// Of the money; of the tokens, where nothing has a price.
+/// Returns a part's share of the cost, or of the tokens if nothing has a price.
 #[expect(clippy::cast_precision_loss, reason = "it becomes a bar")]
 fn share(part: &Total, all: &Total) -> f64 {
     let (part, all) = match all.cost.0 {
@@ -117,7 +117,7 @@ fn share(part: &Total, all: &Total) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }
 
-/// A bar in eighths of a character, and nothing only for nothing.
+/// Draws a bar in eighths of a character. Only a share of zero has an empty bar.
 fn bar(share: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[expect(
@@ -144,7 +144,7 @@ fn to_json(by: UsageBy, since: Timestamp, listed: &Listed<'_>) -> Value {
     })
 }
 
-/// `cost_usd` is null where no price is known.
+/// Returns the figures as JSON. `cost_usd` is null if the price is unknown.
 fn figures(row: &UsageRow) -> Value {
     let UsageRow { answers, total: Total { usage, cost, unpriced }, .. } = row;
     let unknown = row.total.has_no_price();

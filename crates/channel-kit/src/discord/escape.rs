@@ -1,10 +1,10 @@
-//! Text that Discord and CommonMark show as it is.
+//! Escapes text so that Discord and CommonMark show it literally.
 
-/// Characters that mean something anywhere.
+/// Characters that have a meaning anywhere.
 const EVERYWHERE: &str = "\\*_`~|<[]";
 
-/// Writes `text`, a part of a line, escaped. `at_line_start` says whether the line begins with it.
-/// Addresses of web pages stand in angle brackets if `brackets` says so.
+/// Writes `text`, a part of a line, escaped. `at_line_start` is `true` if the line begins with it.
+/// If `brackets` is `true`, addresses of web pages stand in angle brackets.
 pub(super) fn push(out: &mut String, text: &str, at_line_start: bool, brackets: bool) {
     let mut rest = text;
     if at_line_start {
@@ -36,22 +36,23 @@ fn means_something(c: char, after: &str) -> bool {
         || (c == '!' && after.is_empty())
 }
 
-/// Whether an `@` before it makes it a mention.
+/// Returns `true` if an `@` before `text` makes it a mention.
 fn mentions_all(text: &str) -> bool {
     text.starts_with("everyone") || text.starts_with("here")
 }
 
-/// Where an address would mention everybody, as the server reads it.
+/// Returns the position in an address at which the server would read a mention of everybody.
 pub(super) fn mention(url: &str) -> Option<usize> {
     url.match_indices('@').map(|(at, _)| at).find(|&at| mentions_all(&url[at + 1..]))
 }
 
-/// A link's target that mentions nobody.
+/// Returns a link's target with its mentions percent-encoded.
 pub(super) fn target(url: &str) -> String {
     url.replace("@everyone", "%40everyone").replace("@here", "%40here")
 }
 
-/// What begins a block at the start of a line: headings, quotes, lists, rules, indented code.
+/// Escapes a mark that begins a block at the start of a line: headings, quotes, lists, rules,
+/// indented code. Returns the rest of the line.
 fn push_line_start<'a>(out: &mut String, line: &'a str) -> &'a str {
     let text = line.trim_start_matches([' ', '\t']);
     for c in line[..line.len() - text.len()].chars() {
@@ -70,7 +71,7 @@ fn push_line_start<'a>(out: &mut String, line: &'a str) -> &'a str {
     after
 }
 
-/// The address of a web page that `text` begins with, without the punctuation behind it.
+/// Returns the web address that `text` begins with, without the punctuation behind it.
 fn address(text: &str) -> Option<&str> {
     let after = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
     let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\\`|\"".contains(c);

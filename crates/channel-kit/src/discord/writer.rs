@@ -5,11 +5,11 @@ use crate::ranges::nested;
 use crate::styled::Styled;
 use avocet_protocol::{Style, StyleRange};
 
-/// What was written.
+/// The written Markdown, and the text that it shows.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) markdown: String,
-    /// The text that it shows.
+    /// The text that `markdown` shows.
     pub(super) shown: String,
 }
 
@@ -32,16 +32,16 @@ pub(super) fn write(styled: &Styled) -> Written {
 
 struct Writer<'a> {
     text: &'a str,
-    /// What is before it is written.
+    /// The text before this position is written.
     at: usize,
-    /// Where the open styles end, and what closes them.
+    /// The ends of the open styles, and the text that closes each.
     open: Vec<(usize, Closing)>,
     quoted: bool,
     linked: bool,
     out: Written,
 }
 
-/// What is written at the end of a style.
+/// The text at the end of a style.
 #[derive(Debug)]
 enum Closing {
     Mark(&'static str),
@@ -53,7 +53,7 @@ enum Closing {
 }
 
 impl Writer<'_> {
-    /// Writes the text up to there, and the ends of styles on the way.
+    /// Writes the text up to `until`, and the ends of styles on the way.
     fn close_until(&mut self, until: usize) {
         while let Some((end, closing)) = self.open.pop_if(|(end, _)| *end <= until) {
             self.write_text(end);
@@ -108,7 +108,7 @@ impl Writer<'_> {
         Closing::Mark(mark)
     }
 
-    /// Underscores cannot be confused with the asterisks of bold, but do nothing inside a word.
+    /// Underscores differ from the asterisks of bold, but have no effect inside a word.
     fn italic(&self, range: &StyleRange) -> &'static str {
         let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         let before = is_word(self.text[..range.start].chars().next_back());
@@ -116,7 +116,7 @@ impl Writer<'_> {
         if before || after { "*" } else { "_" }
     }
 
-    /// Discord hides no address behind a text that looks like one.
+    /// Opens a link. Discord refuses to hide an address behind a text that looks like an address.
     fn open_link(&mut self, range: &StyleRange, url: &str) -> Option<Closing> {
         let text = &self.text[range.range()];
         let is_web = url.starts_with("http://") || url.starts_with("https://");
@@ -185,7 +185,7 @@ impl Writer<'_> {
     }
 }
 
-/// A tab that indents a line becomes spaces.
+/// Replaces tabs in the indentation of a line by spaces.
 fn shown(line: &str, is_line_start: bool) -> String {
     let indented = line.len() - line.trim_start_matches([' ', '\t']).len();
     let (indentation, text) = line.split_at(if is_line_start { indented } else { 0 });

@@ -9,12 +9,12 @@ use tokio::sync::Notify;
 
 use super::{Pace, SWEEP};
 
-/// When the chat had its last turn, and a number that grows with each arrival. The lowest goes first,
-/// and `None` is the lowest.
+/// The time of the chat's last turn, and a number that grows with each arrival. The lowest ticket
+/// goes first; `None` is the lowest time.
 type Ticket = (Option<Duration>, u64);
 
-/// The chats that wait. Only the first one sleeps until a turn is free; the others are woken when they
-/// become the first.
+/// The waiting chats. Only the first one sleeps until a turn is free. Each of the others is woken
+/// when it becomes the first.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     waiting: BTreeMap<Ticket, Arc<Notify>>,
@@ -37,7 +37,7 @@ impl Line {
     }
 }
 
-/// A chat's place in the line; it leaves the line when this is dropped.
+/// A chat's place in the line. Dropping the place leaves the line.
 pub(super) struct Place<'p> {
     pace: &'p Pace,
     ticket: Ticket,
@@ -45,12 +45,12 @@ pub(super) struct Place<'p> {
 }
 
 impl<'p> Place<'p> {
-    /// Gets in line.
+    /// Joins the line.
     pub(super) fn new(pace: &'p Pace, chat: &ChatId) -> Self {
         let now = pace.clock.elapsed();
         let mut state = pace.state();
         let served_at = state.chats.get(chat).and_then(|chat| chat.served_at);
-        // Past that it counts as one that has had none, so that newcomers cannot starve it.
+        // A turn longer ago counts as no turn, so that newcomers cannot starve the chat.
         let recent = served_at.filter(|at| at.saturating_add(SWEEP) > now);
         state.line.arrivals += 1;
         let ticket = (recent, state.line.arrivals);
@@ -59,7 +59,7 @@ impl<'p> Place<'p> {
         Self { pace, ticket, is_first }
     }
 
-    /// Waits until the chat may look again: for `wait` if it is the first, otherwise until it is.
+    /// Waits for `wait`. If `wait` is `None`, waits until the chat is the first.
     pub(super) async fn wait(&self, clock: &dyn Clock, wait: Option<Duration>) {
         match wait {
             None => self.is_first.notified().await,

@@ -1,16 +1,18 @@
-//! Refusals of single chats, and what tells them from a limit of the whole account.
+//! Tells refusals of single chats from a limit of the whole account.
 //!
-//! A platform answers both in the same words. A chat that is refused alone has had too much itself.
-//! Different chats that are refused shortly after one another, until about the same time, share the
-//! limit: two chats that each had too much would be let in again at times of their own.
+//! A platform answers both in the same words. A chat that is refused alone has sent too much
+//! itself. Different chats that are refused shortly after one another, until about the same time,
+//! share the limit: two chats that each had sent too much would be admitted again at different
+//! times.
 
 use std::time::Duration;
 
 use avocet_protocol::ChatId;
 
-/// Refusals this far apart may have one reason.
+/// Refusals within this time of each other may share one reason.
 const TOGETHER: Duration = Duration::from_secs(5);
-/// The ends of two waits this far apart are the same: platforms round the wait up to whole seconds.
+/// Waits whose ends differ by at most this much end together: platforms round waits up to whole
+/// seconds.
 const SAME_END: Duration = Duration::from_secs(2);
 
 /// The refusals of the last seconds.
@@ -25,8 +27,8 @@ struct Refusal {
 }
 
 impl Refusals {
-    /// Notes that a chat is refused until some time. Returns until when the account is limited; `None`
-    /// if only this chat is known to be.
+    /// Records that a chat is refused until a given time. Returns the end of the account's limit;
+    /// `None` if the refusal may concern this chat alone.
     pub(super) fn note(
         &mut self,
         chat: &ChatId,

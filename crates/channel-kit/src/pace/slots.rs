@@ -1,8 +1,9 @@
-//! The requests of a whole account: at even distances, and bounded in any stretch of time.
+//! Spaces the requests of a whole account evenly, and bounds them in any stretch of time.
 //!
-//! The platform counts a request when it works on it, which is some time between its leaving and its
-//! answer. So a request counts here from its leaving until a stretch after its answer: whatever the network
-//! and a busy machine make of the times in between, the platform never sees more than are counted.
+//! The platform counts a request while processing it, at some time between the request's departure
+//! and its answer. So a request counts here from its departure until one stretch after its answer.
+//! However long the network or a busy machine delays either, the platform never sees more requests
+//! than are counted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,22 +18,24 @@ const HEADROOM: usize = 2;
 const MARGIN: usize = 1;
 /// The part of a stretch that the slots may lag behind the clock and catch up: `per / CATCH_UP`.
 const CATCH_UP: u32 = 8;
-/// How long a turn counts whose request has not left: in between, the log is written to disk.
+/// The time for which a turn counts whose request has not left. Meanwhile the log is written to
+/// disk.
 const LONGEST_DELAY: Duration = Duration::from_secs(4);
-/// How long a request counts that is not answered, so that a few connections that hang do not stop the
+/// The time for which an unanswered request counts, so that a few stuck connections do not stop the
 /// account.
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Slots {
     rate: Rate,
-    /// When the next turn is free.
+    /// The time at which the next turn is free.
     next: Duration,
-    /// Turns whose requests have not left: the chat, and until when it counts. Not every turn is used.
+    /// Turns whose requests have not left: the chat, and the time until which the turn counts. Some
+    /// turns stay unused.
     granted: VecDeque<(ChatId, Duration)>,
-    /// Requests that are not answered, by number: until when they count.
+    /// Unanswered requests by number, with the time until which each counts.
     under_way: BTreeMap<u64, Duration>,
-    /// When requests were answered, the oldest first.
+    /// The times at which requests were answered, the oldest first.
     answered: VecDeque<Duration>,
     requests: u64,
 }
@@ -49,22 +52,22 @@ impl Slots {
         }
     }
 
-    /// The time until a turn can be granted, or until it is worth asking again.
+    /// The time until a turn can be granted, or until a new check is worthwhile.
     pub(super) fn wait(&self, now: Duration) -> Duration {
         let wait = self.next.saturating_sub(now).max(self.full_for(now));
-        // While a slow disk holds up as many turns as fit into a stretch, no more are granted.
+        // While a slow disk delays as many turns as fit into a stretch, further turns have to wait.
         match self.granted(now) < self.most() {
             true => wait,
             false => wait.max(self.distance()),
         }
     }
 
-    /// The time that so many turns take.
+    /// The time that `turns` turns take.
     pub(super) fn time_of(&self, turns: usize) -> Duration {
         self.distance().saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
     }
 
-    /// Whether half of the rate is free.
+    /// Returns `true` if more than half of the rate is free.
     pub(super) fn is_half_free(&self, now: Duration) -> bool {
         self.granted(now) + self.counted(now).count() < self.rate.messages / 2
     }
@@ -74,7 +77,7 @@ impl Slots {
         self.grant_until(chat, now, now + LONGEST_DELAY);
     }
 
-    /// Grants a turn that may not be used.
+    /// Grants a turn that may stay unused.
     pub(super) fn grant_spare(&mut self, chat: &ChatId, now: Duration) {
         self.grant_until(chat, now, now + self.rate.per);
     }
@@ -86,10 +89,10 @@ impl Slots {
         self.granted.push_back((chat.clone(), until));
     }
 
-    /// Lets a request leave, in its chat's turn if it has one. Returns its number.
+    /// Lets a request leave, in its chat's turn if it has one. Returns the request's number.
     ///
     /// # Errors
-    /// The time until it may, or until it is worth asking again.
+    /// The time until the request may leave, or until a new check is worthwhile.
     pub(super) fn leave(&mut self, chat: &ChatId, now: Duration) -> Result<u64, Duration> {
         let full_for = self.full_for(now);
         if !full_for.is_zero() {
@@ -104,7 +107,7 @@ impl Slots {
         Ok(self.requests)
     }
 
-    /// A request is answered.
+    /// Records the answer to a request.
     pub(super) fn answered(&mut self, request: u64, now: Duration) {
         self.under_way.remove(&request);
         self.count(now);
@@ -118,33 +121,33 @@ impl Slots {
         }
     }
 
-    /// The time until fewer are counted than may be, or until it is worth asking again.
+    /// The time until one more request fits, or until a new check is worthwhile.
     fn full_for(&self, now: Duration) -> Duration {
         let mut until: Vec<Duration> = self.counted(now).collect();
         let Some(excess) = until.len().checked_sub(self.most()) else { return Duration::ZERO };
         until.sort_unstable();
-        // An answer may come any time.
+        // An answer may come at any time.
         let soon = if self.under_way.is_empty() { Duration::MAX } else { self.distance() };
         until[excess].saturating_sub(now).min(soon)
     }
 
-    /// Until when each request counts.
+    /// The time until which each request counts.
     fn counted(&self, now: Duration) -> impl Iterator<Item = Duration> {
         let answered = self.answered.iter().map(|at| *at + self.rate.per);
         answered.chain(self.under_way.values().copied()).filter(move |until| *until > now)
     }
 
-    /// Turns whose requests have not left.
+    /// The number of turns whose requests have not left.
     fn granted(&self, now: Duration) -> usize {
         self.granted.iter().filter(|(_, until)| *until > now).count()
     }
 
-    /// Requests in any stretch.
+    /// The most requests in any stretch.
     fn most(&self) -> usize {
         self.rate.messages.saturating_sub(MARGIN).max(1)
     }
 
-    /// The distance between two turns.
+    /// The time between two turns.
     fn distance(&self) -> Duration {
         let messages = self.rate.messages.saturating_sub(HEADROOM).max(1);
         self.rate.per / u32::try_from(messages).unwrap_or(u32::MAX)

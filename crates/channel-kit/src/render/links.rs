@@ -1,4 +1,5 @@
-//! Links and images: what can be followed is a link, the rest is shown behind its text.
+//! Renders links and images. A target that can be followed becomes a link; other targets are shown
+//! behind the text.
 
 use avocet_protocol::{Style, sanitise};
 use pulldown_cmark::LinkType;
@@ -6,20 +7,20 @@ use pulldown_cmark::LinkType;
 use super::Renderer;
 use crate::link::Target;
 
-/// A link or image that is open.
+/// An open link or image.
 #[derive(Debug)]
 pub(super) struct Link {
     target: Target,
-    /// How much text there was when it began.
+    /// The length of the text at the link's start.
     position: usize,
-    /// How much text there was in the table's cell.
+    /// The length of the table cell's text at the link's start.
     cell_length: usize,
-    /// The style that began with it.
+    /// The style that began with the link.
     open: Option<Style>,
 }
 
 impl Renderer {
-    /// A link or image inside a link is text.
+    /// Begins a link or image. Inside another link it becomes text.
     pub(super) fn begin_link(&mut self, link_type: LinkType, url: &str) {
         let is_mail = link_type == LinkType::Email;
         let target = if self.is_linked {
@@ -66,7 +67,7 @@ impl Renderer {
         }
     }
 
-    /// Where a link leads, behind its text.
+    /// Writes a link's target behind its text.
     fn show_target(&mut self, is_alone: bool, target: &str, style: Option<Style>) {
         let (before, after) = if is_alone { ("", "") } else { (" (", ")") };
         self.text(before);
