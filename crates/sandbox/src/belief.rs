@@ -220,7 +220,7 @@ impl Workspace {
         }
     }
 
-    /// Returns the reason that stops a person's decision to trust this path.
+    /// Returns the reason why a person cannot make this path trusted.
     fn why_barred(&self, path: &WorkspacePath, bar: Option<Bar>) -> Option<String> {
         let what = if self.is_directory(path) { "directory" } else { "file" };
         Some(match bar? {

@@ -1,7 +1,7 @@
 //! Runs programs in a sandbox. Three stages of our own program build it, and each starts the next:
-//! the *supervisor* (`warden`) leaves the namespaces of the daemon, *init* builds the visible file
-//! system and reaps processes, *exec* gives up every right and becomes the program. Stages start
-//! without threads or state of the daemon, and without `unsafe`.
+//! the *supervisor* (`warden`) leaves the namespaces of the daemon, *init* builds the file system
+//! that programs see and reaps processes, *exec* gives up every right and becomes the program.
+//! Stages start without threads or state of the daemon, and without `unsafe`.
 //!
 //! Each stage reads its plan from a pipe (the first stage from a socket). That pipe is also its
 //! lifeline: when the daemon closes its end, dies or is killed, everything in the sandbox is

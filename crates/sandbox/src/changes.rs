@@ -176,7 +176,7 @@ impl Workspace {
             None => (place, false),
         };
         self.admit_path(path, &place, is_directory)?;
-        // Reading names no entry, and protected paths may be read.
+        // `entry` is `None` for reading, and protected paths may be read.
         if entry.is_some() { self.admit_protected(path, &place) } else { Ok(()) }
     }
 

@@ -10,7 +10,7 @@ const LOOK_AT: usize = 20_000;
 const NAMED: usize = 5;
 /// Large directories that nobody means.
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
-/// Least similarity of names, from 0 to 1.
+/// Minimum similarity of names, from 0 to 1.
 const ALIKE: f64 = 0.75;
 
 /// Returns the nearest matches by full relative path: first the same name elsewhere, then similar

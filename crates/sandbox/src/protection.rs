@@ -50,7 +50,8 @@ pub(crate) enum Kind {
     Config,
     /// The directory of a repository's hooks.
     Hooks,
-    /// A file that leads git to another directory: `.git` of a worktree or submodule, or `commondir`.
+    /// A file that leads git to another directory: `.git` of a worktree or submodule, or
+    /// `commondir`.
     Link,
     /// A path that fits a pattern.
     Other,

@@ -101,7 +101,7 @@ impl Provenance {
         }
     }
 
-    /// Returns the path of the permanent note about that.
+    /// Returns the path of the permanent note about untrusted files without a mark.
     pub(crate) fn note(&self) -> Option<&Path> {
         self.note.as_deref()
     }
@@ -265,7 +265,7 @@ impl Workspace {
         self.errand.read.get()
     }
 
-    /// Reports the trust of data that was read apart and is now shown.
+    /// Reports the trust of data that was read through `apart` and is now shown.
     pub fn tell(&self, trust: Trust) {
         self.errand.read.lower(trust);
         self.errand.told.lower(trust);

@@ -58,7 +58,7 @@ impl Workspace {
     }
 
     /// Reads the text of a file that git reads. Returns `None` if the file is unreadable, too long,
-    /// or a secret to which a link leads.
+    /// or a secret, perhaps behind a link.
     pub(crate) fn git_text(&self, path: &Path) -> Option<String> {
         let is_secret = |place: &Path| self.secrets().why(place, false).is_some();
         if is_secret(path) || is_secret(&self.real(path.to_owned())) {

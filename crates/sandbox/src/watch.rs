@@ -23,7 +23,7 @@ use crate::{Reached, Workspace};
 /// Entries of a workspace that are searched, which takes about half a second. In a larger
 /// workspace, the program counts as untrusted.
 const LOOK_AT: usize = 200_000;
-/// Most untrusted files that are watched.
+/// Maximum number of untrusted files that are watched.
 const WATCHED: usize = 4096;
 
 /// Attempts to see a new time of the file system; most clocks tick within fewer.

@@ -283,7 +283,7 @@ impl Workspace {
         self.write_as(path, bytes, self.trust_of_writing())
     }
 
-    /// Writes content of a known trust.
+    /// Writes like `write`, but the content is known to have this trust.
     ///
     /// # Errors
     /// [`FileError`]; the file is then unchanged.

@@ -18,11 +18,11 @@ use crate::commit::committed;
 /// The scope of the cursor with the count, as `<day> <count>`.
 const SCOPE: &str = "identify";
 const DAY_MILLIS: i64 = 86_400_000;
-/// Least time between two IDENTIFYs.
+/// Minimum time between two IDENTIFYs.
 const APART: Duration = Duration::from_secs(5);
 /// IDENTIFYs per day at that rate.
 const FREE: u64 = 500;
-/// Most IDENTIFYs per day.
+/// Maximum number of IDENTIFYs per day.
 const DAILY: u64 = 900;
 
 /// The used part of the budget.

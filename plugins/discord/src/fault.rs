@@ -75,7 +75,8 @@ pub(crate) struct Limited {
 pub(crate) enum Scope {
     /// Requests of one kind in one channel.
     Channel,
-    /// Every request of the bot. "Interaction endpoints are not bound to the bot's Global Rate Limit."
+    /// Every request of the bot. "Interaction endpoints are not bound to the bot's Global Rate
+    /// Limit."
     Bot,
     /// Every request from this address: a server in front of the API has shut it out, and sends no
     /// JSON.

@@ -51,7 +51,7 @@ use rest::Rest;
 use sent_before::ClosedPasts;
 use uploads::Uploads;
 
-/// Least time between edits: the platform takes five in five seconds; a sixth would wait.
+/// Minimum time between edits: the platform takes five in five seconds; a sixth would wait.
 const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
 
 /// A Discord bot.
@@ -67,7 +67,7 @@ pub struct Discord {
     message_content: bool,
     /// `true` if the messages of an answer are numbered.
     numbered: bool,
-    /// Least time between edits of a growing message; `None` without previews.
+    /// Minimum time between edits of a growing message; `None` without previews.
     preview: Option<Duration>,
     health: Exchanges,
     /// A text about channels that cannot be read, although the platform answers.

@@ -114,7 +114,8 @@ impl Cgroups {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let place = self.place.join(format!("{CELL}{number}"));
             match fs::create_dir(&place) {
-                // An older group failed to be removed; its events are those of another sandbox.
+                // This group could not be removed earlier, and its events are those of another
+                // sandbox.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(named(&place, &error)),
                 Ok(()) => {

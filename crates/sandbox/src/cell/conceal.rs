@@ -207,7 +207,7 @@ fn list(place: &Path, directory: &Path) -> io::Result<Vec<(OsString, FileType)>>
         let entry = entry?;
         let name = entry.file_name();
         let length = place.as_os_str().len() + directory.as_os_str().len() + name.len() + 2;
-        // A mount there is impossible, but a program could go there step by step.
+        // A path this long cannot be mounted on, but a program could go there step by step.
         if length > MOST_PATH {
             return Err(io::Error::from(ErrorKind::InvalidFilename));
         }

@@ -30,8 +30,8 @@ use super::stage::{Fault, Report, Walled, tell};
 
 /// The newest Landlock version that this code knows. An older kernel provides a part of it.
 const LANDLOCK: ABI = ABI::V7;
-/// The oldest version that confines a program without namespaces (Linux 6.12). Earlier ones permit
-/// signals and, before Linux 6.2, `truncate`.
+/// The oldest version that confines a program without namespaces (Linux 6.12). Earlier ones let
+/// programs send signals to outside processes and, before Linux 6.2, `truncate` outside files.
 const LEAST: ABI = ABI::V6;
 
 pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
@@ -52,7 +52,8 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     if plan.walled {
         restrict_paths(plan)?;
     }
-    // Stages report on standard error; the program writes both of its streams into one.
+    // Stages report on standard error. The standard error of the program goes to its standard
+    // output.
     let report = std::io::stderr().as_fd().try_clone_to_owned().walled("the report")?;
     let output = std::io::stdout().as_fd().try_clone_to_owned().walled("the output")?;
     let [name, arguments @ ..] = &plan.program[..] else {

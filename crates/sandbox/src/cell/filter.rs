@@ -262,10 +262,11 @@ fn refuse_other_users(rules: &mut Rules) -> Result<(), seccompiler::BackendError
     Ok(())
 }
 
-/// Refuses, without namespaces, those uses of common system calls that affect others.
+/// Refuses, without namespaces, those uses of common system calls that affect other processes and
+/// users.
 fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     const KIND: u64 = 0xf;
-    // These may act on the calling process only (0).
+    // The first argument is the process, and 0 means the calling one.
     for number in [
         libc::SYS_prlimit64,
         libc::SYS_sched_setaffinity,

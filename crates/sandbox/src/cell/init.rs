@@ -1,5 +1,5 @@
-//! The second stage: the first process of its PID namespace. It builds the visible file system,
-//! starts the last stage, and reaps processes.
+//! The second stage: the first process of its PID namespace. It builds the file system that
+//! programs see, starts the last stage, and reaps processes.
 
 use nix::errno::Errno;
 use nix::sys::wait::{WaitStatus, wait};

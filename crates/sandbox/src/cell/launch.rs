@@ -30,7 +30,7 @@ const KILLED: i32 = 9;
 /// Longest report, in bytes.
 const MAX_REPORT: u64 = 64 * 1024;
 
-/// The settings that all sandboxes share.
+/// The settings of sandboxes, which differ only in their programs.
 #[derive(Debug, Clone)]
 pub struct Cell {
     /// Our own program; its `main` calls [`run_stage`](super::run_stage) first.
@@ -150,8 +150,8 @@ impl Cell {
         let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
         let group = group.map_err(wall)?;
         let (mut leash, held) = leash().map_err(start)?;
-        // The supervisor survives a drop: after the end of its lifeline it still has to kill the
-        // rest.
+        // Dropping `warden` leaves it running: after the end of its lifeline it still has to kill
+        // the rest.
         let mut warden = Command::new(&self.program)
             .args([ARGUMENT, FIRST])
             .env_clear()
@@ -230,8 +230,7 @@ impl Cell {
                 async { proxy.serve(take_listener(leash).await?, reached).await }.await;
             match served {
                 Ok(never) => match never {},
-                // This happens if a sandbox layer could not be built; that failure is reported
-                // already.
+                // This happens if a sandbox layer could not be built, which is reported elsewhere.
                 Err(error) => tracing::debug!(%error, "a program has no proxy"),
             }
         }

@@ -22,7 +22,7 @@ use rustix::net::{
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// The port of the proxy in a sandbox. A new network contains only this.
+/// The port of the proxy in a sandbox. It is the only listener in a new network.
 const PORT: u16 = 3128;
 /// Hosts of one program that are remembered.
 const REMEMBERED: usize = 50;

@@ -54,8 +54,8 @@ pub enum Rights {
     /// Any program. Protected paths are read-only.
     #[default]
     Ordinary,
-    /// git, which may change the configuration of these repositories and the protected files in them. Hooks stay
-    /// read-only.
+    /// git, which may change the configuration of these repositories and the protected files in
+    /// them. Hooks stay read-only.
     Git(Vec<GitPlace>),
     /// A program that cannot execute another one.
     Alone,
@@ -104,7 +104,8 @@ pub(crate) struct Plan {
     pub(crate) roots: Vec<Root>,
     /// Invisible paths below the roots.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Patterns of files that are shown although they have the names of secrets; `None` if all secrets are shown.
+    /// Patterns of files that are shown although they have the names of secrets; `None` if all
+    /// secrets are shown.
     pub(crate) secrets_but: Option<Vec<String>>,
     /// Patterns of protected paths.
     pub(crate) protected: Vec<String>,

@@ -32,7 +32,8 @@ impl Entry {
         let Self { section, subsection, name, value } = self;
         let value = value.as_deref().unwrap_or_default();
         match (section.as_str(), subsection.is_some(), name.as_str()) {
-            // Submodules have this key. Elsewhere it could make a checkout overwrite other files.
+            // Submodules have this key. A path that leads elsewhere could make a checkout overwrite
+            // other files.
             ("core", false, "worktree") => stays_below(git_dir, value),
             ("remote", true, "url" | "pushurl") | ("submodule", true, "url") => !runs_helper(value),
             ("submodule", true, "update") => {

@@ -22,7 +22,7 @@ const ONLY_DATA: [&str; 4] = ["lfs", "logs", "objects", "refs"];
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) files: BTreeMap<PathBuf, Seen>,
-    /// Protected files and directories that are trusted: with namespaces, programs find them read-only.
+    /// Trusted protected files and directories. With namespaces, programs find them read-only.
     pub(crate) trusted: BTreeSet<PathBuf>,
     looked_at: usize,
 }

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::operations::OPERATIONS;
 use super::world::{CANARY, KINDS, Kind, World};
 
-/// Least number of swaps of each pair.
+/// Minimum number of swaps of each pair.
 const SWAPS: usize = 100_000;
 
 #[test]

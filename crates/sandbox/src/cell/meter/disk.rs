@@ -17,11 +17,11 @@ use crate::cell::plan::Plan;
 
 /// Time until the first measurement of the directories; most programs have ended by then.
 const FIRST: Duration = Duration::from_millis(200);
-/// Least time from one measurement of the directories to the next.
+/// Minimum time from one measurement of the directories to the next.
 const NEXT: Duration = Duration::from_secs(1);
 /// Measuring the directories takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 50;
-/// Least bytes of a file, even of an empty one.
+/// Minimum bytes of a file, even of an empty one.
 const LEAST: u64 = 4096;
 
 pub(super) struct Disk {
@@ -67,7 +67,7 @@ impl Disk {
         let (mut old, mut new) = (0, 0);
         for root in &self.roots {
             measure(root, &mut |found| {
-                // A file without a known time of its making counts as old.
+                // A file without a known creation time counts as old.
                 let is_new = found.created().is_ok_and(|made| made >= self.started);
                 *(if is_new { &mut new } else { &mut old }) += space(found);
             });

@@ -77,7 +77,8 @@ fn segments_in_memory(table: &str) -> u64 {
 fn share_without_file(maps: &str) -> u64 {
     let (mut counts, mut share) = (false, 0);
     for line in maps.lines() {
-        // A mapping begins with its addresses in hexadecimal; its properties follow as `Name: value`.
+        // A mapping begins with its addresses in hexadecimal; its properties follow as `Name:
+        // value`.
         let is_mapping =
             line.split_once(' ').is_some_and(|(addresses, _)| !addresses.ends_with(':'));
         if is_mapping {
