@@ -96,8 +96,8 @@ impl Receiver<'_> {
     }
 
     /// Holds back an event of a channel that has to catch up, or has an unknown type. Returns an
-    /// event that can be processed now. A history lacks interactions, so only an unknown type holds
-    /// them back.
+    /// event that can be processed now. Interactions are not part of a history, so only an unknown
+    /// type holds them back.
     pub(crate) fn too_early(&mut self, live: Live) -> Option<Live> {
         let Live { name, data } = &live;
         let Ok(channel) = ChannelId::deserialize(&data["channel_id"]) else { return Some(live) };

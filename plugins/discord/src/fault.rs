@@ -57,7 +57,7 @@ impl Fault {
         matches!(self, Self::Refused(Refusal { code, .. }) if *code == wanted)
     }
 
-    /// Returns `true` if the token is unknown or expired.
+    /// Returns `true` if the token is unknown, or was reset.
     pub(crate) fn is_about_token(&self) -> bool {
         matches!(self, Self::Refused(Refusal { status: 401, .. }))
     }

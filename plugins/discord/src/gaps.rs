@@ -11,7 +11,7 @@ use crate::gateway::Live;
 use crate::history::id;
 
 /// New messages that may wait in a channel; further ones are read from the history later. Edits and
-/// interactions, which the history lacks, wait without a limit.
+/// interactions wait without a limit, because the history does not list them.
 const MAX_HELD: usize = 1000;
 pub(crate) const SAID: &str = "MESSAGE_CREATE";
 pub(crate) const EDITED: &str = "MESSAGE_UPDATE";
@@ -85,7 +85,7 @@ impl Gap {
         (dropped.count, dropped.last) = (dropped.count + 1, last);
     }
 
-    /// Returns, once, the dropped messages that are still unread in the history. The caller
+    /// Returns, once, the dropped messages that were not read from the history since. The caller
     /// requests them.
     pub(crate) fn take_dropped(&mut self) -> Option<Dropped> {
         self.dropped.take().filter(|dropped| dropped.last > self.after)

@@ -59,7 +59,7 @@ pub struct Discord {
     name: ChannelName,
     account: AccountName,
     rest: Rest,
-    /// Users who can be addressed by their own id.
+    /// Allowed users and owners. Their own id stands for the chat with them.
     allow: BTreeSet<u64>,
     answer_all: bool,
     /// Channels in which it answers without a mention.
@@ -76,7 +76,7 @@ pub struct Discord {
     uploads: Uploads,
     /// The bot's own id, once the platform has sent it.
     me: OnceLock<UserId>,
-    /// The addresses of this host, which never have files for the bot.
+    /// The addresses of this host, from which downloads are refused.
     own: Arc<Interfaces>,
     clock: Arc<dyn Clock>,
 }

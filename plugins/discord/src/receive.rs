@@ -23,7 +23,7 @@ use crate::places::{Place, Places};
 use crate::reading::Reading;
 use crate::{Discord, misread};
 
-/// Events of our intents that are ignored.
+/// Prefixes of events that belong to our intents, but are ignored.
 const OF_NO_USE: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
 
 /// Receives the events of a bot.

@@ -21,7 +21,8 @@ use crate::{Discord, history};
 const NONCE_KEPT: Duration = Duration::from_mins(4);
 /// Pages of history that are read in the search for a message.
 const MAX_PAGES: usize = 50;
-/// The line that a chat shows instead of a text while a tool takes long.
+/// The beginning and the end of the line that a chat shows instead of a text while a tool takes
+/// long.
 const LINE: (&str, &str) = ("Still working: ", " min)");
 /// Milliseconds that the platform's clock may be behind ours, if only the time identifies a
 /// message.
