@@ -1,5 +1,5 @@
-//! What it takes to start a program that does nothing, and see it end: by itself, and in each kind of cell.
-//! Figures only; `cargo bench -p avocet-sandbox`.
+//! Measures the start and end of an empty program: outside, and in each kind of sandbox. It only
+//! prints figures: `cargo bench -p avocet-sandbox`.
 
 use std::path::Path;
 use std::process::Command;
@@ -35,7 +35,7 @@ fn landlock(bencher: Bencher<'_, '_>) {
     start(bencher, false);
 }
 
-/// What watching adds to a program in a workspace of 10,000 files, of which one is foreign.
+/// The cost of watching a program in a workspace of 10,000 files, one of them untrusted.
 #[divan::bench]
 fn watched(bencher: Bencher<'_, '_>) {
     let directory = TempDir::new().expect("a directory");

@@ -22,22 +22,22 @@ const NO_ATTRIBUTES: &str =
 pub struct Standing {
     /// The trust.
     pub trust: Trust,
-    /// The reason, to be put behind the name of the file.
+    /// The reason, phrased to follow the name of the file.
     pub why: Cow<'static, str>,
 }
 
-/// What keeps a file from being trusted, whatever its mark says.
+/// A reason that keeps even an unmarked file untrusted.
 enum Bar {
     Beside,
     Inbox,
-    /// It is in a directory that a person has marked.
+    /// The file is in a directory that a person has marked.
     Tree,
-    /// Something untrusted could not be marked.
+    /// Something untrusted was written to the workspace and could not be marked.
     Workspace,
 }
 
 impl Workspace {
-    /// The trust of a regular file or a directory, as far as this process knows.
+    /// Returns the trust of a regular file or a directory, as far as this process knows.
     ///
     /// # Errors
     /// [`FileError`] as for reading.
@@ -49,12 +49,13 @@ impl Workspace {
         Ok(self.standing_of(path, &file))
     }
 
-    /// A person has read a file: takes its mark away. Of a directory, the marks of everything in it. Returns the trust
-    /// that it had. A program that runs in another process may have changed it, or change it, and have it marked again.
+    /// Removes the mark of a file after a person has read the file. For a directory, removes the
+    /// marks of everything in it. Returns the trust before the removal. A program that runs in
+    /// another process may still change the file, and so have it marked again.
     ///
     /// # Errors
-    /// [`FileError`] as for reading, and [`FileError::Refused`] where something else than a mark is the reason that it is
-    /// not trusted.
+    /// [`FileError`] as for reading, and [`FileError::Refused`] if the path is untrusted for
+    /// another reason than a mark.
     pub fn believe(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
         if self.is_directory(path) {
             return self.believe_directory(path);
@@ -72,15 +73,16 @@ impl Workspace {
         }
     }
 
-    /// A person does not trust a file; of a directory, everything that is or will be in it. Returns the trust that it
-    /// had, a directory as a whole.
+    /// Marks a file as untrusted on a person's decision. For a directory, this covers everything
+    /// that is or will be in it. Returns the trust before the mark; for a directory, that of the
+    /// directory as a whole.
     ///
     /// # Errors
-    /// [`FileError`] as for reading, and [`FileError::Refused`] where it cannot be marked.
+    /// [`FileError`] as for reading, and [`FileError::Refused`] if marking fails.
     pub fn distrust(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
         let is_directory = self.is_directory(path);
         let before = match self.standing(path)?.trust {
-            // Some files in it were untrusted before, and now all of them are.
+            // Only files in the directory were untrusted so far; the directory itself was trusted.
             Trust::Low
                 if is_directory && self.bar(path, None).is_none() && !self.is_marked_tree(path) =>
             {
@@ -172,7 +174,7 @@ impl Workspace {
         is_tree(&handle_of(self.handle()).join(path.as_path()))
     }
 
-    /// How many files in a directory are not trusted.
+    /// Returns the number of untrusted files in a directory.
     fn untrusted_in(&self, path: &WorkspacePath) -> Result<usize, FileError> {
         let start = if path.is_root() { Path::new("") } else { path.as_path() };
         let mut untrusted = 0;
@@ -218,7 +220,7 @@ impl Workspace {
         }
     }
 
-    /// Why a person's word does not make something trusted.
+    /// Returns the reason why a person cannot make this path trusted.
     fn why_barred(&self, path: &WorkspacePath, bar: Option<Bar>) -> Option<String> {
         let what = if self.is_directory(path) { "directory" } else { "file" };
         Some(match bar? {
@@ -268,7 +270,7 @@ impl Bar {
 fn unmark(file: &File) -> Result<(), Errno> {
     let unmark = || fremovexattr(file, MARK);
     match unmark() {
-        // As for marking: only what may be written to.
+        // Like marking, this needs write permission on the file.
         Err(Errno::ACCESS) => {
             let mode = Mode::from_raw_mode(fstat(file)?.st_mode);
             fchmod(file, mode | Mode::WUSR)?;

@@ -116,7 +116,7 @@ fn where_nothing_is_believed_any_more_the_note_is_named() {
     }
 }
 
-/// The trust that a call has after it has read a file, or listed a directory.
+/// Returns the trust of a call that has read a file, or listed a directory.
 fn read(workspace: &Workspace, path: &str) -> Trust {
     let told = LeastTrust::default();
     let used = workspace.on_behalf(Trust::Full, told.clone());
@@ -166,7 +166,8 @@ fn distrust_of_a_directory_lowers_what_is_and_will_be_in_it() {
         assert_eq!(standing.why, "is in a directory that is marked as untrusted");
         let error = workspace.believe(&old).unwrap_err().to_string();
         assert!(error.contains("avocet trust --believe DIRECTORY"), "{error}");
-        // What a program moves out of it stays untrusted, and it has read what it opened.
+        // A file that a program moves out of the directory stays untrusted, and the program has
+        // read it.
         let watch = workspace.watch();
         fs::rename(directory.path().join("a/b/new.txt"), directory.path().join("moved.txt"))
             .unwrap();
@@ -178,7 +179,7 @@ fn distrust_of_a_directory_lowers_what_is_and_will_be_in_it() {
             assert_eq!(read(&workspace, path), Trust::Full, "{path}");
         }
         let trust = workspace.standing(&start).unwrap().trust;
-        // A file that was moved is marked itself, and the root has it in it.
+        // The moved file is marked itself. In the root, `believe` has removed that mark, too.
         assert_eq!(trust, Trust::Full, "{start}");
     }
 }

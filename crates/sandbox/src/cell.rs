@@ -1,11 +1,11 @@
-//! Programs behind walls. A cell is made by three stages of our own program, each of which builds its
-//! walls and starts the next: the *warden* leaves the namespaces of the daemon, *init* builds the
-//! file system that is seen and reaps, *exec* gives up every right and becomes the program. No stage
-//! has threads or state of the daemon, and none needs `unsafe`.
+//! Runs programs in a sandbox. Three stages of our own program build it, and each starts the next:
+//! the *supervisor* (`warden`) leaves the namespaces of the daemon, *init* builds the file system
+//! that programs see and reaps processes, *exec* gives up every right and becomes the program.
+//! Stages start without threads or state of the daemon, and without `unsafe`.
 //!
-//! Each stage holds the pipe (the first one a socket) on which it was given its plan as a leash: when the daemon lets go of
-//! it, dies, or is killed, everything in the cell is killed with it, also what has left its process
-//! group or session.
+//! Each stage reads its plan from a pipe (the first stage from a socket). That pipe is also its
+//! lifeline: when the daemon closes its end, dies or is killed, everything in the sandbox is
+//! killed, including processes that have left their process group or session.
 
 mod cgroup;
 mod conceal;

@@ -1,4 +1,5 @@
-//! What is made and removed in a workspace beside the content of files.
+//! Operations of a workspace beside the content of files: makes directories, removes entries, and
+//! checks paths before their use.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,19 +12,19 @@ use cap_std::fs::Dir;
 use crate::error::wrong_kind;
 use crate::{Entry, EntryKind, FileError, Workspace, WorkspacePath};
 
-/// What was removed.
+/// The kind of a removed entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removed {
     /// A file, a pipe, a socket.
     File,
-    /// A link, and not what it led to.
+    /// A link; its target stays.
     Link,
-    /// A directory with so many entries in it, those of the directories in it included.
+    /// A directory with this number of entries in it and below it.
     Directory(usize),
 }
 
 impl Workspace {
-    /// Makes a directory, with those above it. Returns whether it was not there.
+    /// Makes a directory, with those above it. Returns `false` if it existed already.
     ///
     /// # Errors
     /// [`FileError`], for example if a file has the name.
@@ -41,10 +42,10 @@ impl Workspace {
         Ok(true)
     }
 
-    /// What is at a path; none if nothing is. A link is not followed.
+    /// Returns the kind of the entry at a path; `None` if the path is free. A link is not followed.
     ///
     /// # Errors
-    /// [`FileError`] if that cannot be seen.
+    /// [`FileError`] if the path cannot be examined.
     pub fn kind(&self, path: &WorkspacePath) -> Result<Option<EntryKind>, FileError> {
         match self.handle().symlink_metadata(path.as_path()) {
             Ok(found) => Ok(Some(EntryKind::of(&found))),
@@ -57,8 +58,8 @@ impl Workspace {
         }
     }
 
-    /// Whether a file could be written here, as far as that can be seen: nothing else is there, and it is
-    /// no secret.
+    /// Checks whether a file could be written here, as far as that is known before: the path is
+    /// free or a regular file, and neither secret nor reached through a link to a protected path.
     ///
     /// # Errors
     /// [`FileError`] as for writing.
@@ -72,11 +73,12 @@ impl Workspace {
         }
     }
 
-    /// Removes a file, a link (and not what it leads to), or a directory: one with something in it
-    /// only if that is `recursive`.
+    /// Removes a file, a link (its target stays), or a directory. `recursive` permits to remove a
+    /// directory with its entries.
     ///
     /// # Errors
-    /// [`FileError`]; nothing is removed then, unless the system refuses in the middle of a directory.
+    /// [`FileError`]. Everything is still there then, unless the system refuses in the middle of a
+    /// directory.
     pub fn remove(&self, path: &WorkspacePath, recursive: bool) -> Result<Removed, FileError> {
         self.can_change(path)?;
         let (parent, name) = self.parent_of(path)?;
@@ -91,7 +93,7 @@ impl Workspace {
         let entries = self.entries_below(path)?;
         let removed = match (entries, recursive) {
             (0, _) => parent.remove_dir(name),
-            // Links that come to be in it meanwhile are removed, not followed.
+            // Links that appear in it meanwhile are removed; their targets stay.
             (_, true) => parent.remove_dir_all(name),
             (_, false) => return Err(FileError::NotEmpty { path: path.as_given(), entries }),
         };
@@ -99,13 +101,13 @@ impl Workspace {
         Ok(Removed::Directory(entries))
     }
 
-    /// How many entries are in a directory and in those below it, if none of them is a secret.
+    /// Counts the entries of a directory and of those below it, if all of them are free of secrets.
     ///
     /// # Errors
-    /// [`FileError`] that names a secret, or a directory that cannot be read.
+    /// [`FileError`] with the name of a secret, or of an unreadable directory.
     pub fn entries_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
         let apart = self.apart();
-        // A number tells nothing of what is there, an error names it.
+        // The number reveals no names, but an error does.
         apart.count_below(path).inspect_err(|_| self.tell(apart.least_read()))
     }
 
@@ -115,7 +117,7 @@ impl Workspace {
             for Entry { name, kind } in self.list(&directory)? {
                 count += 1;
                 let entry = directory.join(&name);
-                // Of a regular file the listing has said it.
+                // The listing has checked regular files already.
                 if !matches!(kind, EntryKind::File(_)) {
                     self.admit_entry(&entry, kind == EntryKind::Directory)?;
                 }
@@ -127,7 +129,7 @@ impl Workspace {
         Ok(count)
     }
 
-    /// The directory that holds something, and its name there.
+    /// Returns the directory that holds an entry, and the entry's name there.
     fn parent_of<'p>(&self, path: &'p WorkspacePath) -> Result<(Dir, &'p OsStr), FileError> {
         let Some(name) = path.as_path().file_name().filter(|_| !path.is_root()) else {
             let detail = match self.beside {
@@ -143,12 +145,12 @@ impl Workspace {
         Ok((parent.map_err(|error| self.error(path, &error))?, name))
     }
 
-    /// Complains if a path, or what it leads to through links, is a secret.
+    /// Fails if a path, or its target through links, is a secret.
     pub(crate) fn admit(&self, path: &WorkspacePath, is_directory: bool) -> Result<(), FileError> {
         self.admit_path(path, &self.real(path.as_path().to_owned()), is_directory)
     }
 
-    /// The same for what has this name itself, be it a link or not.
+    /// Like `admit`, for the entry itself: the target of a link is ignored.
     pub(crate) fn admit_entry(
         &self,
         path: &WorkspacePath,
@@ -159,8 +161,9 @@ impl Workspace {
         self.admit_path(path, &parent.join(name), is_directory)
     }
 
-    /// The same for what is open already: a file, or a directory and a name in it, and whether that is a
-    /// directory. A link may have been changed between the look at the path and its use.
+    /// Like `admit`, for something that is open already: a file, or a directory with the name of an
+    /// entry and whether that is a directory. A link may have changed between the check of the path
+    /// and its use.
     pub(crate) fn admit_place(
         &self,
         path: &WorkspacePath,
@@ -173,13 +176,13 @@ impl Workspace {
             None => (place, false),
         };
         self.admit_path(path, &place, is_directory)?;
-        // What is only read has no name of an entry.
+        // `entry` is `None` for reading, and protected paths may be read.
         if entry.is_some() { self.admit_protected(path, &place) } else { Ok(()) }
     }
 
-    /// Where something open is, from the root; none where `/proc` does not tell.
+    /// Returns the path of something open, from the root; `None` if `/proc` does not show it.
     pub(crate) fn place(&self, opened: &impl AsFd) -> Option<PathBuf> {
-        /// What the kernel writes behind the path of what has been removed since.
+        /// The text that the kernel appends to the path of a removed file.
         const GONE: &str = " (deleted)";
         let path =
             |of: &dyn AsFd| fs::read_link(format!("/proc/self/fd/{}", of.as_fd().as_raw_fd())).ok();
@@ -208,7 +211,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Where a path leads through links, as far as it is there.
+    /// Returns the target of a path through links, as far as the path exists.
     pub(crate) fn real(&self, path: PathBuf) -> PathBuf {
         for above in path.ancestors() {
             if let Ok(real) = self.handle().canonicalize(above) {

@@ -110,7 +110,7 @@ fn a_secret_is_neither_read_nor_written_nor_removed_through_whatever_link() {
     let below = world.remove("deep", true).unwrap_err();
     assert!(below.starts_with("deep/a/b/id_rsa is not opened"), "{below}");
     assert!(world.is_there("deep/a/b/id_rsa"));
-    // The link is not the secret.
+    // The target of the link is the secret, not the link.
     assert_eq!(world.remove("src/notes", false), Ok(Removed::Link));
     assert!(world.is_there(".env"));
     let listed = world.workspace.list(&world.path(".")).unwrap();
@@ -157,7 +157,7 @@ fn what_of_the_daemons_own_is_a_link_or_a_directory_is_not_removed_with_what_is_
     }
     let kind = workspace.kind(&workspace.resolve("etc/config.toml").unwrap());
     assert_eq!(kind, Ok(Some(EntryKind::Link)));
-    // What is around a link, but for the link, is not.
+    // A directory without that link may be removed.
     let own = root.join("etc/config.toml");
     let guarded = Workspace::open(inside.path()).unwrap().guarded(&[], &[own]).unwrap();
     assert_eq!(guarded.remove(&guarded.resolve("var").unwrap(), true), Ok(Removed::Directory(2)));

@@ -1,4 +1,4 @@
-//! Why a workspace, or a file in it, cannot be used.
+//! The errors of a workspace and of its files.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use crate::protection::PROTECTED;
 use crate::roots::{READ_ROOTS, WRITE_ROOTS};
 use crate::secrets::SECRET_FILES;
 
-/// Why a workspace, or a directory beside it, cannot be used.
+/// The reason why a workspace, or a directory beside it, cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} {path} cannot be used ({error}); check the path, its owner and its permissions")]
 pub struct WorkspaceError {
-    /// What the directory is.
+    /// The role of the directory.
     pub what: &'static str,
     /// The directory.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub error: io::Error,
 }
 
-/// Why a file cannot be used. The text is written for the model.
+/// The reason why a file cannot be used. The text is written for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// The path leads out of the workspace, and of the directories beside it.
+    /// The path leads out of the workspace and of the directories beside it.
     #[error(
         "{input:?} resolves to {resolved}, which is outside the workspace{}; give full relative \
          paths from the workspace root, such as src/main.rs{}{}",
@@ -32,13 +32,13 @@ pub enum FileError {
         candidates(same_name)
     )]
     Outside {
-        /// What was given.
+        /// The path as given.
         input: String,
-        /// Where it leads.
+        /// The target of the path.
         resolved: String,
-        /// What has this name in the workspace, relative to its root.
+        /// Entries of the workspace with the same name, relative to its root.
         same_name: Vec<String>,
-        /// The workspace and the directories beside it, where there are any.
+        /// The workspace and the directories beside it; empty without such directories.
         roots: Vec<String>,
     },
     /// The directory was moved, removed or replaced after it was opened.
@@ -48,82 +48,82 @@ pub enum FileError {
          back, or restart the daemon"
     )]
     Replaced {
-        /// Its path, absolute.
+        /// The absolute path of the directory.
         root: String,
-        /// What is found there instead.
+        /// The present state of that path.
         now: String,
     },
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("{path} does not exist{}", candidates(nearest))]
     NotFound {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// What was probably meant, named in the same way.
+        /// The paths that were probably meant, in the same form.
         nearest: Vec<String>,
     },
-    /// It is a directory, a device, a pipe.
+    /// The path is something else, such as a directory, a device or a pipe.
     #[error("{path} is not {expected}")]
     WrongKind {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// What was expected, with its article.
+        /// The expected kind, with its article.
         expected: &'static str,
     },
-    /// It is larger than what is read or written whole.
+    /// The file exceeds the limit for reading or writing at once.
     #[error("{path} is {bytes} bytes long; at most {limit} are read or written at once")]
     TooLarge {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// Its size.
+        /// Its size, in bytes.
         bytes: u64,
-        /// What is read or written at once.
+        /// The limit, in bytes.
         limit: u64,
     },
-    /// A directory has something in it.
+    /// The directory has entries.
     #[error(
         "{path} is a directory with {entries} {} in it; to remove it with all of them, set \
          recursive to true",
         if *entries == 1 { "entry" } else { "entries" }
     )]
     NotEmpty {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// What is in it, and in the directories in it.
+        /// The number of entries in it and below it.
         entries: usize,
     },
-    /// It holds a password or a key, or is the daemon's own.
+    /// The file holds a password or a key, or is the daemon's own.
     #[error(
         "{path} is not opened: {why}. The operator can allow it with {SECRET_FILES} = \
          [{opened_by:?}] in the configuration"
     )]
     Secret {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// Why it counts as a secret.
+        /// The reason why it counts as a secret.
         why: &'static str,
         /// The pattern that opens it.
         opened_by: String,
     },
-    /// A file has further names, and so may be one from outside, or a secret.
+    /// The file has further names (hard links), which may be outside, or those of a secret.
     #[error(
         "{path} is not opened: it has {names} names (hard links), and the others may be outside the \
          workspace. Use a copy of it; the operator can allow paths like this one with {SECRET_FILES}"
     )]
     Shared {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// How many names it has.
+        /// The number of its names.
         names: u64,
     },
-    /// It is in a directory of which nothing is changed.
+    /// The path is in a read-only directory.
     #[error(
         "{path} is not changed: {root} is read only, by {READ_ROOTS} in the configuration. The \
          operator can allow changes by naming it in {WRITE_ROOTS} instead"
     )]
     ReadOnly {
-        /// Absolute, and as it was given.
+        /// The absolute path, and as given.
         path: String,
-        /// The directory.
+        /// The read-only directory.
         root: String,
     },
     /// A link leads to a protected path.
@@ -132,17 +132,17 @@ pub enum FileError {
          ({PROTECTED}). Name {place} itself: then the user is asked"
     )]
     Protected {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// Where it leads.
+        /// The target of the link.
         place: String,
     },
-    /// The system refused.
+    /// The system or a rule of the workspace refuses.
     #[error("{path}: {detail}")]
     Refused {
-        /// Relative to the root, beside the workspace absolute, and as it was given.
+        /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
-        /// What the system said.
+        /// The reason.
         detail: String,
     },
 }

@@ -1,19 +1,19 @@
-//! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: it panics where
-//! what always has to hold does not.
+//! Entry points for any bytes, for the fuzz targets in `fuzz/` and for ordinary tests. They panic
+//! if a property that always has to hold is violated.
 
 use std::path::{Component, Path};
 
 use crate::secrets::Secrets;
 use crate::{FileError, WorkspacePath};
 
-/// Reads bytes, and panics if that is wrong.
+/// Processes bytes, and panics if the result is wrong.
 pub type EntryPoint = fn(&[u8]);
 
-/// Every entry point by the name of its fuzz target.
+/// All entry points, by the names of their fuzz targets.
 pub const TARGETS: [(&str, EntryPoint); 1] = [("path", path)];
 
-/// A path: what is resolved is below the root, by names alone, and is the same when it is resolved again;
-/// what is not says that it is outside.
+/// Checks paths. A resolved path is below the root, by names alone, and resolves to itself. A
+/// refused path is reported as outside.
 pub fn path(data: &[u8]) {
     const ROOT: &str = "/work/space";
     const NAMED: &str = "/link/to";
@@ -29,7 +29,7 @@ pub fn path(data: &[u8]) {
             assert!(path.as_given().starts_with(&path.to_string()));
             let again = resolve(&path.to_string()).map(|path| path.to_string());
             assert_eq!(again, Ok(path.to_string()));
-            // A secret stays one below another directory, and in capitals.
+            // A secret stays a secret below another directory, and in capitals.
             let why = |path: &Path| secrets.why(path, false);
             if why(path.as_path()).is_some() {
                 assert!(why(&Path::new("a").join(path.as_path())).is_some(), "{path}");

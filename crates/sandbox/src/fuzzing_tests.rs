@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What stands between quotes in the corpus of escapes: paths, and what they are made with.
+/// Returns all quoted strings in the corpus of escapes: paths, and the steps that make them.
 fn corpus() -> Vec<String> {
     let file = root().join("tests/corpus/escapes/paths.toml");
     let text = std::fs::read_to_string(file).unwrap();

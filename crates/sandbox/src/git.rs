@@ -1,4 +1,4 @@
-//! What a git repository has git run, by its configuration and its hooks.
+//! The programs that a git repository makes git run, by its configuration and its hooks.
 
 mod config;
 mod harmless;
@@ -7,5 +7,5 @@ mod leads;
 pub(crate) use config::{Entry, is_plain, parse, written};
 pub(crate) use leads::{leads, without_dots};
 
-/// Bytes of a configuration that are read. A longer one counts as one that git would refuse.
+/// Longest configuration that is read, in bytes. A longer one counts as one that git would refuse.
 pub(crate) const MOST_CONFIG: u64 = 1024 * 1024;

@@ -1,6 +1,6 @@
-//! What a program has left at protected paths. With namespaces it could not change those that were there; but no wall
-//! keeps it from making new ones, and without namespaces none keeps it from changing them. So they are compared with
-//! what was there before, once the program has ended, and what would be run is set aside.
+//! Compares the protected paths before and after a program, and sets aside the files that would be
+//! run later. With namespaces, a program can make new protected files; without them, it can also
+//! change existing ones.
 
 mod survey;
 
@@ -20,21 +20,22 @@ use survey::{Seen, read_config};
 
 pub(crate) use survey::{Survey, place_of};
 
-/// What the name of a file ends in that was set aside, maybe with a number.
+/// The ending of the name of a file that was set aside, maybe followed by a number.
 const ASIDE: &str = ".avocet-quarantine";
-/// What git ends the names of hooks in that it does not run.
+/// The ending of hooks that git ignores.
 const SAMPLE: &str = ".sample";
 
-/// Watches over protected paths while a program runs. Made before the program starts; settled, or dropped, when
-/// nothing of the program is left.
+/// Watches over protected paths while a program runs. Make it before the program starts. Settle or
+/// drop it when all processes of the program are gone.
 #[derive(Debug)]
 pub struct Guard {
     protection: Arc<Protection>,
     approved: Arc<Approved>,
     roots: Vec<Watched>,
-    /// Whether programs found what was there, and is trusted, read-only.
+    /// `true` if trusted protected files that existed before were read-only for the program.
     has_walls: bool,
-    /// Whether the program is git, which may make and change protected files that it does not run itself.
+    /// `true` if the program is git, which may make and change protected files that git itself does
+    /// not run.
     is_git: bool,
     is_settled: bool,
 }
@@ -47,17 +48,17 @@ struct Watched {
     before: Survey,
 }
 
-/// What became of protected paths.
+/// The changes of protected paths by a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Guarded {
-    /// What was set aside, in words: each a path, and what was done.
+    /// The files that were set aside: each a path, and a text about the action.
     pub aside: Vec<String>,
-    /// Configurations of repositories that were changed, with nothing in them that git would run and did not before.
+    /// Changed configurations of repositories, without new entries that git would run.
     pub kept: Vec<PathBuf>,
 }
 
 impl Cell {
-    /// Looks at the protected paths before a program starts. This blocks.
+    /// Examines the protected paths before a program starts. This call blocks.
     #[must_use]
     pub fn guard(&self, rights: &Rights) -> Guard {
         let watched = |path: &PathBuf| {
@@ -67,7 +68,7 @@ impl Cell {
         };
         let watched = |path: &PathBuf| match watched(path) {
             Ok(watched) => Some(watched),
-            // One that is not there is not shown to programs.
+            // A missing directory stays invisible to programs.
             Err(error) => {
                 let error: io::Error = error;
                 tracing::debug!(root = %path.display(), %error, "no protected paths are looked for");
@@ -87,13 +88,14 @@ impl Cell {
 }
 
 impl Guard {
-    /// Compares the protected paths with what was there before, and sets aside what would be run. This blocks.
+    /// Compares the protected paths with their earlier state, and sets aside files that would be
+    /// run. This call blocks.
     #[must_use]
     pub fn settle(mut self) -> Guarded {
         self.settle_now()
     }
 
-    /// Paths that the program finds read-only, absolute.
+    /// Returns the paths that the program finds read-only, absolute.
     pub fn read_only(&self) -> impl Iterator<Item = PathBuf> {
         let roots = self.roots.iter().filter(|_| self.has_walls);
         roots.flat_map(|root| root.before.trusted.iter().map(|path| root.path.join(path)))
@@ -138,7 +140,7 @@ impl Guard {
             let done = match seen.kind {
                 Kind::Config => self.judge(root, path, before, guarded),
                 Kind::Hooks if is_sample(path) || self.is_walled(root, path) => continue,
-                // The directory that it leads to has been looked at.
+                // The survey has examined the target directory, too.
                 Kind::Link => continue,
                 Kind::Other if self.is_git || self.is_walled(root, path) => {
                     self.protection.approve(&place);
@@ -159,12 +161,13 @@ impl Guard {
         }
     }
 
-    /// Whether programs found a path read-only: a change came from somewhere else.
+    /// Returns `true` if the program found a path read-only, so that a change came from elsewhere.
     fn is_walled(&self, root: &Watched, path: &Path) -> bool {
         self.has_walls && path.ancestors().any(|above| root.before.trusted.contains(above))
     }
 
-    /// Takes out of a configuration what git would run and did not before. Returns what was done, if anything.
+    /// Removes those entries of a configuration that git would run and did not run before. Returns
+    /// a text about the action, if any.
     fn judge(
         &self,
         root: &Watched,
@@ -187,7 +190,7 @@ impl Guard {
             None => vec!["all of it, which git would refuse or which is no file".to_owned()],
         };
         let is_kept = taken.is_empty();
-        // One that was there was written by a person or by git; a new one may be written to be misread.
+        // An older file was written by a person or by git. A new one may be crafted to be misread.
         if is_kept && (before.is_some() || text.as_deref().is_some_and(is_plain)) {
             guarded.kept.extend(before.map(|_| place.clone()));
             self.protection.approve(&place);
@@ -223,7 +226,7 @@ fn is_aside(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains(ASIDE))
 }
 
-/// Gives a file another name in its directory, under which nothing runs it.
+/// Renames a file in its directory, so that nothing runs it.
 fn set_aside(root: &Dir, path: &Path) -> io::Result<OsString> {
     let name = path.file_name().unwrap_or(OsStr::new("file"));
     for number in 1.. {

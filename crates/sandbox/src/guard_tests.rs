@@ -11,7 +11,7 @@ use crate::{CellLimits, GitPlace};
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 const EVIL: &str = "[core]\n\tbare = false\n\tfsmonitor = touch /tmp/x\n[user]\n\tname = A\n";
 
-/// A workspace with a repository in `mine`, whose configuration has git run a filter.
+/// A workspace with a repository in `mine`. Its configuration makes git run a filter.
 struct World {
     directory: TempDir,
     cell: Cell,
@@ -68,7 +68,7 @@ impl World {
         fs::read_to_string(self.at(path)).unwrap_or_else(|error| error.to_string())
     }
 
-    /// What is said of a program that does this, with paths from the root.
+    /// Returns the texts about files set aside after `work`, with paths from the root.
     fn ran(&self, rights: &Rights, work: impl FnOnce(&Self)) -> Vec<String> {
         let guard = self.cell.guard(rights);
         work(self);
@@ -129,7 +129,7 @@ fn settle_leaves_a_new_repository_that_runs_nothing() {
     });
     assert_eq!(aside, [""; 0]);
     assert_eq!(world.get("a/.git/config"), CONFIG);
-    // Nobody can misread it now.
+    // It is rewritten, so that every reader reads it alike.
     assert!(world.get("b/.git/config").ends_with("[remote \"a\"]\n\turl = \"/srv/#1\"\n"));
     assert_eq!(world.names("b/.git"), ["HEAD", "config", "hooks", "objects", "refs"]);
 }
@@ -192,7 +192,8 @@ fn settle_with_walls_leaves_what_only_others_can_have_changed() {
     let aside = world.ran(&Rights::Ordinary, |world| {
         world.put("mine/.git/hooks/pre-push", "a person's");
         world.put("mine/.vscode/tasks.json", "a person's");
-        // Only of a configuration it is not certain: its wall falls when git replaces it.
+        // A change of the configuration may be the program's: git replaces the file, which ends its
+        // protection.
         world.put("mine/.git/config", EVIL);
         world.put("mine/.idea/new.xml", "a program's");
     });
@@ -222,7 +223,7 @@ fn settle_of_git_keeps_the_files_that_it_checks_out_and_nothing_that_it_would_ru
     let hook = "clone/.git/hooks/post-checkout: set aside as post-checkout.avocet-quarantine";
     assert_eq!(aside, [hook]);
     assert_eq!(world.get("clone/.vscode/settings.json"), "of the clone");
-    // A program that ran beside it has not written them.
+    // Another program, which ran at the same time, is not blamed.
     assert_eq!(other.settle().aside, [""; 0]);
     assert_eq!(world.get("mine/.envrc"), "of a branch");
 }

@@ -1,4 +1,4 @@
-//! The walls: for files, a workspace and no way out of it; for programs, a cell.
+//! Confines file tools to a workspace, and programs to a sandbox.
 
 mod belief;
 mod cell;

@@ -1,4 +1,4 @@
-//! What is in a directory of a workspace, and what of it is not opened.
+//! Lists the directories of a workspace, and tells which files stay closed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,16 +8,16 @@ use cap_std::fs::{Metadata, MetadataExt};
 use crate::error::wrong_kind;
 use crate::{FileError, Workspace, WorkspacePath};
 
-/// Something in a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
 }
 
-/// What something in a directory is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// A directory.
@@ -26,14 +26,15 @@ pub enum EntryKind {
     File(u64),
     /// A symbolic link.
     Link,
-    /// A file that is not opened, nor looked at: see [`Workspace::guarded`], and [`FileError::Shared`].
+    /// A file that stays closed and is not examined: see [`Workspace::guarded`] and
+    /// [`FileError::Shared`].
     Secret,
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     Other,
 }
 
 impl EntryKind {
-    /// What something is, whatever its name.
+    /// Returns the kind, whatever the name.
     pub(crate) fn of(found: &Metadata) -> Self {
         match found.file_type() {
             kind if kind.is_dir() => Self::Directory,
@@ -45,10 +46,10 @@ impl EntryKind {
 }
 
 impl Workspace {
-    /// What is in a directory, by name.
+    /// Lists the entries of a directory, sorted by name.
     ///
     /// # Errors
-    /// [`FileError`]; if nothing is there, it names what was probably meant.
+    /// [`FileError`]; for a missing directory it names the paths that were probably meant.
     pub fn list(&self, path: &WorkspacePath) -> Result<Vec<Entry>, FileError> {
         let opened = self.handle().open_dir(path.as_path());
         let opened = opened.and_then(|directory| Ok((directory.entries()?, directory)));
@@ -62,7 +63,7 @@ impl Workspace {
         for entry in entries {
             let entry = entry.map_err(|error| self.error(path, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            // It may have gone since.
+            // The entry may have gone since.
             let Ok(found) = entry.metadata() else { continue };
             let kind = match EntryKind::of(&found) {
                 EntryKind::File(_) if self.is_closed(&real.join(&name), &found) => {
@@ -80,7 +81,7 @@ impl Workspace {
         Ok(listed)
     }
 
-    /// Whether a regular file is not opened, by where it is.
+    /// Returns `true` if a regular file at this place stays closed.
     fn is_closed(&self, place: &Path, found: &Metadata) -> bool {
         self.secrets().why(place, false).is_some() || self.is_shared(place, found)
     }

@@ -1,19 +1,20 @@
-//! The files that were probably meant when a path does not exist.
+//! Finds the files that were probably meant when a path does not exist.
 
 use std::path::Path;
 
 use cap_std::fs::Dir;
 
-/// Entries that are looked at; a larger workspace is not searched to its end.
+/// Entries that are searched; of a larger workspace, a part is searched.
 const LOOK_AT: usize = 20_000;
 /// Candidates that are named.
 const NAMED: usize = 5;
-/// What nobody means, and what is large.
+/// Large directories that nobody means.
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
-/// How much alike names have to be, from 0 to 1.
+/// Minimum similarity of names, from 0 to 1.
 const ALIKE: f64 = 0.75;
 
-/// The nearest matches by full relative path: first the same name elsewhere, then similar ones.
+/// Returns the nearest matches by full relative path: first the same name elsewhere, then similar
+/// ones.
 pub(crate) fn nearest(root: &Dir, wanted: &Path) -> Vec<String> {
     let wanted = wanted.to_string_lossy().to_lowercase();
     let wanted_name = name_of(&wanted);
@@ -34,7 +35,7 @@ pub(crate) fn nearest(root: &Dir, wanted: &Path) -> Vec<String> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// What has the name that a path ends in, nearest to the root first.
+/// Returns the paths that end in the same name, nearest to the root first.
 pub(crate) fn same_name(root: &Dir, path: &str) -> Vec<String> {
     let wanted = name_of(path);
     let same = walk(root).into_iter().filter(|path| name_of(path).eq_ignore_ascii_case(wanted));
@@ -45,7 +46,7 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Files and directories, nearest to the root first. Links are named and not followed.
+/// Lists files and directories, nearest to the root first. Links are listed but not followed.
 fn walk(root: &Dir) -> Vec<String> {
     let mut paths = Vec::new();
     let mut open = vec![String::new()];

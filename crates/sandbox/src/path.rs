@@ -9,20 +9,21 @@ use crate::FileError;
 /// PATH_MAX of Linux.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// A path below the workspace, or below a directory beside it, relative to its root, without `.` and `..`.
-/// Whether something is there, and whether a link leads out of the workspace, shows when it is opened.
+/// A path below the workspace, or below a directory beside it, relative to that root, without `.`
+/// and `..`. Its existence, and links that lead out of the workspace, are checked when it is
+/// opened.
 #[derive(Debug, Clone)]
 pub struct WorkspacePath {
     relative: PathBuf,
-    /// As it was written.
+    /// The path as written.
     given: String,
-    /// The root, where that is a directory beside the workspace: its paths are shown with it.
+    /// The root, if it is a directory beside the workspace: paths are then shown with it.
     beside: Option<Arc<Path>>,
 }
 
 impl WorkspacePath {
-    /// Resolves `given` from `root`, which is a workspace. An absolute path inside the root, or inside what it is `named`,
-    /// is accepted.
+    /// Resolves `given` from `root`, the root of a workspace. An absolute path is accepted if it is
+    /// inside `root`, or inside `named`, the root's path before links were resolved.
     pub(crate) fn resolve(root: &Path, named: &Path, given: &str) -> Result<Self, FileError> {
         let outside = |resolved: PathBuf| FileError::Outside {
             input: given.to_owned(),
@@ -30,7 +31,7 @@ impl WorkspacePath {
             same_name: Vec::new(),
             roots: Vec::new(),
         };
-        // Longer ones no system opens.
+        // Longer paths fail in every system call.
         if given.len() > MAX_PATH_BYTES {
             let end = given.floor_char_boundary(100);
             return Err(outside(root.join(format!("{}…", &given[..end]))));
@@ -48,18 +49,18 @@ impl WorkspacePath {
         }
     }
 
-    /// The same below a directory beside the workspace.
+    /// Returns the same path below a directory beside the workspace.
     pub(crate) fn beside(self, root: Option<&Arc<Path>>) -> Self {
         Self { beside: root.cloned(), ..self }
     }
 
-    /// Relative to the root; `.` for the root itself.
+    /// Returns the path relative to the root; `.` for the root itself.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative }
     }
 
-    /// For an error: with what was given, where that is written otherwise.
+    /// Returns the path for an error, with the given form if that differs.
     #[must_use]
     pub fn as_given(&self) -> String {
         let (path, given) = (self.to_string(), &self.given);
@@ -70,7 +71,7 @@ impl WorkspacePath {
         }
     }
 
-    /// Something in this directory.
+    /// Returns the path of an entry of this directory.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let relative = self.relative.join(name);
@@ -78,7 +79,7 @@ impl WorkspacePath {
         Self { given: path.to_string(), ..path }
     }
 
-    /// The directory that holds it; none for the root.
+    /// Returns the directory that holds the path; `None` if that is the root.
     pub(crate) fn parent(&self) -> Option<&Path> {
         self.relative.parent().filter(|parent| !parent.as_os_str().is_empty())
     }
@@ -102,7 +103,7 @@ impl fmt::Display for WorkspacePath {
     }
 }
 
-/// Takes out `.` and `..` without following links: what a link would lead to is not asked.
+/// Removes `.` and `..` by names alone, without following links.
 fn normalise(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -1,5 +1,5 @@
-//! Protected paths: files whose content is run later, outside of the sandbox, by git, by a shell or by an editor.
-//! Programs in a sandbox may read them and not change them.
+//! Protected paths: files whose content git, a shell or an editor runs later, outside of the
+//! sandbox. Programs in a sandbox may read them but not change them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,15 +12,15 @@ use avocet_protocol::{PROTECTED_PATHS, fits};
 
 use crate::secrets::{is_of_packages, plain};
 
-/// The key of the configuration that lists them.
+/// The configuration key that lists protected paths.
 pub const PROTECTED: &str = "[sandbox] protected";
 
 /// The configuration of a repository, which names programs that git runs.
 const GIT_CONFIG: &str = ".git/config";
-/// Programs that git runs.
+/// The hooks of a repository, which git runs.
 const GIT_HOOKS: &str = ".git/hooks";
 
-/// A pattern of the configuration that cannot be used.
+/// A pattern of the configuration that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{PROTECTED}: {0:?} is not a path such as .git/hooks or .envrc: write a name, or several from one directory to the \
@@ -28,35 +28,37 @@ const GIT_HOOKS: &str = ".git/hooks";
 )]
 pub struct BadPath(String);
 
-/// Which paths are protected. Whole directories are, with everything in them.
+/// The protected paths. A protected directory includes everything in it.
 #[derive(Debug)]
 pub struct Protection {
-    /// As they were given.
+    /// The patterns as given.
     patterns: Vec<String>,
     /// The components of each pattern that is not about git, in lower case.
     names: Vec<Vec<String>>,
-    /// Whether the configuration of repositories is protected.
+    /// `true` if the configuration of repositories is protected.
     configs: bool,
-    /// Whether the hooks of repositories are protected.
+    /// `true` if the hooks of repositories are protected.
     hooks: bool,
-    /// The programs that run.
+    /// The running programs.
     runs: Mutex<Vec<Weak<Approved>>>,
 }
 
-/// What a protected path is.
+/// The kind of a protected path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The configuration of a repository.
     Config,
     /// The directory of a repository's hooks.
     Hooks,
-    /// A file that leads git to another directory: `.git` of a worktree or submodule, or `commondir`.
+    /// A file that leads git to another directory: `.git` of a worktree or submodule, or
+    /// `commondir`.
     Link,
-    /// A path of a pattern.
+    /// A path that fits a pattern.
     Other,
 }
 
-/// Changes of protected paths that were allowed while a program runs: each file as it was left.
+/// The permitted changes of protected paths while a program runs: each file with its state after
+/// the change.
 #[derive(Debug, Default)]
 pub(crate) struct Approved(Mutex<BTreeMap<PathBuf, Identity>>);
 
@@ -64,11 +66,12 @@ pub(crate) struct Approved(Mutex<BTreeMap<PathBuf, Identity>>);
 pub(crate) type Identity = (u64, u64, i64, i64);
 
 impl Protection {
-    /// These paths, wherever they are below a directory that programs may change. `.git/config` and `.git/hooks` stand
-    /// for those of every repository: bare ones, submodules and worktrees, too.
+    /// Protects these paths anywhere below a directory that programs may change. `.git/config` and
+    /// `.git/hooks` stand for those of every repository, including bare ones, submodules and
+    /// worktrees.
     ///
     /// # Errors
-    /// [`BadPath`] if one of them is not a path.
+    /// [`BadPath`] if a pattern is not a path.
     pub fn new(patterns: &[String]) -> Result<Self, BadPath> {
         let is_git = |pattern: &&String| [GIT_CONFIG, GIT_HOOKS].contains(&pattern.as_str());
         let components = |pattern: &String| -> Result<Vec<String>, BadPath> {
@@ -94,7 +97,7 @@ impl Protection {
         })
     }
 
-    /// No path is protected.
+    /// Protects no path.
     #[must_use]
     pub fn none() -> Self {
         let (patterns, names, runs) = (Vec::new(), Vec::new(), Mutex::default());
@@ -109,13 +112,13 @@ impl Protection {
         self.patterns.is_empty()
     }
 
-    /// Whether what git runs is protected.
+    /// Returns `true` if configuration or hooks of git are protected.
     pub(crate) fn is_about_git(&self) -> bool {
         self.configs || self.hooks
     }
 
-    /// What is protected among the entries of a directory, by their numbers. Each entry is a name, and whether it is a
-    /// directory.
+    /// Returns the protected entries of a directory, by their positions. Each entry is a name, and
+    /// `true` for a directory.
     pub(crate) fn among<'n>(
         &self,
         directory: &Path,
@@ -134,8 +137,9 @@ impl Protection {
         found.flatten().collect()
     }
 
-    /// Whether a pattern names this entry of a directory. Packages bring such files along, and nobody opens a package
-    /// in an editor: theirs are not protected.
+    /// Returns `true` if a pattern names this entry of a directory. Files of downloaded packages
+    /// are exempt: packages often contain such files, and people seldom open a package in an
+    /// editor.
     fn has(&self, directory: &Path, name: &str) -> bool {
         self.names.iter().any(|pattern| {
             let Some((last, above)) = pattern.split_last() else { return false };
@@ -148,8 +152,8 @@ impl Protection {
         }) && !directory.ancestors().any(is_of_packages)
     }
 
-    /// Whether a path is protected by its names alone: it fits a pattern, is below such a directory, or is anything in
-    /// a `.git`.
+    /// Returns `true` if a path is protected by its names alone: it fits a pattern, is below such a
+    /// directory, or is anything in a `.git`.
     pub(crate) fn has_name(&self, path: &Path) -> bool {
         let is_git = |place: &Path| {
             let is_named = place.file_name().is_some_and(|name| *plain_name(name) == *".git");
@@ -162,7 +166,7 @@ impl Protection {
         path.ancestors().any(|place| is_git(place) || is_other(place))
     }
 
-    /// A program runs until the result is dropped.
+    /// Registers a running program until the result is dropped.
     pub(crate) fn began(&self) -> Arc<Approved> {
         let approved = Arc::<Approved>::default();
         let mut runs = self.runs();
@@ -171,7 +175,7 @@ impl Protection {
         approved
     }
 
-    /// A file was changed, with leave: programs that run now did not do it.
+    /// Notes a permitted change of a file, so that it is not attributed to running programs.
     pub(crate) fn approve(&self, file: &Path) {
         let Some(identity) = identity(file) else { return };
         for run in self.runs().iter().filter_map(Weak::upgrade) {
@@ -185,7 +189,7 @@ impl Protection {
 }
 
 impl Default for Protection {
-    /// [`PROTECTED_PATHS`].
+    /// Protects [`PROTECTED_PATHS`].
     fn default() -> Self {
         match Self::new(&PROTECTED_PATHS.map(str::to_owned)) {
             Ok(protection) => protection,
@@ -195,7 +199,7 @@ impl Default for Protection {
 }
 
 impl Approved {
-    /// Whether a file is as it was left when its change was allowed.
+    /// Returns `true` if a file is in the state that a permitted change left.
     pub(crate) fn has(&self, file: &Path, now: Identity) -> bool {
         self.files().get(file) == Some(&now)
     }
@@ -210,7 +214,8 @@ fn identity(file: &Path) -> Option<Identity> {
     Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
-/// Whether git takes a directory with these names in it for the git directory of a repository, or for a part of one.
+/// Returns `true` if git takes a directory with these names in it for the git directory of a
+/// repository, or for a part of one.
 pub(crate) fn is_git_dir<'n>(directory: &Path, names: impl Iterator<Item = &'n OsStr>) -> bool {
     if directory.file_name().is_some_and(|name| *plain_name(name) == *".git") {
         return true;
@@ -226,7 +231,7 @@ pub(crate) fn is_git_dir<'n>(directory: &Path, names: impl Iterator<Item = &'n O
     objects && refs || head && common
 }
 
-/// A name as file systems without a difference between large and small letters know it.
+/// Returns a name in the form by which case-insensitive file systems compare it.
 pub(crate) fn plain_name(name: &OsStr) -> String {
     plain(Path::new(name)).into_os_string().into_string().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The protected paths of a workspace, for file tools: they ask an owner before they change one.
+//! The protected paths of a workspace, for file tools, which ask an owner before they change one.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,27 @@ use crate::git::{leads, parse};
 use crate::protection::{Protection, is_git_dir, plain_name};
 use crate::{EntryKind, FileError, Workspace, WorkspacePath};
 
-/// Names by which a directory is known for the git directory of a repository.
+/// Names by which the git directory of a repository is recognised.
 const PARTS: [&str; 4] = ["objects", "refs", "HEAD", "commondir"];
-/// What git runs, or is led elsewhere by, in such a directory.
+/// Names in a git directory that git runs, or that lead git elsewhere.
 const IN_GIT_DIR: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
 
 impl Workspace {
-    /// The same with these protected paths.
+    /// Returns the workspace with these protected paths.
     #[must_use]
     pub fn protecting(mut self, protection: Arc<Protection>) -> Self {
         self.protection = protection;
         self
     }
 
-    /// Whether a change of this path would change what is run later, outside of the sandbox.
+    /// Returns `true` if a change of this path would change content that is run later, outside of
+    /// the sandbox.
     #[must_use]
     pub fn is_protected(&self, path: &WorkspacePath) -> bool {
         self.is_protected_place(path.as_path())
     }
 
-    /// The first protected path in a directory, or below it. Links are not followed.
+    /// Returns the first protected path in a directory, or below it. Links are not followed.
     ///
     /// # Errors
     /// [`FileError`] for a directory that cannot be read.
@@ -50,8 +51,8 @@ impl Workspace {
         Ok(None)
     }
 
-    /// Complains about a path that leads to a protected one through links: a person is asked about the path that is
-    /// given.
+    /// Fails if a path leads to a protected one through links: a person is asked about the given
+    /// path only.
     pub(crate) fn admit_protected(
         &self,
         path: &WorkspacePath,
@@ -65,7 +66,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// A protected path was changed with an owner's leave.
+    /// Notes a change of a protected path that an owner has permitted.
     pub(crate) fn approve_change(&self, path: &WorkspacePath) {
         if self.is_protected(path) {
             self.protection.approve(&self.root().join(path.as_path()));
@@ -80,7 +81,8 @@ impl Workspace {
             || place.ancestors().skip(1).any(|above| self.is_part_of_git(above, place))
     }
 
-    /// Whether git runs this place, or is led elsewhere by it, because of the repository in a directory above it.
+    /// Returns `true` if git runs this place, or is led elsewhere by it, because of the repository
+    /// in `above`.
     fn is_part_of_git(&self, above: &Path, place: &Path) -> bool {
         let Ok(below) = place.strip_prefix(above) else { return false };
         let first = below.components().next().map(|name| plain_name(name.as_os_str()));
@@ -97,7 +99,7 @@ impl Workspace {
         git_dirs.flat_map(|git_dir| self.leads(&git_dir)).any(|lead| place.starts_with(lead))
     }
 
-    /// Where the configuration in a git directory leads git to, from the root.
+    /// Returns the paths to which the configuration in a git directory leads git, from the root.
     fn leads(&self, git_dir: &Path) -> Vec<PathBuf> {
         let config = git_dir.join("config");
         let text = self.git_text(&config);

@@ -71,7 +71,7 @@ fn a_link_does_not_lead_a_change_to_a_protected_path() {
     let removed = workspace.remove(&workspace.resolve("door/config").unwrap(), false);
     assert!(matches!(removed, Err(FileError::Protected { .. })), "{removed:?}");
     assert_eq!(fs::read_to_string(directory.path().join("a/.git/config")).unwrap(), CONFIG);
-    // By its own name it is changed, once a person has allowed it.
+    // Under its own name the file can be changed, after a person has allowed that.
     workspace.write(&workspace.resolve("a/.git/hooks/pre-commit").unwrap(), b"x").unwrap();
 }
 

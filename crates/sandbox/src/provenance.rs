@@ -1,5 +1,6 @@
-//! Whose words a file's are. It stands in an extended attribute of the file, because that goes along with
-//! renames, and because programs behind walls cannot change it: the filter of system calls refuses it.
+//! Stores the trust of a file in an extended attribute of the file. The attribute stays with the
+//! file through renames, and programs in a sandbox cannot change it: the filter of system calls
+//! refuses that.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,44 +19,45 @@ use crate::tree::is_in_tree;
 use crate::watch::Run;
 use crate::{Access, Workspace, WorkspacePath};
 
-/// The attribute: `low` or `user`. A file without it is the owners' own.
+/// The attribute with the trust, `low` or `user`. A file without it has the owners' full trust.
 pub(crate) const MARK: &str = "user.avocet.trust";
-/// What is set and removed to see whether there are attributes at all.
+/// An attribute that is set and removed to test whether attributes work.
 const PROBE: &str = "user.avocet.probe";
-/// Where what came with messages is: foreign, marked or not.
+/// The directory of files that came with messages. They are untrusted even without a mark.
 pub(crate) const INBOX: &str = "inbox";
 
-/// What is known of a workspace as a whole.
+/// The state of a workspace as a whole, as far as trust is concerned.
 #[derive(Debug)]
 pub(crate) struct Provenance {
-    /// Whether its file system keeps attributes.
+    /// `true` if its file system keeps attributes.
     marks: bool,
-    /// Whether it is no workspace: others write there, by whatever means, and nothing is believed.
+    /// `true` for a directory beside the workspace. Others write there by any means, so it is
+    /// untrusted.
     is_foreign: bool,
-    /// Outside the workspace: it exists once something was written that could not be marked.
+    /// A file outside the workspace. It exists once something untrusted was written without a mark.
     note: Option<PathBuf>,
-    /// The same, in memory.
+    /// The same fact, in memory.
     fallen: AtomicBool,
-    /// The programs that run.
+    /// The running programs.
     runs: Mutex<Vec<Weak<Run>>>,
 }
 
-/// On whose behalf a workspace is used, and what that has shown.
+/// The request for which a workspace is used, and the trust of the data that it has read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Errand {
-    /// The trust of what is written.
+    /// The trust of written files.
     trust: Trust,
-    /// The least trust of what was read.
+    /// The least trust of the data read so far.
     read: LeastTrust,
-    /// The same of what is told to whoever asked.
+    /// The least trust of the data that the requester gets to see.
     told: LeastTrust,
-    /// Whether what is read is told only if somebody says so.
+    /// `true` if read data counts as shown only after a call of `tell`.
     is_apart: bool,
 }
 
 impl Provenance {
-    /// That of a workspace, or of a directory beside it: looks whether its file system keeps attributes. What
-    /// is only read is not written to, to find that out.
+    /// Creates the state of a workspace, or of a directory beside it. Tests whether the file system
+    /// keeps attributes, but only if the directory may be written to.
     pub(crate) fn of(root: &Dir, beside: Option<Access>) -> Self {
         let marks = beside != Some(Access::Read) && probe(root).is_ok();
         Self { is_foreign: beside.is_some(), ..Self::new(marks, None) }
@@ -66,14 +68,15 @@ impl Provenance {
         Self { marks, is_foreign: false, note, fallen, runs: Mutex::default() }
     }
 
-    /// A program runs, until nobody has this any more.
+    /// Registers a running program until the last `Arc` of it is dropped.
     pub(crate) fn began(&self, run: &Arc<Run>) {
         let mut runs = self.runs();
         runs.retain(|run| run.strong_count() > 0);
         runs.push(Arc::downgrade(run));
     }
 
-    /// The least trust that programs have whose changes are not marked yet.
+    /// Returns the least trust of those running programs that `counts` selects. Their changes are
+    /// still unmarked.
     pub(crate) fn least_running(&self, counts: impl Fn(&Run) -> bool) -> Trust {
         let running = self.running();
         let least = running.iter().filter(|run| counts(run)).map(|run| run.least());
@@ -88,8 +91,8 @@ impl Provenance {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The trust that nothing in the workspace exceeds. Without attributes nothing can be told apart: all
-    /// of it is foreign once something foreign was written, or may have been.
+    /// Returns the highest possible trust in the workspace. Without attributes files cannot be told
+    /// apart: all of them are untrusted once something untrusted was written, or may have been.
     pub(crate) fn most(&self) -> Trust {
         let is_known = !self.is_foreign && (self.marks || self.note.is_some());
         match is_known && !self.fallen.load(Ordering::Acquire) {
@@ -98,12 +101,12 @@ impl Provenance {
         }
     }
 
-    /// Where that is noted, for good.
+    /// Returns the path of the permanent note about untrusted files without a mark.
     pub(crate) fn note(&self) -> Option<&Path> {
         self.note.as_deref()
     }
 
-    /// Remembers for good that something is foreign and has no mark.
+    /// Notes permanently that something untrusted is unmarked.
     fn fall(&self) -> io::Result<()> {
         let Some(note) = &self.note else { return Ok(()) };
         if self.fallen.load(Ordering::Acquire) {
@@ -119,24 +122,24 @@ impl Provenance {
         Ok(())
     }
 
-    /// Marks a file that is open to be written to, before it has its name.
+    /// Marks a file that is open for writing, before it gets its name.
     pub(crate) fn mark(&self, file: &File, trust: Trust) -> io::Result<()> {
         let Some(word) = word(trust) else { return Ok(()) };
         if !self.marks {
             return self.fall();
         }
-        // Nothing is in it yet, and it does not have its name.
+        // The file is still empty and without its name, so watching starts in time.
         for run in self.running() {
             run.watch_also(&handle_of(file), trust);
         }
         match fsetxattr(file, MARK, word, XattrFlags::empty()) {
-            // Another file system is mounted here; what has no attributes is not believed.
+            // Another file system is mounted here; files without attributes are untrusted.
             Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Marks a directory, whose name is foreign.
+    /// Marks a directory, because its name is untrusted.
     pub(crate) fn mark_directory(&self, directory: &Dir, trust: Trust) -> io::Result<()> {
         let Some(word) = word(trust) else { return Ok(()) };
         if !self.marks {
@@ -148,19 +151,20 @@ impl Provenance {
         }
     }
 
-    /// Has the file system give a directory its present time.
+    /// Makes the file system update a directory's time.
     pub(crate) fn touch(&self, directory: &Dir) {
         if self.marks {
             probe(directory).unwrap_or_default();
         }
     }
 
-    /// Something in a directory, by its last name: a link itself, and not what it leads to.
+    /// Returns the path of an entry of a directory, by its last name: a link itself, instead of its
+    /// target.
     pub(crate) fn place_in(&self, directory: &Dir, path: &Path) -> PathBuf {
         place_of(directory).join(path.file_name().unwrap_or_default())
     }
 
-    /// Lowers the trust of an entry of a directory, or without one that of the directory.
+    /// Lowers the trust of an entry of a directory, or without an entry that of the directory.
     pub(crate) fn lower(
         &self,
         directory: &Dir,
@@ -173,18 +177,19 @@ impl Provenance {
         let name = entry.and_then(Path::file_name).unwrap_or(OsStr::new("."));
         let place = place_of(directory).join(name);
         let mut value = [0; 8];
-        // What cannot be read is not known to be marked.
+        // An unreadable mark may be missing, so it is written again.
         let read = lgetxattr(&place, MARK, &mut value[..]);
         let is_marked = read.is_ok() && self.of_mark(read, &value) <= trust;
         let Some(word) = word(trust).filter(|_| !is_marked) else { return Ok(()) };
         match changed(directory, name, || lsetxattr(&place, MARK, word, XattrFlags::empty())) {
-            // It has gone since; or another file system is mounted here, of which nothing is believed.
+            // The entry has gone since; or another file system is mounted here, which is untrusted.
             Ok(()) | Err(Errno::NOENT | Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Remembers that something foreign has no mark; until the end of the process if not for good.
+    /// Notes that something untrusted is unmarked: permanently if possible, otherwise until the end
+    /// of the process.
     pub(crate) fn fall_for_good(&self) {
         if let Err(error) = self.fall() {
             tracing::error!(%error, "that nothing of the workspace is to be believed cannot be noted");
@@ -207,7 +212,8 @@ impl Provenance {
         self.of_mark(fgetxattr(file, MARK, &mut value[..]), &value)
     }
 
-    /// That of an entry of a directory: a link has none of its own, and its name goes by the directory's.
+    /// Returns the trust of an entry of a directory. Links cannot be marked, so callers take the
+    /// directory's trust for the name of a link.
     pub(crate) fn of_entry(&self, directory: &Dir, name: &OsStr) -> Trust {
         let mut value = [0; 8];
         let place = place_of(directory).join(name);
@@ -216,9 +222,9 @@ impl Provenance {
 }
 
 impl Workspace {
-    /// Where it is noted, for good, that something foreign is in the workspace and could not be marked: a
-    /// file outside of it, which is made then. Without one, nothing of a workspace is believed whose file
-    /// system has no extended attributes.
+    /// Sets the permanent note that something untrusted in the workspace could not be marked: a
+    /// file outside of the workspace, which is made in that case. Without a note, everything in a
+    /// workspace is untrusted if its file system lacks extended attributes.
     #[must_use]
     pub fn remembering(mut self, note: PathBuf) -> Self {
         let is_foreign = self.provenance.is_foreign;
@@ -227,14 +233,14 @@ impl Workspace {
         self
     }
 
-    /// Whether its file system keeps the marks of files.
+    /// Returns `true` if the file system keeps the marks of files.
     #[must_use]
     pub fn marks(&self) -> bool {
         self.provenance.marks
     }
 
-    /// The same workspace, as it is used for a request with this trust: what is written has it at most, and
-    /// `told` is told the least trust of what is read.
+    /// Returns the same workspace for a request with this trust. Written files get at most that
+    /// trust, and `told` receives the least trust of the read data.
     #[must_use]
     pub fn on_behalf(&self, trust: Trust, told: LeastTrust) -> Self {
         let mut same = self.clone();
@@ -242,8 +248,9 @@ impl Workspace {
         same
     }
 
-    /// The same, for files that are looked at without being shown: what is read through it is told only by
-    /// [`Self::tell`]. What is written through it has the trust of what was read through it at most.
+    /// Returns the same workspace for files that are examined without being shown. Data read
+    /// through it counts as shown only after [`Self::tell`]. Files written through it have at most
+    /// the trust of the data read through it.
     #[must_use]
     pub fn apart(&self) -> Self {
         let mut same = self.clone();
@@ -252,24 +259,24 @@ impl Workspace {
         same
     }
 
-    /// The least trust of what was read so far.
+    /// Returns the least trust of the data read so far.
     #[must_use]
     pub fn least_read(&self) -> Trust {
         self.errand.read.get()
     }
 
-    /// Tells what is shown of what was read apart.
+    /// Reports the trust of data that was read through `apart` and is now shown.
     pub fn tell(&self, trust: Trust) {
         self.errand.read.lower(trust);
         self.errand.told.lower(trust);
     }
 
-    /// Tells that a name is shown, with those of the directories above it.
+    /// Reports that a name is shown, with the names of the directories above it.
     pub fn tell_name(&self, path: &WorkspacePath) {
         self.errand.told.lower(self.trust_of_names(path.as_path()));
     }
 
-    /// The same of a path of which the end may not be there: that was given.
+    /// Reports that a path is shown. Only its existing part counts: the requester gave the rest.
     pub(crate) fn tell_existing(&self, path: &Path) {
         let is_there = |place: &&Path| self.handle().symlink_metadata(place).is_ok();
         if let Some(place) = path.ancestors().find(is_there) {
@@ -282,7 +289,7 @@ impl Workspace {
         trusts.for_each(|trust| self.errand.told.lower(trust));
     }
 
-    /// Of what is written now.
+    /// Returns the trust of data that is written now.
     pub(crate) fn trust_of_writing(&self) -> Trust {
         self.errand.trust.min(self.errand.read.get())
     }
@@ -294,7 +301,7 @@ impl Workspace {
         }
     }
 
-    /// That of a file that is open to be read.
+    /// Returns the trust of a file that is open for reading.
     pub(crate) fn trust_of(&self, path: &WorkspacePath, file: &File) -> Trust {
         let marked = self.provenance.of_file(file);
         let being_written = match file.metadata() {
@@ -304,7 +311,7 @@ impl Workspace {
         marked.min(being_written).min(self.trust_of_place(path, file))
     }
 
-    /// The least trust of the names in a directory.
+    /// Returns the least trust of the names in a directory.
     pub(crate) fn trust_of_entries<'n>(
         &self,
         path: &WorkspacePath,
@@ -312,7 +319,7 @@ impl Workspace {
         names: impl Iterator<Item = (&'n str, bool)>,
     ) -> Trust {
         let names = names.map(|(name, can_be_marked)| {
-            // What cannot be marked goes by the directory that it is in.
+            // Entries that cannot be marked have the trust of their directory.
             let name = if can_be_marked { name } else { "." };
             self.provenance.of_entry(directory, name.as_ref())
         });
@@ -326,14 +333,15 @@ impl Workspace {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             match self.handle().open_dir(parent) {
                 Ok(directory) => self.provenance.of_entry(&directory, name),
-                // It has gone since.
+                // The directory has gone since.
                 Err(_) => Trust::Low,
             }
         });
         trusts.fold(self.trust_at(path), Trust::min)
     }
 
-    /// By a path alone: whether it came with a message, or is in a directory that a person has marked as untrusted.
+    /// Returns the trust by a path alone: low for files that came with a message, or are in a
+    /// directory that a person has marked as untrusted.
     pub(crate) fn trust_at(&self, path: &Path) -> Trust {
         match self.marks() && is_in_tree(&handle_of(self.handle()), path) {
             true => Trust::Low,
@@ -341,13 +349,13 @@ impl Workspace {
         }
     }
 
-    /// By where something open is, and by what it was opened as.
+    /// Returns the trust by the place of something open, and by the path under which it was opened.
     fn trust_of_place(&self, path: &WorkspacePath, opened: &impl AsFd) -> Trust {
         let place = self.place(opened).map_or(Trust::Full, |place| self.trust_at(&place));
         place.min(self.trust_at(path.as_path()))
     }
 
-    /// Makes the directories above a path, or a directory itself, and marks those that were not there.
+    /// Makes a directory and those above it, and marks the new ones.
     pub(crate) fn make_directories(&self, path: &Path, trust: Trust) -> io::Result<()> {
         let is_new = |place: &&Path| !place.as_os_str().is_empty() && !self.handle().exists(place);
         let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
@@ -358,8 +366,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// That of something in a directory, by its mark and by that of its place. What is untrusted by its place is marked,
-    /// so that it stays so wherever a program moves it.
+    /// Returns the trust of an entry of a directory, by its mark and by its place. An entry that is
+    /// untrusted by its place is marked, so that it stays untrusted wherever a program moves it.
     pub(crate) fn settled_trust(
         &self,
         directory: &Dir,
@@ -374,8 +382,8 @@ impl Workspace {
     }
 }
 
-/// Changes an attribute of an entry of a directory. Only what may be written to can be marked, and git, for one, makes
-/// files that may not.
+/// Changes an attribute of an entry of a directory. That needs write permission, which files made
+/// by git, for one, lack; the permission is added for a moment.
 pub(crate) fn changed(
     directory: &Dir,
     name: &OsStr,
@@ -409,7 +417,7 @@ fn word(trust: Trust) -> Option<&'static [u8]> {
     }
 }
 
-/// By a path from the root. The directory itself is ours.
+/// Returns the trust by a path from the root. The inbox directory itself is trusted.
 pub(crate) fn of_place(path: &Path) -> Trust {
     match path.strip_prefix(INBOX) {
         Ok(below) if !below.as_os_str().is_empty() => Trust::Low,
@@ -417,8 +425,8 @@ pub(crate) fn of_place(path: &Path) -> Trust {
     }
 }
 
-/// Something open, by a path that leads nowhere else: a handle to a directory is not always one that
-/// attributes can be asked of.
+/// Returns a path that leads to something open: attributes are not always available through a
+/// handle to a directory.
 fn place_of(opened: &impl AsFd) -> PathBuf {
     handle_of(opened).join(".")
 }

@@ -20,7 +20,7 @@ fn write(workspace: &Workspace, path: &str, trust: Trust) {
     used.write(&used.resolve(path).unwrap(), b"x").unwrap();
 }
 
-/// What a request is told that does this.
+/// Returns the trust that is reported to a request that does this.
 fn told<T>(
     workspace: &Workspace,
     work: impl Fn(&Workspace, &WorkspacePath) -> T,
@@ -40,7 +40,7 @@ fn list(workspace: &Workspace, path: &str) -> Trust {
     told(workspace, |workspace, path| workspace.list(path).unwrap(), path)
 }
 
-/// A workspace whose file system keeps no attributes.
+/// A workspace on a file system without attributes.
 fn without_marks(world: &World) -> Workspace {
     let mut workspace = world.workspace.clone();
     workspace.provenance = Provenance::new(false, None).into();
@@ -96,7 +96,7 @@ fn names_are_words_too() {
     for (path, trust) in [("own", Trust::Full), ("new", Trust::Low), (".", Trust::Low)] {
         assert_eq!(list(&workspace, path), trust, "{path}");
     }
-    // An error that names what was probably meant.
+    // The error names the path that was probably meant.
     let missed = |workspace: &Workspace, path: &WorkspacePath| workspace.read(path).unwrap_err();
     assert_eq!(told(&workspace, missed, "wherever/file"), Trust::Low);
     fs::remove_dir_all(workspace.root().join("new")).unwrap();

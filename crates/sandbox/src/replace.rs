@@ -1,4 +1,4 @@
-//! How a file is replaced: at once, or not at all.
+//! Replaces a file as a whole, or not at all.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
-/// What temporary files end in.
+/// The ending of the names of temporary files.
 const TEMPORARY: &str = ".avocet-tmp";
 
-/// Of a mode, what a file keeps that has another content: it runs as nobody else any more.
+/// The mode bits that a file keeps with new content. The others would let it run as another user.
 const KEPT: u32 = 0o777;
-/// Until it is whole and has the right mode, nobody else sees what is in a file that was not everybody's.
+/// The mode until the file is complete and has the right one: the old file may have been private.
 const PRIVATE: u32 = 0o600;
-/// Of a new file, as the process's umask has it.
+/// The mode of a new file, before the process's umask.
 const NEW: u32 = 0o666;
 
-/// Writes a temporary file beside the target, brings it to the disk and renames it. The new file has these
-/// permissions, or those of a new file, and whatever `mark` gives it.
+/// Writes a temporary file beside the target, syncs it to the disk and renames it. The new file has
+/// these permissions, or those of a new file. `mark` can set attributes of it.
 pub(crate) fn replace(
     parent: &Dir,
     name: &Path,
@@ -44,14 +44,14 @@ pub(crate) fn replace(
         parent.rename(&temporary, parent, name)
     })();
     if written.is_err() {
-        // What cannot be removed is removed at the next write.
+        // If this fails, a write of a later process removes the file.
         parent.remove_file(&temporary).unwrap_or_default();
     }
     written?;
     parent.open(".")?.sync_all()
 }
 
-/// Removes what a process that died has left of a write to the same file.
+/// Removes temporary files of the same target that a dead process has left.
 fn remove_left_over(parent: &Dir, prefix: &str, own: &str) {
     for entry in parent.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -62,8 +62,8 @@ fn remove_left_over(parent: &Dir, prefix: &str, own: &str) {
     }
 }
 
-/// Whether a name is the prefix, two numbers (process and write), and what temporary files end in:
-/// those of `main.rs` begin as those of `main` do, and are not theirs.
+/// Returns `true` if a name is the prefix, two numbers (process and write), and the ending of
+/// temporary files. The numbers matter because the files of `main.rs` and of `main` begin alike.
 fn is_temporary(name: &str, prefix: &str) -> bool {
     let numbers = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(TEMPORARY));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

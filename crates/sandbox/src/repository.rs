@@ -1,4 +1,5 @@
-//! The repository that git would use in a directory of a workspace, and whether it may be a stranger's.
+//! Finds the repository that git would use in a directory of a workspace, and checks whether it is
+//! trusted.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -15,25 +16,26 @@ use crate::provenance::of_place;
 use crate::tree::is_untrusted;
 use crate::{FileError, GitPlace, Workspace, WorkspacePath};
 
-/// Files that include further ones are followed so far.
+/// Depth to which included configuration files are followed.
 const DEEPEST: usize = 5;
 
 /// The repository that git would use in a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
-    /// A file that is not trusted and says what git runs, or which repository it is; from the root.
+    /// An untrusted file that decides about programs of git, or about the choice of the repository;
+    /// from the root.
     pub untrusted: Option<String>,
-    /// A repository below it that is not trusted, from the root.
+    /// An untrusted repository below this one, from the root.
     pub untrusted_below: Option<String>,
-    /// Where it is; `None` if there is none.
+    /// The place of the repository; `None` if git would find no repository.
     pub place: Option<GitPlace>,
     /// The names of its filters.
     pub filters: Vec<String>,
 }
 
 impl Workspace {
-    /// The repository that git would use in a directory. Of several, one in the other, all count: whatever of them is
-    /// not trusted is told.
+    /// Returns the repository that git would use in a directory. Of nested repositories all count:
+    /// an untrusted one among them is reported.
     ///
     /// # Errors
     /// [`FileError`] if the workspace cannot be searched for repositories below.
@@ -55,8 +57,8 @@ impl Workspace {
         Ok(found)
     }
 
-    /// The text of a file that git reads; `None` if it cannot be read, is too long, or is a secret, which a link may lead
-    /// to.
+    /// Reads the text of a file that git reads. Returns `None` if the file is unreadable, too long,
+    /// or a secret, perhaps behind a link.
     pub(crate) fn git_text(&self, path: &Path) -> Option<String> {
         let is_secret = |place: &Path| self.secrets().why(place, false).is_some();
         if is_secret(path) || is_secret(&self.real(path.to_owned())) {
@@ -66,7 +68,7 @@ impl Workspace {
         options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         let file = self.handle().open_with(path, &options).ok()?;
         let found = file.metadata().ok()?;
-        // A link may have come to lead elsewhere since.
+        // The link may have changed since.
         let has_moved = self.place(&file).is_some_and(|place| is_secret(&place));
         if has_moved || !found.is_file() || found.len() > MOST_CONFIG {
             return None;
@@ -76,7 +78,7 @@ impl Workspace {
         Some(text)
     }
 
-    /// The configuration of a repository below another one that is not trusted.
+    /// Returns the configuration of an untrusted repository below another one.
     fn untrusted_below(
         &self,
         place: &GitPlace,
@@ -103,7 +105,8 @@ struct Search<'w> {
 }
 
 impl Search<'_> {
-    /// Looks for a repository in a directory: in its `.git`, or the directory itself if that is a bare one.
+    /// Looks for a repository in a directory: in its `.git`, or the directory itself if it is a
+    /// bare repository.
     fn look_at(&mut self, directory: &Path) {
         let dot_git = directory.join(".git");
         match self.workspace.handle().metadata(&dot_git) {
@@ -112,7 +115,7 @@ impl Search<'_> {
                 self.check(&dot_git);
                 match self.leads_to(&dot_git, "gitdir: ", directory) {
                     Some(git_dir) => self.add(Some(directory), &git_dir),
-                    // Where it leads is not known, and so not what git would run.
+                    // The target is unknown, and so are the programs that git would run.
                     None => self.distrust(&dot_git),
                 }
             }
@@ -152,7 +155,7 @@ impl Search<'_> {
         self.found.place.get_or_insert(GitPlace { worktree: worktree.map(at), git_dirs });
     }
 
-    /// Reads a configuration, and those that it includes.
+    /// Reads a configuration and those that it includes.
     fn look_into(&mut self, config: &Path, git_dir: &Path, depth: usize) {
         if !self.exists(config) {
             return;
@@ -166,7 +169,7 @@ impl Search<'_> {
             .extend(entries.iter().filter(is_filter).filter_map(|entry| entry.subsection.clone()));
         let root = self.workspace.root();
         for lead in leads(&entries, &root.join(config), &root.join(git_dir)) {
-            // What is outside the workspace is the operator's, and programs do not see it.
+            // Files outside the workspace are the operator's, and hidden from programs.
             let Ok(below) = lead.strip_prefix(root) else { continue };
             let is_file =
                 self.workspace.handle().metadata(below).is_ok_and(|found| found.is_file());
@@ -176,14 +179,15 @@ impl Search<'_> {
         }
     }
 
-    /// Where the text of a file leads, from the root; `None` if that is outside, or not known.
+    /// Returns the path to which the text of a file leads, from the root; `None` if it is outside
+    /// or unknown.
     fn leads_to(&self, file: &Path, before: &str, from: &Path) -> Option<PathBuf> {
         let text = self.workspace.git_text(file)?;
         let target = text.strip_prefix(before)?.trim_end_matches(['\n', '\r']);
         let root = self.workspace.root();
         let place = without_dots(&root.join(from).join(target));
         let below = place.strip_prefix(root).ok()?;
-        // Through links, as git goes.
+        // Links are followed, as by git.
         Some(self.workspace.real(below.to_owned()))
     }
 
@@ -191,7 +195,7 @@ impl Search<'_> {
         self.workspace.handle().symlink_metadata(path).is_ok()
     }
 
-    /// Notes a file that is not trusted.
+    /// Reports a file if it is untrusted.
     fn check(&mut self, path: &Path) {
         let workspace = self.workspace;
         let real = workspace.real(path.to_owned());

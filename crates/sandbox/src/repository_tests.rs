@@ -102,7 +102,7 @@ fn repository_is_untrusted_by_every_file_that_says_what_git_runs() {
     let world = World::new();
     world.repository("inbox/a/.git", Trust::Full);
     assert_eq!(world.untrusted("inbox/a").as_deref(), Some("inbox/a/.git/config"));
-    // A bare repository in a repository, and one around it.
+    // One bare repository in another repository, and one repository around another.
     world.repository("b/.git", Trust::Full);
     world.repository("b/odd", Trust::Low);
     assert_eq!(world.untrusted("b/odd").as_deref(), Some("b/odd/config"));

@@ -1,4 +1,5 @@
-//! The directories beside the workspace in which file tools work, too, and in which of them all a path is.
+//! The directories beside the workspace that file tools may use, and the choice of the one that a
+//! path belongs to.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +8,12 @@ use avocet_protocol::{LeastTrust, Trust};
 
 use crate::{FileError, Workspace, WorkspaceError, WorkspacePath};
 
-/// The key of the configuration that has directories which are only read.
+/// The configuration key of read-only directories.
 pub const READ_ROOTS: &str = "[tools] read";
-/// The key of the configuration that has directories which are changed, too.
+/// The configuration key of directories that may also be changed.
 pub const WRITE_ROOTS: &str = "[tools] write";
 
-/// What is done in a directory beside the workspace.
+/// The permitted access to a directory beside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Files are read.
@@ -21,15 +22,15 @@ pub enum Access {
     Change,
 }
 
-/// What a directory beside a workspace has otherwise than the workspace.
+/// The properties of a directory beside a workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Beside {
-    /// Paths are shown with it.
+    /// The root, with which paths are shown.
     pub(crate) root: Arc<Path>,
     pub(crate) access: Access,
 }
 
-/// A workspace and the directories beside it, of which none is in another. A clone is the same.
+/// A workspace and the separate directories beside it. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct Roots {
     workspace: Workspace,
@@ -37,29 +38,29 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// A workspace, and directories that [`Workspace::beside`] has opened.
+    /// Combines a workspace with directories that [`Workspace::beside`] has opened.
     #[must_use]
     pub fn new(workspace: Workspace, beside: Vec<Workspace>) -> Self {
         Self { workspace, beside }
     }
 
-    /// The workspace alone.
+    /// Returns the workspace alone.
     #[must_use]
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
     }
 
-    /// The directories beside it, as they are shown: each with what is done there.
+    /// Returns the directories beside it in their shown form, each with the permitted access.
     pub fn beside(&self) -> impl Iterator<Item = (&Path, Access)> {
         let beside = self.beside.iter().filter_map(|one| one.beside.as_ref());
         beside.map(|beside| (&*beside.root, beside.access))
     }
 
-    /// Where a path is, as it was given: in the directory beside the workspace that an absolute one leads
-    /// into, else in the workspace. It is to be resolved there.
+    /// Returns the place of a given path: the directory beside the workspace that contains it, if
+    /// the path is absolute; otherwise the workspace. The caller resolves the path there.
     ///
     /// # Errors
-    /// [`FileError::Outside`] names all directories that there are.
+    /// [`FileError::Outside`], with the names of all directories.
     pub fn of(&self, given: &str) -> Result<&Workspace, FileError> {
         if let Some(beside) = self.beside_of(given) {
             return Ok(beside);
@@ -68,13 +69,13 @@ impl Roots {
             Err(FileError::Outside { input, resolved, same_name, .. }) => {
                 Err(FileError::Outside { input, resolved, same_name, roots: self.shown() })
             }
-            // What else is wrong is said when it is used.
+            // Other errors are reported when the path is used.
             Ok(_) | Err(_) => Ok(&self.workspace),
         }
     }
 
-    /// The same path by one name, whichever of its names was given: absolute, without `.` and `..`. One that
-    /// is outside stays as it is.
+    /// Returns one name for a path that may be given in several ways: absolute, without `.` and
+    /// `..`. A path that is outside stays unchanged.
     #[must_use]
     pub fn place(&self, given: &str) -> String {
         let place = self.beside_of(given).unwrap_or(&self.workspace).place_of(given);
@@ -95,13 +96,13 @@ impl Roots {
         }
     }
 
-    /// As [`Workspace::on_behalf`], for all of them.
+    /// Applies [`Workspace::on_behalf`] to all of them.
     #[must_use]
     pub fn on_behalf(&self, trust: Trust, told: &LeastTrust) -> Self {
         self.each(|one| one.on_behalf(trust, told.clone()))
     }
 
-    /// As [`Workspace::apart`], for all of them.
+    /// Applies [`Workspace::apart`] to all of them.
     #[must_use]
     pub fn apart(&self) -> Self {
         self.each(Workspace::apart)
@@ -118,7 +119,7 @@ impl From<Workspace> for Roots {
     }
 }
 
-/// A directory with what is done there, for people and models.
+/// Formats a directory and the access to it, for people and models.
 fn shown(root: &Path, access: Access) -> String {
     match access {
         Access::Read => format!("{}: read only", root.display()),
@@ -127,11 +128,11 @@ fn shown(root: &Path, access: Access) -> String {
 }
 
 impl Workspace {
-    /// Opens a directory beside workspaces. It has the same walls; its files are named by absolute paths, and
-    /// what is read there has low trust: others write there, too.
+    /// Opens a directory beside workspaces. It is confined in the same way. Its files are named by
+    /// absolute paths. Data read there has low trust, because others write there, too.
     ///
     /// # Errors
-    /// [`WorkspaceError`] if it is not there, or cannot be opened or listed.
+    /// [`WorkspaceError`] if the directory is missing, or cannot be opened or listed.
     pub fn beside(path: &Path, access: Access) -> Result<Self, WorkspaceError> {
         let what = "the directory beside the workspace";
         Self::at(path, Some(access)).map_err(|error| WorkspaceError {
@@ -141,7 +142,7 @@ impl Workspace {
         })
     }
 
-    /// Complains if nothing is changed here.
+    /// Fails if this directory is read-only.
     ///
     /// # Errors
     /// [`FileError::ReadOnly`].
@@ -154,7 +155,7 @@ impl Workspace {
         }
     }
 
-    /// A path from the root as it is named: with the root, beside the workspace.
+    /// Returns a path in its shown form: with the root, if that is beside the workspace.
     pub(crate) fn shown(&self, path: String) -> String {
         match &self.beside {
             Some(Beside { root, .. }) => root.join(path).display().to_string(),

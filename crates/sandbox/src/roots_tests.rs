@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A workspace, a directory that is changed and one that is read, in a directory of their own.
+/// A workspace, a writable directory and a read-only one, in a directory of their own.
 fn world() -> (TempDir, Roots) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().canonicalize().unwrap();
@@ -22,7 +22,8 @@ fn world() -> (TempDir, Roots) {
     (directory, roots)
 }
 
-/// Does something in the directory that a path is in, and says it without the names of the world.
+/// Does something in the directory of a path. Returns the result as text, without the temporary
+/// path.
 fn done<T: std::fmt::Debug>(
     (directory, roots): &(TempDir, Roots),
     given: &str,
@@ -190,7 +191,7 @@ fn a_directory_that_is_only_read_is_not_written_to_when_it_is_opened() {
         (found.ctime(), found.ctime_nsec())
     };
     let before = changed();
-    // The clock of a file system ticks seldom: it is looked at until it has ticked.
+    // The clock of a file system ticks seldom, so wait for a tick.
     let other = TempDir::new().unwrap();
     while fs::metadata(other.path()).map(|it| (it.ctime(), it.ctime_nsec())).unwrap() <= before {
         fs::write(other.path().join("x"), "").unwrap();

@@ -1,4 +1,5 @@
-//! Files that no file tool opens unless the operator says so: keys, passwords, and what is the daemon's own.
+//! Files that file tools open only with the operator's permission: keys, passwords, and the
+//! daemon's own files.
 
 mod names;
 
@@ -12,33 +13,34 @@ use names::{HARMLESS, NAMES, directories};
 
 pub(crate) use names::is_of_packages;
 
-/// The key of the configuration that opens them.
+/// The configuration key that opens secret files.
 pub const SECRET_FILES: &str = "[tools] secret_files";
 
-/// A pattern of the configuration that is none.
+/// An invalid pattern of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{SECRET_FILES}: {0}; write a name or a path, in which * stands for any characters")]
 pub struct BadPattern(String);
 
-/// Which files are secret, by their paths from the root of a workspace, or of a directory beside it.
+/// The rules for secret files, by their paths from the root of a workspace, or of a directory
+/// beside it.
 #[derive(Debug)]
 pub(crate) struct Secrets {
     names: GlobSet,
-    /// Names that are none.
+    /// Names that do not count as secrets.
     opened_names: GlobSet,
-    /// Paths from the root that are open, whatever lies there.
+    /// Opened paths from the root, whatever their content.
     opened_paths: GlobSet,
-    /// The same of absolute paths: those are of directories beside workspaces.
+    /// Opened absolute paths, for directories beside workspaces.
     opened_beside: GlobSet,
     /// The daemon's own files and directories below the root, as [`plain`] writes them.
     own: Vec<PathBuf>,
-    /// What paths are looked at with in front of them.
+    /// The path that is put in front of paths before they are compared.
     above: PathBuf,
 }
 
 impl Secrets {
-    /// Secret is what has the name of a secret, or is or lies in one of `own`; what fits one of the
-    /// patterns `opened` is not. A pattern without a slash is that of a name, and opens nothing of `own`.
+    /// Files are secret by their names, or because they are in `own`, unless one of the patterns
+    /// `opened` fits. A pattern without a slash applies to names, and never opens paths in `own`.
     pub(crate) fn new(opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
         let (paths, names): (Vec<_>, Vec<_>) =
             opened.iter().partition(|pattern| pattern.contains('/'));
@@ -59,8 +61,8 @@ impl Secrets {
         })
     }
 
-    /// The same for paths from a directory whose own name and place count: what is in a directory of secrets
-    /// is one, and the patterns of paths are absolute.
+    /// Returns the rules for paths from a directory whose own name and place count: everything in a
+    /// directory of secrets is secret, and the patterns of paths are absolute.
     pub(crate) fn below(self, root: &Path) -> Self {
         let above = root.strip_prefix("/").unwrap_or(root).to_owned();
         let own = self.own.iter().map(|own| plain(&above).join(own)).collect();
@@ -71,23 +73,25 @@ impl Secrets {
         self.above.join(path.strip_prefix(".").unwrap_or(path))
     }
 
-    /// Whether the operator has opened this path, whatever lies there.
+    /// Returns `true` if the operator has opened this path, whatever its content.
     pub(crate) fn is_opened(&self, path: &Path) -> bool {
         self.opened_paths.is_match(self.whole(path))
     }
 
-    /// Whether the operator has opened everything here, by a pattern such as `/srv/images/*`.
+    /// Returns `true` if the operator has opened everything here, by a pattern such as
+    /// `/srv/images/*`.
     pub(crate) fn opens_everything(&self) -> bool {
         self.is_opened(Path::new("\u{1}/\u{1}\u{1}"))
     }
 
-    /// Whether files below a directory of this name are secrets because of that name.
+    /// Returns `true` if files below a directory of this name are secrets because of that name.
     pub(crate) fn is_of_secrets(directory: &Path) -> bool {
         let name = directory.file_name().map(|name| plain(Path::new(name)));
         name.is_some_and(|name| directories().any(|of| name == Path::new(of)))
     }
 
-    /// Why a file, or a directory with all that is in it, is not opened; none if it is.
+    /// Returns the reason why a file, or a directory with everything in it, stays closed; `None` if
+    /// it may be opened.
     pub(crate) fn why(&self, path: &Path, is_directory: bool) -> Option<&'static str> {
         if self.is_opened(path) {
             return None;
@@ -103,8 +107,9 @@ impl Secrets {
     }
 }
 
-/// A path in small letters, without what some file systems do not tell apart and people do not see: marks,
-/// widths and other forms of letters, what has no width at all, dots and spaces at the end of a name.
+/// Returns a path in lower case, without differences that some file systems ignore and people
+/// overlook: marks, widths and other forms of letters, characters without width, and dots and
+/// spaces at the end of a name.
 pub(crate) fn plain(path: &Path) -> PathBuf {
     let small = path.to_string_lossy().to_lowercase();
     let ends = |name: &str| name.ends_with(['.', ' ']);
@@ -120,7 +125,8 @@ pub(crate) fn plain(path: &Path) -> PathBuf {
     names.collect::<Vec<_>>().join("/").into()
 }
 
-/// Marks on letters, and what stands for nothing: format characters, fillers, selectors of variants.
+/// Returns `true` for marks on letters and for invisible characters: format characters, fillers,
+/// and variation selectors.
 fn is_unseen(letter: char) -> bool {
     const FILLERS: [char; 5] = ['\u{34f}', '\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
     is_combining_mark(letter)
@@ -131,7 +137,8 @@ fn is_unseen(letter: char) -> bool {
         || matches!(letter, '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Patterns in which `*` stands for any characters, slashes included unless they are of names.
+/// Compiles patterns in which `*` stands for any characters. In patterns of names, slashes are
+/// excluded.
 fn set(patterns: impl Iterator<Item = String>, of_names: bool) -> Result<GlobSet, BadPattern> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
@@ -265,7 +272,7 @@ mod tests {
                 "{root} {path}"
             );
         }
-        // And in a workspace only paths from its root.
+        // In a workspace, only paths from its root count.
         let secrets = Secrets::new(&opened, &[]).unwrap();
         for (path, is_secret) in [
             ("srv/docs/keys/b.pem", true),

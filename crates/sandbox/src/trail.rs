@@ -1,14 +1,16 @@
-//! Which places a path passes through on its way through links: whoever can change one of them says where it leads.
+//! Traces the symbolic links of a path: control over any place on the way gives control over the
+//! target.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Links that are followed; more is a circle (as in Linux).
+/// Links that are followed; more count as a circle (as in Linux).
 const LINKS: usize = 40;
 
-/// Every place that a path passes through, absolute and as it really is but for its last name: directories, the
-/// links among them, and at last where it leads. What is not there is passed through by name.
+/// Returns every place that a path passes through: directories, the links among them, and at last
+/// the target. Each is absolute and free of links except for its last name. Missing places are
+/// passed by name.
 ///
 /// # Errors
 /// If the path is empty, or the working directory is not known.
@@ -22,7 +24,7 @@ pub fn trail(path: &Path) -> io::Result<Vec<PathBuf>> {
         match Path::new(&name).components().next() {
             Some(Component::ParentDir) => drop(here.pop()),
             Some(Component::CurDir) => {}
-            // A root replaces what was before it.
+            // An absolute target replaces the path so far.
             _ => here.push(&name),
         }
         passed.push(here.clone());

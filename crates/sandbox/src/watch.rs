@@ -1,5 +1,6 @@
-//! What programs read and write in a workspace, as far as trust goes: who has opened a foreign file may have
-//! written its words into every file that it has changed.
+//! Watches the files that programs read and write in a workspace, to know their trust. A program
+//! that has opened an untrusted file may have copied from it into every file that the program has
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -19,16 +20,17 @@ use crate::provenance::{handle_of, of_place};
 use crate::tree::{is_in_tree, is_tree};
 use crate::{Reached, Workspace};
 
-/// Entries of a workspace that are looked at: about half a second. In a larger one nothing can be told.
+/// Entries of a workspace that are searched, which takes about half a second. In a larger
+/// workspace, the program counts as untrusted.
 const LOOK_AT: usize = 200_000;
-/// Foreign files that are watched at most.
+/// Maximum number of untrusted files that are watched.
 const WATCHED: usize = 4096;
 
-/// How often the file system is asked for its time: longer than most take from one to the next.
+/// Attempts to see a new time of the file system; most clocks tick within fewer.
 const TOUCHES: usize = 5000;
 
-/// A program that runs in a workspace. It is set up before the program starts and settled, or dropped, when
-/// nothing of it is left.
+/// Watches a program in a workspace. Make it before the program starts. Settle or drop it when all
+/// processes of the program are gone.
 #[derive(Debug)]
 pub struct Watch {
     workspace: Workspace,
@@ -36,18 +38,18 @@ pub struct Watch {
     is_settled: bool,
 }
 
-/// What is known of a program that runs.
+/// The state of a running program.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// What the program can have written is no older than this.
+    /// The earliest time of files that the program can have written.
     since: Time,
-    /// Tells of opened files.
+    /// Reports opened files; `None` if inotify is unavailable.
     queue: Option<OwnedFd>,
-    /// The trust of each that is watched.
+    /// The trust of each watched file, by its watch descriptor.
     watched: Mutex<BTreeMap<i32, Trust>>,
-    /// The least trust of the request, and of what was opened so far.
+    /// The least trust of the request, and of the files opened so far.
     least: LeastTrust,
-    /// The hosts that it has reached: what comes from there is anybody's.
+    /// The hosts that the program has reached; data from there is untrusted.
     reached: Reached,
 }
 
@@ -55,7 +57,8 @@ pub(crate) struct Run {
 type Time = (i64, i64);
 
 impl Workspace {
-    /// Watches what a program opens that starts after this, on behalf of a request.
+    /// Watches the files that a program opens on behalf of a request. Call this before the program
+    /// starts.
     #[must_use]
     pub fn watch(&self) -> Watch {
         let least = LeastTrust::default();
@@ -69,7 +72,7 @@ impl Workspace {
             least,
             reached: Reached::default(),
         });
-        // What is marked meanwhile is watched, too.
+        // Files that are marked meanwhile are watched, too.
         self.provenance.began(&run);
         if run.least.get() > Trust::Low
             && let Err(error) = run.set_up(self)
@@ -80,21 +83,21 @@ impl Workspace {
         Watch { workspace: self.clone(), run, is_settled: false }
     }
 
-    /// The file system's time once it is another than this, so that what was written just before is told from
-    /// what is written from now on. Its clock ticks a few hundred times a second; where it ticks seldom, what was
-    /// written just before is taken for the program's.
+    /// Returns the file system's time once it is later than `before`, so that earlier files can be
+    /// told from those written from now on. The clock ticks a few hundred times a second. With a
+    /// slower clock, files written just before count as the program's.
     fn later_than(&self, before: Time) -> Time {
         (0..TOUCHES).map(|_| self.now()).find(|now| *now > before).unwrap_or(before)
     }
 
-    /// The file system's time; that of long ago where it cannot be known.
+    /// Returns the file system's time; the earliest possible one if it is unknown.
     fn now(&self) -> Time {
         self.provenance.touch(self.handle());
         let root = self.handle().dir_metadata();
         root.map_or((0, 0), |root| (root.ctime(), root.ctime_nsec()))
     }
 
-    /// Looks at everything that is there, whatever it is called. Links are not followed.
+    /// Calls `look` for everything in the workspace, whatever its name. Links are not followed.
     fn look_at_all(
         &self,
         look: impl FnMut(&Dir, &Path, &Metadata) -> io::Result<()>,
@@ -102,7 +105,7 @@ impl Workspace {
         self.look_at_all_below(PathBuf::new(), look)
     }
 
-    /// The same in one directory.
+    /// Like `look_at_all`, below one directory.
     pub(crate) fn look_at_all_below(
         &self,
         start: PathBuf,
@@ -113,9 +116,9 @@ impl Workspace {
             let place = if path.as_os_str().is_empty() { ".".into() } else { path.clone() };
             let directory = match self.handle().open_dir(&place) {
                 Ok(directory) => directory,
-                // Not ours, and so closed to the program, too.
+                // The directory is another user's, and so closed to the program, too.
                 Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_own => continue,
-                // It has gone since.
+                // The directory has gone since.
                 Err(error) if is_gone(&error) => continue,
                 Err(error) => return Err(error),
             };
@@ -139,27 +142,29 @@ impl Workspace {
 }
 
 impl Watch {
-    /// The least trust of the request, of the foreign files that were opened so far, and of the hosts that were
-    /// reached.
+    /// Returns the least trust of the request, of the untrusted files opened so far, and of the
+    /// reached hosts.
     #[must_use]
     pub fn least(&self) -> Trust {
         self.run.least()
     }
 
-    /// What is to be told the hosts that the program reaches: from then on it is not believed.
+    /// Returns the collector for the hosts that the program reaches. With the first one, the
+    /// program becomes untrusted.
     #[must_use]
     pub fn reached(&self) -> Reached {
         self.run.reached.clone()
     }
 
-    /// Marks what the program can have changed with the least trust of what it can have read, and returns the trust of
-    /// what it has printed.
+    /// Marks the files that the program can have changed with the least trust of the data that it
+    /// can have read. Returns the trust of its output.
     #[must_use]
     pub fn settle(self) -> Trust {
         self.settle_but(&[])
     }
 
-    /// As [`Self::settle`], without marking these files, which are known to hold nothing that git would run.
+    /// Like [`Self::settle`], but leaves the files in `kept` unmarked, because they hold nothing
+    /// that git would run.
     #[must_use]
     pub fn settle_but(mut self, kept: &[PathBuf]) -> Trust {
         self.settle_now(kept)
@@ -171,7 +176,7 @@ impl Watch {
         }
         let provenance = &self.workspace.provenance;
         let is_other = |run: &Run| !ptr::eq(run, &raw const *self.run);
-        // What others are writing has no mark yet, and may have been read.
+        // Files that other programs are writing are still unmarked, and may have been read.
         self.run.least.lower(provenance.least_running(is_other));
         let least = self.least();
         if least < Trust::Full {
@@ -190,7 +195,7 @@ impl Watch {
                 return Ok(());
             }
             let is_marked = found.is_dir() || found.is_file();
-            // What has no attributes goes by its directory.
+            // Entries without attributes have the trust of their directory.
             let entry = is_marked.then_some(path);
             workspace.provenance.lower(directory, entry, trust).map(drop)
         });
@@ -203,7 +208,7 @@ impl Watch {
 
 impl Run {
     fn set_up(&self, workspace: &Workspace) -> io::Result<()> {
-        // A directory is looked at before those in it.
+        // A directory comes before its entries.
         let mut trees = BTreeSet::new();
         let root = handle_of(workspace.handle());
         if is_in_tree(&root, Path::new("")) {
@@ -235,7 +240,7 @@ impl Run {
         }
         match add_watch(queue, place, WatchFlags::OPEN | how) {
             Ok(watch) => {
-                // It has further names.
+                // The file has several names.
                 let known = watched.entry(watch).or_insert(trust);
                 *known = trust.min(*known);
                 Ok(())
@@ -245,7 +250,7 @@ impl Run {
         }
     }
 
-    /// A file is being made that is foreign.
+    /// Watches an untrusted file that is just being made.
     pub(crate) fn watch_also(&self, file: &Path, trust: Trust) {
         if self.add(file, trust, WatchFlags::empty()).is_err() {
             self.least.lower(Trust::Low);
@@ -256,7 +261,7 @@ impl Run {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The least trust so far.
+    /// Returns the least trust so far.
     pub(crate) fn least(&self) -> Trust {
         if self.reached.any() {
             self.least.lower(Trust::Low);
@@ -279,26 +284,26 @@ impl Run {
         self.least.get()
     }
 
-    /// The trust of what an event says was opened.
+    /// Returns the trust of the file that was opened according to an event.
     fn opened(&self, watch: i32, event: ReadFlags) -> Trust {
         match event {
             event if event.contains(ReadFlags::QUEUE_OVERFLOW) => Trust::Low,
             event if event.contains(ReadFlags::OPEN) => {
                 self.watched().get(&watch).copied().unwrap_or(Trust::Low)
             }
-            // It was removed.
+            // The file was removed.
             _ => Trust::Full,
         }
     }
 
-    /// Whether the program can have written this.
+    /// Returns `true` if the program can have written this file.
     pub(crate) fn can_have_changed(&self, found: &Metadata) -> bool {
         (found.ctime(), found.ctime_nsec()) >= self.since
     }
 }
 
 impl Drop for Watch {
-    /// What is let go of has written something, too.
+    /// Settles an abandoned program, too, because it may have written files.
     fn drop(&mut self) {
         self.settle_now(&[]);
     }

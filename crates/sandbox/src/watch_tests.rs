@@ -32,7 +32,7 @@ fn trust(workspace: &Workspace, path: &str) -> Trust {
     workspace.standing(&workspace.resolve(path).unwrap()).unwrap().trust
 }
 
-/// What a program comes to that does this, and how far a file is believed that it has written.
+/// Returns the trust of a program that does this, and of a file that it has written.
 fn ran(workspace: &Workspace, request: Trust, work: impl Fn(&Path)) -> (Trust, Trust) {
     let watch = on(workspace, request).watch();
     work(workspace.root());
@@ -118,7 +118,7 @@ fn who_reaches_a_host_writes_its_words() {
     fs::write(workspace.root().join("made"), "x").unwrap();
     assert_eq!((watch.least(), trust(&workspace, "made")), (Trust::Full, Trust::Full));
     watch.reached().add("a.example:443");
-    // At once, and not when it is marked only.
+    // The trust falls at once, before the file is marked.
     assert_eq!((watch.least(), trust(&workspace, "made")), (Trust::Low, Trust::Low));
     assert_eq!(watch.settle(), Trust::Low);
     assert_eq!((trust(&workspace, "made"), trust(&workspace, "own")), (Trust::Low, Trust::Full));

@@ -1,5 +1,5 @@
 //! The workspace: the one directory in which file tools work. Everything below it is opened through
-//! a handle to it, so that no `..`, no link and no race leads out.
+//! a handle, so that `..`, links and races cannot lead out.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt as _;
@@ -26,11 +26,11 @@ use crate::{Access, FileError, WorkspaceError, WorkspacePath};
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
 
-/// A directory and no way out of it. A clone is the same one.
+/// A directory that file tools cannot leave. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     root: PathBuf,
-    /// The same as it was given, through whatever links.
+    /// The root as given, before links are resolved.
     named: PathBuf,
     handle: Arc<Dir>,
     identity: Arc<Identity>,
@@ -38,7 +38,7 @@ pub struct Workspace {
     pub(crate) protection: Arc<Protection>,
     pub(crate) provenance: Arc<Provenance>,
     pub(crate) errand: Errand,
-    /// What a directory beside a workspace is; none for a workspace.
+    /// The properties of a directory beside a workspace; `None` for a workspace.
     pub(crate) beside: Option<Beside>,
 }
 
@@ -47,22 +47,22 @@ pub struct Workspace {
 struct Identity {
     device: u64,
     inode: u64,
-    /// Whether the log says already that another directory is there now.
+    /// `true` once the log says that another directory is there now.
     is_logged: AtomicBool,
 }
 
 impl Workspace {
-    /// Opens the workspace; makes the directory if it does not exist. Files whose names say that they
-    /// hold passwords or keys are not opened by anybody.
+    /// Opens the workspace; makes the directory if it does not exist. Files with the names of
+    /// passwords or keys stay closed to everybody.
     ///
     /// # Errors
-    /// [`WorkspaceError`] if it cannot be made, opened or listed.
+    /// [`WorkspaceError`] if the directory cannot be made, opened or listed.
     ///
     /// # Panics
-    /// If the names of secrets are no patterns; they are written in the source.
+    /// If a built-in pattern of secrets is invalid.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let made = std::fs::create_dir_all(path).map_err(|error| match error.kind() {
-            // What is there is in the way.
+            // Something other than a directory has this path.
             ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
             _ => error,
         });
@@ -70,7 +70,7 @@ impl Workspace {
         opened.map_err(|error| WorkspaceError { what: "the workspace", path: path.into(), error })
     }
 
-    /// A directory that is there: a workspace, or one beside it with what is done there.
+    /// Opens an existing directory: a workspace, or one beside it with the permitted access.
     pub(crate) fn at(path: &Path, access: Option<Access>) -> io::Result<Self> {
         let named = std::path::absolute(path)?;
         let root = path.canonicalize()?;
@@ -90,14 +90,15 @@ impl Workspace {
         Ok(Self { root, named, handle, identity, secrets, protection, provenance, errand, beside })
     }
 
-    /// The same with secrets of which some are `opened`, by patterns of names or of paths from the root,
-    /// in which `*` stands for any characters; and with the files and directories that are the daemon's
-    /// `own` among them, as far as they are below the root.
+    /// Returns the workspace with other rules for secrets. `opened` opens files by patterns of
+    /// names, or of paths from the root, in which `*` stands for any characters. `own` are the
+    /// daemon's files and directories; those below the root are secret.
     ///
     /// # Errors
-    /// [`BadPattern`] if one of the patterns is none.
+    /// [`BadPattern`] if a pattern is invalid.
     pub fn guarded(mut self, opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
-        // A link that leads to something of its own is its own, too: without it the daemon finds nothing.
+        // A link to the daemon's own file is secret, too: without the link the daemon could not
+        // find the file.
         let places = own.iter().flat_map(|path| {
             let trail = trail(path).unwrap_or_default();
             let last = trail.last().cloned();
@@ -118,17 +119,17 @@ impl Workspace {
         &self.secrets
     }
 
-    /// The root, absolute.
+    /// Returns the absolute root.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Resolves a path as it was given, from the root. Every path of a tool goes through here.
+    /// Resolves a path as given, from the root. Every path of a tool passes through here.
     ///
     /// # Errors
-    /// [`FileError::Outside`] shows what was given, where it leads, and what was probably meant.
-    /// [`FileError::Replaced`] if the directory is not the one that was opened.
+    /// [`FileError::Outside`], with the given path, its target, and the paths that were probably
+    /// meant. [`FileError::Replaced`] if another directory has replaced the opened one.
     pub fn resolve(&self, given: &str) -> Result<WorkspacePath, FileError> {
         self.check_identity()?;
         match WorkspacePath::resolve(&self.root, &self.named, given) {
@@ -147,8 +148,8 @@ impl Workspace {
         }
     }
 
-    /// Compares the directory at the root's path with the one that was opened: programs are given the path, and would
-    /// work in another directory than the file tools.
+    /// Compares the directory at the root's path with the opened one. Programs get the path, and
+    /// would work in another directory than the file tools.
     fn check_identity(&self) -> Result<(), FileError> {
         let Identity { device, inode, is_logged } = &*self.identity;
         let now = match std::fs::metadata(&self.root) {
@@ -163,21 +164,21 @@ impl Workspace {
         Err(error)
     }
 
-    /// Where a path leads, absolute; none if that is outside.
+    /// Returns the absolute place of a path; `None` if it is outside.
     pub(crate) fn place_of(&self, given: &str) -> Option<PathBuf> {
         let path = WorkspacePath::resolve(&self.root, &self.named, given).ok()?;
         Some(if path.is_root() { self.root.clone() } else { self.root.join(path.as_path()) })
     }
 
-    /// The whole of a regular file of at most [`MAX_FILE_BYTES`].
+    /// Reads a whole regular file of at most [`MAX_FILE_BYTES`].
     ///
     /// # Errors
-    /// [`FileError`]; if nothing is there, it names what was probably meant.
+    /// [`FileError`]; for a missing file it names the paths that were probably meant.
     pub fn read(&self, path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
         self.read_up_to(path, MAX_FILE_BYTES)
     }
 
-    /// As [`Self::read`], with a limit of its own, in bytes.
+    /// Reads like [`Self::read`], with a limit in bytes.
     ///
     /// # Errors
     /// [`FileError`] as for reading.
@@ -195,8 +196,8 @@ impl Workspace {
         }
     }
 
-    /// The beginning of a regular file, `limit` bytes of it at most, and its size; none if nothing
-    /// is there.
+    /// Reads at most `limit` bytes from the start of a regular file. Returns them with the size of
+    /// the file; `None` if the file does not exist.
     ///
     /// # Errors
     /// [`FileError`] as for reading.
@@ -215,11 +216,11 @@ impl Workspace {
         Ok(Some((bytes, size)))
     }
 
-    /// A regular file, to be read, and its size in bytes.
+    /// Opens a regular file for reading, and returns its size in bytes.
     pub(crate) fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
         self.admit(path, false)?;
-        // Otherwise a pipe that nobody writes to would be waited for while it is opened, and a terminal
-        // would become the daemon's.
+        // Without these flags, opening a pipe without a writer would block, and a terminal would
+        // become the daemon's.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags);
@@ -227,14 +228,14 @@ impl Workspace {
         let file = file.map_err(|error| self.error(path, &error))?;
         let found = file.metadata().map_err(|error| self.error(path, &error))?;
         self.admit_regular(path, &found)?;
-        // A link may have come to lead elsewhere since.
+        // A link may have changed since.
         self.admit_place(path, &file, None)?;
         self.note_read(self.trust_of(path, &file));
         Ok((file, found.len()))
     }
 
-    /// Complains about what is no regular file, or has further names: they may be outside the workspace, or
-    /// those of secrets. That is seen by their number alone: which names they are, no system tells.
+    /// Fails for anything but a regular file with a single name. Further names may be outside the
+    /// workspace, or those of secrets. Only their number is known: systems do not list them.
     fn admit_regular(&self, path: &WorkspacePath, found: &Metadata) -> Result<(), FileError> {
         if !found.is_file() {
             return Err(wrong_kind(path, "a regular file"));
@@ -245,10 +246,10 @@ impl Workspace {
         Ok(())
     }
 
-    /// The size of a regular file, in bytes.
+    /// Returns the size of a regular file, in bytes.
     ///
     /// # Errors
-    /// [`FileError`]; if nothing is there, it names what was probably meant.
+    /// [`FileError`]; for a missing file it names the paths that were probably meant.
     pub fn size(&self, path: &WorkspacePath) -> Result<u64, FileError> {
         self.admit(path, false)?;
         let found = self.handle.metadata(path.as_path());
@@ -257,13 +258,13 @@ impl Workspace {
         Ok(found.len())
     }
 
-    /// As [`Self::read`]; none if nothing is there.
+    /// Reads like [`Self::read`]; returns `None` if the file does not exist.
     ///
     /// # Errors
     /// [`FileError`] as for reading.
     pub fn read_if_any(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
         self.admit(path, false)?;
-        // No names are told of what was probably meant: a file that is to be made is meant.
+        // An error with similar names is avoided here: a missing file is meant to be made.
         if self.kind(path)?.is_none() {
             return Ok(None);
         }
@@ -274,18 +275,18 @@ impl Workspace {
         }
     }
 
-    /// As [`Self::write_any`], at most [`MAX_FILE_BYTES`].
+    /// Writes like [`Self::write_any`], at most [`MAX_FILE_BYTES`].
     ///
     /// # Errors
-    /// [`FileError`]; the file is then as it was.
+    /// [`FileError`]; the file is then unchanged.
     pub fn write(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
         self.write_as(path, bytes, self.trust_of_writing())
     }
 
-    /// The same, where the content is known to have this trust.
+    /// Writes like `write`, but the content is known to have this trust.
     ///
     /// # Errors
-    /// [`FileError`]; the file is then as it was.
+    /// [`FileError`]; the file is then unchanged.
     pub fn write_as(
         &self,
         path: &WorkspacePath,
@@ -299,13 +300,13 @@ impl Workspace {
         self.put(path, bytes, trust)
     }
 
-    /// Replaces a file, or makes it with the directories above it. Afterwards it holds either what
-    /// it held or all of `bytes`, whatever happens meanwhile; its permissions stay. It has the
-    /// trust of what it is written for, and of what was read for that: see [`Self::on_behalf`]. How
-    /// much that may be is the caller's matter.
+    /// Replaces a file, or makes it with the directories above it. Afterwards it holds either its
+    /// old content or all of `bytes`, whatever happens meanwhile. Its permissions stay. It gets the
+    /// trust of the request, and of the data read for it: see [`Self::on_behalf`]. The caller
+    /// limits the size.
     ///
     /// # Errors
-    /// [`FileError`]; the file is then as it was.
+    /// [`FileError`]; the file is then unchanged.
     pub fn write_any(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
         self.put(path, bytes, self.trust_of_writing())
     }
@@ -350,7 +351,7 @@ impl Workspace {
     }
 }
 
-/// Secrets of a workspace, or of a directory beside it.
+/// Adapts the rules for secrets to a workspace, or to a directory beside it.
 fn placed(secrets: Secrets, beside: Option<&Beside>) -> Secrets {
     match beside {
         Some(Beside { root, .. }) => secrets.below(root),
@@ -358,7 +359,7 @@ fn placed(secrets: Secrets, beside: Option<&Beside>) -> Secrets {
     }
 }
 
-/// The SHA-256 of a file's content, in hexadecimal.
+/// Returns the SHA-256 of a file's content, in hexadecimal.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -203,7 +203,7 @@ fn a_file_with_further_names_is_not_opened_unless_the_operator_says_so() {
     let read = |path: &str| opened.read(&opened.resolve(path).unwrap());
     assert_eq!(read("store/file"), Ok(b"text".to_vec()));
     assert!(matches!(read("copy"), Err(FileError::Shared { .. })));
-    // It is replaced, not written through.
+    // The name gets a new file; the shared one stays.
     world.write("copy", "new").unwrap();
     assert_eq!(fs::read_to_string(world.real("store/file")).unwrap(), "text");
 }

@@ -1,4 +1,4 @@
-//! Programs in a cell, for real.
+//! Runs real programs in a sandbox.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -76,7 +76,7 @@ async fn what_is_printed_is_heard_before_the_end() {
     for namespaces in [true, false] {
         let home = TempDir::new().unwrap();
         let heard = Mutex::new(String::new());
-        // It ends once it is seen that its first word was heard.
+        // The script ends only after its first word has reached the callback.
         let script = "echo first; until [ -e go ]; do :; done; echo second";
         let ran = cell(home.path(), namespaces)
             .run_heard(shell(home.path(), script), |bytes| {
@@ -148,7 +148,7 @@ async fn without_walls_there_are_limits_and_nothing_is_left() {
     );
     let ran = cell.run(shell(home.path(), &script)).await.unwrap();
     let text = ran.output.text();
-    // What the shell sets for itself, and nothing of whoever runs this.
+    // The shell sets these itself; the environment of the test is absent.
     assert!(text.starts_with("OLDPWD PATH PWD ") || text.starts_with("PATH PWD "), "{text}");
     let rest: Vec<_> = text.lines().collect();
     assert!(rest[0].ends_with(" 1024") && rest[2..] == ["1", "1"], "{text}");
@@ -156,7 +156,7 @@ async fn without_walls_there_are_limits_and_nothing_is_left() {
     assert!(outside.path().join("file").exists(), "there is no wall");
 }
 
-/// A way to nowhere: whoever comes is answered, and everybody is counted.
+/// A proxy that answers every connection and counts them.
 #[derive(Debug, Default)]
 struct Answering {
     has: Option<IpAddr>,
@@ -164,7 +164,7 @@ struct Answering {
     ended: Arc<AtomicBool>,
 }
 
-/// Says when it is dropped.
+/// Sets the flag when it is dropped.
 struct Ending(Arc<AtomicBool>);
 
 impl Drop for Ending {
@@ -208,7 +208,7 @@ async fn a_program_finds_the_proxy_by_its_environment_and_what_it_reached_is_kno
     let home = TempDir::new().unwrap();
     for (has, direct) in [
         (None, "localhost,127.0.0.1,::1"),
-        // Else nobody would ask the proxy for it.
+        // Otherwise programs would bypass the proxy for this address.
         (Some("127.0.0.1"), "localhost,::1"),
     ] {
         let has = has.map(|address| address.parse().unwrap());
@@ -239,7 +239,7 @@ async fn there_is_no_proxy_without_namespaces_or_where_nothing_is_open() {
     {
         let cell = Cell { proxy, walled, ..cell(home.path(), namespaces) };
         assert!(cell.opened().is_none() && cell.proxy_url().is_none());
-        // Without walls, what listens there is the host's own.
+        // Without sandbox layers, the host itself may listen there.
         let ask = if walled { ASK } else { ":" };
         let script = format!("{ask}; env | grep -i _proxy");
         let ran = cell.run(bash(home.path(), &script)).await.unwrap();
@@ -256,7 +256,7 @@ async fn nobody_but_the_program_reaches_its_proxy() {
     let proxy = Arc::new(Answering::default());
     let opened = Cell { proxy: Some(proxy.clone()), ..cell(home.path(), true) };
     let closed = cell(home.path(), true);
-    // One waits until the other has tried.
+    // The first program waits until the second one has tried.
     let waits = format!("echo > started; until [ -e tried ]; do :; done; {ASK}");
     let tries = format!("until [ -e started ]; do :; done; {ASK}; echo > tried");
     let (waited, tried) =

@@ -1,5 +1,5 @@
-//! What the log says of paths. Alone in its process: what is logged to one thread is missed where another
-//! has met it first.
+//! Checks the log about paths. This test has a process of its own: an event that one thread has met
+//! before is missed in the log of another thread.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

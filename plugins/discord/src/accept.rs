@@ -1,4 +1,4 @@
-//! What the bus makes of what was heard: it takes it, or says why not, which is counted.
+//! Publishes converted events to the bus, and counts refused ones under a reason.
 
 use avocet_channel_kit::unreadable;
 use avocet_protocol::{Cursor, Inbound};
@@ -28,7 +28,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Returns why the message was not taken, if it was not.
+    /// Publishes a message. Returns the reason if the bus refuses it.
     async fn publish(
         &self,
         inbound: Inbound,
@@ -44,7 +44,7 @@ impl Receiver<'_> {
         })
     }
 
-    /// Says once to whoever may speak that there is nothing to read.
+    /// Tells a permitted sender once that their message contains nothing to read.
     async fn decline(&self, inbound: &Inbound) -> Result<(), Stopped> {
         let line = unreadable("an empty one, or one whose content Discord does not show me");
         let declining = || self.context.publish.decline(inbound.clone(), line.clone());

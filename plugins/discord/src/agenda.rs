@@ -1,5 +1,5 @@
-//! What is to be asked of the platform, and when: each question by itself, so that one that is not
-//! answered holds up no other. No I/O.
+//! The schedule of requests to the platform. Each request has its own times, so that the others go
+//! on while one is unanswered. Does no I/O.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -9,37 +9,37 @@ use serenity::model::id::ChannelId;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Questions that are under way at a time.
+/// Requests that may be in progress at the same time.
 const AT_ONCE: usize = 8;
-/// Questions in [`A_WHILE`]: half of what the platform takes of a bot (Discord API, "Global Rate
+/// Requests per [`A_WHILE`]: half of the platform's limit for a bot (Discord API, "Global Rate
 /// Limit"), so that there is room for answers and previews.
 const IN_A_WHILE: usize = 25;
 const A_WHILE: Duration = Duration::from_secs(1);
-/// How long a session's servers have to be described in. One with an outage is described when that is
-/// over (Discord API, "Guild Create").
+/// Time in which the servers of a session are expected to be described. A server with an outage is
+/// described after the outage (Discord API, "Guild Create").
 const LISTING: Duration = Duration::from_secs(15);
 
-/// What a question is about.
+/// The subject of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
-    /// Somebody's direct message channel.
+    /// The direct message channel of a user.
     Person(u64),
-    /// What was said in a channel.
+    /// The messages of a channel.
     Channel(ChannelId),
-    /// The commands that are offered.
+    /// The registration of the commands.
     Commands,
 }
 
-/// When something is asked.
+/// The time of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Once so much time has passed.
+    /// At this time of the clock's `elapsed`.
     At(Duration),
-    /// Once the servers have been described: that says whether there is anything to ask.
+    /// After the servers have been described: that shows whether the request is needed.
     Listed,
-    /// Once everything else has been asked.
+    /// After all other requests.
     Last,
-    /// It is being asked.
+    /// The request is in progress.
     Asked,
 }
 
@@ -47,9 +47,9 @@ pub(crate) enum When {
 struct Entry {
     when: When,
     backoff: Backoff,
-    /// It was asked, and has to be asked again.
+    /// The request was made, and has to be repeated.
     tried: bool,
-    /// Somebody waits for it.
+    /// Live events wait for the result.
     urgent: bool,
     fault: Option<String>,
 }
@@ -61,17 +61,17 @@ impl Entry {
     }
 }
 
-/// All that is to be asked.
+/// All requests to make.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     entries: BTreeMap<Subject, Entry>,
     listed: Duration,
-    /// When the last questions were asked, at most [`IN_A_WHILE`].
+    /// The times of the last requests, at most [`IN_A_WHILE`].
     asked: VecDeque<Duration>,
 }
 
 impl Agenda {
-    /// A session begins: what was being asked is asked anew.
+    /// Begins a session: all requests are made anew.
     pub(crate) fn begin(&mut self, now: Duration) {
         self.listed = now + LISTING;
         for entry in self.entries.values_mut() {
@@ -79,18 +79,18 @@ impl Agenda {
         }
     }
 
-    /// All servers have been described.
+    /// Notes that all servers have been described.
     pub(crate) fn all_listed(&mut self, now: Duration) {
         self.listed = now;
     }
 
-    /// Asks about something, instead of what was to be asked about it.
+    /// Schedules a request, in place of the scheduled one with the same subject.
     pub(crate) fn add(&mut self, subject: Subject, when: When) {
         let urgent = self.entries.get(&subject).is_some_and(|entry| entry.urgent);
         self.entries.insert(subject, Entry { urgent, ..Entry::new(when) });
     }
 
-    /// Somebody waits for it: of all that is due, it is asked first.
+    /// Makes a request urgent: of all due requests, it comes first.
     pub(crate) fn urge(&mut self, subject: Subject) {
         if let Some(entry) = self.entries.get_mut(&subject) {
             entry.urgent = true;
@@ -105,7 +105,7 @@ impl Agenda {
         self.entries.get(&subject).map(|entry| entry.when)
     }
 
-    /// The next that is due, which is being asked from now on.
+    /// Returns the next due request, which is in progress from now on.
     pub(crate) fn next(&mut self, now: Duration) -> Option<Subject> {
         if self.is_full() || self.not_before() > now {
             return None;
@@ -118,7 +118,8 @@ impl Agenda {
         Some(subject)
     }
 
-    /// When the next is due; none if nothing is, or enough is under way.
+    /// Returns the time of the next request; `None` without requests, or while enough are in
+    /// progress.
     pub(crate) fn due(&self) -> Option<Duration> {
         let due = self.all_due().map(|(due, ..)| due).min().filter(|_| !self.is_full())?;
         Some(due.max(self.not_before()))
@@ -131,12 +132,12 @@ impl Agenda {
         self.entries.iter().filter_map(due)
     }
 
-    /// Enough is under way.
+    /// Returns `true` if enough requests are in progress.
     fn is_full(&self) -> bool {
         self.entries.values().filter(|entry| entry.when == When::Asked).count() >= AT_ONCE
     }
 
-    /// The platform takes only so many in a while.
+    /// Returns the earliest time of the next request: the platform limits requests per `A_WHILE`.
     fn not_before(&self) -> Duration {
         let first = self.asked.front().filter(|_| self.asked.len() >= IN_A_WHILE);
         first.map_or(Duration::ZERO, |first| *first + A_WHILE)
@@ -152,12 +153,12 @@ impl Agenda {
         }
     }
 
-    /// There was an answer, and there is more to ask.
+    /// Schedules a further request for now, after an answer.
     pub(crate) fn goes_on(&mut self, subject: Subject, now: Duration) {
         self.add(subject, When::At(now));
     }
 
-    /// The platform asks to wait.
+    /// Delays a request, because the platform asks to wait.
     pub(crate) fn waits(&mut self, subject: Subject, until: Duration) {
         if let Some(entry) = self.entries.get_mut(&subject) {
             entry.when = When::At(until);
@@ -165,7 +166,7 @@ impl Agenda {
         }
     }
 
-    /// It could not be asked: it is asked again after the returned time.
+    /// Notes a failed request. Returns the time after which it is repeated.
     pub(crate) fn failed(&mut self, subject: Subject, why: String, now: Duration) -> Duration {
         let Some(entry) = self.entries.get_mut(&subject) else { return Duration::ZERO };
         let wait = entry.backoff.next_wait();
@@ -175,8 +176,8 @@ impl Agenda {
         wait
     }
 
-    /// What cannot be read at present, in a line. That commands are not offered is no trouble: typed
-    /// they work.
+    /// Returns a line about channels that cannot be read at present. Missing slash commands are
+    /// left out: typed commands work.
     pub(crate) fn complaint(&self) -> Option<String> {
         let read = self.entries.iter().filter(|(subject, _)| **subject != Subject::Commands);
         let mut failing = read.filter_map(|(_, entry)| entry.fault.as_deref());

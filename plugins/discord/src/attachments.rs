@@ -1,6 +1,6 @@
-//! Files that come with messages. They are kept by reference, and the reference names the attachment,
-//! not its URL: Discord signs URLs and they expire after a day, so a fresh one is asked for when the
-//! bytes are wanted.
+//! Files that come with messages. They are kept by a reference to the attachment instead of its
+//! URL: Discord signs URLs, which expire after a day, so a fresh one is requested when the file is
+//! needed.
 
 use avocet_net::{FetchError as NoPage, GuardedClient, Limits, Page, Rule};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::rest::REQUEST_LIMIT;
 use crate::routes::Route;
 
-/// What came with a message, or with the one that it forwards.
+/// Returns the attachments of a message, and of the message that it forwards.
 pub(crate) fn of(message: &Message) -> Vec<Attachment> {
     sent(message).map(|sent| attachment(message, sent)).collect()
 }
@@ -48,7 +48,7 @@ fn kind(media_type: Option<&str>) -> AttachmentKind {
 }
 
 impl Discord {
-    /// The bytes of an attachment.
+    /// Downloads an attachment.
     pub(crate) async fn fetch_attachment(
         &self,
         reference: &str,
@@ -69,7 +69,7 @@ impl Discord {
         bytes.map_err(|fault| failed(&fault))?.ok_or(FetchError::TooLarge { limit })
     }
 
-    /// A file where Discord says that it is: on the public Internet, whatever it says.
+    /// Downloads a file from the URL that Discord gives, but only from the public Internet.
     async fn fetch_elsewhere(&self, url: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let body = usize::try_from(limit).unwrap_or(usize::MAX);
         let limits = Limits { time: REQUEST_LIMIT, body };

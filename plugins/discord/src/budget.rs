@@ -1,10 +1,10 @@
-//! The budget of IDENTIFYs, which lasts over restarts: Discord resets the token of a bot that identifies
-//! 1,000 times in a day (F9).
+//! The budget of IDENTIFYs, which is kept over restarts: Discord resets the token of a bot that
+//! identifies 1,000 times in a day (F9).
 //!
-//! The rule: the first 500 of a day (UTC) are at least 5 seconds apart, which is what the platform wants
-//! anyway. After that each waits for its share of what is left of the day, so that 900 last until its
-//! end; the other 100 are for whatever else uses the token. And none is made when Discord says that none
-//! remains.
+//! The first 500 of a day (UTC) are at least 5 seconds apart, as the platform requires anyway.
+//! After that, each waits for its share of the remaining day, so that 900 last until its end. The
+//! other 100 are left for other users of the token. If Discord reports an exhausted limit, the next
+//! one waits for the reset.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,30 +15,30 @@ use serenity::model::gateway::SessionStartLimit;
 use crate::Discord;
 use crate::commit::committed;
 
-/// The scope of the cursor that keeps the count, as `<day> <count>`.
+/// The scope of the cursor with the count, as `<day> <count>`.
 const SCOPE: &str = "identify";
 const DAY_MILLIS: i64 = 86_400_000;
-/// The wait between two, when there is plenty.
+/// Minimum time between two IDENTIFYs.
 const APART: Duration = Duration::from_secs(5);
-/// How many of a day are made as fast as that.
+/// IDENTIFYs per day at that rate.
 const FREE: u64 = 500;
-/// How many of a day are made at all.
+/// Maximum number of IDENTIFYs per day.
 const DAILY: u64 = 900;
 
-/// What is used of the budget.
+/// The used part of the budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Budget {
     /// Days since 1970-01-01.
     day: i64,
     count: u64,
-    /// When the last was made, by the clock's `elapsed`; none in this process yet.
+    /// Time of the last IDENTIFY of this process, by the clock's `elapsed`.
     last: Option<Duration>,
-    /// When this process read the count: whatever others made was made before that.
+    /// Time at which this process read the count. Other processes made their IDENTIFYs before.
     read_at: Duration,
 }
 
 impl Budget {
-    /// The budget as the log has it.
+    /// Reads the budget from the log.
     pub(crate) fn read(cursors: &[Cursor], elapsed: Duration) -> Self {
         let kept = cursors.iter().find(|cursor| cursor.scope == SCOPE);
         let parse = |cursor: &Cursor| {
@@ -49,7 +49,7 @@ impl Budget {
         Self { day, count, last: None, read_at: elapsed }
     }
 
-    /// How long to wait before the next is made; none if it can be made now.
+    /// Returns the wait before the next IDENTIFY; `None` if it may be made now.
     pub(crate) fn wait(
         &self,
         limit: Option<&SessionStartLimit>,
@@ -72,10 +72,10 @@ impl Budget {
         Some(apart.saturating_sub(passed)).filter(|wait| !wait.is_zero())
     }
 
-    /// Counts one that is about to be made.
+    /// Counts an IDENTIFY that is about to be made.
     ///
     /// # Errors
-    /// Why it may not be made: the log does not know of it.
+    /// A text if the log refuses the count. Then the IDENTIFY has to wait.
     pub(crate) async fn count(
         &mut self,
         discord: &Discord,
@@ -96,7 +96,7 @@ impl Budget {
         Self { day, count: self.used(now) + 1, last: Some(elapsed), ..*self }
     }
 
-    /// How many are made today. A clock that was set back gives no new budget.
+    /// Returns the number of IDENTIFYs today. A clock that was set back keeps the count.
     fn used(&self, now: Timestamp) -> u64 {
         if day(now) > self.day { 0 } else { self.count }
     }

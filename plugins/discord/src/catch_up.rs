@@ -1,14 +1,15 @@
-//! Reading what was said while nobody listened (F32), while what comes live goes on.
+//! Reads the messages that were missed while the bot was away (F32), while live events keep coming.
 //!
-//! A server says with a new session what was said last in its channels and active threads: only those
-//! are read in which that is news. The others that have been read before are asked for, since nothing
-//! lists them: direct messages, and archived threads. Writing in a thread unarchives it, but one that is
-//! silent is archived again (Discord API, "Active & Archived Threads"), perhaps while we were away.
-//! One that was both made and archived meanwhile is not read: no listing names it, and no cursor.
+//! With a new session, a server reports the last message of its channels and active threads. Only
+//! channels with a new message are read. Other channels that were read before are fetched one by
+//! one, because listings lack them: direct messages and archived threads. Writing in a thread
+//! unarchives it, but a silent one is archived again (Discord API, "Active & Archived Threads"),
+//! perhaps while the bot was away. A thread that was both made and archived meanwhile is missed:
+//! listings and cursors lack it.
 //!
-//! Where there is something to read, and in direct messages, the page before it is looked at for edits.
-//! An edit that is further back, or in a channel of a server where nothing was said since, is not seen:
-//! nothing lists it.
+//! In channels with missed messages, and in direct messages, the page before them is searched for
+//! edits. Older edits are missed, and so are edits in a server's channel without a new message: no
+//! listing contains them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,11 +27,11 @@ use crate::misread;
 use crate::places::{Described, Place};
 use crate::receive::{Receiver, Stopped};
 
-/// What the platform says of a channel that is no more.
+/// Discord's error code for a deleted channel.
 const UNKNOWN_CHANNEL: isize = 10_003;
 
 impl Receiver<'_> {
-    /// A new session: whatever was read before may be behind.
+    /// Begins a new session: messages may be missing in every channel.
     pub(crate) fn catch_up(&mut self, servers: BTreeSet<GuildId>) {
         let now = self.context.clock.elapsed();
         self.agenda.begin(now);
@@ -53,12 +54,12 @@ impl Receiver<'_> {
         self.all_described(now);
     }
 
-    /// A server described itself, its channels and its threads.
+    /// Processes the description of a server, its channels and its threads.
     pub(crate) fn server(&mut self, server: &Value) {
         self.places.learn_from(server);
         self.meet_server(server);
         let id = GuildId::deserialize(&server["id"]);
-        // One with an outage is described once more.
+        // A server with an outage is described once more.
         if let (Ok(id), true) = (id, server["channels"].is_array()) {
             self.undescribed.remove(&id);
             self.all_described(self.context.clock.elapsed());
@@ -71,7 +72,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// A server says what was said last in a channel.
+    /// Processes the last message of a channel, as its server reports it.
     pub(crate) fn listed(
         &mut self,
         channel: &Described,
@@ -94,8 +95,9 @@ impl Receiver<'_> {
         }
     }
 
-    /// Puts off what is said in a channel that is behind, or of which is not known what it is. Returns
-    /// what is not put off. What is pressed has no place in a history, and is put off only in the latter.
+    /// Holds back an event of a channel that has to catch up, or has an unknown type. Returns an
+    /// event that can be processed now. Interactions are not part of a history, so only an unknown
+    /// type holds them back.
     pub(crate) fn too_early(&mut self, live: Live) -> Option<Live> {
         let Live { name, data } = &live;
         let Ok(channel) = ChannelId::deserialize(&data["channel_id"]) else { return Some(live) };
@@ -121,7 +123,7 @@ impl Receiver<'_> {
         None
     }
 
-    /// What an event tells of the channel that it is from.
+    /// Learns the type of a channel from one of its events.
     fn learn_place(&mut self, channel: ChannelId, event: &Value) {
         if self.places.get(channel).is_none() {
             self.places.learn_from(&event["channel"]);
@@ -131,7 +133,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// What is to be asked now, and is being asked from now on.
+    /// Returns the requests to make now, which are in progress from now on.
     pub(crate) fn questions(&mut self, me: Me) -> Vec<Question> {
         let mut questions = Vec::new();
         while let Some(subject) = self.agenda.next(self.context.clock.elapsed()) {
@@ -157,7 +159,7 @@ impl Receiver<'_> {
         })
     }
 
-    /// Takes what came of a question.
+    /// Processes the answer to a request.
     pub(crate) async fn answered(&mut self, me: Me, asked: Asked) -> Result<(), Stopped> {
         let Asked { question, answer } = asked;
         match (question, answer) {
@@ -197,8 +199,8 @@ impl Receiver<'_> {
         self.agenda.goes_on(Subject::Channel(channel), self.context.clock.elapsed());
     }
 
-    /// Corrects what was edited since the last message that is committed. What of it was heard is
-    /// absorbed by the log.
+    /// Corrects messages that were edited since the last committed one. The log ignores edits that
+    /// it has already.
     async fn look_for_edits(
         &mut self,
         me: Me,
@@ -231,7 +233,7 @@ impl Receiver<'_> {
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
         gap.was_told(page);
         gap.after = page.last().map_or(after, id);
-        // What was dropped meanwhile came after this was asked.
+        // Messages that were dropped meanwhile came after this request.
         let goes_on = page.len() >= PAGE && gap.after > after;
         match goes_on || gap.take_dropped().is_some() {
             true => self.goes_on(channel),
@@ -240,7 +242,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Nothing is missing of a channel any more: what came live meanwhile is next.
+    /// Ends the catch-up of a channel. The live events that waited come next.
     pub(crate) fn caught_up(&mut self, channel: ChannelId) {
         self.agenda.remove(Subject::Channel(channel));
         self.released.extend(self.gaps.close(channel));
@@ -250,7 +252,7 @@ impl Receiver<'_> {
         let (subject, now) = (question.subject(), self.context.clock.elapsed());
         match fault {
             Fault::Wait(wait) => self.agenda.waits(subject, now + *wait),
-            // The gateway learns of it too, and says what to do.
+            // The gateway finds this, too, and reports it to the operator.
             Fault::Refused(_) if !fault.is_about_token() => {
                 tracing::info!(error = %fault, ?subject, "refused");
                 self.refused(question, fault.is_refused_with(UNKNOWN_CHANNEL));
@@ -262,8 +264,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// The bot may have been shut out. If something came live from there nevertheless, it is a channel
-    /// of a server: what is said there is heard in the open.
+    /// Handles a refused request: the bot may have been shut out. If a channel of unknown type has
+    /// live events nevertheless, it is a server's channel, and its messages count as public.
     fn refused(&mut self, question: Question, is_gone: bool) {
         if let Question::Place(channel) = question
             && self.places.get(channel).is_none()

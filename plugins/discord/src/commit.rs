@@ -1,23 +1,24 @@
-//! Writes to the log, done again until it takes them: what a full disk delays must not be lost.
+//! Repeats writes to the log until they succeed: a full disk may delay them, but must not lose
+//! them.
 
 use avocet_protocol::{ChannelContext, ChannelError, PublishError, StoreError};
 use avocet_supervise::patiently;
 
-/// Why a write did not come to an end.
+/// The reason why a write was abandoned.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum NotCommitted {
     /// The daemon stops.
     #[error("the daemon is stopping")]
     Stopping,
-    /// The log cannot be written, and waiting does not help.
+    /// The log failed permanently.
     #[error(transparent)]
     Log(StoreError),
 }
 
-/// Does a write until the log takes it, or the bus refuses what is to be written.
+/// Repeats a write until the log takes it, or the bus refuses its content.
 ///
 /// # Errors
-/// [`NotCommitted`].
+/// [`NotCommitted`] if the daemon stops, or the log failed permanently.
 pub(crate) async fn committed<T, W>(
     context: &ChannelContext,
     write: impl Fn() -> W,

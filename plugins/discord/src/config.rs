@@ -43,7 +43,7 @@ impl DiscordConfig {
     /// Checks the values of single keys.
     ///
     /// # Errors
-    /// The key whose value cannot be used, and what it has to be. The token is not shown.
+    /// The key with an unusable value, and the expected value. The token is not shown.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         const PORTAL: &str = "the developer portal (your application, Bot)";
         match self.token.as_ref().map(Secret::expose) {
@@ -57,7 +57,7 @@ impl DiscordConfig {
     }
 }
 
-/// Discord API, "Authentication".
+/// Returns `true` if a text has the form of a token (Discord API, "Authentication").
 fn is_token(token: &str) -> bool {
     let token = token.trim();
     let token = token.strip_prefix("Bot ").unwrap_or(token);

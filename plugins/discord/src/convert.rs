@@ -1,4 +1,4 @@
-//! From what the platform sends to an inbound message, or to the reason why it is none.
+//! Converts events of the platform to inbound messages, or to the reason for ignoring them.
 
 use std::collections::BTreeSet;
 
@@ -13,32 +13,32 @@ use serenity::model::user::User;
 use crate::attachments;
 use crate::places::Place;
 
-/// The bot, as what is sent to it is read.
+/// The bot, for the conversion of its events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bot<'a> {
     pub(crate) me: UserId,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
-    /// Whether it answers to everything.
+    /// `true` if the bot answers every message.
     pub(crate) answer_all: bool,
-    /// Channels in which it does.
+    /// Channels in which the bot answers every message.
     pub(crate) unmentioned: &'a BTreeSet<ChannelId>,
     pub(crate) commands: &'a [CommandHelp],
 }
 
-/// What the platform sent.
+/// The result of a conversion.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Converted {
-    /// Something was said.
+    /// A message for the agent.
     Inbound(Box<Inbound>),
-    /// It was meant for the agent, which cannot read it: nothing but who wrote it, and where.
+    /// A message for the agent without readable content: it holds only the author and the place.
     Unreadable(Box<Inbound>),
-    /// It is not for the agent; counted under this reason.
+    /// An event that is ignored, and counted under this reason.
     Ignored(&'static str),
 }
 
 impl Converted {
-    /// Ids come from the platform, which has its own rules for them.
+    /// Handles invalid ids: the platform has its own rules for them.
     pub(crate) fn of(read: Result<Inbound, IdError>) -> Self {
         match read {
             Ok(inbound) => Self::Inbound(Box::new(inbound)),
@@ -51,7 +51,8 @@ impl Converted {
 }
 
 impl Bot<'_> {
-    /// Why a message is not for the agent, whatever it says; none if it is.
+    /// Returns the reason for ignoring a message, whatever its content; `None` if it is for the
+    /// agent.
     pub(crate) fn why_not(&self, message: &Message, place: Place) -> Option<&'static str> {
         match message.kind {
             MessageType::Regular | MessageType::InlineReply => {}
@@ -66,12 +67,13 @@ impl Bot<'_> {
         (!for_us).then_some("not mentioned")
     }
 
-    /// Whoever wrote it waits for an answer; where the agent merely listens, nobody does.
+    /// Returns `true` if the author waits for an answer. In channels in which the agent merely
+    /// listens, only addressed messages count.
     fn is_to_us(&self, message: &Message, place: Place) -> bool {
         place == Place::Private || self.is_addressed(message)
     }
 
-    /// In a server the agent answers only when it is spoken to: mentioned, replied to, commanded.
+    /// Returns `true` if a message mentions the agent, replies to it, or begins with a command.
     fn is_addressed(&self, message: &Message) -> bool {
         let replied = message.referenced_message.as_ref().map(|replied| replied.author.id);
         replied == Some(self.me)
@@ -79,7 +81,7 @@ impl Bot<'_> {
             || self.is_command(&message.content)
     }
 
-    /// Whether a text is one of our commands. Our own name may stand in front of it.
+    /// Returns `true` if a text is one of our commands, also behind our own name.
     pub(crate) fn is_command(&self, text: &str) -> bool {
         let text = self.readable(text, &[]);
         let word = text.split_whitespace().next().unwrap_or_default();
@@ -87,7 +89,7 @@ impl Bot<'_> {
         name.is_some_and(|name| self.commands.iter().any(|command| command.name == name))
     }
 
-    /// Reads a message. An edited one is a correction of what it was.
+    /// Converts a message. An edited one becomes a correction.
     pub(crate) fn message(&self, message: &Message, place: Place, edited: bool) -> Converted {
         let content = self.content(message);
         let is_empty = content.is_empty();
@@ -159,8 +161,8 @@ impl Bot<'_> {
         Quote { from, text: self.readable(&replied.content, &replied.mentions) }
     }
 
-    /// The text with names where Discord writes numbers. What it begins with, if that is our own name,
-    /// goes: `@Avocet /stop` is `/stop`.
+    /// Returns the text with names in place of Discord's ids. Our own name is removed from the
+    /// beginning: `@Avocet /stop` becomes `/stop`.
     fn readable(&self, text: &str, mentions: &[User]) -> String {
         let marks = |id: UserId| [format!("<@{id}>"), format!("<@!{id}>")];
         let mut text = text.trim();
@@ -176,7 +178,7 @@ impl Bot<'_> {
         text
     }
 
-    /// Where something was said. A thread is a topic of the channel that it is in.
+    /// Returns the address of a channel. A thread is a topic of the channel that contains it.
     pub(crate) fn address(&self, channel: ChannelId, place: Place) -> Result<ChatAddress, IdError> {
         let (chat, topic) = match place {
             Place::Private | Place::Channel => (channel, None),
@@ -191,17 +193,16 @@ impl Bot<'_> {
     }
 }
 
-/// The key of a message.
 fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
     DedupeKey::parse(&format!("m{message}"))
 }
 
-/// The message that has a key; an interaction has one, too, and is no message.
+/// Returns the message with this key; `None` for the key of an interaction.
 pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
     key.as_str().strip_prefix('m')?.parse().ok()
 }
 
-/// `[poll: Tea or coffee? (tea / coffee)]`.
+/// Returns a poll as `[poll: Tea or coffee? (tea / coffee)]`.
 fn poll_line(poll: &Poll) -> String {
     let answers = poll.answers.iter().filter_map(|answer| answer.poll_media.text.as_deref());
     let answers: Vec<&str> = answers.collect();
@@ -209,7 +210,6 @@ fn poll_line(poll: &Poll) -> String {
     format!("[poll: {question} ({})]", answers.join(" / "))
 }
 
-/// Who else reads a place.
 pub(crate) fn kind(place: Place) -> ChatKind {
     match place {
         Place::Private => ChatKind::Private,
@@ -224,12 +224,12 @@ fn sender(message: &Message) -> Result<Sender, IdError> {
     Ok(sender)
 }
 
-/// The name that Discord shows for a user: the one they chose, else their account's.
+/// Returns the name that Discord shows for a user: the chosen one, or that of the account.
 fn display_name(user: &User) -> &str {
     user.global_name.as_deref().unwrap_or(&user.name)
 }
 
-/// A user, by the name that they have in the place.
+/// Returns a user as sender, with the name that is used in the place.
 pub(crate) fn person(user: &User, nick: Option<&str>) -> Result<Sender, IdError> {
     Ok(Sender {
         id: SenderId::parse(&user.id.to_string())?,

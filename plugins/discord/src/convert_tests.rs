@@ -17,7 +17,7 @@ fn message(more: &Value) -> Message {
     serde_json::from_value(message).unwrap()
 }
 
-/// A channel in which the bot answers to everything.
+/// A channel in which the bot answers every message.
 const LISTENS: u64 = 77;
 
 fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {

@@ -1,4 +1,4 @@
-//! What went wrong with a request, in words that may be logged (F15).
+//! The faults of requests, in words that may be logged (F15).
 
 use std::fmt;
 use std::time::Duration;
@@ -7,34 +7,34 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Why a request was not answered as it should.
+/// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fault {
-    /// Too many requests (429): not before this.
+    /// Too many requests (429); retry after this time.
     Wait(Duration),
-    /// The platform does not do it.
+    /// The platform refused the request.
     Refused(Refusal),
-    /// The platform has trouble of its own (5xx): it may have done it.
+    /// The platform has an internal error (5xx), and may have carried out the request.
     Server(u16),
-    /// Nothing was sent: there is no connection, or it cannot be put into words.
+    /// The request was never sent: the connection failed, or the content is invalid.
     NotSent(&'static str),
-    /// It was sent, and what became of it is not known.
+    /// The request was sent, and its outcome is unknown.
     Broken(&'static str),
 }
 
-/// What the platform says when it does not do something.
+/// The details of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The HTTP status, 4xx.
     pub(crate) status: u16,
-    /// Discord's own code, 0 if there is none.
+    /// Discord's own code; 0 if it is missing.
     pub(crate) code: isize,
-    /// Discord's own words.
+    /// Discord's own text.
     pub(crate) words: String,
 }
 
 impl Fault {
-    /// What reqwest says, without the URL.
+    /// Converts an error of reqwest, without the URL.
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         match error {
             error if error.is_connect() => Self::NotSent("no connection"),
@@ -44,7 +44,7 @@ impl Fault {
         }
     }
 
-    /// What the platform answered with a status that is no success.
+    /// Converts an answer with an error status.
     pub(crate) fn answered(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         match status {
             429 => Self::Wait(Limited::read(headers, body).wait),
@@ -57,27 +57,29 @@ impl Fault {
         matches!(self, Self::Refused(Refusal { code, .. }) if *code == wanted)
     }
 
-    /// The token is not known, or not any more.
+    /// Returns `true` if the token is unknown, or was reset.
     pub(crate) fn is_about_token(&self) -> bool {
         matches!(self, Self::Refused(Refusal { status: 401, .. }))
     }
 }
 
-/// What a 429 asks for (Discord API, "Rate Limits").
+/// The content of a 429 (Discord API, "Rate Limits").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limited {
     pub(crate) wait: Duration,
     pub(crate) scope: Scope,
 }
 
-/// What a 429 is about.
+/// The scope of a 429.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Requests of one kind in one channel.
     Channel,
-    /// Every request of the bot. "Interaction endpoints are not bound to the bot's Global Rate Limit."
+    /// Every request of the bot. "Interaction endpoints are not bound to the bot's Global Rate
+    /// Limit."
     Bot,
-    /// Every request from this address: what stands before the API has shut it out, and writes no JSON.
+    /// Every request from this address: a server in front of the API has shut it out, and sends no
+    /// JSON.
     Address,
 }
 
@@ -122,13 +124,12 @@ impl Refusal {
 struct ErrorBody {
     code: isize,
     message: String,
-    /// An object for each field of the request that is wrong, nested as the request is; the complaints
-    /// about a field are in its `_errors`.
+    /// Errors by field, nested like the request; those of a field itself are in its `_errors`.
     #[serde(default)]
     errors: Value,
 }
 
-/// Adds each complaint about a field, behind the field's path.
+/// Adds each error of a field, behind the field's path.
 fn add_errors(errors: &Value, path: &str, words: &mut String) {
     for (name, value) in errors.as_object().into_iter().flatten() {
         if name != "_errors" {

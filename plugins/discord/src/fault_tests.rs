@@ -10,7 +10,7 @@ fn limited_says_how_long_to_wait_and_whom_that_is_about() {
     const OWN: &str = r#"{"message":"slow","retry_after":1.25,"global":false}"#;
     const GLOBAL: &str = r#"{"message":"slow","retry_after":1.25,"global":true}"#;
     const WITHOUT: &str = r#"{"message":"slow","retry_after":3,"code":0}"#;
-    // What stands before the API writes no JSON.
+    // The server in front of the API sends HTML instead of JSON.
     const HTML: &str = "<html>error 1015</html>";
     let table: [(Headers, &str, f64, Scope); 11] = [
         (&[(RETRY, "2")], OWN, 1.25, Channel),

@@ -1,6 +1,6 @@
-//! Channels in which nothing has been read yet: what was said there first, while nobody listened, is
-//! behind no cursor. Direct messages of those who are allowed are asked for; a server describes its
-//! channels when a session begins.
+//! Channels that are read for the first time, without a cursor. Their first messages may have come
+//! while the bot was away. The direct message channels of allowed users are requested; a server
+//! describes its channels with a new session.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ use crate::reading::snowflake;
 use crate::receive::{Receiver, Stopped};
 use crate::routes::Route;
 
-/// What is read of a channel that was opened.
+/// The used fields of an opened channel.
 #[derive(Debug, Deserialize)]
 struct Opened {
     id: ChannelId,
 }
 
 impl Receiver<'_> {
-    /// Notes when it began to listen for the first time.
+    /// Notes the time of the first start.
     pub(crate) async fn note_beginning(&mut self) -> Result<(), Stopped> {
         match self.read.note_beginning(self.context.clock.now()) {
             Some(cursor) => self.move_to(cursor).await,
@@ -34,7 +34,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Looks for the first direct messages of those who are allowed.
+    /// Looks for the first direct messages of allowed users.
     pub(crate) fn meet_people(&mut self, now: Duration) {
         for user in &self.discord.allow {
             match self.read.direct(*user) {
@@ -44,7 +44,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// The platform says which channel is somebody's.
+    /// Notes the direct message channel of a user.
     pub(crate) async fn met(&mut self, user: u64, channel: ChannelId) -> Result<(), Stopped> {
         let cursor = self.read.note_direct(user, channel);
         self.move_to(cursor).await?;
@@ -53,7 +53,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Reads a direct message channel from the beginning, unless something has been read there.
+    /// Reads a direct message channel from the beginning, unless it was read before.
     fn meet_in(&mut self, channel: ChannelId, now: Duration) {
         self.places.learn(channel, Place::Private);
         if self.read.last(channel).is_none() && self.gaps.get(channel).is_none() {
@@ -63,8 +63,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// Somebody writes in private before it is known that this is their channel: it may not be the
-    /// first that they say there.
+    /// Reads the channel of a user who writes in private before their channel is known: there may
+    /// be earlier messages.
     pub(crate) fn meet_writer(&mut self, channel: ChannelId, message: &Value) {
         let Ok(user) = UserId::deserialize(&message["author"]["id"]) else { return };
         let subject = Subject::Person(user.get());
@@ -73,7 +73,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Looks for what is news in a server's channels.
+    /// Looks for new messages in the channels of a server.
     pub(crate) fn meet_server(&mut self, server: &Value) {
         let joined = serenity::model::Timestamp::deserialize(&server["joined_at"]).ok();
         let joined = joined.map(|joined| Timestamp(joined.unix_timestamp() * 1000));

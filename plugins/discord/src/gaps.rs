@@ -1,5 +1,5 @@
-//! Channels that are behind: what comes live in one waits here until what was missed is read, since its
-//! cursor must not pass that.
+//! Channels that have to catch up. Their live events wait here until the missed messages are read,
+//! because the cursor of the channel must not pass those.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,36 +10,36 @@ use serenity::model::id::{ChannelId, MessageId};
 use crate::gateway::Live;
 use crate::history::id;
 
-/// New messages that wait in a channel. Further ones are left to the history; what it does not tell,
-/// edits and what is pressed, waits without a limit.
+/// New messages that may wait in a channel; further ones are read from the history later. Edits and
+/// interactions wait without a limit, because the history does not list them.
 const MAX_HELD: usize = 1000;
 pub(crate) const SAID: &str = "MESSAGE_CREATE";
 pub(crate) const EDITED: &str = "MESSAGE_UPDATE";
 pub(crate) const PRESSED: &str = "INTERACTION_CREATE";
 
-/// What is looked at.
+/// The next step of a catch-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// The channel: what it is, and what was said there last.
+    /// Fetch the channel: its type and its last message.
     Channel,
-    /// What was read before: it may have been edited.
+    /// Search the messages read before for edits.
     Edits,
-    /// What was said since.
+    /// Read the missed messages.
     Missed,
 }
 
-/// What is missing of a channel.
+/// The gap of a channel that has to catch up.
 #[derive(Debug)]
 pub(crate) struct Gap {
-    /// Everything up to here is committed, or not for us.
+    /// Everything up to this message is committed or ignored.
     pub(crate) after: MessageId,
-    /// What is asked next.
+    /// The next step.
     pub(crate) next: Look,
     held: Vec<Live>,
     dropped: Option<Dropped>,
 }
 
-/// Messages that came live and could not wait any more: only the history tells of them.
+/// Live messages beyond the limit, which are only in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dropped {
     count: usize,
@@ -47,12 +47,12 @@ pub(crate) struct Dropped {
     last: MessageId,
 }
 
-/// The channels that are behind.
+/// The channels that have to catch up.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps(BTreeMap<ChannelId, Gap>);
 
 impl Gaps {
-    /// Notes what is missing of a channel. What waits there goes on waiting.
+    /// Notes a gap in a channel. Events that wait there keep waiting.
     pub(crate) fn note(&mut self, channel: ChannelId, after: MessageId, next: Look) {
         let known = self.0.remove(&channel).map(|gap| (gap.held, gap.dropped));
         let (held, dropped) = known.unwrap_or_default();
@@ -67,7 +67,7 @@ impl Gaps {
         self.0.get_mut(&channel)
     }
 
-    /// A channel is not behind any more: what came live meanwhile, in order.
+    /// Closes a gap. Returns the live events that came meanwhile, in their order.
     pub(crate) fn close(&mut self, channel: ChannelId) -> Vec<Live> {
         self.0.remove(&channel).map(|gap| gap.held).unwrap_or_default()
     }
@@ -85,7 +85,8 @@ impl Gap {
         (dropped.count, dropped.last) = (dropped.count + 1, last);
     }
 
-    /// What could not wait and has not been told of since, once: whoever takes it asks for it.
+    /// Returns, once, the dropped messages that were not read from the history since. The caller
+    /// requests them.
     pub(crate) fn take_dropped(&mut self) -> Option<Dropped> {
         self.dropped.take().filter(|dropped| dropped.last > self.after)
     }
@@ -94,7 +95,7 @@ impl Gap {
         !self.held.is_empty()
     }
 
-    /// The history told of messages: they need not be heard again.
+    /// Removes live messages that were read from the history.
     pub(crate) fn was_told(&mut self, page: &[Value]) {
         let told = |live: &Live| page.iter().any(|message| id(message) == id(&live.data));
         self.held.retain(|live| live.name != SAID || !told(live));

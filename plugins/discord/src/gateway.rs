@@ -1,16 +1,16 @@
-//! The connection to the gateway, kept up for as long as the channel runs. What it hears goes into a
-//! bounded queue in the order in which it came.
+//! The connection to the gateway, which is kept up while the channel runs. Its events go into a
+//! bounded queue in their order.
 //!
 //! serenity's own gateway client is not used, for reasons that its source (0.12.5) shows:
-//! - It identifies again by itself, whenever a session cannot go on. Here every IDENTIFY is counted in
-//!   the log before it is made, because 1,000 a day reset the token (F9).
-//! - It tells nobody with which code it was closed, and after 4010 and 4011 it reads the closed
-//!   connection in a loop that never yields, until the next heartbeat fails.
-//! - It has no limit for making a connection, and it resumes at the ordinary address.
+//! - It identifies again by itself whenever a session cannot be resumed. Here every IDENTIFY is
+//!   counted in the log before it is made, because 1,000 a day reset the token (F9).
+//! - It hides the close code, and after 4010 and 4011 it reads the closed connection in a loop that
+//!   never yields, until the next heartbeat fails.
+//! - It lacks a timeout for connecting, and it resumes at the ordinary address.
 //! - It spawns a task for every event, so that their order is lost.
-//! - It brings rustls 0.22, whose certificate checks have known vulnerabilities (RUSTSEC-2026-0049).
+//! - It brings rustls 0.22. Its certificate checks have known vulnerabilities (RUSTSEC-2026-0049).
 //!
-//! What is here is the protocol alone: its types and the bodies of its messages are serenity's.
+//! This module holds the protocol alone: its types and the bodies of its messages are serenity's.
 
 mod close;
 mod connection;
@@ -33,45 +33,44 @@ use crate::fault::{Fault, Refusal};
 use crate::routes::Route;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// With its jitter 40 s: after a loss it receives again within 60 s if the platform is there (F9).
+/// With jitter up to 40 s. After a loss, events come again within 60 s if the platform is reachable
+/// (F9).
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// Attempts to resume a session before it is given up.
+/// Attempts to resume a session before it is abandoned.
 const MAX_RESUMES: u32 = 3;
-/// Events that may wait to be committed; then reading waits.
+/// Events that may wait for their commit; then reading pauses.
 const QUEUE: usize = 256;
 
-/// What the gateway said.
+/// An event of the gateway.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A new session has begun: what was said before is only in the history. These servers are going
-    /// to be described.
+    /// A new session has begun: earlier messages are only in the history. The platform is about to
+    /// describe these servers.
     Began(Me, BTreeSet<GuildId>),
-    /// Something happened.
+    /// Any other event.
     Dispatch(Live),
 }
 
-/// Something that happened.
+/// An event, as the platform sends it.
 #[derive(Debug)]
 pub(crate) struct Live {
-    /// Discord's name for it.
+    /// Discord's name of the event.
     pub(crate) name: String,
-    /// What belongs to it.
     pub(crate) data: Value,
 }
 
-/// Who the bot is.
+/// The ids of the bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Me {
     pub(crate) user: UserId,
     pub(crate) application: ApplicationId,
 }
 
-/// A queue of events.
 pub(crate) fn queue() -> (flume::Sender<Event>, flume::Receiver<Event>) {
     flume::bounded(QUEUE)
 }
 
-/// The connection.
+/// Keeps up the connection.
 pub(crate) struct Gateway<'a> {
     discord: &'a Discord,
     context: &'a ChannelContext,
@@ -81,25 +80,25 @@ pub(crate) struct Gateway<'a> {
     backoff: Backoff,
 }
 
-/// What can be resumed.
+/// A session that can be resumed.
 #[derive(Debug, Clone)]
 struct Session {
     id: String,
-    /// The last event that was heard.
+    /// The number of the last received event.
     sequence: u64,
     resume_url: String,
-    /// Attempts to resume it that came to nothing.
+    /// Failed attempts to resume it.
     failed: u32,
 }
 
-/// Why there is no connection, or none any more.
+/// The reason why there is no connection.
 #[derive(Debug, PartialEq)]
 enum Lost {
     /// The session can be resumed.
     Resumable(String),
     /// The session is over, or never began.
     Over(String),
-    /// It is tried again after so long.
+    /// The connection is retried after this time.
     Later(String, Duration),
     /// Only the operator can help.
     Fatal(String),
@@ -116,10 +115,10 @@ impl<'a> Gateway<'a> {
         Self { discord, context, events, budget, session: None, backoff }
     }
 
-    /// Connects, again and again, until only the operator can help.
+    /// Connects again and again, until only the operator can help.
     ///
     /// # Errors
-    /// [`ChannelError::Fatal`].
+    /// [`ChannelError::Fatal`] if only the operator can help.
     pub(crate) async fn run(mut self) -> Result<Infallible, ChannelError> {
         loop {
             let lost = match self.connect().await {
@@ -153,7 +152,8 @@ impl<'a> Gateway<'a> {
         Ok(wait)
     }
 
-    /// Where to connect to: where the session goes on, or where a new one may begin now.
+    /// Returns the address to connect to: that of the session, or that for a new one if it may
+    /// begin now.
     async fn address(&self) -> Result<String, Lost> {
         if let Some(session) = &self.session {
             return Ok(session.resume_url.clone());
@@ -166,7 +166,8 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    /// A server that speaks Discord's protocol need not have the bot's own address.
+    /// Requests the address of the gateway. A server that imitates Discord may lack the bot's own
+    /// route.
     async fn ask_address(&self) -> Result<(String, Option<SessionStartLimit>), Fault> {
         match self.discord.rest.get::<BotGateway>(Route::GatewayBot).await {
             Ok(gateway) => Ok((gateway.url, Some(gateway.session_start_limit))),
@@ -188,7 +189,7 @@ impl<'a> Gateway<'a> {
 }
 
 impl Session {
-    /// What is left of it after an attempt to resume it, or a connection, came to nothing.
+    /// Counts a failed attempt to resume, or a lost connection. Returns `None` after too many.
     fn failed_again(self) -> Option<Self> {
         let failed = self.failed + 1;
         (failed <= MAX_RESUMES).then_some(Self { failed, ..self })

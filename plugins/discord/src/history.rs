@@ -1,5 +1,5 @@
-//! What is asked of the platform: above all the history of channels, since Discord keeps nothing else
-//! for a bot that is not connected (F32).
+//! Requests to the platform, above all for the history of channels: Discord keeps only that for a
+//! bot that is away (F32).
 
 use avocet_protocol::{ChannelContext, CommandHelp};
 use serde::Deserialize;
@@ -12,36 +12,36 @@ use crate::fault::Fault;
 use crate::places::{Described, Place};
 use crate::routes::Route;
 
-/// Messages in a page: the most that is given (Discord API, "Get Channel Messages").
+/// Messages in a page: the platform's maximum (Discord API, "Get Channel Messages").
 pub(crate) const PAGE: usize = 100;
 
-/// What is asked of the platform.
+/// A request to the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// Which channel is somebody's?
+    /// The direct message channel of a user.
     Direct(u64),
-    /// What is the channel?
+    /// The type of a channel.
     Place(ChannelId),
-    /// What does it say up to this message?
+    /// The messages of a channel up to this one.
     Edits(ChannelId, MessageId),
-    /// What was said after this message?
+    /// The messages of a channel after this one.
     Missed(ChannelId, MessageId),
-    /// Are the commands taken?
+    /// The registration of the commands.
     Offer(ApplicationId),
 }
 
-/// What the platform answers.
+/// An answer of the platform.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Direct(ChannelId),
-    /// The channel, and the last that was said there.
+    /// The type of the channel, and its last message.
     Place(Place, Option<MessageId>),
     /// Messages, the oldest first.
     Page(Vec<Value>),
     Offered,
 }
 
-/// A question, and what came of it.
+/// A request with its answer.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) question: Question,
@@ -60,13 +60,14 @@ impl Question {
     }
 }
 
-/// The id of a message; the largest if it has none, so that it comes last.
+/// Returns the id of a message; without an id the largest possible one, so that the message comes
+/// last.
 pub(crate) fn id(message: &Value) -> MessageId {
     MessageId::deserialize(&message["id"]).unwrap_or(MessageId::new(u64::MAX - 1))
 }
 
 impl Discord {
-    /// Asks, and says what came of it.
+    /// Makes a request, and returns it with the answer.
     pub(crate) async fn asked(&self, question: Question, context: &ChannelContext) -> Asked {
         Asked { question, answer: self.ask(question, &context.commands).await }
     }
@@ -91,10 +92,10 @@ impl Discord {
         }
     }
 
-    /// The messages of a channel that come next after one, the oldest first; a page of them.
+    /// Returns a page of the messages that follow the given one, the oldest first.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails.
     pub(crate) async fn history(
         &self,
         channel: ChannelId,

@@ -1,5 +1,5 @@
-//! Slash commands and buttons: how they are offered, what they say, and that Discord is told within
-//! its three seconds that they were heard.
+//! Slash commands and buttons: their registration, their text, and the first answer, which Discord
+//! requires within three seconds.
 
 use std::time::Duration;
 
@@ -23,21 +23,20 @@ use crate::fault::Fault;
 use crate::places::Place;
 use crate::routes::Route;
 
-/// How long an interaction can be answered for the first time (Discord API, "Responding to an
-/// Interaction").
+/// Time for the first answer to an interaction (Discord API, "Responding to an Interaction").
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
-/// Characters of a command's or an argument's description.
+/// Longest description of a command or an argument, in characters.
 const MAX_DESCRIPTION: usize = 100;
-/// Characters of a command's name.
+/// Longest name of a command, in characters.
 const MAX_NAME: usize = 32;
 
-/// Something that was pressed or called.
+/// A pressed button, or a called command.
 #[derive(Debug)]
 pub(crate) struct Called<'a> {
     pub(crate) id: InteractionId,
     pub(crate) token: &'a str,
     pub(crate) channel: ChannelId,
-    /// What it says, as if that had been typed.
+    /// Its text, as if the user had typed it.
     says: String,
     user: &'a User,
     member: Option<&'a Member>,
@@ -45,7 +44,7 @@ pub(crate) struct Called<'a> {
 }
 
 impl<'a> Called<'a> {
-    /// Reads an interaction. None if it is of another kind: none that we offer.
+    /// Reads an interaction. Returns `None` for kinds that are never offered.
     pub(crate) fn read(interaction: &'a Interaction) -> Option<Self> {
         match interaction {
             Interaction::Component(pressed) => Self::pressed(pressed),
@@ -74,7 +73,7 @@ impl<'a> Called<'a> {
             says.push(' ');
             says.push_str(&value);
         }
-        // Nobody else sees it; without it Discord says that the application did not respond.
+        // Only the user sees this; without it Discord says that the application did not respond.
         let heard = CreateInteractionResponseMessage::new()
             .content("…")
             .ephemeral(true)
@@ -90,10 +89,10 @@ impl<'a> Called<'a> {
         }
     }
 
-    /// What it says to the agent.
+    /// Converts the interaction to a message for the agent.
     ///
     /// # Errors
-    /// [`IdError`] for an id that is none.
+    /// [`IdError`] for an invalid id.
     pub(crate) fn inbound(&self, bot: &Bot<'_>, place: Place) -> Result<Inbound, IdError> {
         let nick = self.member.and_then(|member| member.nick.as_deref());
         let (sender, key) = (person(self.user, nick)?, DedupeKey::parse(&format!("i{}", self.id))?);
@@ -114,8 +113,8 @@ fn text_of(option: &CommandDataOption) -> Option<String> {
 }
 
 impl Discord {
-    /// Tells the platform that an interaction was heard. What it said is committed, whatever becomes
-    /// of this.
+    /// Sends the first answer to an interaction. Failures are only logged, because the text is
+    /// committed already.
     pub(crate) async fn answer(
         &self,
         clock: &dyn avocet_protocol::Clock,
@@ -132,10 +131,10 @@ impl Discord {
         }
     }
 
-    /// Offers the commands, so that the platform completes them.
+    /// Registers the commands, so that the platform completes them.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails.
     pub(crate) async fn offer(
         &self,
         application_id: ApplicationId,
@@ -147,7 +146,8 @@ impl Discord {
     }
 }
 
-/// None if the platform would refuse its name, and with it all of them.
+/// Returns `None` for a name that the platform would refuse, because it would refuse all commands
+/// then.
 fn slash_command(command: &CommandHelp) -> Option<CreateCommand> {
     let CommandHelp { name, argument, help } = command;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
@@ -165,7 +165,7 @@ fn slash_command(command: &CommandHelp) -> Option<CreateCommand> {
     })
 }
 
-/// A description that is there and not too long.
+/// Returns a description that is neither empty nor too long.
 fn description(text: &str, name: &str) -> String {
     let text = if text.is_empty() { name } else { text };
     text.chars().take(MAX_DESCRIPTION).collect()

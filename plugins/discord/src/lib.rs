@@ -1,5 +1,6 @@
-//! Discord, as a channel: events come in over the gateway and are committed one by one; what was missed
-//! is read from the channels' histories; messages go out one by one, each made once.
+//! The Discord channel. Events come in over the gateway and are committed one by one. Missed
+//! messages are read from the channels' histories. Messages go out one by one, and each is made
+//! only once.
 
 mod accept;
 mod agenda;
@@ -50,74 +51,74 @@ use rest::Rest;
 use sent_before::ClosedPasts;
 use uploads::Uploads;
 
-/// The platform takes five edits in five seconds; a sixth would wait.
+/// Minimum time between edits: the platform takes five in five seconds; a sixth would wait.
 const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
 
-/// A bot.
+/// A Discord bot.
 pub struct Discord {
     name: ChannelName,
     account: AccountName,
     rest: Rest,
-    /// People whose own id stands for the chat with them.
+    /// Allowed users and owners. Their own id stands for the chat with them.
     allow: BTreeSet<u64>,
     answer_all: bool,
-    /// Channels in which it answers without being mentioned.
+    /// Channels in which it answers without a mention.
     unmentioned: BTreeSet<ChannelId>,
     message_content: bool,
-    /// Whether the messages of an answer are numbered.
+    /// `true` if the messages of an answer are numbered.
     numbered: bool,
-    /// How often a message that grows may be edited.
+    /// Minimum time between edits of a growing message; `None` without previews.
     preview: Option<Duration>,
     health: Exchanges,
-    /// What of the platform cannot be read, though it answers otherwise.
+    /// A text about channels that cannot be read, although the platform answers.
     unread: Mutex<Option<String>>,
     closed_pasts: ClosedPasts,
     uploads: Uploads,
-    /// The bot's own id, once the platform has said it.
+    /// The bot's own id, once the platform has sent it.
     me: OnceLock<UserId>,
-    /// The addresses of this host, at which no file is.
+    /// The addresses of this host, from which downloads are refused.
     own: Arc<Interfaces>,
     clock: Arc<dyn Clock>,
 }
 
-/// Without the client, which would show the token (F15).
+/// Leaves out the client, which would show the token (F15).
 impl fmt::Debug for Discord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Discord").field("account", &self.account).finish_non_exhaustive()
     }
 }
 
-/// Why a bot cannot be made of its configuration. The operator changes it.
+/// The reason why a configuration cannot be used; the operator has to change it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiscordError {
-    /// There is no token.
+    /// The token is missing.
     #[error(
         "there is no token; get one from the developer portal (your application, Bot) and refer to \
          it: token = \"${{DISCORD_TOKEN}}\""
     )]
     NoToken,
-    /// The token cannot be one.
+    /// The token has impossible characters.
     #[error(
         "the token has characters that no token has; copy it again from the developer portal (your \
          application, Bot)"
     )]
     Token,
-    /// `api_url` is none.
+    /// `api_url` is an invalid URL.
     #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
     Url,
-    /// The table of a channel is not named by an id.
+    /// The name of a channel's table is not an id.
     #[error("groups: {0:?} is no id of a channel; it is a number, which /id shows in the channel")]
     Group(String),
-    /// There can be no HTTP client.
+    /// The HTTP client cannot be made.
     #[error("no HTTP client: {0}")]
     Client(String),
 }
 
 impl Discord {
-    /// The bot of a configuration.
+    /// Makes a bot from its configuration.
     ///
     /// # Errors
-    /// [`DiscordError`] says what to change.
+    /// [`DiscordError`] with the required change.
     pub fn new(
         name: ChannelName,
         account: AccountName,
@@ -147,7 +148,7 @@ impl Discord {
         })
     }
 
-    /// The platform has said who the bot is. That does not change.
+    /// Notes the bot's own id, which never changes.
     fn is(&self, me: UserId) {
         self.me.get_or_init(|| me);
     }
@@ -156,12 +157,12 @@ impl Discord {
         self.me.get().copied()
     }
 
-    /// Notes what of the platform cannot be read at present; none if all can.
+    /// Notes the text about unreadable channels; `None` if all can be read.
     fn note_unread(&self, why: Option<String>) {
         *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
-    /// Where the bot is configured, as an operator finds it.
+    /// Returns the name of the bot's table, as an operator finds it.
     fn table(&self) -> String {
         format!("[channels.{}] ({})", self.name, self.account)
     }
@@ -175,7 +176,8 @@ impl Discord {
     }
 }
 
-/// The channels in which the bot answers without being mentioned. Every channel's id is checked here.
+/// Returns the channels in which the bot answers without a mention. This also checks the id of
+/// every channel.
 fn unmentioned(config: &DiscordConfig) -> Result<BTreeSet<ChannelId>, DiscordError> {
     let mut unmentioned = BTreeSet::new();
     for (id, group) in &config.groups {
@@ -231,12 +233,13 @@ impl Channel for Discord {
         self.fetch_attachment(reference, limit).await
     }
 
-    /// The platform recognises a message by its nonce, and later we do by its text.
+    /// The platform recognises a message by its nonce; later, we recognise it by its text.
     fn on_unknown(&self) -> OnUnknown {
         OnUnknown::RepeatSafe
     }
 
-    /// An interaction is told once, to whoever is connected, and has failed after three seconds.
+    /// The platform sends an interaction once, to the connected client. It fails after three
+    /// seconds.
     fn forgets_presses(&self) -> bool {
         true
     }

@@ -1,6 +1,5 @@
-//! What the platform does not want to be asked yet: a channel whose bucket of requests is empty, or
-//! everything. A request that would be refused is not made: a bot whose requests are refused too often
-//! is shut out.
+//! The rate limits of the platform, for a channel or for the whole bot. A request that would be
+//! refused is not made: a bot with too many refused requests is shut out.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,21 +10,21 @@ use serenity::model::id::ChannelId;
 
 use crate::fault::{Limited, Scope};
 
-/// Until when, by the clock's `elapsed`, what is not asked.
+/// The ends of the limits, by the clock's `elapsed`.
 #[derive(Debug, Default)]
 pub(crate) struct Limits(Mutex<Held>);
 
 #[derive(Debug, Default)]
 struct Held {
     channels: HashMap<ChannelId, Duration>,
-    /// Everything but answers to interactions.
+    /// All requests except answers to interactions.
     bot: Duration,
-    /// Everything from this address.
+    /// All requests from this address.
     address: Duration,
 }
 
 impl Limits {
-    /// How long nothing may be sent to the channel.
+    /// Returns the time until a message may be sent to the channel.
     pub(crate) fn pause(&self, channel: ChannelId, now: Duration) -> Duration {
         let held = self.held();
         let of_channel = held.channels.get(&channel).copied().unwrap_or_default();
@@ -33,7 +32,7 @@ impl Limits {
     }
 
     /// # Errors
-    /// [`SendError::RetryAfter`] while nothing may be sent to the channel.
+    /// [`SendError::RetryAfter`] while the channel is limited.
     pub(crate) fn check(&self, channel: ChannelId, now: Duration) -> Result<(), SendError> {
         match self.pause(channel, now) {
             Duration::ZERO => Ok(()),
@@ -41,22 +40,21 @@ impl Limits {
         }
     }
 
-    /// How long no request may be made at all.
+    /// Returns the time until any request may be made.
     pub(crate) fn pause_of_account(&self, is_interaction: bool, now: Duration) -> Duration {
         let Held { bot, address, .. } = *self.held();
         let held = if is_interaction { address } else { bot.max(address) };
         held.saturating_sub(now)
     }
 
-    /// The channel's bucket is empty for so long.
+    /// Notes that the channel's bucket is empty for this time.
     pub(crate) fn exhausted(&self, channel: ChannelId, wait: Duration, now: Duration) {
         let mut held = self.held();
         held.channels.retain(|_, until| *until > now);
         held.channels.insert(channel, now + wait);
     }
 
-    /// Holds the account where a 429 is about more than one channel. A shorter hold than the one in
-    /// force changes nothing.
+    /// Blocks the account if a 429 is about more than one channel. A block never becomes shorter.
     pub(crate) fn hold_account(&self, limited: &Limited, now: Duration) {
         let mut held = self.held();
         let until = match limited.scope {

@@ -1,5 +1,5 @@
-//! What the client cannot read, read from its JSON as far as that goes: what was said is heard, and
-//! nobody who pressed something waits for an answer.
+//! Reads events that the client cannot read, from their JSON as far as possible: messages are
+//! received in part, and users of buttons get an answer.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -14,13 +14,13 @@ use serenity::model::user::User;
 
 use crate::receive::{Receiver, Stopped};
 
-/// What stands for a file that cannot be made out, below a text that can.
+/// Stands for an unreadable file, below a readable text.
 const UNKNOWN_FILE: &str = "[a file that Discord describes in a way I do not know]";
-/// What is said to whoever pressed something that cannot be read; nobody else sees it.
+/// The answer to an unreadable interaction; only its user sees it.
 const NOT_UNDERSTOOD: &str = "I could not read this. Write it as a message, please.";
 
-/// A message, without what the client cannot read of it. None if it cannot be seen which message it is,
-/// from whom, or of what kind.
+/// Reads a message without its unreadable parts. Returns `None` if its id, author or kind is
+/// unreadable.
 pub(crate) fn message(data: &Value) -> Option<Message> {
     Message::deserialize(data).ok().or_else(|| misread(data))
 }
@@ -45,15 +45,15 @@ fn misread(data: &Value) -> Option<Message> {
     Some(message)
 }
 
-/// Somebody, of whom the id is enough.
+/// Reads an author; the id is enough.
 fn author(data: &Value) -> Option<User> {
     UserId::deserialize(&data["id"]).ok()?;
     let base = json!({ "id": data["id"], "username": data["id"] });
     as_far_as_possible(base, data.as_object()?).map(|(author, _)| author)
 }
 
-/// `base` with every field that can be read beside the others, of lists every part; and the names of
-/// what is left out.
+/// Returns `base` with every readable field, and of lists every readable part. Also returns the
+/// names of the fields left out.
 fn as_far_as_possible<T: DeserializeOwned>(
     base: Value,
     fields: &Map<String, Value>,
@@ -84,7 +84,7 @@ fn as_far_as_possible<T: DeserializeOwned>(
     Some((read, unread))
 }
 
-/// What was pressed or called; the message below which that was need not be readable.
+/// Reads an interaction; the message with its button may be unreadable in part.
 pub(crate) fn interaction(data: &Value) -> Option<Interaction> {
     if let Ok(interaction) = Interaction::deserialize(data) {
         return Some(interaction);
@@ -100,7 +100,7 @@ pub(crate) fn interaction(data: &Value) -> Option<Interaction> {
 }
 
 impl Receiver<'_> {
-    /// A message that cannot be read is passed over, if it can be seen which one it is.
+    /// Passes over an unreadable message, and moves the cursor if the id of the message is known.
     pub(crate) async fn unreadable(&mut self, data: &Value) -> Result<(), Stopped> {
         let channel = ChannelId::deserialize(&data["channel_id"]).ok();
         let message = MessageId::deserialize(&data["id"]).ok();
@@ -114,7 +114,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// What was pressed or called cannot be read: whoever did it is told, as far as it can be seen how.
+    /// Tells the user of an unreadable interaction about that, if its id and token are readable.
     pub(crate) async fn misunderstood(&self, data: &Value) -> Result<(), Stopped> {
         let id = InteractionId::deserialize(&data["id"]).ok();
         tracing::info!(?id, "what was pressed or called cannot be read");

@@ -1,4 +1,4 @@
-//! What a channel of Discord is to us: a private chat, a channel of a server, or a thread in one.
+//! The types of Discord's channels: a private chat, a channel of a server, or a thread in one.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use serenity::model::channel::ChannelType;
 use serenity::model::id::{ChannelId, MessageId};
 
-/// A forum of pictures, which serenity has no name for.
+/// A forum of pictures; serenity lacks a name for it.
 const MEDIA: ChannelType = ChannelType::Unknown(16);
 
-/// What a channel is.
+/// The type of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A direct message channel.
@@ -19,16 +19,16 @@ pub(crate) enum Place {
     Channel,
     /// A thread, or a post of a forum.
     Thread {
-        /// The channel that it is in.
+        /// The channel that contains the thread.
         parent: ChannelId,
     },
 }
 
-/// The channels that are known, so that they need not be asked for.
+/// The known channels, which save a request.
 #[derive(Debug, Default)]
 pub(crate) struct Places(HashMap<ChannelId, Place>);
 
-/// What is read of a channel.
+/// The used fields of a channel.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Described {
     pub(crate) id: ChannelId,
@@ -36,7 +36,7 @@ pub(crate) struct Described {
     kind: ChannelType,
     #[serde(default)]
     parent_id: Option<ChannelId>,
-    /// What was said last. It may be deleted.
+    /// The last message, which may be deleted.
     #[serde(default)]
     pub(crate) last_message_id: Option<MessageId>,
 }
@@ -53,13 +53,15 @@ impl Described {
         }
     }
 
-    /// Whether it has messages of its own: what a forum calls its last message is a thread.
+    /// Returns `true` if the channel has messages of its own: the last message of a forum is a
+    /// thread.
     pub(crate) fn is_spoken_in(&self) -> bool {
         !matches!(self.kind, ChannelType::Forum | MEDIA)
     }
 }
 
-/// What an event describes: a channel, or a server with its channels and threads.
+/// Returns the channels that an event describes: one channel, or those of a server, with its
+/// threads.
 pub(crate) fn described(event: &Value) -> impl Iterator<Item = Described> {
     let lists = ["channels", "threads"].iter().filter_map(|list| event[list].as_array());
     lists.flatten().chain([event]).flat_map(Described::deserialize)

@@ -1,5 +1,4 @@
-//! How a reply is written for Discord: Markdown of its dialect, cut to what one message takes, with
-//! buttons.
+//! Writes a reply for Discord: in its dialect of Markdown, cut into messages, with buttons.
 
 use avocet_channel_kit::{Styled, discord, messages, render};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
@@ -9,7 +8,8 @@ use serenity::builder::{CreateActionRow, CreateButton};
 /// Buttons in a row, and rows in a message (Discord API, "Action Row").
 const ROW: usize = 5;
 const ROWS: usize = 5;
-/// Characters on a button, and of what it says (Discord API, "Button").
+/// Longest label of a button, and longest text that it sends, in characters (Discord API,
+/// "Button").
 const MAX_LABEL: usize = 80;
 const MAX_SAYS: usize = 100;
 
@@ -29,27 +29,27 @@ pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     chunks.into_iter().enumerate().map(content).collect()
 }
 
-/// What a message says, in Discord's Markdown.
+/// Returns the text of a message in Discord's Markdown.
 pub(crate) fn text(content: &Content, repeat: bool) -> String {
     let text = discord::markdown(&styled(content));
     if repeat { mark() + &text } else { text }
 }
 
-/// Its marks mean nothing in Markdown.
+/// Returns the mark of a repeated message. Its characters have no meaning in Markdown.
 fn mark() -> String {
     format!("{REPEAT_MARK}\n")
 }
 
-/// The text as it looks; one that was planned is rendered already.
+/// Returns the text with its styles; that of a planned message is rendered already.
 fn styled(content: &Content) -> Styled {
     match &content.styles {
         Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
-        // The files go along: nothing has to stand for them.
+        // The files are sent along, so the text leaves them out.
         None => render(&Content { attachments: Vec::new(), ..content.clone() }.as_text()),
     }
 }
 
-/// A button for each choice that the platform can carry; the others are in the text.
+/// Returns a button for each choice that the platform can carry; the text has the others.
 pub(crate) fn buttons(choices: &[Choice]) -> Vec<CreateActionRow> {
     let mut fits: Vec<&Choice> = Vec::new();
     for choice in choices {

@@ -1,4 +1,4 @@
-//! Whether the bot can work: one question to the platform, which changes nothing there.
+//! Checks that the bot can work, by one request that changes nothing.
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use crate::Discord;
 use crate::fault::Fault;
 use crate::routes::Route;
 
-/// How long the platform may take.
+/// Timeout of the request.
 const LIMIT: Duration = Duration::from_secs(8);
-/// The intent is allowed, in full or for a bot in few servers (Discord API, "Application Flags").
+/// Flags that allow the intent, in full or for a bot in few servers (Discord API, "Application
+/// Flags").
 const MESSAGE_CONTENT: u64 = 1 << 18 | 1 << 19;
 
 impl Discord {
-    /// What the platform says of the token, and of what the operator has to allow there.
+    /// Checks the token, and the permission that the operator has to give.
     pub(crate) async fn look(&self) -> Vec<Check> {
         let name = format!("{}:{}", self.name, self.account);
         let asked = self.rest.get::<Value>(Route::Oauth2ApplicationCurrent);

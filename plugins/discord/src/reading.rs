@@ -1,4 +1,4 @@
-//! How far each channel has been read, as the account's cursors keep it over restarts.
+//! The read position of each channel, which the account's cursors keep over restarts.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -7,30 +7,30 @@ use std::time::Duration;
 use avocet_protocol::{Cursor, Timestamp};
 use serenity::model::id::{ChannelId, MessageId};
 
-/// The scope of the cursor that keeps where the first start was.
+/// The scope of the cursor with the time of the first start.
 const BEGAN: &str = "began";
-/// Before a user's id: the scope of the cursor that keeps their direct message channel.
+/// Comes before a user's id: the scope of the cursor with their direct message channel.
 const DIRECT: &str = "direct ";
-/// How far a channel is looked back into in which nothing has been read yet.
+/// Time to look back in a channel that was never read.
 const LOOK_BACK: Duration = Duration::from_hours(24);
-/// How far the platform's clock may be behind ours.
+/// Time that the platform's clock may be behind ours.
 const CLOCKS_APART: Duration = Duration::from_mins(1);
-/// The moment that the platform's ids begin at, in milliseconds since 1970 (Discord API, "Snowflakes").
+/// Time at which the platform's ids begin, in milliseconds since 1970 (Discord API, "Snowflakes").
 const SNOWFLAKES_BEGIN: i64 = 1_420_070_400_000;
 
-/// What has been read.
+/// The read positions.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
-    /// The last message of each channel that is committed.
+    /// The last committed message of each channel.
     last: BTreeMap<ChannelId, MessageId>,
-    /// The direct message channel of each user who is allowed.
+    /// The direct message channel of each allowed user.
     direct: BTreeMap<u64, ChannelId>,
-    /// What is older was before the first start.
+    /// The first start: older messages are ignored.
     began: Option<MessageId>,
 }
 
 impl Reading {
-    /// What the cursors say.
+    /// Reads the positions from the cursors.
     pub(crate) fn of(cursors: &[Cursor]) -> Self {
         let mut reading = Self::default();
         for Cursor { scope, position } in cursors {
@@ -46,17 +46,18 @@ impl Reading {
         reading
     }
 
-    /// Every channel in which something has been read, and the last of it.
+    /// Returns every channel that was read, with its last read message.
     pub(crate) fn channels(&self) -> BTreeMap<ChannelId, MessageId> {
         self.last.clone()
     }
 
-    /// The last of a channel, if something has been read there.
+    /// Returns the last read message of a channel.
     pub(crate) fn last(&self, channel: ChannelId) -> Option<MessageId> {
         self.last.get(&channel).copied()
     }
 
-    /// The place in the channel's history after the message; none if it is not further on.
+    /// Returns the cursor for a message of a channel; `None` if the channel was read further
+    /// already.
     pub(crate) fn cursor(&self, channel: ChannelId, message: MessageId) -> Option<Cursor> {
         let further = self.last.get(&channel).is_none_or(|last| *last < message);
         further.then(|| Cursor { scope: channel.to_string(), position: message.to_string() })
@@ -67,7 +68,7 @@ impl Reading {
         *last = message.max(*last);
     }
 
-    /// Every direct message channel that is known.
+    /// Returns every known direct message channel.
     pub(crate) fn direct_channels(&self) -> impl Iterator<Item = ChannelId> {
         self.direct.values().copied()
     }
@@ -76,13 +77,13 @@ impl Reading {
         self.direct.get(&user).copied()
     }
 
-    /// Notes a user's direct message channel: what is to be kept of it.
+    /// Notes a user's direct message channel. Returns the cursor to store.
     pub(crate) fn note_direct(&mut self, user: u64, channel: ChannelId) -> Cursor {
         self.direct.insert(user, channel);
         Cursor { scope: format!("{DIRECT}{user}"), position: channel.to_string() }
     }
 
-    /// Notes the first start, if this is it: what is to be kept of it.
+    /// Notes the first start, if this is it. Returns the cursor to store.
     pub(crate) fn note_beginning(&mut self, now: Timestamp) -> Option<Cursor> {
         if self.began.is_some() {
             return None;
@@ -91,8 +92,8 @@ impl Reading {
         Some(Cursor { scope: BEGAN.to_owned(), position: began.to_string() })
     }
 
-    /// After which message a channel is looked at in which nothing has been read: what was said before
-    /// the first start, before the bot could hear it or long ago is not for it.
+    /// Returns the message after which a channel is read for the first time. Messages before the
+    /// first start, before the bot joined, or of long ago are ignored.
     pub(crate) fn since(&self, joined: Option<Timestamp>, now: Timestamp) -> MessageId {
         let back = i64::try_from(LOOK_BACK.as_millis()).unwrap_or(i64::MAX);
         let limits = [self.began, joined.map(snowflake)];
@@ -101,7 +102,7 @@ impl Reading {
     }
 }
 
-/// The smallest id of what was made after a moment, with room for clocks that differ.
+/// Returns the smallest id of messages after a moment, with room for clocks that differ.
 pub(crate) fn snowflake(moment: Timestamp) -> MessageId {
     let apart = i64::try_from(CLOCKS_APART.as_millis()).unwrap_or_default();
     let millis = u64::try_from(moment.0 - apart - SNOWFLAKES_BEGIN).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What comes in, one after the other: each is committed, with the place in its channel's history,
-//! before the next is looked at. What comes in a channel that is behind waits until that is not so.
+//! Processes received events one after the other: each is committed, with its position in the
+//! channel's history, before the next. Events of a channel that has to catch up wait.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -23,37 +23,37 @@ use crate::places::{Place, Places};
 use crate::reading::Reading;
 use crate::{Discord, misread};
 
-/// Events of the intents that we have no use for.
+/// Prefixes of events that belong to our intents, but are ignored.
 const OF_NO_USE: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
 
-/// A channel that receives.
+/// Receives the events of a bot.
 pub(crate) struct Receiver<'a> {
     pub(crate) discord: &'a Discord,
     pub(crate) context: &'a ChannelContext,
     pub(crate) places: Places,
     pub(crate) read: Reading,
     pub(crate) agenda: Agenda,
-    /// Channels that are behind.
+    /// Channels that have to catch up.
     pub(crate) gaps: Gaps,
-    /// Channels that are no more: they are not asked for again.
+    /// Deleted channels, which are never requested again.
     pub(crate) gone: BTreeSet<ChannelId>,
-    /// What waited in channels that are not behind any more.
+    /// Events that waited in channels that have caught up.
     pub(crate) released: VecDeque<Live>,
-    /// Servers of the session that have not described themselves yet.
+    /// Servers of the session that are still to be described.
     pub(crate) undescribed: BTreeSet<GuildId>,
-    /// The commands are offered, or were refused.
+    /// `true` once the commands are registered, or were refused.
     pub(crate) offered: bool,
 }
 
-/// What the receiver goes on with.
+/// The next input of the receiver.
 enum Next {
     Event(Event),
     Answer(Asked),
-    /// There is something to ask.
+    /// A request is due.
     Due,
 }
 
-/// Why the receiver has nothing to go on with.
+/// The reason why the receiver stops.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     /// The daemon stops.
@@ -135,7 +135,7 @@ impl<'a> Receiver<'a> {
                 }
                 (Next::Event(Event::Dispatch(live)), Some(me)) => self.heard(me, live).await?,
                 (Next::Answer(asked), Some(me)) => self.answered(me, asked).await?,
-                // Nothing comes before a session.
+                // Input before a session is ignored.
                 (Next::Due, _) | (_, None) => {}
             }
         }
@@ -155,7 +155,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// A new session: whatever was read before may be behind.
+    /// Begins a new session: messages may be missing in every channel.
     fn begun(&mut self, me: Me, servers: BTreeSet<GuildId>) {
         self.discord.is(me.user);
         self.catch_up(servers);
@@ -201,12 +201,13 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// What is heard is heard where it is known what that is.
+    /// Returns the type of a channel. Events of a channel with an unknown type are held back
+    /// before, until the type has been fetched.
     pub(crate) fn place(&self, channel: ChannelId) -> Place {
         self.places.get(channel).unwrap_or(Place::Channel)
     }
 
-    /// A message, live or of the history, as the platform says it.
+    /// Processes a message as the platform sends it, live or from the history.
     pub(crate) async fn hear_raw(&mut self, me: Me, data: &Value) -> Result<(), Stopped> {
         match misread::message(data) {
             Some(message) => self.hear(me, &message).await,
@@ -238,7 +239,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// A message that is not for the agent. What we said ourselves is not counted.
+    /// Passes over an ignored message. Our own messages are not counted.
     async fn pass_over(
         &mut self,
         message: &Message,
@@ -254,7 +255,8 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// Discord also sends this when it has looked up a link; then nothing was edited.
+    /// Processes an update. Discord also sends one when it has looked up a link; then the message
+    /// is the same.
     async fn updated(&mut self, me: Me, data: &Value) -> Result<(), Stopped> {
         if data["edited_timestamp"].is_null() {
             return Ok(());
@@ -266,7 +268,7 @@ impl<'a> Receiver<'a> {
         self.edited(me, &message).await
     }
 
-    /// A message that was heard, and edited since.
+    /// Processes an edit of a message.
     pub(crate) async fn edited(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
         let place = self.place(message.channel_id);
         match self.why_not(me, message, place) {

@@ -1,8 +1,9 @@
-//! Requests to the REST API. serenity's builders write the bodies; the requests are sent here.
+//! Sends requests to the REST API. serenity's builders write the bodies.
 //!
-//! serenity's own sender either limits the rate and then ignores `api_url`, or does not limit it and then
-//! loses `retry_after` where a 429 has no `code`. Here `api_url` holds and every 429 reports its wait; the
-//! outbox waits, as it does for every channel. While the platform limits the whole bot, no request is made.
+//! serenity's own sender either limits the rate but ignores `api_url`, or does not limit it but
+//! loses `retry_after` if a 429 lacks its `code`. Here `api_url` applies, and every 429 reports its
+//! wait; the outbox waits, as for every channel. While the platform limits the whole bot, no
+//! request is made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,17 +20,17 @@ use crate::fault::{Fault, Limited};
 use crate::limits::Limits;
 use crate::routes::Route;
 
-/// How long a connection may take to be made.
+/// Timeout of connecting.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long a request may take.
+/// Timeout of a request.
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(30);
-/// How long a request with files may take.
+/// Timeout of a request with files.
 const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
 /// The REST API, as one bot sees it.
 pub(crate) struct Rest {
     client: reqwest::Client,
-    /// With its `Bot `.
+    /// With its prefix `Bot `.
     token: Secret,
     base: String,
     pub(crate) limits: Limits,
@@ -39,13 +40,12 @@ pub(crate) struct Rest {
 /// A successful answer.
 pub(crate) struct Answer {
     body: Vec<u8>,
-    /// The bucket is empty: the next request of this kind is refused before this has passed.
+    /// Time for which the bucket is empty: until then, requests of this kind are refused.
     pub(crate) exhausted_for: Option<Duration>,
 }
 
 impl Rest {
-    /// # Errors
-    /// [`DiscordError`] says what to change.
+    /// [`DiscordError`] with the required change.
     #[expect(
         clippy::disallowed_methods,
         reason = "net's clients make no PATCH, no PUT and no form of several files"
@@ -79,29 +79,30 @@ impl Rest {
         Ok(Self { client, token, base, limits: Limits::default(), clock })
     }
 
-    /// Whether a URL is at the API's own place, as with a server that stands in for Discord.
+    /// Returns `true` if a URL has the same origin as the API, as on a server that imitates
+    /// Discord.
     pub(crate) fn is_own(&self, url: &str) -> bool {
         let origin = |url| reqwest::Url::parse(url).ok().map(|url| url.origin());
         origin(url).is_some_and(|it| Some(it) == origin(&self.base))
     }
 
-    /// The token as the gateway wants it.
+    /// Returns the token in the form for the gateway.
     pub(crate) fn token(&self) -> &str {
         self.token.expose().trim_start_matches("Bot ")
     }
 
-    /// Asks for something.
+    /// Sends a GET request.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails.
     pub(crate) async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, Fault> {
         self.get_with(route, &[]).await
     }
 
-    /// Asks for something, with these parameters in the query.
+    /// Sends a GET request with these parameters in the query.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails.
     pub(crate) async fn get_with<T: DeserializeOwned>(
         &self,
         route: Route<'_>,
@@ -111,10 +112,10 @@ impl Rest {
         self.answer(route, request).await?.read()
     }
 
-    /// Sends something.
+    /// Sends a request with a body of JSON.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -126,10 +127,10 @@ impl Rest {
         self.answer(route, request.body(body)).await
     }
 
-    /// Sends something with files (Discord API, "Uploading Files").
+    /// Sends a request with files (Discord API, "Uploading Files").
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails.
     pub(crate) async fn upload(
         &self,
         route: Route<'_>,
@@ -147,7 +148,8 @@ impl Rest {
         self.answer(route, request).await
     }
 
-    /// A request with the token; a URL or header that cannot be sent is reported when it is sent.
+    /// Makes a request with the token. An invalid URL or header is reported when the request is
+    /// sent.
     fn request(&self, method: Method, route: Route<'_>) -> RequestBuilder {
         self.client
             .request(method, format!("{}{route}", self.base))
@@ -182,10 +184,11 @@ impl Rest {
         Ok(Answer { body: body?.into(), exhausted_for })
     }
 
-    /// Downloads a file of the platform, without showing it the token.
+    /// Downloads a file of the platform without the token. Returns `None` if it is larger than
+    /// `limit` bytes.
     ///
     /// # Errors
-    /// [`Fault`]; `None` if it is larger than `limit` bytes.
+    /// [`Fault`] if the request fails.
     pub(crate) async fn download(&self, url: &str, limit: u64) -> Result<Option<Vec<u8>>, Fault> {
         let response = self.client.get(url).send().await.map_err(|error| Fault::of(&error))?;
         let status = response.status().as_u16();
@@ -205,10 +208,10 @@ impl Rest {
 }
 
 impl Answer {
-    /// Reads what was answered.
+    /// Parses the answer.
     ///
     /// # Errors
-    /// [`Fault::Broken`] if it is something else.
+    /// [`Fault::Broken`] if it has another format.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_slice(&self.body).map_err(|_| Fault::Broken("the answer cannot be read"))
     }

@@ -1,14 +1,14 @@
-//! The places in Discord's REST API that are used, each by the name that serenity's `http::Route` gives it.
+//! The used routes of Discord's REST API, with the names of serenity's `http::Route`.
 //!
-//! serenity 0.12.5 has its routes only together with its own HTTP and gateway clients, which bring a second
-//! TLS library with known vulnerabilities (rustls 0.22).
+//! serenity 0.12.5 has its routes only together with its own HTTP and gateway clients, which bring
+//! a second TLS library with known vulnerabilities (rustls 0.22).
 
 use std::fmt;
 
 use serenity::constants::GATEWAY_VERSION;
 use serenity::model::id::{ApplicationId, ChannelId, InteractionId, MessageId};
 
-/// A place in the REST API. Displayed, it is the path below the base URL.
+/// A route of the REST API. Displayed, it is the path below the base URL.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Route<'a> {
     Channel { channel_id: ChannelId },

@@ -1,8 +1,8 @@
-//! A chunk on its way to the platform, and what its answer says of the outcome.
+//! Sends a chunk to the platform, and derives the outcome from its answer.
 //!
-//! Every create carries the delivery's nonce, which the platform enforces: for some minutes a second
-//! create with the same nonce makes nothing and returns the first message. After that the channel's
-//! history is read before anything is made.
+//! Every create carries the delivery's nonce, which the platform enforces: for some minutes, a
+//! second create with the same nonce makes nothing and returns the first message. After that time,
+//! the channel's history is searched before a message is made.
 
 use std::num::NonZeroU64;
 
@@ -22,7 +22,7 @@ use crate::sent_before::is_about_the_past;
 use crate::{Discord, convert, plan};
 
 const UNKNOWN_MESSAGE: isize = 10_008;
-/// What can be done about a refusal, by its code.
+/// Advice about a refusal, by its code.
 const ADVICE: [(isize, &str); 4] = [
     (10_003, "the channel is gone"),
     (
@@ -38,7 +38,7 @@ const ADVICE: [(isize, &str); 4] = [
     (50_013, "the bot may not write in this channel: let it send messages there"),
 ];
 
-/// What is read of a message of ours.
+/// The used fields of a message of ours.
 #[derive(Deserialize)]
 pub(crate) struct Made {
     pub(crate) id: MessageId,
@@ -47,7 +47,8 @@ pub(crate) struct Made {
 }
 
 impl Discord {
-    /// Makes a message of a chunk, or of the one that shows a part of it already.
+    /// Sends a chunk as a new message, or as an edit of the message that already shows a part of
+    /// it.
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let channel = self.target(&delivery.address).await?;
         let text = plan::text(&delivery.content, delivery.repeat);
@@ -60,7 +61,7 @@ impl Discord {
             Some(made) => made,
             None => self.create(channel, delivery, &text, delivery.nonce.clone()).await?,
         };
-        // It was made before, when it said less: as a preview. That may have been deleted since.
+        // The message was made before as a preview, with less text. It may have been deleted since.
         if made.content.trim() != text.trim() {
             match self.edit(channel, made.id, delivery, &text).await {
                 Err(SendError::Gone) => {
@@ -73,7 +74,7 @@ impl Discord {
         Ok(Receipt { platform_id: PlatformId::parse(&made.id.to_string()).ok() })
     }
 
-    /// The channel to send to. The id of somebody who is allowed stands for the chat with them.
+    /// Returns the channel to send to. The id of an allowed user stands for the chat with them.
     async fn target(&self, address: &ChatAddress) -> Result<ChannelId, SendError> {
         let id = place(address).ok_or_else(|| {
             SendError::Refused(format!("{address} is no channel of Discord: it is not a number"))
@@ -137,8 +138,8 @@ impl Discord {
         answer.read().map_err(|fault| self.outcome(&fault))
     }
 
-    /// What it replies to. Where that was deleted, it replies to nothing, and so it does in a channel
-    /// whose history is closed to the bot.
+    /// Returns the message to reply to. If that was deleted, Discord sends an ordinary message. In
+    /// a channel with a closed history, there is no reply.
     fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
         let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
         let reference = MessageReference::from((channel, replied)).fail_if_not_exists(false);
@@ -158,7 +159,7 @@ impl Discord {
         }
     }
 
-    /// The bot itself.
+    /// Returns the bot's own id.
     pub(crate) async fn me(&self) -> Result<UserId, Fault> {
         if let Some(me) = self.known_as() {
             return Ok(me);
@@ -168,12 +169,12 @@ impl Discord {
         Ok(user.id)
     }
 
-    /// What is known of a send that was answered with an error.
+    /// Converts the fault of a send to its outcome.
     pub(crate) fn outcome(&self, fault: &Fault) -> SendError {
         let text = fault.to_string();
         match fault {
             Fault::Wait(wait) => SendError::RetryAfter(*wait),
-            // The operator gives the bot another token; until then messages wait.
+            // The operator has to replace the token; until then messages wait.
             fault if fault.is_about_token() => SendError::Failed(text),
             Fault::Refused(Refusal { code, .. }) => {
                 let advice = ADVICE.iter().find(|(known, _)| known == code);
@@ -193,7 +194,7 @@ impl Discord {
         }
     }
 
-    /// Shows that the bot writes, for about ten seconds.
+    /// Shows that the bot is typing, for about ten seconds.
     pub(crate) async fn show_typing(&self, address: &ChatAddress) {
         let Ok(channel_id) = self.target(address).await else { return };
         let route = Route::ChannelTyping { channel_id };
@@ -203,7 +204,6 @@ impl Discord {
     }
 }
 
-/// A message that is new.
 fn draft(delivery: &Delivery, text: &str, nonce: String) -> CreateMessage {
     CreateMessage::new()
         .content(text)
@@ -214,13 +214,13 @@ fn draft(delivery: &Delivery, text: &str, nonce: String) -> CreateMessage {
         .enforce_nonce(true)
 }
 
-/// The number of the thread or channel to send to, or of the person.
+/// Returns the id of the thread, channel or person to send to.
 pub(crate) fn place(address: &ChatAddress) -> Option<NonZeroU64> {
     let id = address.topic.as_ref().map_or(address.chat.as_str(), |topic| topic.as_str());
     id.parse().ok()
 }
 
-/// What is read of a direct message channel.
+/// The used fields of a direct message channel.
 #[derive(Deserialize)]
 struct Opened {
     id: ChannelId,

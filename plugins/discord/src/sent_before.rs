@@ -1,5 +1,5 @@
-//! Whether a message was made before, once the platform has forgotten its nonce: the channel's history
-//! says so, where it can be read.
+//! Searches the channel's history for a message that may have been made before, once the platform
+//! has forgotten its nonce.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -17,19 +17,20 @@ use crate::routes::Route;
 use crate::send::Made;
 use crate::{Discord, history};
 
-/// How long the platform is trusted to remember a nonce; it says "a few minutes".
+/// Time for which the platform remembers a nonce for sure; it says "a few minutes".
 const NONCE_KEPT: Duration = Duration::from_mins(4);
-/// Pages of history that are read for a message that may have arrived.
+/// Pages of history that are read in the search for a message.
 const MAX_PAGES: usize = 50;
-/// What stands in a chat instead of a text while a tool takes long.
+/// The beginning and the end of the line that a chat shows instead of a text while a tool takes
+/// long.
 const LINE: (&str, &str) = ("Still working: ", " min)");
-/// How far the platform's clock may be behind ours, in milliseconds, where only the time says which
-/// message it is.
+/// Milliseconds that the platform's clock may be behind ours, if only the time identifies a
+/// message.
 const DOUBTFUL: i64 = 5_000;
-/// What the platform says to a reply where the bot may not read what was said before.
+/// The platform's error codes for a reply in a channel with a history that the bot may not read.
 const CLOSED_PAST: [isize; 2] = [160_002, 160_009];
 
-/// Channels in which the bot may not read what was said before, as far as the platform has said so.
+/// Channels with a history that the bot may not read, as far as the platform has said so.
 #[derive(Debug, Default)]
 pub(crate) struct ClosedPasts(Mutex<BTreeSet<ChannelId>>);
 
@@ -43,13 +44,14 @@ impl ClosedPasts {
     }
 }
 
-/// Whether a reply is refused for what it replies to: nothing was made.
+/// Returns `true` if a reply was refused because of the message that it replies to. Then the
+/// message was not made.
 pub(crate) fn is_about_the_past(fault: &Fault) -> bool {
     CLOSED_PAST.iter().any(|code| fault.is_refused_with(*code))
 }
 
 impl Discord {
-    /// Looks for a message that may have been made before, where the nonce does not tell any more.
+    /// Searches for a message that may have been made before, when the nonce no longer helps.
     pub(crate) async fn look_for(
         &self,
         channel: ChannelId,
@@ -58,7 +60,7 @@ impl Discord {
     ) -> Result<Option<Made>, SendError> {
         let Some(first) = delivery.first_sent_at else { return Ok(None) };
         let now = self.clock.now();
-        // A clock that was set back behind the first send does not tell how long ago that was.
+        // If the clock was set back behind the first send, the elapsed time is unknown.
         if first <= now && first.until(now) < NONCE_KEPT {
             return Ok(None);
         }
@@ -78,7 +80,7 @@ impl Discord {
             let fits = |message| Fit::of(message, me, delivery, text).map(|fit| (fit, message));
             for (fit, message) in page.iter().filter_map(fits) {
                 let (id, content) = (history::id(message), content(message).to_owned());
-                // Of those that fit as well as each other, the last.
+                // Of equally good messages, the last one counts.
                 if best.as_ref().is_none_or(|(known, _)| *known <= fit) {
                     best = Some((fit, Made { id, content }));
                 }
@@ -92,7 +94,8 @@ impl Discord {
         best.map(|(_, made)| Some(made)).ok_or_else(too_much)
     }
 
-    /// To a bot that may not read them, the platform shows no messages, and does not say so.
+    /// Checks that the empty history is real: the platform silently hides messages that the bot may
+    /// not read.
     async fn check_shown(&self, channel_id: ChannelId, after: MessageId) -> Result<(), SendError> {
         let found = self.rest.get::<Described>(Route::Channel { channel_id }).await;
         let found = found.map_err(|fault| self.unknown_history(&fault))?;
@@ -105,7 +108,7 @@ impl Discord {
         }
     }
 
-    /// Without the history nobody knows whether the message is there.
+    /// Without the history, the outcome of the first send is unknown.
     fn unknown_history(&self, fault: &Fault) -> SendError {
         match fault {
             Fault::Refused(Refusal { status: 403, .. }) => SendError::Unknown(format!(
@@ -116,20 +119,22 @@ impl Discord {
     }
 }
 
-/// How well a message of the history fits what is to be sent; a better one is greater.
+/// The quality of a match between a message of the history and the text to send; a better one is
+/// greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// A preview of something else, whose first letters are the same: a turn says one thing before its
-    /// tools and another one after them, and nothing else of ours is said in a chat while it runs.
+    /// A preview of another text, with this number of equal letters at its beginning. A turn shows
+    /// one text before its tools and another one after them, and we send nothing else to the chat
+    /// meanwhile.
     Other(usize),
-    /// A preview of it.
+    /// A preview of the message.
     Beginning,
-    /// It is the message.
+    /// The message itself.
     Whole,
 }
 
 impl Fit {
-    /// None if it is another message. The nonce says which it is, if the platform still shows one.
+    /// Returns `None` for another message. The nonce decides, if the platform still shows one.
     fn of(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> Option<Self> {
         let is_ours = UserId::deserialize(&message["author"]["id"]).ok() == Some(me);
         let files = message["attachments"].as_array().map_or(0, Vec::len);
@@ -141,7 +146,7 @@ impl Fit {
         }
         let first = delivery.first_sent_at?;
         let made = history::id(message).created_at().unix_timestamp() * 1000;
-        // Before that our messages are others, whatever our clock says.
+        // An earlier message of ours is another one, unless its text fits.
         let is_late = made + DOUBTFUL >= first.0;
         Self::by_text(content(message), text)
             .filter(|fit| is_late || *fit > Self::Other(usize::MAX))
@@ -167,13 +172,13 @@ impl Fit {
     }
 }
 
-/// What is read whatever styles the text has: a preview that was cut inside of one has marks that the
-/// message has not.
+/// Returns the letters and digits of a text, without marks of styles: a preview that was cut inside
+/// of a style has marks that the message lacks.
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// Without what closes styles at the end.
+/// Removes the closing marks of styles.
 fn without_marks(text: &str) -> &str {
     text.trim_end_matches(|c: char| c.is_ascii_punctuation() || c.is_whitespace())
 }

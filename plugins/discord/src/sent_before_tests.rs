@@ -8,7 +8,7 @@ fn shown(text: &str) -> String {
     plan::text(&plan::plan(&Content::text(text), false)[0], false)
 }
 
-/// As a turn shows what it has written: whole words, and closed fences.
+/// Returns the preview of an unfinished text: whole words, and closed fences.
 fn unfinished(words: &str) -> String {
     let is_open = words.matches("```").count() % 2 == 1;
     if is_open { format!("{words}\n```\n…") } else { format!("{words} …") }
@@ -30,7 +30,7 @@ fn a_preview_is_known_wherever_it_was_cut() {
         for words in places.map(|place| text[..place].trim_end()) {
             let preview = shown(&unfinished(words));
             let fit = Fit::by_text(&preview, &shown(text));
-            // Where there are marks only, those that the text has not are in the way.
+            // A preview of marks alone may have marks that the text lacks.
             let is_known = fit == Some(Fit::Beginning) || letters(&preview).is_empty();
             assert!(fit.is_some() && is_known, "{preview:?} of {text:?}: {fit:?}");
         }

@@ -1,4 +1,4 @@
-//! How large a file a channel takes: by the boost tier of the server that it is in.
+//! The largest file that a channel takes, by the boost tier of its server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,8 @@ use crate::places::described;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Bytes of a file in a server of this tier, and in a private chat, which has none (Discord API, "Uploading
-/// Files"; Discord Support, "Server Boosting").
+/// Returns the largest file of a server of this tier, in bytes. A private chat counts as one
+/// without a tier (Discord API, "Uploading Files"; Discord Support, "Server Boosting").
 fn max_bytes(tier: PremiumTier) -> u64 {
     match tier {
         PremiumTier::Tier2 => 50 * MEGABYTE,
@@ -44,7 +44,8 @@ impl Uploads {
         known.guilds.extend(described(event).map(|channel| (channel.id, guild)));
     }
 
-    /// Bytes of the largest file that a channel takes. One that is not known has no boost.
+    /// Returns the largest file that a channel takes, in bytes. An unknown channel counts as one
+    /// without boost.
     pub(crate) fn max_bytes(&self, channel: Option<ChannelId>) -> u64 {
         let known = self.known();
         let tier = channel.and_then(|id| known.tiers.get(known.guilds.get(&id)?));

@@ -1,5 +1,5 @@
-//! Commands do not wait for what was missed: `/stop` has to stop something while a channel's history
-//! cannot be read, too (F11).
+//! Processes commands before missed messages: `/stop` has to work even while a channel's history
+//! cannot be read (F11).
 
 use serenity::model::channel::Message;
 
@@ -9,7 +9,7 @@ use crate::misread;
 use crate::receive::{Receiver, Stopped};
 
 impl Receiver<'_> {
-    /// The command that comes live, if it is one of ours.
+    /// Returns the command in a live event, if it is one of ours.
     pub(crate) fn command_in(&self, me: Me, live: &Live) -> Option<Message> {
         let text = live.data["content"].as_str().filter(|_| live.name == SAID)?;
         if !self.bot(me).is_command(text) {
@@ -18,8 +18,8 @@ impl Receiver<'_> {
         misread::message(&live.data)
     }
 
-    /// Hears a command that waits. It goes on waiting for its place in the history, which no cursor
-    /// passes before; by its key the log knows it then.
+    /// Processes a command that is held back. It also stays in its place in the history, and no
+    /// cursor passes it before; then the log recognises it by its key.
     pub(crate) async fn hear_at_once(&self, me: Me, command: &Message) -> Result<(), Stopped> {
         let Some(place) = self.places.get(command.channel_id) else { return Ok(()) };
         if self.why_not(me, command, place).is_some() {

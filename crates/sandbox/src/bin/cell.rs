@@ -1,4 +1,4 @@
-//! The stages of a cell, and nothing else.
+//! A program that only runs the stages of a sandbox, for tests and benchmarks.
 
 use std::process::ExitCode;
 

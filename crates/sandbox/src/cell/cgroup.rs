@@ -1,4 +1,4 @@
-//! The control group of a cell: the limits of what all of its processes take together.
+//! The control group of a sandbox: limits for all of its processes together.
 
 use std::fs;
 use std::io;
@@ -9,50 +9,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::mounts::unescaped;
 use super::plan::CellLimits;
 
-/// What a group has to be able to limit.
+/// The controllers that a group needs.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
-/// Where the daemon goes itself: a group whose processes are limited has none beside those of its groups
-/// (cgroup-v2, "No Internal Process Constraint").
+/// The group that the daemon itself moves into: a group with limited subgroups may contain no
+/// processes of its own (cgroup-v2, "No Internal Process Constraint").
 const DAEMON: &str = "daemon";
-/// How the groups of cells are called, before a number.
+/// The name of a sandbox's group, before a number.
 const CELL: &str = "cell-";
-/// Processes and threads of our own in a cell.
+/// Processes and threads of our own stages in a sandbox.
 const STAGES: u64 = 8;
 
-/// Control groups for cells, below the one that systemd has left to this process (`Delegate=`).
+/// Control groups for sandboxes, below the group that systemd has delegated to this process
+/// (`Delegate=`).
 #[derive(Debug)]
 pub struct Cgroups {
     place: PathBuf,
     next: AtomicU64,
-    /// Groups of cells whose processes were still dying when they were let go of.
+    /// Groups with processes that were still dying when the sandbox ended.
     dying: Arc<Mutex<Vec<PathBuf>>>,
 }
 
-/// Why there is no control group for cells.
+/// The reason why there is no control group for sandboxes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoCgroups {
-    /// The system has none of the second version that this process could see.
+    /// This process sees no cgroup of version 2.
     #[error("there is no cgroup of version 2 here")]
     Unknown,
-    /// It is somebody else's to divide.
+    /// The group belongs to another process.
     #[error("{0} is not left to us")]
     NotOurs(PathBuf),
-    /// It is ours, without what is to be limited.
+    /// The group is delegated, but lacks a controller.
     #[error("{0} cannot limit memory and processes: it has only {1:?}")]
     Weak(PathBuf, String),
-    /// It is ours, and cannot be divided.
+    /// Reading or dividing the delegated group failed.
     #[error("{0}: {1}")]
     Failed(PathBuf, String),
 }
 
 impl Cgroups {
-    /// The group of this process, if systemd has left it to us. Changes nothing.
+    /// Returns the group of this process if systemd has delegated it. Only reads.
     ///
     /// # Errors
-    /// [`NoCgroups`] if it has not.
+    /// [`NoCgroups`] if the group belongs to another process or lacks a controller.
     pub fn delegated() -> Result<Self, NoCgroups> {
         let place = Self::place().ok_or(NoCgroups::Unknown)?;
-        // systemd.resource-control(5): the mark is there since systemd 251, for ordinary users, too.
+        // systemd.resource-control(5): the attribute exists since systemd 251, for ordinary users,
+        // too.
         let mut mark = [0_u8; 8];
         let marked = rustix::fs::getxattr(&place, "user.delegate", &mut mark[..]);
         if marked.map(|length| &mark[..length]) != Ok(b"1") {
@@ -75,11 +77,11 @@ impl Cgroups {
         Ok(Self { place, next: AtomicU64::new(0), dying: Arc::default() })
     }
 
-    /// Moves this process into a group beside those of cells, so that they can be limited. Once, by whoever is alone in
-    /// the group.
+    /// Moves this process into a group beside those of the sandboxes, so that they can be limited.
+    /// Call this once, while this process is alone in its group.
     ///
     /// # Errors
-    /// [`NoCgroups::Failed`] if the system does not let it.
+    /// [`NoCgroups::Failed`] if the system refuses.
     pub fn divide(self) -> Result<Self, NoCgroups> {
         let divide = || {
             self.sweep()?;
@@ -95,7 +97,7 @@ impl Cgroups {
         }
     }
 
-    /// Removes what a daemon has left that was killed.
+    /// Removes the groups that a killed daemon has left.
     fn sweep(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.place)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(CELL) {
@@ -105,14 +107,15 @@ impl Cgroups {
         Ok(())
     }
 
-    /// A group for one cell.
+    /// Creates the group of one sandbox.
     pub(super) fn group(&self, limits: CellLimits) -> io::Result<Cgroup> {
         self.dying().retain(|place| fs::remove_dir(place).is_err() && place.exists());
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let place = self.place.join(format!("{CELL}{number}"));
             match fs::create_dir(&place) {
-                // One that could not be removed, with the events of another cell.
+                // This group could not be removed earlier, and its events are those of another
+                // sandbox.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(named(&place, &error)),
                 Ok(()) => {
@@ -133,7 +136,7 @@ impl Cgroups {
     }
 }
 
-/// The group of a cell. What is in it is killed when this is dropped.
+/// The group of a sandbox. Dropping it kills its processes.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     place: PathBuf,
@@ -151,12 +154,12 @@ impl Cgroup {
         }
     }
 
-    /// Takes a process in, which has started nothing yet.
+    /// Adds a process. Call this before the process starts others.
     pub(super) fn take(&self, process: u32) -> io::Result<()> {
         put(&self.place, "cgroup.procs", &process.to_string())
     }
 
-    /// Whether something in it was killed because its memory was used up.
+    /// Returns `true` if a process of the group was killed because the memory was used up.
     pub(super) fn is_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.place.join("memory.events")).unwrap_or_default();
         let mut killed = events.lines().filter_map(|line| line.strip_prefix("oom_kill "));
@@ -166,10 +169,11 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Before Linux 5.14 the leash alone does it.
+        // Linux before 5.14 lacks `cgroup.kill`; there the lifeline alone kills the processes.
         put(&self.place, "cgroup.kill", "1").unwrap_or_default();
         if fs::remove_dir(&self.place).is_err() && self.place.exists() {
-            // What was killed may take a moment: it is removed when the next cell is made.
+            // Processes may take a moment to die; then the group is removed when the next sandbox
+            // is made.
             let mut dying = self.dying.lock().unwrap_or_else(PoisonError::into_inner);
             dying.push(self.place.clone());
         }
@@ -183,7 +187,7 @@ fn make(place: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes to a file of the kernel's, which is there if it can be written to.
+/// Writes to an existing file of the kernel.
 fn put(place: &Path, file: &str, value: &str) -> io::Result<()> {
     let path = place.join(file);
     let written = fs::File::options()
@@ -197,7 +201,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Where the group of a process is in the file system: proc_pid_mountinfo(5), cgroups(7).
+/// Returns the path of a process's group in the file system: proc_pid_mountinfo(5), cgroups(7).
 fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
     let group = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::"))?);
     mounts.lines().find_map(|line| {

@@ -11,7 +11,7 @@ const LIMITS: CellLimits = CellLimits {
     cpu_seconds: 0,
 };
 
-/// A directory with these files in it, as the kernel makes them.
+/// Makes a directory with these files, as the kernel does.
 fn directory(place: &Path, files: &[(&str, &str)]) {
     make(place).unwrap();
     for (file, text) in files {
@@ -91,8 +91,8 @@ fn a_cell_has_the_limits_of_all_of_its_processes_together() {
     }
     drop(group);
     assert_eq!(text(&place, "cgroup.kill"), "1");
-    // What has not died yet is not taken for another cell, and removed later. Without the files of the
-    // kernel there is no limit, and no cell.
+    // A group with dying processes is removed later, and is not used again. Without the files of
+    // the kernel, limits and so the sandbox fail.
     assert!(place.exists());
     let error = groups.group(LIMITS).unwrap_err().to_string();
     assert!(error.contains("cell-1/memory.max: No such file"), "{error}");
@@ -104,7 +104,7 @@ fn a_cell_has_the_limits_of_all_of_its_processes_together() {
     assert!(!place.exists());
 }
 
-/// With the kernel's own groups, below that of the test: nothing is left of one.
+/// Uses the kernel's own groups, below that of the test.
 #[test]
 fn a_group_of_the_kernel_takes_a_process_in_and_ends_with_it() {
     let place = Cgroups::place().map(|own| own.join(format!("avocet-test-{}", std::process::id())));

@@ -1,5 +1,5 @@
-//! Files and sockets that programs do not see although they are below a directory that programs do see: secrets by
-//! their names, and sockets that other processes listen on.
+//! Hides files and sockets below visible directories from programs: secrets by their names, and
+//! sockets that other processes listen on.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -13,19 +13,21 @@ use super::protect::{Protect, ReadOnly};
 use crate::protection::{BadPath, Protection};
 use crate::secrets::{BadPattern, SECRET_FILES, Secrets, is_of_packages};
 
-/// Entries of a root that are looked at. A larger tree may hold secrets that the search does not find.
+/// Entries of a root that are searched. A root with more entries is refused, because secrets in it
+/// could be missed.
 const LOOK_AT: usize = 1_000_000;
 
-/// Bytes of a path, below the kernel's limit.
+/// Longest path, in bytes; a little below the kernel's limit.
 const MOST_PATH: usize = 4000;
 
 /// Bytes of a PEM file that are searched for a private key.
 const MOST_PEM: u64 = 1024 * 1024;
 
-/// What a search through the roots of a sandbox has found.
+/// The result of a search through the roots of a sandbox.
 #[derive(Debug, Default)]
 pub(super) struct Concealed {
-    /// Directories whose names make the files in them secrets: under another name they would be none.
+    /// Directories with names that make the files in them secrets. Under another name, those files
+    /// would be visible.
     pub(super) pinned: BTreeSet<PathBuf>,
     /// Secrets, and directories that cannot be searched for secrets.
     pub(super) covered: BTreeSet<PathBuf>,
@@ -33,7 +35,7 @@ pub(super) struct Concealed {
     pub(super) read_only: ReadOnly,
 }
 
-/// Why it is not known what to conceal.
+/// The reason why the search failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unknown {
     #[error(transparent)]
@@ -52,7 +54,8 @@ pub(super) enum Unknown {
     TooManyToRead(PathBuf),
 }
 
-/// The secrets and the protected paths in these roots of a plan; the root directory of the sandbox is at `new`.
+/// Returns the secrets and the protected paths in these roots of a plan. The root directory of the
+/// sandbox is at `new`.
 pub(super) fn concealed<'r>(
     plan: &'r Plan,
     roots: impl Iterator<Item = &'r Root> + Clone,
@@ -69,7 +72,8 @@ pub(super) fn concealed<'r>(
     let mut search = Search { new, found: Concealed::default(), linked: BTreeSet::new(), protect };
     for root in roots.clone() {
         let secrets = plan.secrets_but.as_ref().map(|but| Secrets::new(but, &[])).transpose()?;
-        // Of what is only read, its own path counts: everything in a directory called `.ssh` is a secret.
+        // For a read-only root its own path counts, too: everything in a directory called `.ssh` is
+        // a secret.
         let secrets = match root.writable {
             true => secrets,
             false => secrets.map(|secrets| secrets.below(&root.path)),
@@ -90,7 +94,7 @@ pub(super) fn concealed<'r>(
 
 /// A search through the roots.
 struct Search<'n> {
-    /// Where the root directory of the sandbox is.
+    /// The path of the sandbox's root directory, as this stage sees it.
     new: &'n Path,
     found: Concealed,
     /// Device and inode of each secret with more than one name.
@@ -98,7 +102,7 @@ struct Search<'n> {
     protect: Protect<'n>,
 }
 
-/// The entries of a directory.
+/// The names and types of the entries of a directory.
 type Entries = [(OsString, FileType)];
 
 impl Search<'_> {
@@ -124,7 +128,8 @@ impl Search<'_> {
         })
     }
 
-    /// Covers further names of secrets, and protects those of protected files. They may be anything.
+    /// Covers further names (hard links) of secrets, and protects those of protected files. Such
+    /// names may be anything.
     fn look_for_links(&mut self, root: &Root) -> Result<(), Unknown> {
         self.walk(root, |search, place, directory, entries| {
             for (name, _) in entries.iter().filter(|(_, kind)| kind.is_file()) {
@@ -152,8 +157,9 @@ impl Search<'_> {
         self.found.covered.insert(root.path.join(path));
     }
 
-    /// Calls `look` with each directory of a root: with the place of the root, the path from there, and the entries.
-    /// Links are not followed. A directory that cannot be searched is covered as a whole.
+    /// Calls `look` for each directory of a root, with the path of the root, the path from there,
+    /// and the entries. Links are not followed. In a writable root, an unreadable directory is
+    /// covered as a whole.
     fn walk(
         &mut self,
         root: &Root,
@@ -176,10 +182,10 @@ impl Search<'_> {
                     let below = entries.into_iter().filter(|(_, kind)| kind.is_dir());
                     open.extend(below.map(|(name, _)| directory.join(name)));
                 }
-                // A root may be a file; and a directory may have been removed just now.
+                // A root may be a file, and a directory may have been removed just now.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => {}
-                // Programs cannot read it either, nor change its mode.
+                // This directory and its mode are closed to programs, too.
                 Err(_) if !root.writable => {}
                 Err(_) => drop(self.found.covered.insert(root.path.join(directory))),
             }
@@ -201,7 +207,7 @@ fn list(place: &Path, directory: &Path) -> io::Result<Vec<(OsString, FileType)>>
         let entry = entry?;
         let name = entry.file_name();
         let length = place.as_os_str().len() + directory.as_os_str().len() + name.len() + 2;
-        // Nothing could be mounted there, but a program could go there step by step.
+        // A path this long cannot be mounted on, but a program could go there step by step.
         if length > MOST_PATH {
             return Err(io::Error::from(ErrorKind::InvalidFilename));
         }
@@ -214,8 +220,8 @@ fn list(place: &Path, directory: &Path) -> io::Result<Vec<(OsString, FileType)>>
     Ok(entries)
 }
 
-/// Whether a file in a directory that is only read is a PEM file without a private key: certificates have to be
-/// readable, or no program connects to anything.
+/// Returns `true` for a PEM file without a private key. In read-only directories, certificates have
+/// to be readable: programs need them to connect to anything.
 fn is_public(file: &Path) -> bool {
     if file.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("pem")) {
         return false;
@@ -227,13 +233,14 @@ fn is_public(file: &Path) -> bool {
     is_whole && !text.windows(MARK.len()).any(|part| part == MARK)
 }
 
-/// Where somebody listens now below one of these paths: a mount that is read-only keeps nobody from a socket. Which
-/// are made later, or in another namespace of networks, is not known.
+/// Returns the paths of sockets below `roots` on which a process listens now: programs can connect
+/// to them even on a read-only mount. Sockets that are made later, or in another network namespace,
+/// are missed.
 pub(super) fn sockets_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     if roots.is_empty() {
         return Vec::new();
     }
-    // The last field of unix(7)'s table, if there is one.
+    // The path is the last field of a row in this table (unix(7)), and may be missing.
     let table = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let paths =
         table.lines().filter_map(|line| line.find(" /").map(|at| Path::new(&line[at + 1..])));

@@ -1,4 +1,4 @@
-//! The last stage: it gives up what it may, and becomes the program.
+//! The last stage: it gives up its rights, and becomes the program.
 
 use std::convert::Infallible;
 use std::ffi::{CString, NulError};
@@ -28,21 +28,23 @@ use super::filter;
 use super::plan::{CellLimits, DEVICES, HIDDEN, OF_THE_KERNEL, Plan, Rights};
 use super::stage::{Fault, Report, Walled, tell};
 
-/// The newest Landlock that is known here; a kernel with an older one gives what it has.
+/// The newest Landlock version that this code knows. An older kernel provides a part of it.
 const LANDLOCK: ABI = ABI::V7;
-/// The oldest that is a wall by itself (Linux 6.12): those before let signals and, before Linux 6.2,
-/// `truncate` out.
+/// The oldest version that confines a program without namespaces (Linux 6.12). Earlier ones let
+/// programs send signals to outside processes and, before Linux 6.2, `truncate` outside files.
 const LEAST: ABI = ABI::V6;
 
 pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     nix::unistd::setsid().walled("a session of its own")?;
     let changed = std::env::set_current_dir(&plan.directory);
     changed.map_err(|error| program_fault(plan, &error))?;
-    // Where memory is short the program goes first, not the stages, which report, nor the daemon.
+    // If memory is short, the program is killed first: the stages have to report, and the daemon
+    // has to live.
     fs::write("/proc/self/oom_score_adj", "500").unwrap_or_default();
     limit(plan.limits).walled("limits")?;
     if plan.walled && !plan.namespaces {
-        // The filter lets modes be set that are their owner's alone; what is made is made alike.
+        // The filter lets programs set only modes that give rights to the owner alone. New files
+        // get such modes, too.
         umask(Mode::from_bits_truncate(0o077));
     }
     drop_capabilities(plan.namespaces).walled("capabilities")?;
@@ -50,13 +52,14 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     if plan.walled {
         restrict_paths(plan)?;
     }
-    // Standard error is how stages report; the program writes both into one stream.
+    // Stages report on standard error. The standard error of the program goes to its standard
+    // output.
     let report = std::io::stderr().as_fd().try_clone_to_owned().walled("the report")?;
     let output = std::io::stdout().as_fd().try_clone_to_owned().walled("the output")?;
     let [name, arguments @ ..] = &plan.program[..] else {
         return Err(Fault(Report::Program("there is no program to run".to_owned())));
     };
-    // It is looked up while programs can still be executed.
+    // The lookup has to come first, while programs can still be executed.
     let alone = (plan.rights == Rights::Alone).then(|| find(plan, name)).transpose()?;
     if plan.walled {
         filter::apply(plan).walled("the system call filter")?;
@@ -76,7 +79,7 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Opens a program that is in `PATH`.
+/// Opens a program found in `PATH`.
 fn find(plan: &Plan, name: &str) -> Result<OwnedFd, Fault> {
     let path = plan.environment.iter().find(|(name, _)| name == "PATH");
     let directories = path.map_or("", |(_, path)| path.as_str()).split(':').map(Path::new);
@@ -87,7 +90,7 @@ fn find(plan: &Plan, name: &str) -> Result<OwnedFd, Fault> {
         .map_err(|error| program_fault(plan, &error.into()))
 }
 
-/// Becomes a program that cannot execute another one. Returns why it did not.
+/// Becomes a program that cannot execute another one. Returns only on failure, with the error.
 fn become_alone(plan: &Plan, program: &OwnedFd, output: &OwnedFd) -> std::io::Error {
     let texts = |texts: &mut dyn Iterator<Item = String>| -> Result<Vec<CString>, NulError> {
         texts.map(CString::new).collect()
@@ -114,13 +117,14 @@ fn program_fault(plan: &Plan, error: &std::io::Error) -> Fault {
     }))
 }
 
-/// What programs reserve beside the memory that they write to. V8 takes 10 GiB around the memory of one WebAssembly
-/// module (measured: Node 12 GiB in all, one GiB without); Java makes do with what there is.
+/// Address space that programs reserve beside the memory that they write to, in bytes. V8 takes 10
+/// GiB around the memory of one WebAssembly module (measured: Node 12 GiB in all, 1 GiB without).
+/// Java adapts to the available space.
 const RESERVED: u64 = 16 << 30;
 
 fn limit(limits: CellLimits) -> nix::Result<()> {
     for (resource, most) in [
-        // Memory that is shared is not among the data of a process.
+        // This bounds shared memory, which `RLIMIT_DATA` leaves out.
         (Resource::RLIMIT_AS, limits.memory_bytes.saturating_add(RESERVED)),
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_CPU, limits.cpu_seconds),
@@ -135,7 +139,7 @@ fn limit(limits: CellLimits) -> nix::Result<()> {
     Ok(())
 }
 
-/// Gives up every capability, for this process and whatever it becomes, root included.
+/// Gives up every capability, for this process and the program that it becomes, even for root.
 fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
     clear_ambient_capability_set()?;
     let may = rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP);
@@ -144,7 +148,7 @@ fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
         set_capabilities_secure_bits(bits)?;
         for capability in CapabilitySet::all() {
             match remove_capability_from_bounding_set(capability) {
-                // The kernel does not know it.
+                // The kernel does not know this capability.
                 Err(rustix::io::Errno::INVAL) | Ok(()) => {}
                 Err(error) => return Err(error),
             }
@@ -154,14 +158,14 @@ fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
-/// Applies Landlock. With namespaces it is the second layer around files, processes and sockets; without them it is the
-/// first one, and all of it has to hold.
+/// Applies Landlock. With namespaces it is the second layer around files, processes and sockets.
+/// Without them it is the first one, and all of it is required.
 fn restrict_paths(plan: &Plan) -> Result<(), Fault> {
     let mut hidden: Vec<PathBuf> = HIDDEN.iter().map(PathBuf::from).collect();
     hidden.extend_from_slice(&plan.hidden);
     if !plan.namespaces {
-        // Landlock grants rights to a whole directory. Where programs may change files, secrets stay visible: without
-        // the right to their directory, programs could make no files beside them.
+        // Landlock grants rights to whole directories. In writable directories secrets stay
+        // visible: hiding them would also stop programs from making files beside them.
         let read = plan.roots.iter().filter(|root| !root.writable);
         hidden.extend(concealed(plan, read, Path::new("/")).walled("secrets")?.covered);
     }
@@ -185,7 +189,7 @@ fn restrict(plan: &Plan, hidden: &[PathBuf]) -> Result<(), landlock::RulesetErro
     }
     let created = ruleset.create()?.set_compatibility(CompatLevel::BestEffort);
     let created = if plan.namespaces {
-        // Nothing is below the root but what may be read.
+        // The root contains only readable paths.
         created
             .add_rules(path_beneath_rules(["/"], read))?
             .add_rules(path_beneath_rules(["/tmp", "/dev/shm"], all))?
@@ -200,8 +204,8 @@ fn restrict(plan: &Plan, hidden: &[PathBuf]) -> Result<(), landlock::RulesetErro
     Ok(())
 }
 
-/// These paths without what is hidden below them. Landlock takes no right back, so a directory with something hidden in
-/// it is replaced by its other entries.
+/// Returns these paths without the hidden ones below them. Landlock cannot take a right back, so a
+/// directory with a hidden path in it is replaced by its other entries.
 fn without_hidden<'a>(hidden: &[PathBuf], paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     let hidden: Vec<_> = hidden.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     let paths = paths.filter_map(|path| fs::canonicalize(path).ok());
@@ -216,7 +220,7 @@ fn shown(path: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
         return vec![path];
     }
     let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-    // A link would give what it leads to.
+    // A rule for a link would open its target.
     let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
     entries.flat_map(|entry| shown(entry.path(), hidden)).collect()
 }

@@ -1,5 +1,5 @@
-//! Which system calls a program has: those that programs need, and none that reaches around the other
-//! walls or into the depths of the kernel.
+//! The filter of system calls. It allows the calls that programs need, and refuses those that
+//! bypass the other sandbox layers or reach deep into the kernel.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use seccompiler::{
 
 use super::plan::{Plan, Rights};
 
-/// The last system call that is known here (Linux 6.18, `listns`): a newer one is none, so that libraries
-/// fall back to those that the filter understands.
+/// The last system call that this filter knows (Linux 6.18, `listns`). Newer ones are reported as
+/// missing, so that libraries fall back to known ones.
 const LAST: c_long = 470;
 
-/// Refused: other processes, namespaces and mounts, kernel modules and keys, time, and what has been
-/// the way into the kernel again and again.
+/// Refused: calls for other processes, namespaces, mounts, kernel modules, keys and time, and calls
+/// through which the kernel was attacked again and again.
 const REFUSED: &[c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -80,9 +80,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS_kexec_file_load,
 ];
 
-/// Refused without namespaces: what the user has elsewhere by a name that is no path, or that Landlock does
-/// not govern: owners by path, and what is done in a directory. Times by path remain, without which
-/// no archive is unpacked.
+/// Also refused without namespaces: calls that reach objects of the user outside by names other
+/// than paths, or in ways that Landlock does not cover (owners by path, watches on directories).
+/// Setting times by path stays allowed, because unpacking an archive needs it.
 const ELSEWHERE: &[c_long] = &[
     libc::SYS_fchownat,
     libc::SYS_inotify_add_watch,
@@ -107,14 +107,14 @@ const ELSEWHERE: &[c_long] = &[
     libc::SYS_lchown,
 ];
 
-/// Not there, although the kernel has them: whoever uses them does without on older kernels. The filter
-/// cannot read the flags of `clone3` and the modes of `openat2`, which are in memory, and the memory of files
-/// that have no name is counted by no limit.
+/// Reported as missing although the kernel has them; programs do without them on older kernels. The
+/// filter cannot read the flags of `clone3` and the modes of `openat2`, which are in memory. The
+/// memory of files without a name escapes all limits.
 const ABSENT: [c_long; 4] =
     [libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret, libc::SYS_openat2];
 
-/// Extended attributes say where a file of the workspace comes from: programs do not change that. As on a
-/// file system that has none.
+/// Extended attributes hold the trust of the files of a workspace, so the filter refuses changes of
+/// them. The calls fail as on a file system without attributes.
 const ATTRIBUTES: [c_long; 8] = [
     libc::SYS_fremovexattr,
     libc::SYS_fsetxattr,
@@ -126,12 +126,12 @@ const ATTRIBUTES: [c_long; 8] = [
     REMOVEXATTRAT,
 ];
 
-// <asm-generic/unistd.h>, the same everywhere.
+// From <asm-generic/unistd.h>; the same on all architectures.
 const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
 const FILE_SETATTR: c_long = 469;
 
-/// Flags of `clone` with which a namespace is made.
+/// Flags of `clone` that make a namespace.
 const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWIPC,
@@ -143,10 +143,10 @@ const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// Applies the filters, for good. Without namespaces of its own the program has no sockets but
-/// connected pairs, and changes nothing of what is not its own.
+/// Applies the filters permanently. Without namespaces of its own, the program gets connected pairs
+/// as its only sockets, and can change only its own objects.
 pub(super) fn apply(plan: &Plan) -> Result<(), Box<dyn std::error::Error>> {
-    // The strictest of them decides.
+    // If several filters apply, the strictest one decides.
     apply_filter(&known()?)?;
     apply_filter(&refusals(plan.namespaces)?)?;
     apply_filter(&attributes()?)?;
@@ -157,7 +157,8 @@ pub(super) fn apply(plan: &Plan) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Whatever is not known is not there. Also keeps out the numbers of the x32 ABI.
+/// A filter that reports unknown system calls as missing. It also keeps out the numbers of the x32
+/// ABI.
 fn known() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let numbers = (0..=LAST).filter(|number| !ABSENT.contains(number));
     let rules = numbers.map(|number| (number, Vec::new())).collect();
@@ -173,8 +174,8 @@ fn attributes() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     Ok(SeccompFilter::new(rules, allow, absent, std::env::consts::ARCH.try_into()?)?.try_into()?)
 }
 
-/// A program that is alone executes no other one: what it starts as is executed by `execveat`, which no C library uses
-/// for anything else.
+/// A filter that keeps a program with `Rights::Alone` from executing another one. It refuses
+/// `execve`, which C libraries use for that; the program itself is started by `execveat`.
 fn no_execution() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let rules = BTreeMap::from([(libc::SYS_execve, Vec::new())]);
     let (allow, refuse) =
@@ -182,8 +183,8 @@ fn no_execution() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     Ok(SeccompFilter::new(rules, allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()?)
 }
 
-/// A shared mapping without a file may not be larger than the memory limit: only the meter would see it, which looks
-/// now and then.
+/// A filter that refuses shared mappings without a file above the memory limit. Otherwise only the
+/// meter would see them, and only at its next measurement.
 fn large_mappings(most: u64) -> Result<BpfProgram, Box<dyn std::error::Error>> {
     const LENGTH: u8 = 1;
     const FLAGS: u8 = 3;
@@ -202,7 +203,7 @@ fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Erro
         REFUSED.iter().chain(elsewhere).map(|number| (*number, Vec::new())).collect();
     let of_namespaces = NAMESPACES.into_iter().map(|flag| bits(0, flag.cast_unsigned()));
     rules.insert(libc::SYS_clone, of_namespaces.collect::<Result<_, _>>()?);
-    // Writing into the terminal that the daemon may have been started from.
+    // These requests write into the terminal that the daemon may have been started from.
     let of_terminals = [libc::TIOCSTI, libc::TIOCLINUX]
         .map(|request| rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)]));
     rules.insert(libc::SYS_ioctl, of_terminals.into_iter().collect::<Result<_, _>>()?);
@@ -224,7 +225,8 @@ fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Erro
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Files that would run as their owner or group, whoever runs them: they do not in the cell, but outside.
+/// Refuses the setuid and setgid bits. The sandbox ignores these bits, but outside such a file runs
+/// as its owner or group.
 fn refuse_other_users(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     const BITS: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
     for (number, mode) in [
@@ -245,7 +247,7 @@ fn refuse_other_users(rules: &mut Rules) -> Result<(), seccompiler::BackendError
         let refused = BITS.into_iter().map(|bit| rule(&[set(mode, bit)]));
         rules.insert(number, refused.collect::<Result<_, _>>()?);
     }
-    // The mode is one only where a file is made; else whatever happens to be there.
+    // The mode counts only if a file is made; otherwise the argument holds any value.
     for (number, flags) in [
         (libc::SYS_openat, 2),
         #[cfg(target_arch = "x86_64")]
@@ -260,10 +262,11 @@ fn refuse_other_users(rules: &mut Rules) -> Result<(), seccompiler::BackendError
     Ok(())
 }
 
-/// Without namespaces, of the system calls that programs need: what they would do to others.
+/// Refuses, without namespaces, those uses of common system calls that affect other processes and
+/// users.
 fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     const KIND: u64 = 0xf;
-    // To a process: only to the caller itself.
+    // The first argument is the process, and 0 means the calling one.
     for number in [
         libc::SYS_prlimit64,
         libc::SYS_sched_setaffinity,
@@ -273,12 +276,13 @@ fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> 
     ] {
         rules.insert(number, vec![rule(&[other_than(0, 0)])?]);
     }
-    // The same, where the first argument says what the second one is: a process, a group, or a user.
+    // The same for calls in which the first argument tells the meaning of the second one: a
+    // process, a group, or a user.
     for (number, process) in [(libc::SYS_ioprio_set, 1), (libc::SYS_setpriority, 0)] {
         let (others, another) = (other_than(0, process), other_than(1, 0));
         rules.insert(number, vec![rule(&[others])?, rule(&[another])?]);
     }
-    // A datagram socket of a pair can be sent to any other one.
+    // A datagram socket of a pair can send to any other socket.
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
         let masked = SeccompCmpOp::MaskedEq(KIND);
         let pair = (1, SeccompCmpArgLen::Dword, masked, u64::from(kind.cast_unsigned()));
@@ -287,8 +291,9 @@ fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> 
     refuse_modes(rules)
 }
 
-/// Landlock does not govern modes. By path, which may lead anywhere, a mode is its owner's alone, so that
-/// nothing is shown to others or kept from its owner; of an open file, it is not everybody's to write.
+/// Restricts modes, which Landlock leaves open. A path may lead anywhere, so a mode set by path
+/// gives the owner alone the right to read and write: files are neither exposed to others nor
+/// closed to their owner. On an open file, write access for everybody is refused.
 fn refuse_modes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let refused = |argument, most: u32, least: u32| {
         let single = (0..12).map(|bit| 1_u32 << bit);
@@ -307,7 +312,7 @@ fn refuse_modes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     Ok(())
 }
 
-/// An argument with all of these bits.
+/// A rule for an argument with all of these bits.
 fn bits(argument: u8, bits: u32) -> Result<SeccompRule, seccompiler::BackendError> {
     rule(&[set(argument, bits)])
 }
@@ -317,13 +322,13 @@ fn set(argument: u8, bits: u32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, u64) {
     (argument, SeccompCmpArgLen::Dword, masked, u64::from(bits))
 }
 
-/// An argument that is not this.
+/// A condition for an argument with another value.
 fn other_than(argument: u8, value: i32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, u64) {
     let value = u64::from(value.cast_unsigned());
     (argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
 }
 
-/// Arguments that all have to be so.
+/// A rule for arguments that meet all of these conditions.
 fn rule(
     conditions: &[(u8, SeccompCmpArgLen, SeccompCmpOp, u64)],
 ) -> Result<SeccompRule, seccompiler::BackendError> {

@@ -1,5 +1,5 @@
-//! The second stage: the first process of its PID namespace. It builds what is seen, starts the last
-//! stage, and reaps.
+//! The second stage: the first process of its PID namespace. It builds the file system that
+//! programs see, starts the last stage, and reaps processes.
 
 use nix::errno::Errno;
 use nix::sys::wait::{WaitStatus, wait};
@@ -13,12 +13,12 @@ use super::tree;
 pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     nix::unistd::sethostname("cell").walled("the name of the host")?;
     root::build(plan)?;
-    // The kernel kills the namespace with its first process.
+    // The kernel kills the namespace together with its first process.
     hold(line, plan, || ())
 }
 
-/// Starts the last stage, measures what it uses up, waits for its end, reaps its orphans, and reports. `kill` kills the
-/// processes that are left.
+/// Starts the last stage, measures its resource use, waits for its end, reaps its orphans, and
+/// reports. `kill` kills the remaining processes.
 pub(super) fn hold(line: &str, plan: &Plan, kill: fn()) -> Result<(), Fault> {
     let meter = Meter::new(plan);
     let program = Stage::Exec.start(line).walled("the last stage")?;
@@ -28,7 +28,7 @@ pub(super) fn hold(line: &str, plan: &Plan, kill: fn()) -> Result<(), Fault> {
     let report = loop {
         match wait() {
             Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == id => {
-                // A program may have ended before the meter saw what it wrote.
+                // A program may have ended before the meter saw its last writes.
                 break meter.over().map_or(Report::Code(code), Report::Over);
             }
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == id => {

@@ -1,4 +1,4 @@
-//! The daemon's side of a cell.
+//! The daemon's side of a sandbox.
 
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
@@ -23,118 +23,122 @@ use super::plan::{CellLimits, Plan, Rights, Root};
 use super::stage::{ARGUMENT, FIRST, Report};
 use crate::Protection;
 
-/// How long everything in a cell may take to die.
+/// Time that all processes of a sandbox may take to die.
 const DYING: Duration = Duration::from_secs(5);
-/// The signal that a program is killed with for memory or disk.
+/// The reported signal of a program that was killed for memory or disk.
 const KILLED: i32 = 9;
-/// Bytes of a report.
+/// Longest report, in bytes.
 const MAX_REPORT: u64 = 64 * 1024;
 
-/// Cells, all alike but for what runs in them.
+/// The settings of sandboxes, which differ only in their programs.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// Our own program, whose `main` calls [`run_stage`](super::run_stage) first.
+    /// Our own program; its `main` calls [`run_stage`](super::run_stage) first.
     pub program: PathBuf,
-    /// Whether cells have namespaces of their own. Without them Landlock and the filter are the walls.
+    /// `true` if sandboxes have namespaces of their own. Otherwise Landlock and the filter are the
+    /// only layers.
     pub namespaces: bool,
-    /// Whether there are walls at all. Without them, and without namespaces, a program has limits, an environment
-    /// and a session of its own, and no rights beside those of the daemon's user; whatever else that user
-    /// can reach, it can.
+    /// `true` if there are sandbox layers at all. Without them and without namespaces, a program
+    /// has only limits, an environment and a session of its own: it can reach everything that the
+    /// daemon's user can reach.
     pub walled: bool,
-    /// What is seen beside the system, and may be changed.
+    /// Visible paths beside the system that programs may change.
     pub writable: Vec<PathBuf>,
-    /// What is seen beside the system.
+    /// Visible paths beside the system that programs may only read.
     pub readable: Vec<PathBuf>,
-    /// What is not seen although it is below one of those.
+    /// Paths below those that stay invisible.
     pub hidden: Vec<PathBuf>,
-    /// Whether files with the names of secrets are hidden, and the patterns of those that are shown all the same, as in
-    /// [`Workspace::guarded`](crate::Workspace::guarded). Files of `writable` are hidden with namespaces only.
+    /// The patterns of secrets that are shown all the same, as in
+    /// [`Workspace::guarded`](crate::Workspace::guarded). `None` if all secrets are shown. Secrets
+    /// in `writable` are hidden with namespaces only.
     pub secrets_but: Option<Vec<String>>,
-    /// The paths that programs may not change although they are in `writable`: with namespaces they are read-only.
+    /// The paths in `writable` that are protected from changes. With namespaces they are read-only.
     pub protection: Arc<Protection>,
-    /// All of the environment of programs, but for what says where the proxy is.
+    /// The whole environment of programs, except for the variables about the proxy.
     pub environment: Vec<(String, String)>,
-    /// The way to the hosts that are open; none where none are. Cells without namespaces have no network, and
-    /// cells without walls that of the host.
+    /// The way to the hosts that the operator has opened; `None` if all hosts are closed. Sandboxes
+    /// without namespaces have no network; without any layers they have that of the host.
     pub proxy: Option<Arc<dyn Proxy>>,
-    /// What a program may use up.
+    /// The resources that a program may use.
     pub limits: CellLimits,
-    /// Where its processes are limited all together; none where nobody has left us groups to divide.
+    /// The control groups that limit all processes of a sandbox together; `None` without a
+    /// delegated group.
     pub cgroups: Option<Arc<Cgroups>>,
-    /// Time.
+    /// The clock for timeouts.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What is to be run in a cell.
+/// A program to run in a sandbox.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// The program, found in `PATH`, and its arguments.
     pub program: Vec<String>,
-    /// Where it runs: below what is seen.
+    /// The working directory, below a visible path.
     pub directory: PathBuf,
-    /// How long it may take.
+    /// The timeout.
     pub limit: Duration,
-    /// Bytes of its output that are kept.
+    /// Bytes of the output that are kept.
     pub output: usize,
-    /// Ends it early.
+    /// Cancels the run.
     pub cancel: CancellationToken,
-    /// Is told the hosts that it reaches, as it does.
+    /// Collects the hosts that the program reaches, while it runs.
     pub reached: Reached,
-    /// Its rights beside those that all programs have.
+    /// Its rights beyond those of all programs.
     pub rights: Rights,
 }
 
-/// What became of a program.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// How it ended.
+    /// The end of the program.
     pub ended: Ended,
-    /// What it printed.
+    /// The printed output.
     pub output: Output,
-    /// The hosts that it has reached.
+    /// The hosts that the program has reached.
     pub reached: Vec<String>,
 }
 
-/// How a program ended.
+/// The way in which a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this code.
+    /// The program exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal killed the program.
     Signal(i32),
-    /// Its time was up.
+    /// The program timed out.
     TimedOut,
-    /// It was not wanted any more.
+    /// The program was cancelled.
     Cancelled,
 }
 
-/// Why nothing was run.
+/// The reason why a program failed to start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CellError {
-    /// The kernel does not give a wall: for the operator.
+    /// The kernel refuses a sandbox layer; a matter for the operator.
     #[error("a wall could not be built ({0}); `avocet doctor` says which walls this system gives")]
     Wall(String),
-    /// There is no such program, or it cannot be run: for whoever asked for it.
+    /// The program is missing or cannot be run; a matter for the requester.
     #[error("{0}")]
     Program(String),
-    /// The system starts no process: for the operator.
+    /// The system failed to start a process; a matter for the operator.
     #[error("no process could be started: {0}")]
     Start(String),
 }
 
 impl Cell {
-    /// Runs a program in a cell of its own. When this returns, or is dropped, nothing of it is left.
+    /// Runs a program in a sandbox of its own. When this returns, or its future is dropped, all
+    /// processes of the program are gone.
     ///
     /// # Errors
-    /// [`CellError`] if it was never started.
+    /// [`CellError`] if the program failed to start.
     pub async fn run(&self, order: Order) -> Result<Ran, CellError> {
         self.run_heard(order, |_| ()).await
     }
 
-    /// As [`Cell::run`]; `heard` is given what the program prints, as it comes. It must not block.
+    /// Like [`Cell::run`], but passes the output to `heard` as it comes. `heard` must not block.
     ///
     /// # Errors
-    /// As [`Cell::run`].
+    /// The same as for [`Cell::run`].
     pub async fn run_heard(
         &self,
         order: Order,
@@ -146,7 +150,8 @@ impl Cell {
         let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
         let group = group.map_err(wall)?;
         let (mut leash, held) = leash().map_err(start)?;
-        // Not killed when it is dropped: it has yet to kill the rest, once its leash is gone.
+        // Dropping `warden` leaves it running: after the end of its lifeline it still has to kill
+        // the rest.
         let mut warden = Command::new(&self.program)
             .args([ARGUMENT, FIRST])
             .env_clear()
@@ -159,7 +164,7 @@ impl Cell {
             return Err(CellError::Start("it has no pipes".to_owned()));
         };
         if let (Some(group), Some(process)) = (&group, warden.id()) {
-            // It waits for its plan, and is alone yet.
+            // The supervisor is waiting for its plan, before it starts children.
             group.take(process).map_err(wall)?;
         }
         leash.write_all(plan.as_bytes()).await.map_err(start)?;
@@ -199,40 +204,40 @@ impl Cell {
         }
         let ended = match (cut, reported(report)) {
             (Some(cut), _) => cut,
-            // The stage that reports was killed with the program.
+            // The reporting stage was killed together with the program.
             (None, Err(CellError::Wall(_))) if over.is_some() => Ended::Signal(KILLED),
             (None, reported) => reported?,
         };
         Ok(Ran { ended, output, reached: order.reached.hosts() })
     }
 
-    /// The way to the hosts that are open to its programs.
+    /// Returns the way to the opened hosts, if programs can use it.
     #[must_use]
     pub fn opened(&self) -> Option<&Arc<dyn Proxy>> {
         self.proxy.as_ref().filter(|_| self.namespaces && self.walled)
     }
 
-    /// Where its programs find that way, for those that do not look into their environment.
+    /// Returns the URL of the proxy, for programs that ignore their environment.
     #[must_use]
     pub fn proxy_url(&self) -> Option<String> {
         self.opened().map(|_| url())
     }
 
-    /// Lets programs to the hosts that are open, until it is dropped.
+    /// Connects programs with the opened hosts until the future is dropped.
     async fn serve(&self, leash: &UnixStream, reached: &Reached) -> Infallible {
         if let Some(proxy) = self.opened() {
             let served: std::io::Result<_> =
                 async { proxy.serve(take_listener(leash).await?, reached).await }.await;
             match served {
                 Ok(never) => match never {},
-                // Where a wall could not be built, there is nobody to be served, and that is reported.
+                // This happens if a sandbox layer could not be built, which is reported elsewhere.
                 Err(error) => tracing::debug!(%error, "a program has no proxy"),
             }
         }
         std::future::pending().await
     }
 
-    /// Why the program was killed, behind its output.
+    /// Returns a text that says why the program was killed, for the end of its output.
     fn killed_for(&self, over: Over) -> String {
         const MEGABYTE: u32 = 20;
         match over {
@@ -250,7 +255,7 @@ impl Cell {
     fn plan(&self, order: &Order) -> Result<String, CellError> {
         let root = |writable| move |path: &PathBuf| Root { path: path.clone(), writable };
         let readable = self.readable.iter().map(root(false));
-        // Without namespaces there are no sockets.
+        // The filter refuses sockets to programs without namespaces.
         let sockets = if self.namespaces { sockets_below(&self.readable) } else { Vec::new() };
         let of_proxy = self.opened().map(|proxy| environment(&**proxy)).unwrap_or_default();
         let plan = Plan {
@@ -275,7 +280,8 @@ impl Cell {
     }
 }
 
-/// The daemon's end, and what the first stage holds. Nobody else ever has either.
+/// Returns the daemon's end of the lifeline and the end for the first stage. No other process ever
+/// has either.
 fn leash() -> std::io::Result<(UnixStream, Stdio)> {
     let (ours, theirs) = UnixStream::pair()?;
     let theirs = theirs.into_std()?;
@@ -284,17 +290,18 @@ fn leash() -> std::io::Result<(UnixStream, Stdio)> {
 }
 
 async fn end(warden: &mut Child) -> std::io::Result<()> {
-    // It ends by itself where it has let go of its output.
+    // If the supervisor has closed its output, it ends by itself.
     warden.start_kill().unwrap_or_default();
     warden.wait().await.map(drop)
 }
 
 async fn read_report(from: impl AsyncRead + Unpin, lines: &mut Vec<u8>) {
-    // What is behind the limit holds nobody up: the program has no hand in this stream.
+    // Only stages write to this stream, so the limit never blocks the program.
     from.take(MAX_REPORT).read_to_end(lines).await.unwrap_or_default();
 }
 
-/// The first line: stages report once, and the later ones only if the earlier ones came that far.
+/// Parses the first line. Each stage reports once, and the stage closest to the cause reports
+/// first.
 fn first_report(lines: &[u8]) -> Result<Report, CellError> {
     let line = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
     serde_json::from_slice(line).map_err(|_| {

@@ -1,5 +1,5 @@
-//! Measures what the programs of a sandbox use up while they run, where no limit of the kernel does: what they write
-//! to disk, and, without a control group, the memory that they share.
+//! Measures the resources of a running sandbox that the kernel leaves unlimited: bytes written to
+//! disk, and, without a control group, memory that processes share.
 
 mod disk;
 mod memory;
@@ -19,7 +19,7 @@ use memory::Memory;
 /// Time from one measurement to the next: shorter at the beginning, since memory is taken quickly.
 const INTERVALS: [Duration; 3] =
     [Duration::from_millis(10), Duration::from_millis(30), Duration::from_millis(100)];
-/// Measuring takes at most one part in so many of the time.
+/// Measuring takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 20;
 
 /// A limit of the whole sandbox that was exceeded.
@@ -30,14 +30,14 @@ pub(crate) enum Over {
     Disk,
 }
 
-/// Measures the processes of a sandbox. Clones are the same.
+/// Measures the processes of a sandbox. Clones share their state.
 #[derive(Clone)]
 pub(super) struct Meter(Arc<Mutex<Measured>>);
 
 struct Measured {
-    /// Whether `/proc` shows the processes of the sandbox alone.
+    /// `true` if `/proc` shows the processes of the sandbox alone.
     namespaces: bool,
-    /// `None` where a control group limits memory.
+    /// `None` if a control group limits memory.
     memory: Option<Memory>,
     disk: Disk,
 }
@@ -49,8 +49,8 @@ impl Meter {
         Self(Arc::new(Mutex::new(Measured { namespaces: plan.namespaces, memory, disk })))
     }
 
-    /// Measures from now on in a thread of its own. If a limit is exceeded, the thread reports it, calls `kill`, and
-    /// ends this process.
+    /// Starts measuring in a thread of its own. If a limit is exceeded, the thread reports it,
+    /// calls `kill`, and ends this process.
     pub(super) fn start(&self, kill: fn()) -> Result<(), Fault> {
         let meter = self.clone();
         let measure = move || {
@@ -85,7 +85,7 @@ impl Meter {
         started.map(drop).walled("the meter")
     }
 
-    /// The limit that is exceeded now, if any.
+    /// Returns the limit that is exceeded now, if any.
     pub(super) fn over(&self) -> Option<Over> {
         let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let processes = match measured.namespaces {
@@ -105,7 +105,7 @@ fn numbers_in_proc() -> Vec<i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The time since the system's start, which nobody sets.
+/// Returns the monotonic time, which ignores changes of the system's clock.
 fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(
@@ -114,7 +114,7 @@ fn now() -> Duration {
     )
 }
 
-/// The bytes of a line such as `RssShmem:      512 kB` in a file of `/proc`.
+/// Returns the bytes of a line such as `RssShmem:      512 kB` in a file of `/proc`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let number = line.trim_start_matches(':').split_whitespace().next()?;

@@ -1,4 +1,4 @@
-//! What is mounted where, as the kernel tells it.
+//! The mounts of this process, as the kernel lists them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use nix::mount::MsFlags;
 
-/// The places of mounts, and what a namespace may not take from them. Of several at the same place, the last.
+/// The paths of mounts, each with the flags that a namespace may not remove. Of several mounts at
+/// the same path, the last counts.
 #[derive(Debug, Default)]
 pub(super) struct Mounts(BTreeMap<PathBuf, MsFlags>);
 
@@ -18,7 +19,7 @@ impl Mounts {
         fs::read("/proc/self/mountinfo").map(|text| Self::parse(&text))
     }
 
-    /// proc_pid_mountinfo(5): the fifth field is the place, the sixth what it allows.
+    /// Parses proc_pid_mountinfo(5): the fifth field is the path, the sixth has the options.
     fn parse(text: &[u8]) -> Self {
         let lines = text.split(|byte| *byte == b'\n');
         Self(
@@ -33,7 +34,7 @@ impl Mounts {
         )
     }
 
-    /// What is mounted below a path, not at it.
+    /// Returns the mounts below a path, without the one at the path itself.
     pub(super) fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = (&'a Path, MsFlags)> {
         let below = move |place: &Path| place != path && place.starts_with(path);
         self.0
@@ -54,7 +55,7 @@ fn flag(option: &[u8]) -> MsFlags {
     }
 }
 
-/// Spaces and the like are written as a backslash and three octal digits.
+/// Decodes a field: a backslash and three octal digits stand for a space and the like.
 pub(super) fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,6 +1,6 @@
-//! The network of a cell: a loopback interface, and, where the operator has opened hosts, one socket that
-//! leads out. It is made inside, listens there, and is given to the daemon: a socket belongs to the network
-//! in which it was made, whoever has it.
+//! The network of a sandbox: a loopback interface, and, if the operator has opened hosts, one
+//! socket that leads out. The socket is made inside, listens there, and is sent to the daemon: a
+//! socket belongs to the network in which it was made, whichever process has it.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -22,34 +22,34 @@ use rustix::net::{
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// Where a cell finds the proxy. Nothing else is in its network when it begins.
+/// The port of the proxy in a sandbox. It is the only listener in a new network.
 const PORT: u16 = 3128;
-/// Hosts of one program that are remembered by name.
+/// Hosts of one program that are remembered.
 const REMEMBERED: usize = 50;
 
 /// The way of programs to the hosts that the operator has opened.
 #[async_trait]
 pub trait Proxy: std::fmt::Debug + Send + Sync {
-    /// The hosts, for people and models to read.
+    /// Returns the hosts as a text for people and models.
     fn hosts(&self) -> String;
 
-    /// Whether this address is one of them.
+    /// Returns `true` if this address is one of the hosts.
     fn has(&self, address: IpAddr) -> bool;
 
-    /// Serves whoever connects, until it is dropped; tells which hosts were let through, before a byte of
-    /// theirs is.
+    /// Serves connections until the future is dropped. Adds each permitted host to `reached` before
+    /// any byte comes from there.
     ///
     /// # Errors
     /// If the listener cannot be used.
     async fn serve(&self, listener: TcpListener, reached: &Reached) -> io::Result<Infallible>;
 }
 
-/// The hosts that a program has reached. Clones are the same.
+/// The hosts that a program has reached. Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub struct Reached(Arc<Mutex<BTreeSet<String>>>);
 
 impl Reached {
-    /// A host was reached.
+    /// Adds a host; keeps the first fifty.
     pub fn add(&self, host: &str) {
         let mut hosts = self.names();
         if hosts.len() < REMEMBERED {
@@ -57,13 +57,13 @@ impl Reached {
         }
     }
 
-    /// Whether there is any.
+    /// Returns `true` if a host was reached.
     #[must_use]
     pub fn any(&self) -> bool {
         !self.names().is_empty()
     }
 
-    /// The first fifty of them, in their order.
+    /// Returns the first fifty hosts, sorted.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
         self.names().iter().cloned().collect()
@@ -74,13 +74,13 @@ impl Reached {
     }
 }
 
-/// Where programs find the proxy.
+/// Returns the URL of the proxy for programs.
 pub(super) fn url() -> String {
     format!("http://{}:{PORT}", Ipv4Addr::LOCALHOST)
 }
 
-/// How programs are told of a proxy. What is on the loopback interface is theirs, and asked directly, unless
-/// the operator has opened something there.
+/// Returns the environment variables that announce a proxy. Programs connect to the loopback
+/// interface directly, because it is their own, unless the operator has opened an address there.
 pub(super) fn environment(proxy: &dyn Proxy) -> Vec<(String, String)> {
     let own = ["127.0.0.1", "::1"];
     let own = own.iter().filter(|own| own.parse().is_ok_and(|address| !proxy.has(address)));
@@ -94,8 +94,8 @@ pub(super) fn environment(proxy: &dyn Proxy) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Listens for programs that want the proxy, and gives the listener to whoever holds the other end of
-/// standard input, which is a socket.
+/// Listens for programs that want the proxy, and sends the listener to the process at the other end
+/// of standard input, which is a socket.
 pub(super) fn hand_over_listener() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
     let rights = [listener.as_fd()];
@@ -106,7 +106,7 @@ pub(super) fn hand_over_listener() -> io::Result<()> {
     Ok(())
 }
 
-/// The listener that the first stage gives; an error if it ends without giving one.
+/// Receives the listener from the first stage. Fails if that stage ends without sending it.
 pub(super) async fn take_listener(from: &UnixStream) -> io::Result<TcpListener> {
     from.async_io(Interest::READABLE, || {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -122,12 +122,13 @@ pub(super) async fn take_listener(from: &UnixStream) -> io::Result<TcpListener> 
     .await
 }
 
-/// Raises `lo`: a program may talk to itself. It is the first interface of a network namespace.
+/// Activates `lo`, so that a program can connect to itself. It is the first interface of a network
+/// namespace.
 pub(super) fn raise_loopback() -> nix::Result<()> {
     const NEW_LINK: u16 = 16;
     const REQUEST_AND_ACKNOWLEDGE: u16 = 0x1 | 0x4;
     const UP: u32 = 0x1;
-    // struct nlmsghdr, struct ifinfomsg: <linux/netlink.h>, <linux/rtnetlink.h>.
+    // The layout is struct nlmsghdr, struct ifinfomsg: <linux/netlink.h>, <linux/rtnetlink.h>.
     let mut message = Vec::with_capacity(32);
     message.extend(32_u32.to_ne_bytes());
     message.extend(NEW_LINK.to_ne_bytes());
@@ -147,7 +148,7 @@ pub(super) fn raise_loopback() -> nix::Result<()> {
     sendto(socket.as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
     let mut answer = [0_u8; 256];
     let read = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-    // struct nlmsgerr behind the header: an error, or 0.
+    // Behind the header is struct nlmsgerr: an error, or 0.
     match answer[..read].get(16..20).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes)
     {
         Some(0) => Ok(()),

@@ -1,10 +1,10 @@
-//! What a program prints, as it was printed: its beginning and its end, and how much is between.
+//! The output of a program: its beginning, its end, and the number of bytes between them.
 
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What a program has printed, standard output and standard error in one stream.
+/// The output of a program, standard output and standard error in one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     head: Vec<u8>,
@@ -14,13 +14,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// Nothing yet; of a long output, `most` bytes are kept, half of them from its end.
+    /// Creates an empty output. Of a long one, `most` bytes are kept, half of them from its end.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { head: Vec::new(), tail: VecDeque::new(), left_out: 0, most }
     }
 
-    /// Takes what was printed.
+    /// Adds printed bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         let (of_head, of_tail) = (self.most / 2, self.most - self.most / 2);
         let (first, rest) = bytes.split_at(bytes.len().min(of_head - self.head.len()));
@@ -31,7 +31,7 @@ impl Output {
         self.left_out += surplus as u64;
     }
 
-    /// Reads until there is no more, also what is not kept: a full pipe holds its writer up.
+    /// Reads to the end of the stream, even past the kept bytes: a full pipe blocks its writer.
     pub(super) async fn drain(&mut self, mut from: impl AsyncRead + Unpin, heard: &impl Fn(&[u8])) {
         let mut buffer = vec![0; 16 * 1024];
         while let Ok(read @ 1..) = from.read(&mut buffer).await {
@@ -40,7 +40,7 @@ impl Output {
         }
     }
 
-    /// As a text, with a line that says how much is left out.
+    /// Returns the output as text, with a line that counts the bytes left out.
     #[must_use]
     pub fn text(&self) -> String {
         let (first, second) = self.tail.as_slices();
@@ -52,7 +52,7 @@ impl Output {
         format!("{head}\n[… {} bytes left out …]\n{tail}", self.left_out)
     }
 
-    /// How many bytes were printed.
+    /// Returns the number of printed bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.left_out + (self.head.len() + self.tail.len()) as u64

@@ -1,4 +1,4 @@
-//! What the stages of a cell are told.
+//! The plan of a sandbox, which the daemon sends to its stages.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::protection::Kind;
 
-/// What a program may use up.
+/// The resources that a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellLimits {
-    /// Processes and threads at the same time. Holds for ordinary users, and for root where the
-    /// kernel counts by PID namespace (Linux 6.14) or the cell has a control group.
+    /// Processes and threads at the same time. Applies to ordinary users, and to root if the kernel
+    /// counts by PID namespace (Linux 6.14) or the sandbox has a control group.
     pub processes: u64,
-    /// Bytes of memory. With a control group, all processes together. Without one, what one process has for itself and
-    /// what all of them share: shared mappings, segments, and files in `/tmp` and `/dev/shm`.
+    /// Bytes of memory. With a control group, the limit of all processes together. Without one, the
+    /// limit of one process's private memory plus the shared memory of all: shared mappings,
+    /// segments, and files in `/tmp` and `/dev/shm`.
     pub memory_bytes: u64,
-    /// Bytes that all processes together may write to disk, less what they remove before it is written; and bytes by
-    /// which the directories that they may change may grow.
+    /// Bytes that all processes together may write to disk, less those that they remove before they
+    /// are written. Also the bytes by which the writable directories may grow.
     pub disk_bytes: u64,
-    /// Bytes that one file may have, and all files in `/tmp` together.
+    /// Bytes of one file, and of all files in `/tmp` together.
     pub file_bytes: u64,
     /// Files that one process may have open.
     pub open_files: u64,
@@ -40,37 +41,37 @@ impl Default for CellLimits {
     }
 }
 
-/// A directory or file of the host that is seen in a cell, at the same path.
+/// A directory or file of the host that is visible in a sandbox, at the same path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
     pub(crate) writable: bool,
 }
 
-/// The rights of a program beside those that all have.
+/// The rights of a program beyond those of all programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rights {
     /// Any program. Protected paths are read-only.
     #[default]
     Ordinary,
-    /// git, which may change the configuration of these repositories and the protected files in them. Hooks stay
-    /// read-only.
+    /// git, which may change the configuration of these repositories and the protected files in
+    /// them. Hooks stay read-only.
     Git(Vec<GitPlace>),
-    /// A program that cannot execute any other one.
+    /// A program that cannot execute another one.
     Alone,
 }
 
 /// A repository in which git may change protected paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitPlace {
-    /// The directory whose files are checked out; `None` for a bare repository.
+    /// The directory of the checked-out files; `None` for a bare repository.
     pub worktree: Option<PathBuf>,
     /// Directories with configuration: of the worktree and of the whole repository.
     pub git_dirs: Vec<PathBuf>,
 }
 
 impl GitPlace {
-    /// Whether its paths can be written down for the stages: others get no rights of their own.
+    /// Returns `true` if all paths are UTF-8. Other paths do not fit into a plan.
     #[must_use]
     pub fn is_text(&self) -> bool {
         self.worktree.iter().chain(&self.git_dirs).all(|path| path.to_str().is_some())
@@ -90,41 +91,43 @@ impl Rights {
     }
 }
 
-/// What runs in a cell, and behind which walls. One line of JSON on the standard input of each stage.
+/// A program and its sandbox. Each stage reads this as one line of JSON from standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// The program and its arguments.
     pub(crate) program: Vec<String>,
-    /// Where it runs: below one of the roots.
+    /// The working directory, below one of the roots.
     pub(crate) directory: PathBuf,
-    /// All of its environment.
+    /// The whole environment of the program.
     pub(crate) environment: Vec<(String, String)>,
-    /// What it sees beside the system.
+    /// Visible paths beside the system.
     pub(crate) roots: Vec<Root>,
-    /// What it does not see below the roots.
+    /// Invisible paths below the roots.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Patterns of files that are shown although they have the names of secrets; `None` if all secrets are shown.
+    /// Patterns of files that are shown although they have the names of secrets; `None` if all
+    /// secrets are shown.
     pub(crate) secrets_but: Option<Vec<String>>,
     /// Patterns of protected paths.
     pub(crate) protected: Vec<String>,
     pub(crate) rights: Rights,
     pub(crate) limits: CellLimits,
-    /// Whether memory is measured, because no control group limits it.
+    /// `true` if memory is measured, in place of a control group.
     pub(crate) meters_memory: bool,
-    /// Whether the kernel gives namespaces.
+    /// `true` if the kernel provides namespaces.
     pub(crate) namespaces: bool,
-    /// Whether programs find a proxy in their network.
+    /// `true` if programs find a proxy in their network.
     pub(crate) proxied: bool,
-    /// Whether there are walls at all, or limits alone.
+    /// `true` if there are sandbox layers; `false` if there are only limits.
     pub(crate) walled: bool,
 }
 
-/// Of the system: programs and libraries, without which nothing runs. What is missing is passed over.
+/// Visible paths of the system: the programs and libraries that everything needs. Missing ones are
+/// skipped.
 pub(crate) const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// Of the system's configuration: what programs read to find libraries, names, certificates and the
-/// time. Nothing of it is secret; the rest of `/etc` is not there.
+/// Visible files of the system's configuration, which programs read to find libraries, names,
+/// certificates and the time. All of them are public; the rest of `/etc` is invisible.
 pub(crate) const CONFIGURATION: [&str; 26] = [
     "/etc/alternatives",
     "/etc/bash.bashrc",
@@ -154,15 +157,15 @@ pub(crate) const CONFIGURATION: [&str; 26] = [
     "/etc/timezone",
 ];
 
-/// Of what is seen of the system: where programs that are not of the system keep their configuration.
+/// Hidden parts of the visible system, in which additional programs keep their configuration.
 pub(crate) const HIDDEN: [&str; 1] = ["/usr/local/etc"];
 
-/// Devices without which scripts break; none of them reaches anything.
+/// Harmless devices that scripts need.
 pub(crate) const DEVICES: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Files of the kernel that programs look at where there is no `/proc` of their own: none of them is
-/// about a process.
+/// Files of the kernel that programs read if they lack a `/proc` of their own. They tell nothing
+/// about processes.
 pub(crate) const OF_THE_KERNEL: [&str; 6] = [
     "/proc/cpuinfo",
     "/proc/filesystems",
@@ -173,13 +176,13 @@ pub(crate) const OF_THE_KERNEL: [&str; 6] = [
 ];
 
 impl Plan {
-    /// Everything that can be read.
+    /// Returns every readable path.
     pub(crate) fn readable(&self) -> impl Iterator<Item = &Path> {
         let of_the_system = SYSTEM.iter().chain(&CONFIGURATION).map(Path::new);
         of_the_system.chain(self.roots.iter().map(|root| root.path.as_path()))
     }
 
-    /// Everything that can be written to.
+    /// Returns every writable path.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().filter(|root| root.writable).map(|root| root.path.as_path())
     }

@@ -1,4 +1,4 @@
-//! Which protected paths are read-only in a sandbox with namespaces.
+//! Finds the protected paths, which are read-only in a sandbox with namespaces.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,26 +11,27 @@ use crate::git::{MOST_CONFIG, leads, parse};
 use crate::protection::{Kind, Protection, is_git_dir};
 use crate::tree::is_untrusted;
 
-/// Files that include further ones are followed so far.
+/// Depth to which included configuration files are followed.
 const DEEPEST: usize = 5;
-/// Entries of a protected directory that are looked at.
+/// Entries of a protected directory that are searched.
 const LOOK_AT: usize = 1000;
 
 /// The read-only paths of a sandbox.
 #[derive(Debug, Default)]
 pub(super) struct ReadOnly {
     pub(super) paths: BTreeSet<PathBuf>,
-    /// Directories above them, which keep their names: else another directory could take their place.
+    /// Directories above those paths. They keep their names; otherwise another directory could take
+    /// their place.
     pub(super) pinned: BTreeSet<PathBuf>,
     /// Device and inode of each file with more than one name.
     pub(super) linked: BTreeSet<(u64, u64)>,
 }
 
-/// Looks for protected paths.
+/// A search for protected paths.
 pub(super) struct Protect<'p> {
     pub(super) protection: &'p Protection,
     pub(super) rights: &'p Rights,
-    /// Where the root directory of the sandbox is.
+    /// The path of the sandbox's root directory, as this stage sees it.
     pub(super) new: &'p Path,
     /// The roots that programs may change.
     pub(super) roots: Vec<&'p Path>,
@@ -38,7 +39,7 @@ pub(super) struct Protect<'p> {
 }
 
 impl Protect<'_> {
-    /// Looks at a directory of a root, by its entries.
+    /// Searches the entries of a directory of a root.
     pub(super) fn look(&mut self, root: &Root, directory: &Path, entries: &[(OsString, FileType)]) {
         let named = entries.iter().map(|(name, kind)| (name.as_os_str(), kind.is_dir()));
         let found = self.protection.among(directory, named);
@@ -48,7 +49,7 @@ impl Protect<'_> {
         let (place, mut is_trusted_repository) = (self.place(&root.path), false);
         for (at, kind) in found {
             let below = directory.join(&entries[at].0);
-            // What is not trusted may have been written by any program.
+            // An untrusted file may be any program's already, so it stays writable.
             if is_untrusted(&place, &below) {
                 continue;
             }
@@ -65,7 +66,7 @@ impl Protect<'_> {
         let is_complete = has("objects") && has("refs");
         let names = entries.iter().map(|(name, _)| name.as_os_str());
         if is_trusted_repository && is_complete && !has("hooks") && is_git_dir(directory, names) {
-            // A directory that is not there could be made.
+            // A program could make the missing directory.
             let hooks = root.path.join(directory).join("hooks");
             if fs::create_dir(self.place(&hooks)).is_ok() {
                 self.add(&hooks);
@@ -73,7 +74,7 @@ impl Protect<'_> {
         }
     }
 
-    /// Adds what a configuration leads git to, as far as programs may change it.
+    /// Adds the paths to which a configuration leads git, if programs may change them.
     fn follow_config(&mut self, config: &Path, git_dir: &Path, depth: usize) {
         let place = self.place(config);
         let is_short = fs::metadata(&place).is_ok_and(|found| found.len() <= MOST_CONFIG);
@@ -90,7 +91,7 @@ impl Protect<'_> {
         }
     }
 
-    /// Adds a path, and where it leads through links.
+    /// Adds a path, and its target through links.
     fn add(&mut self, path: &Path) {
         let Some(root) = self.roots.iter().find(|root| path.starts_with(root) && path != **root)
         else {
@@ -105,7 +106,7 @@ impl Protect<'_> {
             self.found.paths.insert(path.to_owned());
             self.found.pinned.extend(above);
         } else if let Ok(target) = fs::read_link(&place) {
-            // The link itself can be replaced: that is seen once the program has ended.
+            // The link itself can be replaced; the comparison after the program's end finds that.
             let target = crate::git::without_dots(&path.parent().unwrap_or(path).join(target));
             let is_link =
                 fs::symlink_metadata(self.place(&target)).is_ok_and(|found| found.is_symlink());
@@ -115,7 +116,7 @@ impl Protect<'_> {
         }
     }
 
-    /// Remembers files with more than one name: by another one they could be written to.
+    /// Remembers files with more than one name: they could be written to by another one.
     fn note_links(&mut self, place: &Path, found: &fs::Metadata) {
         let mut open = vec![(place.to_owned(), found.clone())];
         let mut looked_at = 0;

@@ -1,5 +1,5 @@
-//! The file system of a cell: the system, read-only; the roots of the plan; a `/tmp`, a `/proc` and a
-//! few devices of its own. Nothing else has a name in it: no home, no socket, no secret.
+//! The file system of a sandbox: the system, read-only; the roots of the plan; and a `/tmp`, a
+//! `/proc` and a few devices of its own. Everything else is absent: homes, sockets, secrets.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,19 +16,21 @@ use super::mounts::Mounts;
 use super::plan::{CONFIGURATION, DEVICES, HIDDEN, Plan, SYSTEM};
 use super::stage::{Fault, Walled};
 
-/// A directory that every system has, to build in; only this namespace sees what is mounted there.
+/// A directory that every system has, in which the file system is built. Only this namespace sees
+/// the mounts there.
 const SITE: &str = "/tmp";
-/// The host, while the file system is built.
+/// The root of the host, while the file system is built.
 const HOST: &str = "/host";
-/// What becomes the root.
+/// The directory that becomes the root.
 const NEW: &str = "/new";
-/// An empty file that nobody can read, which lies over others.
+/// An empty, unreadable file that is mounted over others.
 const COVER: &str = "/cover";
 
-/// The least that the kernel takes for `pid_max`: some are reserved.
+/// The smallest `pid_max` that the kernel accepts; some numbers are reserved.
 const LEAST_PIDS: u64 = 301;
 
-/// Of `/proc`, what is covered: what it tells of the kernel, and what root writes to drivers.
+/// Covered entries of `/proc`: information about the kernel, and files by which root writes to
+/// drivers.
 const OF_THE_SYSTEM: [&str; 17] = [
     "acpi",
     "asound",
@@ -65,7 +67,7 @@ pub(super) fn build(plan: &Plan) -> Result<(), Fault> {
             .map_err(|error| Fault::wall(&root.path.display().to_string(), error))?;
     }
     let concealed = concealed(plan, plan.roots.iter(), Path::new(NEW)).walled("secrets")?;
-    // A directory comes before those in it, so that no mount is copied.
+    // A directory comes before its subdirectories, so that no mount is copied.
     for path in concealed.pinned.union(&concealed.read_only.pinned) {
         pin(path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
     }
@@ -80,7 +82,7 @@ pub(super) fn build(plan: &Plan) -> Result<(), Fault> {
     enter().walled("the new root")
 }
 
-/// An empty file system with the host in a corner of it.
+/// Builds an empty file system with the host in a corner of it.
 fn scaffold() -> nix::Result<()> {
     tmpfs(Path::new(SITE), "size=1m,mode=755")?;
     let (host, new) = (Path::new(SITE).join("host"), Path::new(SITE).join("new"));
@@ -99,7 +101,7 @@ fn system(mounts: &Mounts) -> nix::Result<()> {
     for path in SYSTEM.iter().chain(&CONFIGURATION).map(Path::new) {
         let Ok(found) = fs::symlink_metadata(of_host(path)) else { continue };
         if found.is_symlink() && SYSTEM.iter().any(|system| Path::new(system) == path) {
-            // As where /bin is a link to usr/bin.
+            // On some systems `/bin` is a link to `usr/bin`.
             symlink(fs::read_link(of_host(path)).map_err(errno)?, inside(path)).map_err(errno)?;
         } else {
             bind(path, false, mounts)?;
@@ -124,19 +126,19 @@ fn devices(memory: u64) -> nix::Result<()> {
     scratch("/dev/shm", memory.min(64 << 20))
 }
 
-/// A `/proc` with the processes of the cell alone. What is in it about the whole system is read-only,
-/// or covered: root writes there without any capability.
+/// Mounts a `/proc` with the processes of the sandbox alone. Entries about the whole system are
+/// read-only or covered, because root can write there without any capability.
 fn processes(most: u64, shared: u64) -> nix::Result<()> {
     let proc = inside("/proc");
     fs::create_dir(&proc).map_err(errno)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), &proc, Some("proc"), flags, NONE)?;
     if counts_by_namespace(&uname()?.release().to_string_lossy()) {
-        // Holds for root, too, whom RLIMIT_NPROC does not bind.
+        // This binds root, too, unlike `RLIMIT_NPROC`.
         fs::write(proc.join("sys/kernel/pid_max"), most.max(LEAST_PIDS).to_string())
             .unwrap_or_default();
     }
-    // Segments outlive whoever wrote to them. Before Linux 6.11 this is root's alone.
+    // Segments outlive their writers. Before Linux 6.11 only root may set this limit.
     let pages = (shared >> 12).max(1).to_string();
     fs::write(proc.join("sys/kernel/shmall"), pages).unwrap_or_default();
     for name in ["bus", "fs", "irq", "sys", "sysrq-trigger"] {
@@ -153,22 +155,21 @@ fn processes(most: u64, shared: u64) -> nix::Result<()> {
     Ok(())
 }
 
-/// Whether `pid_max` is that of a PID namespace (Linux 6.14): before, it is that of the whole system, which
-/// root would change from here.
+/// Returns `true` if `pid_max` belongs to a PID namespace (Linux 6.14). Before, it belongs to the
+/// whole system, and root would change that from here.
 fn counts_by_namespace(release: &str) -> bool {
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or_default());
     (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 
-/// An empty directory that everybody can write to, and that is gone afterwards.
+/// Mounts an empty directory that everybody can write to, and that is gone afterwards.
 fn scratch(path: &str, bytes: u64) -> nix::Result<()> {
     let place = inside(path);
     fs::create_dir_all(&place).map_err(errno)?;
     tmpfs(&place, &format!("size={bytes},mode=1777"))
 }
 
-/// Shows a path of the host at the same place, with what is mounted below it; one that is not there is not
-/// shown.
+/// Shows a path of the host at the same place, with the mounts below it. A missing path is skipped.
 fn bind(path: &Path, writable: bool, mounts: &Mounts) -> nix::Result<()> {
     let source = of_host(path);
     if !source.exists() {
@@ -179,7 +180,7 @@ fn bind(path: &Path, writable: bool, mounts: &Mounts) -> nix::Result<()> {
     restrict(&place, writable, kept(statvfs(&place)?.flags()))?;
     for (below, had) in mounts.below(path) {
         match restrict(&inside(below), writable, had) {
-            // Another one lies over it, and it has no name.
+            // Another mount covers this one and hides its path.
             Err(Errno::EINVAL | Errno::ENOENT | Errno::ENOTDIR) => {}
             restricted => restricted?,
         }
@@ -187,7 +188,7 @@ fn bind(path: &Path, writable: bool, mounts: &Mounts) -> nix::Result<()> {
     Ok(())
 }
 
-/// Takes from a mount what it is not to have; of what it had, it keeps what a namespace may not take from it.
+/// Restricts a mount. It keeps the flags in `had`, because a namespace may not remove them.
 fn restrict(place: &Path, writable: bool, had: MsFlags) -> nix::Result<()> {
     let mut flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     flags |= had;
@@ -208,21 +209,21 @@ fn kept(found: FsFlags) -> MsFlags {
     of.into_iter().filter(|(had, _)| found.contains(*had)).map(|(_, keep)| keep).collect()
 }
 
-/// Keeps a directory below a root where it is, if it is there: what is mounted has its name for good.
+/// Keeps an existing directory below a root in its place: a mount point cannot be renamed.
 fn pin(path: &Path) -> nix::Result<()> {
     let place = inside(path);
     let pinned = mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE);
     unless_gone(pinned)
 }
 
-/// Makes a path below a root read-only, if it is there.
+/// Makes a path below a root read-only. Fails with `ENOENT` if the path is gone.
 fn protect(path: &Path) -> nix::Result<()> {
     let place = inside(path);
     mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
     restrict(&place, false, kept(statvfs(&place)?.flags()))
 }
 
-/// Covers a path below a root, if it is there.
+/// Covers a path below a root, if it exists.
 fn hide(path: &Path) -> nix::Result<()> {
     let place = inside(path);
     let covered = match fs::symlink_metadata(&place) {
@@ -235,12 +236,12 @@ fn hide(path: &Path) -> nix::Result<()> {
     unless_gone(covered)
 }
 
-/// Whoever works in the same workspace may have removed it just now.
+/// Ignores `ENOENT`: another process in the same workspace may have removed the path just now.
 fn unless_gone(done: nix::Result<()>) -> nix::Result<()> {
     done.or_else(|error| if error == Errno::ENOENT { Ok(()) } else { Err(error) })
 }
 
-/// The new root takes the place of the old one, which nobody can reach any more, and is read-only.
+/// Replaces the old root by the new one, which is read-only. The old root becomes unreachable.
 fn enter() -> nix::Result<()> {
     nix::unistd::chdir(NEW)?;
     pivot_root(".", ".")?;
@@ -250,7 +251,7 @@ fn enter() -> nix::Result<()> {
     mount(NONE, "/", NONE, flags | MsFlags::MS_NODEV, NONE)
 }
 
-/// Something to mount on, of the kind of what is at this path of the host.
+/// Makes a mount point for this path of the host: a directory or a file.
 fn make_place(path: &Path) -> nix::Result<PathBuf> {
     let place = inside(path);
     let found = fs::metadata(of_host(path)).map_err(errno)?;

@@ -1,4 +1,4 @@
-//! What the stages of a cell have in common: how they are called, get their plan, and report.
+//! The common parts of the stages of a sandbox: their start, their plan and their reports.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,40 +11,40 @@ use super::meter::Over;
 use super::plan::Plan;
 use super::{exec, init, warden};
 
-/// The first argument of our program when it is a stage of a cell.
+/// The first argument of our program when it runs as a stage.
 pub(crate) const ARGUMENT: &str = "cell";
 
-/// Our own program, also after its file was replaced or is out of sight.
+/// The path of our own program, which works even after its file was replaced or hidden.
 const OURSELVES: &str = "/proc/self/exe";
 
-/// How a cell ended, in one line of JSON on the standard error of its stages.
+/// The end of a sandbox, as one line of JSON on the standard error of its stages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// The program ended by itself.
+    /// The program exited with this code.
     Code(i32),
-    /// It was killed by this signal.
+    /// This signal killed the program.
     Signal(i32),
-    /// It was killed, because its processes together exceeded this limit.
+    /// The program was killed because its processes together exceeded this limit.
     Over(Over),
-    /// It was never started: this wall could not be built.
+    /// This sandbox layer could not be built, so the program was never started.
     Wall(String),
-    /// It was never started: there is no such program, or it cannot be run.
+    /// The program is missing or cannot be run.
     Program(String),
 }
 
-/// What a stage could not do.
+/// A failure of a stage.
 #[derive(Debug)]
 pub(super) struct Fault(pub(super) Report);
 
 impl Fault {
-    /// A wall that could not be built.
+    /// Creates the failure of a sandbox layer.
     pub(super) fn wall(what: &str, error: impl std::fmt::Display) -> Self {
         Self(Report::Wall(format!("{what}: {error}")))
     }
 }
 
-/// Names what could not be done.
+/// Adds the name of the step that failed.
 pub(super) trait Walled<T> {
     fn walled(self, what: &str) -> Result<T, Fault>;
 }
@@ -55,7 +55,7 @@ impl<T, E: std::fmt::Display> Walled<T> for Result<T, E> {
     }
 }
 
-/// The stages, in their order.
+/// The later stages, in their order.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
     Init,
@@ -70,7 +70,7 @@ impl Stage {
         }
     }
 
-    /// Starts the stage with this plan. Its leash is the child's standard input.
+    /// Starts the stage with this plan. The child's standard input is its lifeline.
     pub(super) fn start(self, plan: &str) -> std::io::Result<Child> {
         let child =
             Command::new(OURSELVES).args([ARGUMENT, self.word()]).stdin(Stdio::piped()).spawn()?;
@@ -81,11 +81,11 @@ impl Stage {
     }
 }
 
-/// The word of the stage with which a cell begins.
+/// The name of the first stage.
 pub(super) const FIRST: &str = "warden";
 
-/// Runs a stage of a cell, if that is what our program was called for: the first thing in `main`, while
-/// there is one thread.
+/// Runs a stage of a sandbox if our program was started as one; otherwise returns `None`. Call this
+/// first in `main`, while there is one thread.
 #[must_use]
 pub fn run_stage() -> Option<ExitCode> {
     let mut arguments = std::env::args().skip(1);
@@ -112,7 +112,7 @@ pub fn run_stage() -> Option<ExitCode> {
     })
 }
 
-/// One line, byte by byte: nothing behind it is taken from the leash.
+/// Reads the plan in chunks until one ends with a newline. The lifeline stays silent after that.
 fn read_plan() -> std::io::Result<String> {
     let mut leash = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let (mut line, mut buffer) = (Vec::new(), [0_u8; 4096]);
@@ -125,7 +125,7 @@ fn read_plan() -> std::io::Result<String> {
     String::from_utf8(line).map_err(std::io::Error::other)
 }
 
-/// Reports. Whoever should read it may be gone: then it does not matter any more.
+/// Writes a report. Errors are ignored: without a reader the report is useless.
 pub(super) fn tell(to: &mut impl Write, report: &Report) {
     let mut line = serde_json::to_string(report).unwrap_or_default();
     line.push('\n');

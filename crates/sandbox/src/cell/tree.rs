@@ -1,4 +1,4 @@
-//! Ending everything in a cell.
+//! Kills everything in a sandbox.
 
 use std::fs;
 use std::io::Read;
@@ -9,8 +9,8 @@ use nix::unistd::Pid;
 
 use super::stage::{Fault, Walled};
 
-/// Ends this process, and with `kill` what it has started, as soon as whoever holds the other end of
-/// its standard input lets go.
+/// Watches the lifeline. When the other end of standard input is closed, calls `kill` to kill the
+/// started processes, and ends this process.
 pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
     let wait = move || {
         let mut rest = [0_u8; 64];
@@ -24,16 +24,15 @@ pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
     started.map(drop).walled("the leash")
 }
 
-/// Kills whatever descends from this process, which reaps the orphans among them, until there is
-/// nothing left.
+/// Kills all descendants of this process, which reaps the orphans among them, until none is left.
 pub(super) fn kill_below() {
     let own = Pid::this();
     loop {
         for pid in below(own.as_raw()).into_iter().chain(children("self")) {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap_or_default();
         }
-        // Reaps what is dead, waits for what is dying, and ends when nobody is left.
+        // This reaps dead processes, waits for dying ones, and fails when none is left.
         match waitpid(None, None::<WaitPidFlag>) {
             Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => {}
             Ok(_) => {}
@@ -43,7 +42,7 @@ pub(super) fn kill_below() {
     }
 }
 
-/// The children of a process, which the kernel tells also where `/proc` hides them.
+/// Returns the children of a process. The kernel lists them even if `/proc` hides them.
 fn children(parent: &str) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let listed =
@@ -52,7 +51,7 @@ fn children(parent: &str) -> Vec<i32> {
     listed.flat_map(parsed).collect()
 }
 
-/// This process, which reaps the orphans below it, and all processes below it.
+/// Returns this process, which reaps the orphans below it, and all processes below it.
 pub(super) fn below_and_self() -> Vec<i32> {
     let mut all = vec![Pid::this().as_raw()];
     let mut next = 0;
@@ -63,7 +62,7 @@ pub(super) fn below_and_self() -> Vec<i32> {
     all
 }
 
-/// The processes below `root`, by what `/proc` says of their parents.
+/// Returns the processes below `root`, by their parents in `/proc`.
 fn below(root: i32) -> Vec<i32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -71,7 +70,7 @@ fn below(root: i32) -> Vec<i32> {
             continue;
         };
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        // "pid (name) state parent ...": a name may have brackets and spaces.
+        // The line is "pid (name) state parent ...", and a name may have brackets and spaces.
         let parent =
             stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
         parents.extend(parent.map(|parent: i32| (pid, parent)));

@@ -1,4 +1,4 @@
-//! Which walls this system gives: found out by building them.
+//! Finds out which sandbox layers this system provides, by building them.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,32 +9,33 @@ use super::launch::{Cell, CellError, Ended, Order};
 use super::network::Reached;
 use super::plan::Rights;
 
-/// How long building the walls once may take.
+/// Timeout of building a sandbox once.
 const PROBING: Duration = Duration::from_secs(10);
 
-/// Which walls this system gives.
+/// The sandbox layers that this system provides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Walls {
-    /// Namespaces: files, processes and networks that are not in them do not exist; else why not.
+    /// Namespaces, which exclude all outside files, processes and networks; or the reason why they
+    /// fail.
     pub namespaces: Result<(), String>,
-    /// Landlock and the filter of system calls, which are the walls where there are no namespaces, and
-    /// second ones where there are; else why not.
+    /// Landlock and the filter of system calls, or the reason why they fail. They are the first
+    /// layer without namespaces, and the second one with them.
     pub landlock: Result<(), String>,
 }
 
-/// What a program is behind.
+/// The protection around a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
-    /// Namespaces, and what else there is.
+    /// Namespaces, and the other layers if they are available.
     Namespaces,
     /// Landlock and the filter of system calls alone.
     Landlock,
-    /// Limits, which are no wall.
+    /// Limits only, without a sandbox layer.
     Nothing,
 }
 
 impl Walls {
-    /// Builds the walls around a program that does nothing.
+    /// Builds each layer around an empty program.
     pub async fn probe(cell: &Cell) -> Self {
         let probe = |namespaces| {
             let cell = Cell { namespaces, walled: true, ..cell.clone() };
@@ -63,7 +64,7 @@ impl Walls {
         Self { namespaces, landlock }
     }
 
-    /// The best of them.
+    /// Returns the best available protection.
     #[must_use]
     pub fn best(&self) -> Behind {
         match (&self.namespaces, &self.landlock) {
@@ -73,7 +74,7 @@ impl Walls {
         }
     }
 
-    /// Whether programs can be run behind walls at all.
+    /// Returns `true` if programs can run in a sandbox at all.
     #[must_use]
     pub fn hold(&self) -> bool {
         self.best() != Behind::Nothing

@@ -1,4 +1,5 @@
-//! The first stage: out of the daemon's namespaces, and a network of its own.
+//! The first stage, the supervisor: it leaves the daemon's namespaces, and makes a network of its
+//! own.
 
 use std::fs;
 use std::os::fd::RawFd;
@@ -16,7 +17,8 @@ use super::plan::Plan;
 use super::stage::{Fault, Stage, Walled};
 use super::tree;
 
-/// The rights to build the file system, to give up rights, and to measure processes that have made themselves unreadable.
+/// The capabilities to build the file system, to give up rights, and to measure processes that have
+/// made themselves unreadable.
 const NEEDED: [CapabilitySet; 4] = [
     CapabilitySet::SYS_ADMIN,
     CapabilitySet::SETPCAP,
@@ -31,7 +33,7 @@ pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
         return hold(line, plan, tree::kill_below);
     }
     leave_user_namespace()?;
-    // A process that will have children in another PID namespace starts no thread.
+    // The lifeline needs a thread, which cannot start once children go to another PID namespace.
     tree::leash(tree::kill_below)?;
     leave_namespaces().walled("namespaces")?;
     raise_loopback().walled("the loopback interface")?;
@@ -39,24 +41,25 @@ pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
         hand_over_listener().walled("the way to the proxy")?;
     }
     let mut init = Stage::Init.start(line).walled("the second stage")?;
-    // Waiting would let go of the leash. It ends when all of its namespace is dead.
+    // `wait` would close the lifeline of the child. The child ends when its whole namespace is
+    // dead.
     let leash = init.stdin.take();
     init.wait().walled("the second stage")?;
     drop(leash);
     Ok(())
 }
 
-/// Closes what the daemon did not mean to hand down: whatever it was itself started with.
+/// Closes files that the daemon itself was started with, and that it passed on unintentionally.
 fn close_inherited() {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
     for number in numbers.filter(|number| *number > 2).collect::<Vec<_>>() {
-        // The one of the directory is closed already.
+        // The file of the directory itself is closed already.
         nix::unistd::close(number).unwrap_or_default();
     }
 }
 
-/// Into a namespace in which there is nobody but our own user.
+/// Enters a user namespace that contains only our own user.
 fn leave_user_namespace() -> Result<(), Fault> {
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
     unshare(CloneFlags::CLONE_NEWUSER).walled("the user namespace")?;
@@ -77,7 +80,8 @@ fn leave_namespaces() -> nix::Result<()> {
     )
 }
 
-/// The next stage is another program of an ordinary user, which has only what is ambient.
+/// Keeps the needed capabilities: the next stage is another program of an ordinary user, and gets
+/// only ambient ones.
 fn keep_capabilities() -> rustix::io::Result<()> {
     let CapabilitySets { effective, permitted, .. } = capabilities(None)?;
     let inheritable = NEEDED.into_iter().collect();

@@ -1,5 +1,5 @@
-//! The configuration of a git repository: which of its entries git runs, and the configuration without them.
-//! git-config(1) describes the syntax.
+//! The configuration of a git repository: finds the entries that make git run something, and writes
+//! the configuration without them. git-config(1) describes the syntax.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -19,19 +19,21 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The value of this section and name, whatever the subsection.
+    /// Returns the value if section and name fit; the subsection may be any.
     pub(crate) fn value_of(&self, section: &str, name: &str) -> Option<&str> {
         let is_it = self.section == section && self.name == name;
         self.value.as_deref().filter(|_| is_it)
     }
 
-    /// Whether git runs nothing because of this entry, reads no other configuration, and writes nowhere else. `git_dir`
-    /// is the path of the repository's git directory, from a directory whose content is nobody else's.
+    /// Returns `false` if the entry may make git run a program, read another configuration, or
+    /// write elsewhere. `git_dir` is the path of the repository's git directory, relative to the
+    /// directory that git must not leave.
     pub(crate) fn is_harmless(&self, git_dir: &Path) -> bool {
         let Self { section, subsection, name, value } = self;
         let value = value.as_deref().unwrap_or_default();
         match (section.as_str(), subsection.is_some(), name.as_str()) {
-            // Submodules have it. Elsewhere it would have a checkout write over what is there.
+            // Submodules have this key. A path that leads elsewhere could make a checkout overwrite
+            // other files.
             ("core", false, "worktree") => stays_below(git_dir, value),
             ("remote", true, "url" | "pushurl") | ("submodule", true, "url") => !runs_helper(value),
             ("submodule", true, "update") => {
@@ -41,7 +43,7 @@ impl Entry {
         }
     }
 
-    /// The key as people write it.
+    /// Returns the key in the usual notation, with dots.
     pub(crate) fn key(&self) -> String {
         let Self { section, subsection, name, .. } = self;
         match subsection {
@@ -51,7 +53,8 @@ impl Entry {
     }
 }
 
-/// Whether a relative path from a directory leads nowhere above the place from which that directory is named.
+/// Returns `true` if `path`, relative to `directory`, stays below the place from which `directory`
+/// is named.
 fn stays_below(directory: &Path, path: &str) -> bool {
     let mut depth = directory.components().count();
     Path::new(path).components().all(|component| match component {
@@ -65,13 +68,14 @@ fn stays_below(directory: &Path, path: &str) -> bool {
     })
 }
 
-/// Whether git runs a program to reach this URL, such as `git-remote-ext` for `ext::sh -c ...`.
+/// Returns `true` if git runs a program to reach this URL, such as `git-remote-ext` for `ext::sh -c
+/// ...`.
 fn runs_helper(url: &str) -> bool {
     url.split_once("::")
         .is_some_and(|(helper, _)| helper.chars().all(|c| c.is_ascii_alphanumeric()))
 }
 
-/// The entries of a configuration, in their order; `None` if git would refuse it.
+/// Parses the entries of a configuration, in their order. Returns `None` if git would refuse it.
 pub(crate) fn parse(text: &str) -> Option<Vec<Entry>> {
     let mut reader =
         Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable() };
@@ -92,7 +96,7 @@ pub(crate) fn parse(text: &str) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-/// What git takes for a space.
+/// Returns `true` for a character that git takes for a space.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
@@ -106,7 +110,7 @@ impl Reader<'_> {
         self.rest.peek().copied()
     }
 
-    /// A carriage return before the end of a line is no character.
+    /// Reads a character. Skips a carriage return before the end of a line.
     fn next(&mut self) -> Option<char> {
         match self.rest.next() {
             Some('\r') if self.peek() == Some('\n') => self.rest.next(),
@@ -118,7 +122,7 @@ impl Reader<'_> {
         while !matches!(self.next(), None | Some('\n')) {}
     }
 
-    /// `[section]`, `[section "subsection"]`, or `[section.subsection]` as it was written long ago.
+    /// Reads `[section]`, `[section "subsection"]`, or the old form `[section.subsection]`.
     fn header(&mut self) -> Option<(String, Option<String>)> {
         self.next();
         let mut section = String::new();
@@ -190,7 +194,7 @@ impl Reader<'_> {
                 Some(next) => next,
             };
             if is_space(next) && !is_quoted {
-                // Spaces count between other characters only.
+                // Spaces count only between other characters.
                 if !value.is_empty() {
                     spaces.push(next);
                 }
@@ -217,7 +221,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether each line means one thing, whoever reads it: a header, an entry without quotes and escapes, a comment.
+/// Returns `true` if each line has the same meaning for every reader: a header, an entry without
+/// quotes and escapes, or a comment.
 pub(crate) fn is_plain(text: &str) -> bool {
     let name = |text: &str, more: &str| {
         text.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -245,7 +250,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
         })
 }
 
-/// A configuration with these entries, as git reads it.
+/// Writes a configuration with these entries in git's syntax.
 pub(crate) fn written<'e>(entries: impl Iterator<Item = &'e Entry>) -> String {
     let (mut text, mut last) = (String::new(), None);
     for Entry { section, subsection, name, value } in entries {

@@ -16,7 +16,7 @@ fn entry(section: &str, subsection: Option<&str>, name: &str, value: Option<&str
     }
 }
 
-/// What git itself reads in a configuration, as keys and values; `None` if it refuses it or there is no git.
+/// Returns the keys and values that git itself reads; `None` if git is missing or refuses them.
 fn by_git(text: &str) -> Option<Vec<(String, Option<String>)>> {
     let home = TempDir::new().unwrap();
     let file = home.path().join("config");

@@ -1,14 +1,14 @@
-//! The entries of a git configuration that run nothing and lead nowhere. Everything that is not listed counts as
-//! dangerous, so that a key of a newer git does, too.
+//! Lists the harmless entries of a git configuration, which run nothing and lead nowhere. Every
+//! other entry counts as dangerous, so that the keys of a newer git do, too.
 
-/// Where an entry stands: in `[section]`, or in `[section "subsection"]`.
+/// The position of an entry: in `[section]`, or in `[section "subsection"]`.
 #[derive(PartialEq, Eq)]
 enum At {
     Section,
     Subsection,
 }
 
-/// Sections, and the names in them; no names stand for all.
+/// Sections, and the names in them. An empty list stands for all names.
 const HARMLESS: &[(&str, At, &[&str])] = &[
     ("advice", At::Section, &[]),
     ("branch", At::Section, &["autosetupmerge", "autosetuprebase", "sort"]),
@@ -149,7 +149,7 @@ const HARMLESS: &[(&str, At, &[&str])] = &[
     ("worktree", At::Section, &["guessremote", "userelativepaths"]),
 ];
 
-/// Whether every value of this entry is harmless.
+/// Returns `true` if every value of this entry is harmless.
 pub(super) fn is_listed(section: &str, has_subsection: bool, name: &str) -> bool {
     let at = if has_subsection { At::Subsection } else { At::Section };
     let mut fitting = HARMLESS.iter().filter(|(one, place, _)| *one == section && *place == at);

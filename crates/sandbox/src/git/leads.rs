@@ -1,15 +1,17 @@
-//! Where the configuration of a repository leads git to: to another directory of hooks, and to further configuration.
+//! Finds the paths to which the configuration of a repository leads git: other directories of
+//! hooks, and further configuration.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::config::Entry;
 
-/// The paths, absolute and without `..`. `config` is the file that the entries are from, in `git_dir`. A path that is
-/// relative to somebody's home is left out: programs have another.
+/// Returns the paths, absolute and without `..`. `config` is the file of the entries, in `git_dir`.
+/// Paths relative to a home are left out, because programs have another home.
 pub(crate) fn leads(entries: &[Entry], config: &Path, git_dir: &Path) -> Vec<PathBuf> {
     let value_of =
         |section, name| entries.iter().rev().find_map(move |entry| entry.value_of(section, name));
-    // Hooks run where the files are checked out; in a bare repository that is the git directory.
+    // Hooks run in the directory of the checked-out files; in a bare repository, that is the git
+    // directory.
     let is_in_dot_git = git_dir.file_name().is_some_and(|name| name == ".git");
     let checked_out = match value_of("core", "worktree") {
         Some(worktree) => git_dir.join(worktree),
@@ -30,7 +32,8 @@ fn is_plain(path: &str) -> bool {
     !path.is_empty() && !path.starts_with(['~', '%'])
 }
 
-/// A path without `.` and `..`, as it is where no directory on the way is a link.
+/// Removes `.` and `..` from a path. This is correct if all directories on the way are real,
+/// without links.
 pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! The protected files below a directory, as they are at one time.
+//! The protected files below a directory, at one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,16 +13,16 @@ use crate::git::{Entry, MOST_CONFIG, leads, parse};
 use crate::protection::{Identity, Kind, Protection, plain_name};
 use crate::tree::is_untrusted;
 
-/// Entries that are looked at. A sandbox does not start where there are more.
+/// Entries that are searched. The sandbox of a larger directory does not start.
 const LOOK_AT: usize = 1_000_000;
-/// Directories of a `.git` in which there is no configuration and no hook.
+/// Directories of a `.git` with data only, without configuration and hooks.
 const ONLY_DATA: [&str; 4] = ["lfs", "logs", "objects", "refs"];
 
 /// The protected files, by their paths from the root.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) files: BTreeMap<PathBuf, Seen>,
-    /// Protected files and directories that are trusted: with namespaces, programs find them read-only.
+    /// Trusted protected files and directories. With namespaces, programs find them read-only.
     pub(crate) trusted: BTreeSet<PathBuf>,
     looked_at: usize,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
 }
 
 impl Survey {
-    /// Looks at everything below a directory. Links are not followed.
+    /// Searches everything below a directory. Links are not followed.
     pub(crate) fn of(root: &Dir, protection: &Protection) -> io::Result<Self> {
         let mut survey = Self::default();
         let mut open = vec![PathBuf::new()];
@@ -61,14 +61,15 @@ impl Survey {
                 if let Some(entries) =
                     survey.files.get(&path).and_then(|seen| seen.entries.as_ref())
                 {
-                    // From a root of its own, so that absolute paths lead out of it.
+                    // The root counts as `/` here, so that an absolute path of the configuration
+                    // seldom leads to a file below the root.
                     let from = |path: &Path| Path::new("/").join(path);
                     hooks.extend(leads(entries, &from(&path), &from(&directory)));
                 }
             }
             let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
             if is_repository && has("objects") && has("refs") && !has("hooks") {
-                // A sandbox with namespaces makes it where it is missing.
+                // A sandbox with namespaces makes the missing directory.
                 survey.trusted.insert(directory.join("hooks"));
             }
             let is_data = |name: &OsString| {
@@ -88,7 +89,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Looks at a directory of hooks that a configuration names, or at further configuration.
+    /// Examines a directory of hooks that a configuration names, or further configuration.
     fn look_at_lead(&mut self, root: &Dir, path: &Path) -> io::Result<()> {
         match root.symlink_metadata(path) {
             Ok(found) if found.is_dir() => self.look_into(root, path, Kind::Hooks, false)?,
@@ -101,7 +102,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Looks at the files in a protected directory.
+    /// Examines the files in a protected directory.
     fn look_into(
         &mut self,
         root: &Dir,
@@ -124,7 +125,7 @@ impl Survey {
     }
 
     fn look_at(&mut self, root: &Dir, path: &Path, kind: Kind) {
-        // It may have gone since.
+        // The file may have gone since.
         let Ok(found) = root.symlink_metadata(path) else { return };
         let entries = match kind {
             Kind::Config => read_config(root, path, &found).and_then(|text| parse(&text)),
@@ -134,7 +135,8 @@ impl Survey {
         self.files.insert(path.to_owned(), Seen { kind, identity, entries });
     }
 
-    /// The entries of a directory; `None` if it has gone, or is closed to this user and so to programs.
+    /// Lists the entries of a directory. Returns `None` if it has gone, or is closed to this user
+    /// and so to programs.
     fn list(
         &mut self,
         root: &Dir,
@@ -154,7 +156,8 @@ impl Survey {
     }
 }
 
-/// The text of a configuration; `None` if it is not a regular file, too long, or no text.
+/// Reads a configuration. Returns `None` for anything but a regular file of UTF-8 that is short
+/// enough.
 pub(super) fn read_config(root: &Dir, path: &Path, found: &Metadata) -> Option<String> {
     if !found.is_file() || found.len() > MOST_CONFIG {
         return None;
@@ -167,7 +170,7 @@ pub(super) fn read_config(root: &Dir, path: &Path, found: &Metadata) -> Option<S
     Some(text)
 }
 
-/// The path of an open directory.
+/// Returns a path for an open directory.
 pub(crate) fn place_of(directory: &Dir) -> PathBuf {
     format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd()).into()
 }

@@ -1,4 +1,4 @@
-//! The names by which files are known to hold passwords, keys and tokens.
+//! The names of files that usually hold passwords, keys and tokens.
 
 /// Patterns of paths, compared in lower case. `**/` is any directory, `/**` everything below one.
 pub(super) const NAMES: &[&str] = &[
@@ -39,7 +39,7 @@ pub(super) const NAMES: &[&str] = &[
     "**/id_ed25519_sk",
     "**/id_rsa",
     "**/rclone.conf",
-    // Directories that command line tools keep their tokens in.
+    // Directories in which command line tools keep their tokens.
     "**/.aws/**",
     "**/.azure/**",
     "**/.bluemix/**",
@@ -82,11 +82,11 @@ pub(super) const NAMES: &[&str] = &[
     "**/.subversion/auth/**",
 ];
 
-/// Names of secrets whose content is public: they show which keys a project needs.
+/// Names of secret files with public content: they show which keys a project needs.
 pub(super) const HARMLESS: &[&str] = &["**/.env.example"];
 
-/// Directories in which package managers keep what anybody can download. They are large, and a test key in them is
-/// nobody's secret.
+/// Directories in which package managers keep public downloads. They are large, and a test key in
+/// them is harmless.
 const PACKAGES: &[&str] = &[
     ".asdf/installs",
     ".gradle/caches",
@@ -108,13 +108,13 @@ const PACKAGES: &[&str] = &[
     "site-packages",
 ];
 
-/// Whether package managers keep what they have downloaded in this directory.
+/// Returns `true` if package managers keep their downloads in this directory.
 pub(crate) fn is_of_packages(directory: &std::path::Path) -> bool {
     PACKAGES.iter().any(|packages| directory.ends_with(packages))
 }
 
-/// Every directory name that is part of a pattern: a file below one of them is a secret as long as that keeps its
-/// name.
+/// Returns every directory name that is part of a pattern. A file below such a directory is a
+/// secret as long as the directory keeps its name.
 pub(super) fn directories() -> impl Iterator<Item = &'static str> {
     let above = |pattern: &'static str| pattern.rsplit_once('/').map_or("", |(above, _)| above);
     NAMES.iter().flat_map(move |pattern| above(pattern).split('/')).filter(|name| *name != "**")

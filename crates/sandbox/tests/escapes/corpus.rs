@@ -1,15 +1,14 @@
-//! The cases, as they are written down.
+//! The file format of the cases.
 
 use std::path::Path;
 
 use avocet_sandbox::CellLimits;
 use serde::Deserialize;
 
-/// A file of cases.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Corpus {
-    /// `attempt.py` of the workspace.
+    /// The content of `attempt.py` in the workspace.
     #[serde(default)]
     pub(crate) attempt: String,
     pub(crate) case: Vec<Case>,
@@ -31,7 +30,7 @@ pub(crate) struct Case {
     pub(crate) prints: Option<String>,
 }
 
-/// The kinds of cells.
+/// The kinds of sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -48,7 +47,7 @@ impl Kind {
     }
 }
 
-/// How a case ends.
+/// The expected end of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ends {
@@ -59,26 +58,26 @@ pub(crate) enum Ends {
     Any,
 }
 
-/// What a case uses up, and so what is limited.
+/// The resource that a case uses up, which is limited therefore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Load {
     Time,
     Forks,
     Memory,
-    /// Of memory, but reserved only.
+    /// Memory that is reserved only.
     Segments,
     /// Memory that processes share.
     Shared,
     Processor,
     Disk,
-    /// What all processes write together.
+    /// Bytes that all processes write together.
     Written,
     Open,
 }
 
 impl Load {
-    /// Whether it could harm the machine if its limit were not there.
+    /// Returns `true` if the case could harm the machine without its limit.
     pub(crate) fn is_heavy(self) -> bool {
         matches!(self, Self::Forks | Self::Memory)
     }
@@ -110,7 +109,7 @@ impl Corpus {
 }
 
 impl Case {
-    /// The first program that this system does not have.
+    /// Returns the first program that this system lacks.
     pub(crate) fn missing(&self, path: &str) -> Option<&str> {
         let found = |name: &str| path.split(':').any(|one| Path::new(one).join(name).exists());
         self.needs.iter().map(String::as_str).find(|name| !found(name))

@@ -1,4 +1,4 @@
-//! Nothing is left of a cell when whoever made it is killed, or does not want it any more.
+//! Kills the maker of a sandbox, or abandons a run, and checks that all of its processes die.
 
 use std::path::Path;
 use std::pin::pin;
@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::host::Host;
 
-/// In which workspace, with which mark and in which kind of cell this process is to run a program.
+/// Variables that tell this process the workspace, the mark and the kind of sandbox for its
+/// program.
 const TOLD: [&str; 3] = ["AVOCET_TEST_WORKSPACE", "AVOCET_TEST_MARK", "AVOCET_TEST_NAMESPACES"];
-/// How many processes the script below comes to.
+/// Processes that the script below starts.
 const PROCESSES: usize = 4;
-/// How often is looked whether everything is dead: by far more often than it takes.
+/// Attempts to see all processes dead: far more than are needed.
 const LOOKS: usize = 20_000;
 
 const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (nohup sleep 1000 > /dev/null 2>&1 &)

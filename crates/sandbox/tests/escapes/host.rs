@@ -1,4 +1,4 @@
-//! What is outside of the cells: files, processes and listeners to which nothing may happen.
+//! The surroundings of the sandboxes: files, processes and listeners that programs must not affect.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,14 +15,14 @@ use std::process::{Child, Command, Stdio};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use tempfile::TempDir;
 
-/// With what every secret word begins.
+/// The beginning of every secret word.
 pub(crate) const SECRET: &str = "kestrel-";
 
 pub(crate) struct Host {
-    /// What marks everything that belongs to a cell of this host.
+    /// A word in everything that belongs to a sandbox of this host.
     pub(crate) mark: String,
     outside: TempDir,
-    /// Seen in cells, but for what is hidden in it.
+    /// Visible in sandboxes, except for the hidden paths in it.
     pub(crate) readable: TempDir,
     scratch: TempDir,
     process: Child,
@@ -31,7 +31,7 @@ pub(crate) struct Host {
     streams: [UnixListener; 4],
     datagrams: [UnixDatagram; 2],
     segment: Option<(String, String)>,
-    /// What a daemon may itself have been started with, and every process that it starts gets.
+    /// A file that a daemon may have been started with; every process that it starts inherits it.
     _inherited: fs::File,
     before: Vec<u32>,
     untouched: String,
@@ -93,7 +93,7 @@ impl Host {
         host
     }
 
-    /// What the scripts are told.
+    /// Returns the environment of the scripts.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let path =
             |directory: &TempDir, name: &str| directory.path().join(name).display().to_string();
@@ -120,12 +120,12 @@ impl Host {
         variables.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 
-    /// What must not be seen although it is below what is seen.
+    /// Returns the paths that are hidden below visible ones.
     pub(crate) fn hidden(&self) -> Vec<PathBuf> {
         ["hidden", "deep/hidden.txt"].map(|name| self.readable.path().join(name)).to_vec()
     }
 
-    /// What has happened to it.
+    /// Returns texts about all harm to the host.
     pub(crate) fn harm(&self) -> Vec<String> {
         let mut harm = Vec::new();
         let state = self.state();
@@ -140,7 +140,7 @@ impl Host {
         harm
     }
 
-    /// Every listener to which something came.
+    /// Returns every listener that was reached.
     fn reached(&self) -> Vec<String> {
         let mut bytes = [0; 16];
         let of = |kind: &str, number: usize| format!("{kind} {number} was reached");
@@ -154,7 +154,8 @@ impl Host {
             .collect()
     }
 
-    /// Processes with the mark in their arguments or environment. One that is dead has neither.
+    /// Returns the processes with the mark in their arguments or environment. Dead ones have
+    /// neither.
     pub(crate) fn left(&self) -> Vec<String> {
         let mine = [std::process::id(), self.process.id()];
         let new = processes().into_iter().filter(|pid| !self.before.contains(pid));
@@ -172,7 +173,7 @@ impl Host {
             .collect()
     }
 
-    /// Files with everything that is known of them, and the process.
+    /// Returns the files with all their metadata, and the process.
     fn state(&self) -> String {
         let mut files = BTreeMap::new();
         describe(&self.outside.path().join("victim"), &mut files);
@@ -186,7 +187,7 @@ impl Host {
         };
         let stat = of("stat");
         let stat: Vec<_> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-        // Its state, its priority and its nice value.
+        // The state, the priority and the nice value of the process.
         writeln!(text, "process {:?} {:?}", stat.first(), stat.get(15..17)).unwrap();
         text + &of("limits")
             + of("status").lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap_or("")
@@ -204,8 +205,8 @@ impl Drop for Host {
     }
 }
 
-/// What a person keeps in a directory that programs may read: secrets by their names, one of them with a second name,
-/// and files that look alike and hold none.
+/// Makes the secrets of a person in a directory that programs may read, one of them with a second
+/// name, and similar files without secrets.
 fn keep_secrets(readable: &Path, secret: &str) {
     let secrets = [
         ".cargo/credentials.toml",
@@ -245,7 +246,7 @@ fn fill(victim: &Path, secret: &str) {
     fs::set_permissions(victim.join("run.sh"), executable).unwrap();
 }
 
-/// A process with a secret in its environment, in a group of its own, that has started.
+/// Starts a process with a secret in its environment, in a group of its own.
 fn victim(secret: &str) -> Child {
     let mut child = Command::new("sh")
         .args(["-c", "echo; exec sleep 100000"])
@@ -255,7 +256,7 @@ fn victim(secret: &str) -> Child {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // It is what it stays as soon as it has let go of its output, which `sleep` keeps.
+    // The process is in its final state once `sleep` has replaced the shell.
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     let stat = format!("/proc/{}/stat", child.id());
     while !fs::read_to_string(&stat).unwrap().contains("(sleep) S") {
@@ -264,7 +265,7 @@ fn victim(secret: &str) -> Child {
     child
 }
 
-/// A segment of shared memory: its id and key; none where there is no program for that.
+/// Makes a segment of shared memory, and returns its id and key; `None` without `ipcmk`.
 fn shared_segment() -> Option<(String, String)> {
     let made = Command::new("ipcmk").args(["-M", "4096"]).output().ok()?;
     let made = String::from_utf8(made.stdout).ok()?;
@@ -283,7 +284,7 @@ fn describe(path: &Path, into: &mut BTreeMap<PathBuf, String>) {
     let content = String::from_utf8_lossy(&content);
     into.insert(path.to_owned(), format!("{numbers:?} {} {times:?} {content:?}", found.nlink()));
     if found.is_dir() {
-        // One that cannot be read any more has another mode than it had.
+        // A directory that became unreadable is noticed by its mode.
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
             describe(&entry.path(), into);
         }

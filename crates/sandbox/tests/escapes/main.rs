@@ -1,5 +1,5 @@
-//! Programs behind walls, for real: what tries to get out of a cell and must not, and what people do
-//! all day and must work. The cases are in `tests/corpus/escapes`. Each runs with namespaces and without,
+//! Runs real programs in a sandbox: attempts to get out, which must fail, and everyday commands,
+//! which must work. The cases are in `tests/corpus/escapes`. Each runs with namespaces and without,
 //! as the user of the test and, if that is root, once more as an ordinary user.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -19,9 +19,10 @@ use tempfile::TempDir;
 
 use trial::{Trials, toolchain};
 
-/// Where the parts of a test are that runs as an ordinary user, who cannot see the build's directory.
+/// A variable with the directory of the parts, for a test that runs as an ordinary user, to whom
+/// the build's directory is closed.
 const PARTS: &str = "AVOCET_TEST_PARTS";
-/// Nobody, on every system.
+/// The user id of `nobody` on every system.
 const ORDINARY: u32 = 65534;
 
 #[tokio::test]
@@ -46,9 +47,9 @@ fn what_people_do_works_in_the_cell_of_an_ordinary_user() {
     as_an_ordinary_user("what_people_do_works_in_a_cell");
 }
 
-/// Programs that the trials need, where everybody can run them.
+/// Programs that the trials need, in a place that is open to everybody.
 struct Parts {
-    /// What cells are made with.
+    /// The program of the stages.
     cell: PathBuf,
     /// `id` with the set-user-ID bit of another user.
     set_user_id: Option<PathBuf>,
@@ -72,7 +73,7 @@ fn parts() -> Parts {
     }
 }
 
-/// A copy of `id` that runs as user 1, if whoever runs the test can make one.
+/// Makes a copy of `id` that runs as user 1; `None` if the user of the test may not do that.
 fn set_user_id(directory: &Path) -> Option<PathBuf> {
     let path = directory.join("id");
     fs::copy("/usr/bin/id", &path).ok()?;

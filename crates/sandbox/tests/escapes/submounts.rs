@@ -1,4 +1,4 @@
-//! What is mounted below what a cell may only read is only read, too.
+//! Mounts below a read-only path of a sandbox are read-only, too.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,10 +10,11 @@ use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// Where this process finds mounts, in a namespace that was made for it.
+/// A variable with the place of the mounts, in a namespace that was made for this process.
 const TOLD: &str = "AVOCET_TEST_MOUNTS";
 
-/// A file system in another, one with a space in its name, one that lies over another, one with a wish of its own.
+/// One file system in another, one with a space in its name, one that covers another, and one with
+/// options of its own.
 const MOUNTS: &str = r#"
     set -e
     cd "$AVOCET_TEST_MOUNTS"
@@ -88,6 +89,6 @@ async fn try_to_write(read: &Path) {
     let text = ran.output.text();
     assert!(ran.ended == Ended::Code(0) && text.contains("shown"), "{:?} {text}", ran.ended);
     assert!(!text.contains("ESCAPED"), "{text}");
-    // Each was tried, and refused for this reason and no other.
+    // Each attempt was refused, and for this reason.
     assert_eq!(text.matches("Read-only file system").count(), 4, "{text}");
 }

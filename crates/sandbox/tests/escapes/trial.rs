@@ -1,4 +1,4 @@
-//! One case in one cell, and what is held against it.
+//! Runs one case in one sandbox, and checks the result.
 
 use std::convert::Infallible;
 use std::fs;
@@ -21,13 +21,13 @@ use super::Parts;
 use super::corpus::{Case, Corpus, Ends, Kind, Load};
 use super::host::{Host, SECRET};
 
-/// Where programs of the system are.
+/// The directories of the system's programs.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-/// What a script prints that did not even try.
+/// Output of scripts that failed before their attempt.
 const BROKEN: [&str; 6] =
     ["SyntaxError", "NameError", "Traceback", "AttributeError", ": not found", "command not found"];
 
-/// A way that leads nowhere: whoever comes is sent away.
+/// A proxy that closes every connection.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -54,11 +54,11 @@ pub(crate) struct Trials {
     parts: Parts,
     /// The directory of a Rust toolchain.
     toolchain: Option<PathBuf>,
-    /// Where programs of the cells are looked up.
+    /// The `PATH` of the programs in sandboxes.
     path: String,
 }
 
-/// What became of the cases.
+/// The results of the cases.
 #[derive(Default)]
 struct Account {
     ran: usize,
@@ -86,7 +86,7 @@ impl Trials {
         Self { parts, toolchain, path }
     }
 
-    /// Whatever gets out is wrong.
+    /// Reports every case that gets out.
     pub(crate) async fn escapes(&self, text: &str) {
         let corpus = Corpus::read(text);
         let mut account = Account::default();
@@ -110,7 +110,7 @@ impl Trials {
         account.settle();
     }
 
-    /// Whatever does not print what it should is wrong.
+    /// Reports every case with other output than expected.
     pub(crate) async fn works(&self, text: &str) {
         let corpus = Corpus::read(text);
         let mut account = Account::default();
@@ -139,7 +139,7 @@ impl Trials {
         account.settle();
     }
 
-    /// The kinds of cells that this system gives.
+    /// Returns the kinds of sandboxes that this system provides.
     async fn kinds(&self, account: &mut Account) -> Vec<Kind> {
         let workspace = TempDir::new().unwrap();
         let walls =
@@ -161,7 +161,8 @@ impl Trials {
         given
     }
 
-    /// Counts, with no more than a hundred that sleep and are few seconds old at most.
+    /// Returns `true` if the number of processes is limited. Tries it with a hundred processes,
+    /// which end after 5 seconds.
     async fn forks_are_limited(&self, host: &Host, kind: Kind) -> bool {
         if nix::unistd::geteuid().is_root() {
             return false;
@@ -175,7 +176,7 @@ impl Trials {
         !text.lines().any(|line| line == "100") && text.lines().any(|line| line == "1")
     }
 
-    /// Why a case is not run in this kind of cell, or on this machine.
+    /// Returns the reason why a case is skipped in this kind of sandbox, or on this machine.
     fn why_not(&self, case: &Case, kind: Kind, forks_are_limited: bool) -> Option<String> {
         if case.only.is_some_and(|only| only.has_namespaces() != kind.has_namespaces()) {
             return Some(case.why.clone());
@@ -271,7 +272,7 @@ impl Trials {
     }
 }
 
-/// Where `rustc` and `cargo` are, if whoever runs the test can get there.
+/// Returns the directory of `rustc` and `cargo`, if the user of the test can read it.
 pub(crate) fn toolchain() -> Option<PathBuf> {
     let ran = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
     let path = PathBuf::from(String::from_utf8(ran.stdout).ok()?.trim());
@@ -303,8 +304,8 @@ fn workspace(attempt: &str, kind: Kind) -> TempDir {
     workspace
 }
 
-/// What is protected in a workspace before a program starts: repositories of every kind, and files of editors and
-/// shells.
+/// Makes the protected paths of a workspace before a program starts: repositories of every kind,
+/// and files of editors and shells.
 fn keep_repositories(workspace: &Path) {
     const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
     let put = |path: &str, text: &str| {

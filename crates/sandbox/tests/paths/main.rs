@@ -1,7 +1,7 @@
-//! Ways out of a workspace by paths, for real: the cases are in `tests/corpus/escapes/paths.toml`, and each is
-//! tried by every operation, of a workspace and of directories beside one; then a race, in which a directory is
-//! swapped for a link while it is used.
-//! As the user of the test and, if that is root, once more as an ordinary user.
+//! Tries to leave a workspace by paths. The cases are in `tests/corpus/escapes/paths.toml`. Each is
+//! tried by every operation, in a workspace and in directories beside one. Then follows a race, in
+//! which a directory is swapped for a link while it is used. All of it runs as the user of the test
+//! and, if that is root, once more as an ordinary user.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use operations::OPERATIONS;
 use world::{CANARY, KINDS, Kind, World};
 
-/// Nobody, on every system.
+/// The user id of `nobody` on every system.
 const ORDINARY: u32 = 65534;
 
 #[derive(Debug, Deserialize)]

@@ -1,8 +1,8 @@
-//! What file tools do in a workspace, each on one path.
+//! The operations of file tools in a workspace, each on one path.
 
 use avocet_sandbox::{EntryKind, FileError, Workspace, WorkspacePath};
 
-/// Does something, and returns all that is known of it afterwards.
+/// Does something, and returns all that is known about it afterwards.
 pub(crate) type Operation = fn(&Workspace, &WorkspacePath) -> Result<String, String>;
 
 pub(crate) const OPERATIONS: [(&str, Operation); 17] = [
@@ -39,7 +39,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// As a search walks: whatever is below, every file of it read.
+/// Reads every file below a directory, like a search.
 fn search(workspace: &Workspace, start: &WorkspacePath) -> Result<Vec<String>, FileError> {
     let (mut texts, mut open) = (Vec::new(), vec![start.clone()]);
     while let Some(directory) = open.pop() {
@@ -53,7 +53,7 @@ fn search(workspace: &Workspace, start: &WorkspacePath) -> Result<Vec<String>, F
             let path = directory.join(&entry.name);
             match entry.kind {
                 EntryKind::Directory => open.push(path),
-                // Those that a walk passes over are tried, too.
+                // Kinds that a search skips are tried, too.
                 _ => texts.push(workspace.read(&path).map(text).unwrap_or_default()),
             }
             texts.push(entry.name);
@@ -62,7 +62,7 @@ fn search(workspace: &Workspace, start: &WorkspacePath) -> Result<Vec<String>, F
     Ok(texts)
 }
 
-/// As a patch renames: the content goes to another name, both ways.
+/// Writes the content under another name and back, like a patch that renames.
 fn rename(workspace: &Workspace, path: &WorkspacePath) -> Result<(), FileError> {
     let other = workspace.resolve("renamed.txt")?;
     workspace.write(&other, &workspace.read(path)?)?;

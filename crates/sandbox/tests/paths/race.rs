@@ -1,5 +1,5 @@
-//! A directory or file of the workspace is swapped for a link to a victim, as fast as that goes, while every
-//! operation is done on what is below it.
+//! Swaps a directory or file of the workspace for a link to a victim as fast as possible, while
+//! every operation works below it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -9,13 +9,13 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::operations::OPERATIONS;
 use super::world::{CANARY, KINDS, Kind, World};
 
-/// How often each pair is swapped at least.
+/// Minimum number of swaps of each pair.
 const SWAPS: usize = 100_000;
 
 #[test]
 fn no_race_leads_out_of_a_workspace() {
-    // A directory and a link to the victim's, a file and a link to the victim's, a directory and a link to
-    // secrets of the workspace.
+    // The pairs: a directory and a link to the victim's, a file and a link to the victim's, a
+    // directory and a link to secrets of the workspace.
     let victims: [(&[&str], &[&str]); 3] = [
         (
             &["file a/secret.txt", "directory a/directory", "link b -> $VICTIM"],
@@ -38,7 +38,7 @@ fn no_race_leads_an_ordinary_user_out_of_a_workspace() {
     super::as_an_ordinary_user("race::no_race_leads_out_of_a_workspace");
 }
 
-/// Swaps, and operations done and refused.
+/// Returns the numbers of swaps, and of operations done and refused.
 fn race(kind: Kind, steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
     let world = World::new(true, kind);
     steps.iter().try_for_each(|step| world.make(step)).unwrap();
@@ -80,13 +80,13 @@ fn race(kind: Kind, steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
     (swaps.into_inner(), done, refused)
 }
 
-/// What an operation has removed comes again.
+/// Restores everything that an operation has removed.
 fn mend(world: &World, steps: &[&str]) {
     for step in ["remove a", "remove b"] {
         world.make(step).unwrap_or_default();
     }
     for step in steps.iter().filter(|step| !step.starts_with("secret")) {
-        // It may be in the way that an operation makes one of them just now.
+        // An operation may be making the same path just now.
         world.make(step).unwrap_or_default();
     }
 }

@@ -1,4 +1,4 @@
-//! From one directory into another, of which both may be used, each by its own rules.
+//! Paths from one directory into another. Both may be used, each by its own rules.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -78,7 +78,7 @@ fn dots_from_one_directory_into_another_are_a_path_of_the_other() {
             let path = one.resolve(&given).unwrap();
             assert_eq!(one.read(&path), Ok(format!("of {to}").into_bytes()));
             assert_eq!(one.write(&path, b"x").is_ok(), to != "docs", "{given}");
-            // From the workspace a path without a root leads nowhere else.
+            // From the workspace, a relative path cannot lead elsewhere.
             let relative = format!("../{to}/a.txt");
             assert_eq!(roots.of(&relative).is_ok(), to == "workspace", "{relative}");
         }

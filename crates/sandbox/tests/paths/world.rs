@@ -16,14 +16,14 @@ use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::mkfifo;
 use tempfile::TempDir;
 
-/// What must never be seen: it is in each secret, and in a name beside the victim.
+/// A word that must stay unseen. It is in each secret, and in a name beside the victim.
 pub(crate) const CANARY: &str = "kestrel";
 
-/// What the directory is that must not be left.
+/// The kind of directory that must not be left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Workspace,
-    /// One beside a workspace.
+    /// A directory beside a workspace.
     Beside(Access),
 }
 
@@ -35,13 +35,14 @@ pub(crate) struct World {
     kind: Kind,
     /// Secrets of the workspace.
     secrets: Mutex<Vec<PathBuf>>,
-    /// Open in this process, as a daemon's own files are.
+    /// Files that are open in this process, like a daemon's own.
     file: File,
     open_directory: File,
 }
 
 impl World {
-    /// In memory, where nothing waits for a disk, or else where devices can be opened.
+    /// Makes a world in memory, which is faster than a disk, or in a place in which devices can be
+    /// opened.
     pub(crate) fn new(in_memory: bool, kind: Kind) -> Self {
         let place = if in_memory { Path::new("/dev/shm") } else { Path::new("/var/tmp") };
         let directory = TempDir::new_in(place).or_else(|_| TempDir::new()).unwrap();
@@ -80,7 +81,8 @@ impl World {
         }
     }
 
-    /// A path as whoever works there writes it: beside the workspace, with the directory in front.
+    /// Returns a path as a user of the directory writes it: beside the workspace, with the
+    /// directory in front.
     pub(crate) fn given(&self, path: &str) -> String {
         match self.kind {
             Kind::Beside(_) if !path.starts_with('/') => {
@@ -90,7 +92,7 @@ impl World {
         }
     }
 
-    /// What a directory of which nothing is changed is and has.
+    /// Describes a read-only directory with everything below it; `None` for other kinds.
     pub(crate) fn unchanged(&self) -> Option<String> {
         fn all(path: &Path, into: &mut String) {
             let found = fs::symlink_metadata(path).unwrap();
@@ -111,7 +113,7 @@ impl World {
         })
     }
 
-    /// A text of the corpus with the places of this world in it.
+    /// Returns a text of the corpus with the paths of this world in it.
     pub(crate) fn filled(&self, text: &str) -> String {
         let number = |file: &File| std::os::fd::AsRawFd::as_raw_fd(file).to_string();
         let mut text = text
@@ -128,7 +130,7 @@ impl World {
         text
     }
 
-    /// One step of the corpus.
+    /// Does one step of the corpus.
     pub(crate) fn make(&self, step: &str) -> io::Result<()> {
         let step = self.filled(step);
         if step.starts_with("replace") {
@@ -166,7 +168,8 @@ impl World {
         }
     }
 
-    /// The victim and the secrets, and when they were last read, listed and written.
+    /// Returns the state of the victim and the secrets, including the times at which they were last
+    /// read, listed and written.
     pub(crate) fn state(&self) -> String {
         let mut state = String::new();
         describe(&self.victim(), &mut state);
@@ -177,7 +180,7 @@ impl World {
     }
 }
 
-/// The bytes of a name, in which `\xNN` stands for any.
+/// Returns the bytes of a name, in which `\xNN` stands for any byte.
 fn unescaped(name: &str) -> Vec<u8> {
     let mut parts = name.split("\\x");
     let mut bytes = parts.next().unwrap().as_bytes().to_vec();
@@ -188,7 +191,8 @@ fn unescaped(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// So long ago that the next look is noted, also where that is done once a day only.
+/// Sets access times to long ago. Then the next access is noted even by file systems that note only
+/// one a day.
 fn forget_times(path: &Path) {
     let found = fs::symlink_metadata(path).unwrap();
     if found.is_dir() {
@@ -200,7 +204,8 @@ fn forget_times(path: &Path) {
     }
 }
 
-/// By metadata alone, so that whoever looks twice finds the same; names by directories' times and sizes.
+/// Describes a path by its metadata alone, so that repeated calls return the same. New names show
+/// in the times and sizes of directories.
 fn describe(path: &Path, into: &mut String) {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,

@@ -1,14 +1,14 @@
-//! What the platform means by closing a connection (Discord API, "Gateway Close Event Codes").
+//! The meaning of close codes (Discord API, "Gateway Close Event Codes").
 
 use serenity::constants::close_codes;
 
 use super::Lost;
 use crate::Discord;
 
-/// The gateway's API version is not supported; serenity has no name for it.
+/// The gateway's API version is not supported. serenity lacks a name for this code.
 const INVALID_VERSION: u16 = 4012;
 
-/// What a close code, if there was one, means for the session.
+/// Returns the consequence of a close, with its code if there was one.
 pub(super) fn lost(discord: &Discord, code: Option<u16>) -> Lost {
     let Some(code) = code else {
         return Lost::Resumable("the connection was closed without a word".to_owned());

@@ -14,16 +14,16 @@ use super::pulse::{PATIENCE, Pulse};
 use super::socket::{Frame, Read, Socket};
 use super::{Event, Gateway, Live, Lost, Me, Session, close};
 
-/// How long a connection may take to be made.
+/// Timeout of connecting.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// What is read of HELLO.
+/// The used fields of HELLO.
 #[derive(Deserialize)]
 struct Hello {
     heartbeat_interval: u64,
 }
 
-/// What is read of READY.
+/// The used fields of READY.
 #[derive(Deserialize)]
 struct Ready {
     session_id: String,
@@ -69,7 +69,7 @@ impl Gateway<'_> {
         listener.listen().await
     }
 
-    /// RESUME, or IDENTIFY, which is counted first.
+    /// Returns RESUME, or IDENTIFY, which is counted first.
     async fn introduction(&mut self) -> Result<Value, Lost> {
         let token = self.discord.rest.token();
         if let Some(Session { id, sequence, .. }) = &self.session {
@@ -105,7 +105,7 @@ struct Listener<'a, 'g> {
     address: String,
     socket: Socket,
     pulse: Pulse,
-    /// Something could not be read, and that was said.
+    /// `true` once unreadable data was logged.
     puzzled: bool,
 }
 
@@ -131,7 +131,7 @@ impl Listener<'_, '_> {
         }
     }
 
-    /// Says once that something could not be read: there may be more of it than anybody wants to know.
+    /// Logs unreadable data once: there may be much of it.
     fn unreadable(&mut self) {
         if !std::mem::replace(&mut self.puzzled, true) {
             let account = &self.gateway.discord.account;
@@ -196,7 +196,7 @@ impl Listener<'_, '_> {
         Ok(Event::Began(me, ready.guilds.into_iter().map(|guild| guild.id).collect()))
     }
 
-    /// The session has begun, or goes on.
+    /// Notes that the session has begun, or was resumed.
     fn begun(&mut self) {
         self.pulse.begun();
         self.gateway.backoff.reset();
@@ -207,8 +207,8 @@ impl Listener<'_, '_> {
         tracing::info!(account = %self.gateway.discord.account, "connected");
     }
 
-    /// Puts an event into the queue. While that is full nothing is read, but the heart beats on: what
-    /// the connection does not bear is read from the history.
+    /// Puts an event into the queue. While the queue is full, reading pauses but heartbeats
+    /// continue. If the connection breaks meanwhile, its events are read from the history.
     async fn pass_on(&mut self, event: Event) -> Result<(), Lost> {
         let clock = self.gateway.context.clock.clone();
         let events = self.gateway.events.clone();

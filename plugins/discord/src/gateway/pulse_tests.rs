@@ -36,7 +36,7 @@ fn an_interval_that_is_shorter_than_our_patience_ends_it() {
     pulse.begun();
     pulse.beat(2 * SECOND);
     assert_eq!(pulse.quiet(2 * SECOND), 2 * SECOND);
-    // One that asked for a heartbeat in between does not get a longer limit by that.
+    // A second heartbeat, which the server requests, keeps the first deadline.
     pulse.beat(3 * SECOND);
     assert!(pulse.dead(4 * SECOND).is_some());
 }

@@ -9,10 +9,10 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-/// A server with many channels and threads is described in one frame of some megabytes.
+/// Largest frame, in bytes. A server with many channels and threads is described in one frame of
+/// some megabytes.
 const MAX_FRAME: usize = 64 << 20;
 
-/// A connection.
 pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 /// One payload (Discord API, "Gateway Event Payload Structure").
@@ -27,18 +27,18 @@ pub(super) struct Frame {
     pub(super) t: Option<String>,
 }
 
-/// What a read comes to.
+/// The result of a read.
 #[derive(Debug)]
 pub(super) enum Read {
     Frame(Frame),
-    /// Something that is no payload.
+    /// Data in another format.
     Unreadable,
-    /// The end, with a code if the other side gave one.
+    /// The end of the connection, with a code if the other side sent one.
     Closed(Option<u16>),
 }
 
 impl Socket {
-    /// Connects. `None` if that cannot be done.
+    /// Connects. Returns `None` on failure.
     pub(super) async fn connect(address: &str) -> Option<Self> {
         let mut url = reqwest::Url::parse(address).ok()?;
         url.set_query(Some(&format!("v={GATEWAY_VERSION}&encoding=json")));
@@ -49,7 +49,7 @@ impl Socket {
         connected.ok().map(|(stream, _)| Self(stream))
     }
 
-    /// The next payload. Can be dropped without losing anything.
+    /// Reads the next payload. This future can be dropped without losing data.
     pub(super) async fn read(&mut self) -> Read {
         loop {
             match self.0.next().await {
@@ -66,7 +66,7 @@ impl Socket {
         }
     }
 
-    /// Writes a payload. `false` if that cannot be done.
+    /// Writes a payload. Returns `false` on failure.
     pub(super) async fn write(&mut self, payload: &Value) -> bool {
         self.0.send(Message::text(payload.to_string())).await.is_ok()
     }

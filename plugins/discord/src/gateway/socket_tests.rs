@@ -3,7 +3,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// The type of a TLS record that a handshake begins with (RFC 8446, "Record Protocol").
+/// The type of the first TLS record in a handshake (RFC 8446, "Record Protocol").
 const HANDSHAKE: u8 = 22;
 
 #[tokio::test]

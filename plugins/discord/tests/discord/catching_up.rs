@@ -1,4 +1,4 @@
-//! What is asked after a new session, what is not, and what waits for it (F32).
+//! The requests after a new session, and the events that wait for their answers (F32).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ impl World {
         self.platform.post(Said::new(channel, ANN, text).mention())
     }
 
-    /// Something was said and committed in these channels; then the daemon stopped.
+    /// Commits a message in each of these channels, then stops the daemon.
     async fn stop_after(&self, channels: &[u64]) {
         let running = self.connected().await;
         for (heard, channel) in channels.iter().enumerate() {
@@ -24,8 +24,8 @@ impl World {
         drop(running.await);
     }
 
-    /// What was taken in a channel, in order, without its first and without corrections, of which the
-    /// log knows which it has.
+    /// Returns the committed messages of a channel in order, without the first one and without
+    /// corrections: the log itself recognises repeated corrections.
     async fn taken_in(&self, channel: u64, count: usize) -> Vec<String> {
         let of = |taken: Vec<Inbound>| -> Vec<String> {
             let here = |one: &Inbound| {
@@ -201,7 +201,7 @@ async fn f32_a_channel_of_which_nobody_says_what_it_is_holds_up_nothing() {
     world.platform.archive(thread);
     world.platform.inject(On::route(Route::Channel), usize::MAX, trouble());
     let _running = world.connected().await;
-    // The platform does not say that the thread is active again.
+    // The platform is silent about the thread, which is active again.
     let said = world.platform.describe_message(world.mention(world.channel, "elsewhere"));
     assert_eq!(world.texts(2).await[1], "elsewhere");
     let said = moved(said, thread);
@@ -228,7 +228,7 @@ async fn what_comes_from_a_channel_that_cannot_be_asked_for_is_heard_in_the_open
     assert_eq!((&heard.address, heard.chat), (&crate::chat(unknown), ChatKind::Group));
 }
 
-/// The next message, which says the same in another channel.
+/// Returns a message with the next id and the same text in another channel.
 fn moved(mut message: serde_json::Value, channel: u64) -> serde_json::Value {
     message["channel_id"] = channel.to_string().into();
     message["id"] =
@@ -242,7 +242,7 @@ async fn f32_what_somebody_says_before_their_channel_is_known_waits_for_what_the
     let running = world.connected().await;
     running.abort();
     drop(running.await);
-    // A log that knows nothing of Ann.
+    // The log has no entry about Ann.
     let world = World { bus: Arc::default(), ..world.restarted() };
     world.platform.inject(On::route(Route::OpenDm), usize::MAX, trouble());
     world.platform.say(world.dm, ANN, "first");
@@ -280,7 +280,7 @@ async fn edits_that_were_made_meanwhile_correct_what_was_heard() {
     assert_eq!(read.edited_at, Some(world.platform.now()), "so that the log knows a double");
     assert!(taken.iter().filter(|one| one.corrects.is_none()).count() == 3);
 
-    // Once more, the same keys.
+    // The next session sees the same keys.
     running.abort();
     drop(running.await);
     let world = world.restarted();
@@ -290,7 +290,7 @@ async fn edits_that_were_made_meanwhile_correct_what_was_heard() {
     assert_eq!(taken[5].content.text, "live", "nothing twice");
 }
 
-/// The message that is meant, corrected or not.
+/// Returns the id of the message, or of the one that it corrects.
 fn number(inbound: &Inbound) -> u64 {
     let key = inbound.corrects.as_ref().unwrap_or(&inbound.key).as_str();
     key.trim_start_matches('m').parse().unwrap()
@@ -343,7 +343,7 @@ async fn f32_more_than_can_wait_while_a_page_is_on_its_way_is_asked_for_and_hear
     for text in &live {
         world.mention(world.channel, text);
     }
-    // Once this is heard, all of that is.
+    // Events are in order, so those before this one have been processed, too.
     world.platform.say(world.dm, ANN, "in private");
     world.bus.taken(2).await;
     answer.add_permits(1);

@@ -1,4 +1,4 @@
-//! The gateway: it is always connected again, and never identifies too often (F9).
+//! The gateway connection: it is always made again, and IDENTIFY stays within its limits (F9).
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use avocet_testkit::discord::{
 
 use crate::{ANN, TOKEN, World};
 
-/// How long an acknowledgement, HELLO or a session's beginning may take.
+/// Time for an acknowledgement, for HELLO, or for the beginning of a session.
 const PATIENCE: Duration = Duration::from_secs(15);
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -19,7 +19,7 @@ impl World {
         counts.map(|cursor| cursor.position).collect()
     }
 
-    /// The next connection has a session, and what is said then is heard.
+    /// Checks that the next connection gets a session, and that its messages are received.
     async fn hears_again(&self, connection: u64, what: &str) {
         self.connected_again(connection).await;
         let heard = self.bus.taken(0).await.len();
@@ -185,7 +185,7 @@ async fn f9_sessions_that_keep_ending_are_begun_more_and_more_slowly() {
     let used = Cursor { scope, position: format!("{day} 800") };
     avocet_protocol::Publish::move_cursor(&*world.bus, &name, &account, used).await.unwrap();
     let _running = world.run();
-    // A hundredth of the day.
+    // One hundredth of the day.
     let share = Duration::from_secs(864);
     world.clock.sleeper_within(share..=share).await;
     assert!(matches!(world.discord.health(), Health::Down(why) if why.contains("800")));
@@ -246,7 +246,7 @@ async fn a_log_that_is_slow_does_not_cost_the_connection() {
     let _running = world.connected().await;
     world.platform.wait_for_heartbeats(1).await;
     world.bus.set_open(false);
-    // More than may wait in the queue.
+    // These are more events than the queue holds.
     for number in 0..1000 {
         world.platform.say(world.dm, ANN, &number.to_string());
     }

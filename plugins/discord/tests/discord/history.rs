@@ -1,4 +1,4 @@
-//! What was said while nobody listened (F32).
+//! Messages that were missed while the bot was away (F32).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
 use crate::{ANN, World};
 
 impl World {
-    /// Something is said and committed, so that the channel has a place to go on from.
+    /// Commits a message, so that the channel has a cursor.
     async fn has_heard(&self, channel: u64) {
         let heard = self.bus.taken(0).await.len();
         self.platform.post(Said::new(channel, ANN, "first").mention());
@@ -23,7 +23,7 @@ async fn f32_what_was_said_while_the_daemon_was_down_is_read_once_before_anythin
     world.has_heard(world.dm).await;
     running.abort();
     drop(running.await);
-    // Three pages.
+    // Three pages of messages.
     let missed: Vec<String> = (0..250).map(|number| format!("missed {number}")).collect();
     for text in &missed {
         world.platform.say(world.dm, ANN, text);
@@ -143,7 +143,7 @@ async fn f32_a_history_that_cannot_be_had_yet_is_asked_for_again() {
 #[tokio::test]
 async fn f32_first_contacts_while_the_daemon_was_down_are_heard() {
     let world = World::new().await;
-    // It was said before the bot was ever started.
+    // The message is older than the first start of the bot.
     world.platform.say(world.dm, ANN, "long ago");
     world.pass(Duration::from_hours(1));
     let running = world.connected().await;
@@ -179,7 +179,7 @@ async fn f32_what_was_said_before_the_bot_came_is_not_for_it() {
         world.platform.push("GUILD_CREATE", &server);
         world.platform.say(world.dm, ANN, "hello");
         world.bus.taken(2).await;
-        // What was asked before this has been asked.
+        // All earlier requests come before this one.
         let said = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
         avocet_protocol::Channel::deliver(&*world.discord, &said).await.unwrap();
         assert_eq!(world.platform.requests_in(Route::History, 5).len(), looks, "{joined}");

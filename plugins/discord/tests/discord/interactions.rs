@@ -60,7 +60,7 @@ async fn a_slash_command_is_its_text_and_is_answered_for_its_sender_alone() {
     let stop = world.platform.slash(ANN, world.channel, "stop", &json!([]));
     let options = json!([{ "name": "argument", "type": 3, "value": "steer" }]);
     let queue = world.platform.slash(ANN, world.dm, "queue", &options);
-    // Not before it is committed.
+    // The answer waits for the commit.
     assert_eq!(world.platform.interaction(stop).answered, None);
     world.bus.set_open(true);
     for id in [stop, queue] {
@@ -111,7 +111,7 @@ async fn f14_a_strangers_press_goes_to_the_bus_as_theirs() {
     let _running = world.connected().await;
     let called = world.platform.slash(BOB, world.channel, "stop", &json!([]));
     assert_eq!(world.bus.ignored(1).await, ["not allowed"]);
-    // It was heard, if not obeyed.
+    // The platform gets an answer even though the command was refused.
     assert_eq!(world.platform.wait_for_answer(called).await.answered, Some(4));
 }
 

@@ -1,4 +1,4 @@
-//! The channel against the strict fake, over the wire: what it hears, and what it says.
+//! Tests the channel over the wire against the strict fake of Discord.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -67,7 +67,7 @@ impl World {
         tokio::spawn(async move { avocet_protocol::Channel::run(&*discord, context).await })
     }
 
-    /// Runs the channel until it is connected and has read what was missed.
+    /// Runs the channel until it is connected and has read the missed messages.
     async fn connected(&self) -> JoinHandle<Result<(), ChannelError>> {
         let offers = self.platform.calls(Route::SetCommands);
         let running = self.run();
@@ -75,13 +75,13 @@ impl World {
         running
     }
 
-    /// A new daemon: only the log knows what was before.
+    /// Starts a new daemon, which knows only the log.
     fn restarted(self) -> Self {
         let discord = Arc::new(discord(&self.platform.base_url(), &self.clock));
         Self { discord, stop: CancellationToken::new(), ..self }
     }
 
-    /// Lets the waits before new attempts pass, until there were so many connections and the last one
+    /// Lets the waits before retries pass until this many connections were made, and the last one
     /// has a session.
     async fn connected_again(&self, connection: u64) {
         let connecting = async {
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    /// Whenever somebody waits for a few seconds, they pass. Never ends.
+    /// Lets waits of up to five seconds pass, again and again. Never returns.
     async fn waits_pass(&self) {
         let second = Duration::from_secs(1);
         loop {
@@ -128,7 +128,7 @@ fn delivery(chat_id: u64, content: Content) -> Delivery {
     nth(1, chat_id, content)
 }
 
-/// The delivery of another row of the outbox.
+/// Returns a delivery for another row of the outbox.
 fn nth(row: i64, chat_id: u64, content: Content) -> Delivery {
     Delivery::new(DeliveryId(row), chat(chat_id), content)
 }

@@ -1,4 +1,4 @@
-//! What is heard, from whom and where, and what is not for the agent.
+//! Received messages, their authors and places, and messages that are ignored.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ async fn a_file_is_kept_by_reference_and_fetched_by_a_fresh_url() {
     assert_eq!((notes.kind, notes.name.as_deref()), (AttachmentKind::Document, Some("notes.txt")));
     let AttachmentSource::Platform(reference) = &notes.source else { panic!("{notes:?}") };
 
-    // Longer than a URL lasts.
+    // A URL expires earlier.
     world.platform.advance(Duration::from_hours(48));
     assert_eq!(world.discord.fetch(reference, 5).await, Ok(b"notes".to_vec()));
     assert_eq!(world.discord.fetch(reference, 4).await, Err(FetchError::TooLarge { limit: 4 }));
@@ -216,7 +216,7 @@ async fn a_channel_that_cannot_be_asked_for_is_asked_again() {
     running.abort();
     drop(running.await);
 
-    // Only the history tells of it now, and that does not say what kind of channel it is.
+    // Only the history has the message now, without the type of its channel.
     world.platform.post(Said::new(thread, ANN, "two").mention());
     let trouble = Fault::Refuse(ApiError::internal());
     world.platform.inject(On::route(Route::Channel), 1, trouble);
@@ -277,12 +277,12 @@ async fn what_the_client_cannot_read_is_heard_as_far_as_it_can_be_made_out() {
     assert_eq!((heard[0].sender.id.as_str(), heard[0].chat), ("77", ChatKind::Private));
     assert_eq!(heard[1].content.attachments.len(), 1);
     assert_eq!(heard[3].corrects.as_ref(), Some(&heard[0].key));
-    // There is nothing to hear in this one.
+    // This message has no readable content.
     world.platform.post(odd("").with("content", 7.into()));
     assert_eq!(world.bus.ignored(2).await, ["not mentioned", "without text"]);
     assert_eq!(world.bus.said().len(), 1);
 
-    // What is missed is read like this, too.
+    // Missed messages are read in the same way.
     running.abort();
     drop(running.await);
     let world = world.restarted();

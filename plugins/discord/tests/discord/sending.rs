@@ -1,4 +1,4 @@
-//! What is said, and what is known of it when something goes wrong.
+//! Sent messages, and the outcome of failed sends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::{ANN, BOB, TOKEN, World, chat, delivery, nth};
 const MINUTE: Duration = Duration::from_mins(1);
 
 impl World {
-    /// Has a reply delivered as the outbox does it: chunk by chunk.
+    /// Delivers a reply like the outbox: chunk by chunk.
     async fn say(&self, chat_id: u64, reply: Content) -> Vec<Result<(), SendError>> {
         let mut sent = Vec::new();
         for (number, chunk) in (1..).zip(self.discord.plan(&reply)) {
@@ -32,7 +32,7 @@ impl World {
         self.platform.sent().into_iter().map(|message| message.text).collect()
     }
 
-    /// Time passes for everybody.
+    /// Lets time pass, for the platform and for the bot.
     pub(crate) fn pass(&self, time: Duration) {
         self.platform.advance(time);
         self.clock.advance(time);
@@ -165,7 +165,7 @@ async fn f5_once_the_nonce_is_forgotten_the_history_is_read_first() {
     world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
     let hello = delivery(world.dm, Content::text("**hello**"));
     world.discord.deliver(&hello).await.unwrap_err();
-    // More than a page, from others; one says the same.
+    // More than a page of messages from others, one with the same text.
     world.platform.say(world.dm, ANN, "**hello**");
     for number in 0..150 {
         world.platform.say(world.dm, ANN, &number.to_string());
@@ -255,7 +255,7 @@ async fn f6_flood_control_is_passed_on_however_it_is_said() {
     }
 }
 
-/// Every request that a chat can lead to, but for answers to interactions.
+/// Makes every request that a chat can lead to, except answers to interactions.
 async fn ask_for_everything(world: &World) {
     for chat_id in [world.dm, world.channel] {
         let hello = delivery(chat_id, Content::text("hello"));
@@ -298,7 +298,7 @@ async fn f6_a_limit_of_the_whole_bot_holds_every_chat_and_every_request() {
         world.pass(wait - Duration::from_millis(1));
         ask_for_everything(&world).await;
         assert_eq!(calls(), before, "nothing is asked for meanwhile");
-        // A press is answered, unless this address is shut out.
+        // A button press is answered, unless this address is shut out.
         world.platform.slash(ANN, world.dm, "stop", &json!([]));
         world.bus.taken(1).await;
         world.platform.say(world.dm, ANN, "and then");
@@ -422,7 +422,7 @@ async fn a_preview_that_is_gone_is_made_anew() {
     let whole = delivery(world.dm, Content::text("I am thinking"));
     let gone = Delivery { shown_as, ..whole.clone() };
     assert_eq!(world.discord.deliver(&gone).await, Err(SendError::Gone));
-    // The platform may still remember the nonce of the one that is gone.
+    // The platform may still remember the nonce of the deleted preview.
     world.discord.deliver(&whole).await.unwrap();
     assert_eq!(world.sent_texts()[1], "I am thinking");
 }

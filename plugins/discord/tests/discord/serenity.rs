@@ -1,7 +1,7 @@
-//! serenity against the fake, so that the fake, which our own gateway client is tested with, behaves as
-//! Discord does for somebody else's client as well. The payloads below are what serenity 0.12.5's own
-//! gateway client sends, word for word; serenity's types read every answer. That client itself is not
-//! built, not even for tests: it brings a TLS library with known vulnerabilities (rustls 0.22).
+//! Tests the fake with serenity, so that the fake, with which our own gateway client is tested,
+//! behaves like Discord for another client as well. The payloads below are exactly those of
+//! serenity 0.12.5's own gateway client; serenity's types read every answer. That client itself is
+//! left out even of tests: it brings a TLS library with known vulnerabilities (rustls 0.22).
 
 use ::serenity::model::event::{Event, GatewayEvent};
 use futures_util::{SinkExt, StreamExt};
@@ -17,7 +17,7 @@ struct Shard(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Shard {
     /// Connects at the ordinary address, also to resume a session: serenity's client ignores
-    /// `resume_gateway_url`, one of the reasons why it is not used.
+    /// `resume_gateway_url`, which is one of the reasons against its use.
     async fn connect(world: &World) -> Self {
         let url = format!("{}/?v=10&encoding=json", world.platform.gateway_url());
         let mut shard = Self(connect_async(url).await.unwrap().0);

@@ -1,7 +1,8 @@
-//! What programs write to disk. The kernel counts for each process the bytes that it made dirty, less those that it
-//! removed before they were written (proc_pid_io(5)); a process has those of its children once it has waited for them.
-//! That misses children nobody waits for, and space that is allocated and not written to. So now and then the
-//! directories that programs may change are measured, too, with the files that are open and have no name any more.
+//! Measures the bytes that programs write to disk. The kernel counts for each process the bytes
+//! that it made dirty, less those that it removed before they were written (proc_pid_io(5)). A
+//! process has the counts of its children once it has waited for them. That misses children without
+//! a waiting parent, and space that is only allocated. So the directories that programs may change
+//! are measured at intervals, too, together with open files that were deleted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, Metadata};
@@ -14,13 +15,13 @@ use rustix::time::{ClockId, clock_gettime};
 use super::now;
 use crate::cell::plan::Plan;
 
-/// Time until the directories are measured first: most programs have ended by then.
+/// Time until the first measurement of the directories; most programs have ended by then.
 const FIRST: Duration = Duration::from_millis(200);
-/// Time from one measurement of the directories to the next, at least.
+/// Minimum time from one measurement of the directories to the next.
 const NEXT: Duration = Duration::from_secs(1);
-/// Measuring the directories takes at most one part in so many of the time.
+/// Measuring the directories takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 50;
-/// Bytes that any file takes, an empty one, too.
+/// Minimum bytes of a file, even of an empty one.
 const LEAST: u64 = 4096;
 
 pub(super) struct Disk {
@@ -28,9 +29,9 @@ pub(super) struct Disk {
     roots: Vec<PathBuf>,
     /// By the clock of file systems.
     started: SystemTime,
-    /// When the directories are measured next.
+    /// Time of the next measurement of the directories.
     next: Duration,
-    /// What the directories took up at the first measurement, without the files made since the start.
+    /// Bytes in the directories at the first measurement, without the files made since the start.
     before: Option<u64>,
 }
 
@@ -48,7 +49,8 @@ impl Disk {
         }
     }
 
-    /// Whether the processes have written more than the limit, or the directories have grown by more.
+    /// Returns `true` if the processes have written more than the limit, or the directories have
+    /// grown by more.
     pub(super) fn is_over(&mut self, processes: &[i32]) -> bool {
         let written = processes.iter().map(|process| {
             let io = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
@@ -65,7 +67,7 @@ impl Disk {
         let (mut old, mut new) = (0, 0);
         for root in &self.roots {
             measure(root, &mut |found| {
-                // Where the file system does not know when a file was made, it counts as old.
+                // A file without a known creation time counts as old.
                 let is_new = found.created().is_ok_and(|made| made >= self.started);
                 *(if is_new { &mut new } else { &mut old }) += space(found);
             });
@@ -77,7 +79,7 @@ impl Disk {
     }
 }
 
-/// The bytes in proc_pid_io(5) that have gone to disk, or are to go there.
+/// Returns the bytes in proc_pid_io(5) that have gone to disk, or will go there.
 fn written(io: &str) -> i128 {
     let number = |name: &str| -> i128 {
         let line = io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -86,7 +88,7 @@ fn written(io: &str) -> i128 {
     number("write_bytes") - number("cancelled_write_bytes")
 }
 
-/// Bytes that a file takes. One with several names is found by each of them.
+/// Returns the bytes of a file, divided by its number of names: each of them is found.
 fn space(found: &Metadata) -> u64 {
     (found.blocks() * 512).max(LEAST) / found.nlink().max(1)
 }
@@ -98,7 +100,7 @@ fn measure(root: &Path, add: &mut impl FnMut(&Metadata)) {
             let Ok(found) = entry.metadata() else { continue };
             if found.is_dir() {
                 open.push_back(entry.path());
-                // Its links are its directories.
+                // The link count of a directory stands for its subdirectories.
                 continue;
             }
             add(&found);
@@ -106,7 +108,7 @@ fn measure(root: &Path, add: &mut impl FnMut(&Metadata)) {
     }
 }
 
-/// Bytes of files that are open and have no name any more.
+/// Returns the bytes of open files that were deleted.
 fn without_name(processes: &[i32]) -> u64 {
     let mut files = BTreeMap::new();
     for process in processes {

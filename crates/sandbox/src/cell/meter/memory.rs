@@ -1,5 +1,6 @@
-//! Memory that processes share, which the limit of a process (`RLIMIT_DATA`) does not count: mappings without a file,
-//! segments of System V, and files in `/tmp` and `/dev/shm`, which are in memory.
+//! Measures memory that processes share. The limit of a process (`RLIMIT_DATA`) does not count it:
+//! mappings without a file, segments of System V, and files in `/tmp` and `/dev/shm`, which are in
+//! memory.
 
 use std::fs;
 
@@ -8,12 +9,12 @@ use nix::sys::statvfs::statvfs;
 use super::kilobytes;
 use crate::cell::plan::Plan;
 
-/// File systems in memory that only a sandbox with namespaces has.
+/// File systems in memory, which only a sandbox with namespaces has.
 const IN_MEMORY: [&str; 2] = ["/tmp", "/dev/shm"];
-/// What the kernel calls shared mappings that have no file.
+/// The kernel's names of shared mappings without a file.
 const WITHOUT_FILE: [&str; 2] = ["/dev/zero (deleted)", "/memfd:"];
 
-/// The limit of what one process has for itself and all of them share.
+/// The limit of the private memory of one process plus the shared memory of all.
 pub(super) struct Memory {
     bytes: u64,
     namespaces: bool,
@@ -24,14 +25,14 @@ impl Memory {
         Self { bytes: plan.limits.memory_bytes, namespaces: plan.namespaces }
     }
 
-    /// Whether the largest process and all that is shared are more than the limit together.
+    /// Returns `true` if the largest process and all shared memory together exceed the limit.
     pub(super) fn is_over(&self, processes: &[i32]) -> bool {
         let (mut largest, mut mapped) = (0, 0);
         let mut sharing = Vec::new();
         for process in processes {
             let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
             largest = largest.max(kilobytes(&status, "RssAnon").unwrap_or_default());
-            // A page is counted once for each process that has it.
+            // A page is counted once for each process that maps it.
             let shared = kilobytes(&status, "RssShmem").unwrap_or_default();
             if shared > 0 {
                 mapped += shared;
@@ -43,17 +44,17 @@ impl Memory {
             return false;
         }
         let without_file = sharing.into_iter().map(|(process, shared)| {
-            // Only root may look into a process that has made itself unreadable.
+            // Only root can read this file of a process that has made itself unreadable.
             let maps = fs::read_to_string(format!("/proc/{process}/smaps"));
             maps.map_or(shared, |maps| share_without_file(&maps))
         });
         largest + in_files + without_file.sum::<u64>() > self.bytes
     }
 
-    /// Bytes of files and segments in memory.
+    /// Returns the bytes of files and segments in memory.
     fn in_files(&self) -> u64 {
         if !self.namespaces {
-            // There a program has neither.
+            // Without namespaces a program has neither.
             return 0;
         }
         let used = IN_MEMORY.iter().filter_map(|path| statvfs(*path).ok()).map(|found| {
@@ -64,18 +65,20 @@ impl Memory {
     }
 }
 
-/// proc_sysvipc(5): the last columns but none are what is in memory and what is swapped out.
+/// Sums up the last two columns of proc_sysvipc(5): bytes in memory and bytes swapped out.
 fn segments_in_memory(table: &str) -> u64 {
     let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
     let number = |cell: &&str| cell.parse::<u64>().unwrap_or_default();
     rows.map(|row| row.iter().rev().take(2).map(number).sum::<u64>()).sum()
 }
 
-/// Of the mappings in proc_pid_smaps(5), the process's share of those that are shared and have no file.
+/// Returns the process's share of those mappings in proc_pid_smaps(5) that are shared and without a
+/// file.
 fn share_without_file(maps: &str) -> u64 {
     let (mut counts, mut share) = (false, 0);
     for line in maps.lines() {
-        // A mapping begins with its addresses in hexadecimal; its properties follow as `Name: value`.
+        // A mapping begins with its addresses in hexadecimal; its properties follow as `Name:
+        // value`.
         let is_mapping =
             line.split_once(' ').is_some_and(|(addresses, _)| !addresses.ends_with(':'));
         if is_mapping {
