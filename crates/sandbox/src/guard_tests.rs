@@ -255,10 +255,15 @@ fn settle_leaves_what_was_approved_as_long_as_it_is_as_it_was_left() {
 
 #[test]
 fn settle_looks_into_the_directory_of_hooks_that_a_configuration_names() {
-    let world = World::new(true);
-    world.put("mine/.git/config", &format!("{CONFIG}\thooksPath = team\n"));
-    let aside = world.ran(&Rights::Ordinary, |world| world.put("mine/team/pre-commit", "evil"));
-    assert_eq!(aside, ["mine/team/pre-commit: set aside as pre-commit.avocet-quarantine"]);
+    for is_absolute in [false, true] {
+        let world = World::new(true);
+        let named = if is_absolute { world.at("mine/team") } else { "team".into() };
+        let config = format!("{CONFIG}\thooksPath = {}\n", named.display());
+        world.put("mine/.git/config", &config);
+        let aside = world.ran(&Rights::Ordinary, |world| world.put("mine/team/pre-commit", "evil"));
+        let expected = "mine/team/pre-commit: set aside as pre-commit.avocet-quarantine";
+        assert_eq!(aside, [expected], "{}", named.display());
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
@@ -41,6 +42,8 @@ impl Survey {
     pub(crate) fn of(root: &Dir, protection: &Protection) -> io::Result<Self> {
         let mut survey = Self::default();
         let mut open = vec![PathBuf::new()];
+        // A configuration may name an absolute path below the root.
+        let base = fs::read_link(place_of(root))?;
         let mut hooks = BTreeSet::new();
         while let Some(directory) = open.pop() {
             let Some(entries) = survey.list(root, &directory)? else { continue };
@@ -61,10 +64,7 @@ impl Survey {
                 if let Some(entries) =
                     survey.files.get(&path).and_then(|seen| seen.entries.as_ref())
                 {
-                    // The root counts as `/` here, so that an absolute path of the configuration
-                    // seldom leads to a file below the root.
-                    let from = |path: &Path| Path::new("/").join(path);
-                    hooks.extend(leads(entries, &from(&path), &from(&directory)));
+                    hooks.extend(leads(entries, &base.join(&path), &base.join(&directory)));
                 }
             }
             let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
@@ -81,9 +81,9 @@ impl Survey {
             open.extend(below.map(|(name, _)| directory.join(name)));
         }
         for lead in hooks {
-            let path = lead.strip_prefix("/").unwrap_or(&lead);
-            if !path.as_os_str().is_empty() {
-                survey.look_at_lead(root, path)?;
+            match lead.strip_prefix(&base) {
+                Ok(path) if !path.as_os_str().is_empty() => survey.look_at_lead(root, path)?,
+                _ => {}
             }
         }
         Ok(survey)
