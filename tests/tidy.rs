@@ -82,7 +82,10 @@ fn comments_name_their_subject() {
     for (name, (blocks, riddles)) in crates {
         if riddles.len() * 100 > blocks * MOST_RIDDLES {
             let list = riddles.join("\n  ");
-            report.push(format!("{name}: {} of {blocks} hide their subject:\n  {list}", riddles.len()));
+            report.push(format!(
+                "{name}: {} of {blocks} hide their subject:\n  {list}",
+                riddles.len()
+            ));
         }
     }
     assert!(report.is_empty(), "{}", report.join("\n"));

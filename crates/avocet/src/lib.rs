@@ -17,6 +17,8 @@ mod output;
 mod places;
 mod policy;
 mod redaction;
+#[cfg(test)]
+mod reference_tests;
 mod registry;
 mod roots;
 mod shell;

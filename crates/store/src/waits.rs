@@ -201,8 +201,8 @@ pub(crate) fn newest_wait(
 const LATE: i64 = 5 * 60 * 1000;
 
 /// Returns the wait that a command without an id refers to, in the session's turn or its
-/// descendants. It must have begun before the command was received, or, for a late command, before
-/// the command was written: the author has seen only earlier waits.
+/// descendants: the newest one that its author has seen. The wait must have begun before the command
+/// was received, or, for a late command, before it was written.
 pub(crate) fn meant_wait(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -213,7 +213,8 @@ pub(crate) fn meant_wait(
         &format!(
             "{WAITS_BELOW} AND waits.kind = ?2 AND waits.came_before < ?3 AND coalesce( \
                  (SELECT received_at - written_at < ?4 OR waits.asked_at < written_at \
-                  FROM inbound WHERE id = ?3), 1)"
+                  FROM inbound WHERE id = ?3), 1) \
+             ORDER BY waits.id DESC LIMIT 1"
         ),
         params![session.as_str(), kind.word(), command.0, LATE],
         |row| Ok(WaitId(row.get("id")?)),
