@@ -15,7 +15,7 @@ use crate::world::{LOGGED, World, answered, failed, session};
 mod spending;
 
 #[tokio::test]
-async fn a_model_has_its_reasoning_back_in_every_later_request_even_after_a_crash() {
+async fn run_tool_loop_returns_reasoning_in_every_later_request() {
     let reasoning = Some(Reasoning { model: "test/scripted".to_owned(), content: json!(["hm"]) });
     let Scripted::Reply(reply) = Scripted::calls(&[("echo", json!({}))]) else { panic!() };
     let thinks = Scripted::Reply(ModelReply { reasoning: reasoning.clone(), ..reply });
@@ -37,7 +37,7 @@ async fn a_model_has_its_reasoning_back_in_every_later_request_even_after_a_cras
 }
 
 #[tokio::test]
-async fn a_model_that_answers_ends_the_turn() {
+async fn run_tool_loop_ends_the_turn_with_the_answer() {
     let world = World::new(vec![Scripted::says("\n hello \n")]).await;
     let end = world.turn("hi").await;
     let usage = Usage::new(100, 10);
@@ -51,7 +51,7 @@ async fn a_model_that_answers_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn calls_are_run_and_their_results_shown_to_the_model() {
+async fn run_tool_loop_runs_calls_and_shows_their_results_to_the_model() {
     let calls = [("echo", json!({"n": 1})), ("post", json!({"n": 2})), ("note", json!({}))];
     let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
     assert_eq!(answered(&world.turn("go").await), "done");
@@ -71,7 +71,7 @@ async fn calls_are_run_and_their_results_shown_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_call_that_fails_is_a_result_and_does_not_end_the_turn() {
+async fn run_tool_loop_makes_a_failed_call_a_result_and_goes_on() {
     let calls = [("break", json!({})), ("nothing", json!({})), ("echo", json!([1]))];
     let world = World::new(vec![Scripted::calls(&calls), Scripted::says("sorry")]).await;
     assert_eq!(answered(&world.turn("go").await), "sorry");
@@ -82,7 +82,7 @@ async fn a_call_that_fails_is_a_result_and_does_not_end_the_turn() {
 }
 
 #[tokio::test]
-async fn a_model_is_told_which_calls_have_failed() {
+async fn run_tool_loop_marks_results_of_failed_calls() {
     let calls = [("break", json!({})), ("echo", json!({"error": "only said so"}))];
     let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
     assert_eq!(answered(&world.turn("go").await), "done");
@@ -95,7 +95,7 @@ async fn a_model_is_told_which_calls_have_failed() {
 }
 
 #[tokio::test]
-async fn calls_that_allow_it_run_side_by_side() {
+async fn run_calls_runs_parallel_tools_concurrently() {
     let calls = [("together", json!({})), ("together", json!({"other": true}))];
     let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
     assert_eq!(answered(&world.turn("go").await), "done");
@@ -103,7 +103,7 @@ async fn calls_that_allow_it_run_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_is_cut_and_kept() {
+async fn run_call_cuts_and_keeps_a_result_that_is_too_large() {
     for (arguments, most) in
         [(json!({}), avocet_protocol::Description::MOST_OUTPUT), (json!({ "output": 2000 }), 2000)]
     {
@@ -120,7 +120,7 @@ async fn a_result_that_is_too_large_is_cut_and_kept() {
 }
 
 #[tokio::test]
-async fn an_error_that_is_too_long_is_cut() {
+async fn run_call_cuts_an_error_that_is_too_long() {
     let call = Scripted::calls(&[("break", json!({ "long": true }))]);
     let world = World::new(vec![call, Scripted::says("long")]).await;
     world.turn("go").await;
@@ -133,7 +133,7 @@ fn circle(rounds: u32) -> Vec<Scripted> {
 }
 
 #[tokio::test]
-async fn the_limit_of_iterations_is_a_clear_message_and_keeps_the_work() {
+async fn max_tool_iterations_ends_the_turn_with_a_notice_and_keeps_the_work() {
     for (configured, rounds) in [(20, 20), (3, 3), (1, 1), (0, 1)] {
         let mut world = World::new(circle(rounds)).await;
         world.agent.limits.max_tool_iterations = configured;
@@ -152,7 +152,7 @@ async fn the_limit_of_iterations_is_a_clear_message_and_keeps_the_work() {
 }
 
 #[tokio::test]
-async fn calls_and_tokens_are_capped() {
+async fn max_tool_calls_and_max_tokens_end_the_turn() {
     let many: Vec<(&str, Value)> = (0..40).map(|n| ("echo", json!({ "n": n }))).collect();
     let mut world = World::new(vec![Scripted::calls(&many)]).await;
     world.agent.limits.max_tool_calls = 30;
@@ -166,7 +166,7 @@ async fn calls_and_tokens_are_capped() {
 }
 
 #[tokio::test]
-async fn f18_the_third_identical_call_with_the_identical_result_is_refused() {
+async fn f18_run_tool_loop_refuses_a_third_identical_call_with_the_identical_result() {
     let same = || Scripted::calls(&[("post", json!({"to": "bank"}))]);
     let world = World::new(vec![same(), same(), same(), Scripted::says("ok")]).await;
     assert_eq!(answered(&world.turn("go").await), "ok");
@@ -175,7 +175,7 @@ async fn f18_the_third_identical_call_with_the_identical_result_is_refused() {
 }
 
 #[tokio::test]
-async fn f18_time_is_capped() {
+async fn f18_turn_timeout_ends_the_turn_with_a_notice() {
     let world = World::new(vec![Scripted::Hang]).await;
     world.say("go").await;
     let turn = world.claim().await;
@@ -189,7 +189,7 @@ async fn f18_time_is_capped() {
 }
 
 #[tokio::test]
-async fn f40_nothing_is_asked_again_a_bounded_number_of_times() {
+async fn f40_empty_answer_is_retried_a_limited_number_of_times() {
     let world = World::new(vec![Scripted::says(" "), Scripted::says("at last")]).await;
     let end = world.turn("hi").await;
     let TurnEnd::Answered(answer) = end else { panic!("{end:?}") };
@@ -204,7 +204,7 @@ async fn f40_nothing_is_asked_again_a_bounded_number_of_times() {
 }
 
 #[tokio::test]
-async fn f12_a_model_that_fails_is_a_visible_error() {
+async fn f12_model_failure_is_a_visible_error() {
     let detail = "401: no such key".to_owned();
     let error = ModelError::Unauthorized { model: "openai/gpt".to_owned(), detail };
     let notice = failed(World::new(vec![Scripted::Error(error)]).await.turn("hi").await);
@@ -216,7 +216,7 @@ async fn f12_a_model_that_fails_is_a_visible_error() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_off_says_so() {
+async fn run_tool_loop_marks_a_truncated_or_filtered_answer() {
     let once = ModelReply { text: "once".to_owned(), ..ModelReply::default() };
     let cut = ModelReply { truncated: true, ..once.clone() };
     let filtered = ModelReply { filtered: true, ..once };
@@ -231,7 +231,7 @@ async fn an_answer_that_was_cut_off_says_so() {
 }
 
 #[tokio::test]
-async fn a_notice_is_part_of_the_conversation() {
+async fn conversation_contains_the_notice_of_an_earlier_turn() {
     let world = World::new(vec![Scripted::says("sure")]).await;
     world.say("go").await;
     let turn = world.claim().await;
@@ -248,7 +248,7 @@ async fn a_notice_is_part_of_the_conversation() {
 }
 
 #[tokio::test]
-async fn f16_messages_that_steer_reach_the_next_step() {
+async fn f16_steering_messages_reach_the_next_step() {
     let call = Scripted::calls(&[("echo", json!({}))]);
     let world = World::new(vec![call, Scripted::says("blue it is")]).await;
     let command = InboundKind::Command;
@@ -275,7 +275,7 @@ async fn f16_messages_that_steer_reach_the_next_step() {
 }
 
 #[tokio::test]
-async fn a_call_that_needs_an_approval_waits_and_then_runs() {
+async fn approval_makes_the_call_wait_and_then_run() {
     let calls = [("echo", json!({})), ("dangerous", json!({})), ("post", json!({}))];
     let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
@@ -289,7 +289,7 @@ async fn a_call_that_needs_an_approval_waits_and_then_runs() {
 }
 
 #[tokio::test]
-async fn a_question_waits_for_its_answer() {
+async fn ask_waits_for_the_answer_to_its_question() {
     let world =
         World::new(vec![Scripted::calls(&[("ask", json!({}))]), Scripted::says("blue!")]).await;
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
@@ -333,7 +333,7 @@ async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (World, Tu
 }
 
 #[tokio::test]
-async fn a_turn_resumes_where_its_log_ends() {
+async fn run_tool_loop_resumes_an_interrupted_turn_without_repeating_finished_calls() {
     for (name, class) in [("echo", ToolClass::Pure), ("note", ToolClass::InLog)] {
         let (world, turn) = died_in(name, class, Verdict::Unknown).await;
         assert_eq!(answered(&world.run(turn).await.unwrap()), "done");
@@ -343,7 +343,7 @@ async fn a_turn_resumes_where_its_log_ends() {
 }
 
 #[tokio::test]
-async fn an_interrupted_write_is_compared() {
+async fn verify_decides_an_interrupted_write_by_comparison() {
     let table = [
         (Verdict::Happened(json!("written")), 0, "written"),
         (Verdict::DidNotHappen, 1, "{}"),
@@ -362,7 +362,7 @@ async fn an_interrupted_write_is_compared() {
 }
 
 #[tokio::test]
-async fn an_interrupted_effect_is_never_run_again_without_a_person() {
+async fn interrupted_effect_is_not_retried_without_a_choice_of_a_person() {
     let (world, turn) = died_in("post", ToolClass::Effect, Verdict::Unknown).await;
     let TurnEnd::Waiting { call, request } = world.run(turn).await.unwrap() else { panic!() };
     assert_eq!((call.ordinal, request.kind), (1, WaitKind::Choice));
@@ -377,7 +377,7 @@ async fn an_interrupted_effect_is_never_run_again_without_a_person() {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_stopped_meanwhile_lets_go() {
+async fn run_tool_loop_of_a_released_turn_returns_stale() {
     let world = World::new(circle(1)).await;
     world.say("go").await;
     let turn = world.claim().await;
@@ -387,7 +387,7 @@ async fn a_turn_that_was_stopped_meanwhile_lets_go() {
 }
 
 #[tokio::test]
-async fn the_tool_loop_is_logged() {
+async fn run_tool_loop_logs_calls_and_iterations() {
     let calls = [("break", json!({})), ("echo", json!({}))];
     let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
     world.turn("go").await;
@@ -408,7 +408,7 @@ async fn the_tool_loop_is_logged() {
 }
 
 #[tokio::test]
-async fn a_parallel_call_that_waits_alone_is_waited_for() {
+async fn run_calls_waits_for_a_parallel_call_that_starts_a_wait() {
     let calls = [("wonder", json!({})), ("note", json!({}))];
     let world = World::new(vec![Scripted::calls(&calls)]).await;
     let end = world.turn("go").await;
@@ -416,7 +416,7 @@ async fn a_parallel_call_that_waits_alone_is_waited_for() {
 }
 
 #[tokio::test]
-async fn f13_a_turn_has_the_least_role_of_all_whose_words_it_works_on() {
+async fn f13_role_of_a_turn_is_the_lowest_role_of_its_authors() {
     let keys = || Scripted::calls(&[("keys", json!({}))]);
     let answers = vec![keys(), Scripted::says("ok"), keys(), Scripted::says("ok")];
     let world = World::new(answers).await;
@@ -435,7 +435,7 @@ async fn f13_a_turn_has_the_least_role_of_all_whose_words_it_works_on() {
 }
 
 #[tokio::test]
-async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
+async fn request_has_pictures_for_a_vision_model_and_a_line_for_every_model() {
     for eyes in [true, false] {
         let mut world = World::new(Vec::new()).await;
         let model = ScriptedModel::new(vec![Scripted::says("a beach")]);
@@ -455,7 +455,7 @@ async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
 }
 
 #[tokio::test]
-async fn a_picture_that_the_server_refuses_does_not_break_the_conversation() {
+async fn refused_picture_is_left_out_of_the_retried_request() {
     let of = || ("fake/model".to_owned(), "not this image".to_owned());
     let refused = |lasting| {
         let (model, detail) = of();

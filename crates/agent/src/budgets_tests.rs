@@ -7,7 +7,7 @@ fn total(tokens: u64, dollars: f64) -> Total {
 }
 
 #[test]
-fn a_budget_that_is_spent_is_named_with_its_sum_its_end_and_its_key() {
+fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
     let none = Budgets {
         turn_cost: None,
         day_cost: None,
@@ -66,7 +66,7 @@ fn a_budget_that_is_spent_is_named_with_its_sum_its_end_and_its_key() {
 }
 
 #[test]
-fn nothing_may_be_spent_of_a_budget_of_nothing() {
+fn reached_refuses_any_usage_of_a_zero_budget() {
     let nothing = Budgets { day_cost: Some(Money::default()), ..Budgets::default() };
     let notice = nothing.reached(Limits::default(), &Spending::default());
     assert!(notice.unwrap().contains("$0.00 of $0.00"));

@@ -38,7 +38,7 @@ async fn resolved(
 }
 
 #[tokio::test]
-async fn a_call_as_text_waits_for_an_approval_and_runs_once_it_is_allowed() {
+async fn call_as_text_waits_for_an_approval_and_runs_once_it_is_allowed() {
     let world = World::new(vec![as_text(WRITTEN)]).await;
     let end = world.turn("how do I post?").await;
     assert_eq!(world.runs("post"), 0);
@@ -48,7 +48,7 @@ async fn a_call_as_text_waits_for_an_approval_and_runs_once_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_call_as_text_still_waits_after_a_crash_before_it_was_started() {
+async fn call_as_text_still_waits_after_a_crash_before_its_start() {
     let world = World::new(Vec::new()).await;
     world.say("go").await;
     let turn = world.claim().await;
@@ -70,7 +70,7 @@ async fn a_call_as_text_still_waits_after_a_crash_before_it_was_started() {
 }
 
 #[tokio::test]
-async fn the_words_of_a_denied_call_as_text_are_in_the_answer() {
+async fn call_as_text_that_is_denied_leaves_its_text_in_the_answer() {
     let expired = Resolution::Error(avocet_protocol::EXPIRED.to_owned());
     for resolution in [denied(), expired] {
         let world = World::new(vec![as_text(WRITTEN)]).await;
@@ -84,7 +84,7 @@ async fn the_words_of_a_denied_call_as_text_are_in_the_answer() {
 }
 
 #[tokio::test]
-async fn the_words_of_a_denied_call_are_held_with_the_answer_where_they_give_something_away() {
+async fn call_as_text_that_is_denied_is_withheld_with_an_answer_that_leaks_a_secret() {
     let page = Scripted::calls(&[("page", json!({ "text": "hi" }))]);
     let world = World::new(vec![page, as_text("The SECRET: post")]).await;
     let end = world.turn("read").await;

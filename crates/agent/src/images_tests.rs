@@ -17,7 +17,7 @@ fn attachment(kind: AttachmentKind, source: AttachmentSource) -> Content {
 }
 
 #[test]
-fn pictures_are_what_is_in_the_workspace_and_shows_something() {
+fn of_returns_image_attachments_in_the_workspace() {
     let here = || AttachmentSource::Workspace("inbox/m1-0.jpg".to_owned());
     let mut still = attachment(AttachmentKind::Sticker, here());
     still.attachments[0].media_type = Some("image/webp".to_owned());
@@ -38,7 +38,7 @@ fn pictures_are_what_is_in_the_workspace_and_shows_something() {
 }
 
 #[tokio::test]
-async fn the_newest_pictures_are_shown_and_older_ones_go_two_by_two() {
+async fn load_keeps_the_newest_images_and_drops_older_ones_in_pairs() {
     let files = FakeFiles::default();
     (0..20).for_each(|number| files.put(&image(number).path, JPEG));
     // The number of pictures, and the range that is shown.
@@ -53,7 +53,7 @@ async fn the_newest_pictures_are_shown_and_older_ones_go_two_by_two() {
 }
 
 #[tokio::test]
-async fn what_is_gone_too_large_or_no_picture_is_left_out() {
+async fn load_omits_images_that_are_missing_too_large_or_invalid() {
     let files = FakeFiles::default();
     let large = [JPEG, &vec![0; MAX_BYTES as usize]].concat();
     files.put(&image(0).path, &large);
@@ -67,7 +67,7 @@ async fn what_is_gone_too_large_or_no_picture_is_left_out() {
 }
 
 #[test]
-fn a_picture_says_what_it_is_in_its_first_bytes() {
+fn media_type_is_found_by_the_first_bytes() {
     let cases: [(&[u8], Option<&str>); 7] = [
         (JPEG, Some("image/jpeg")),
         (b"\x89PNG\r\n\x1a\n...", Some("image/png")),

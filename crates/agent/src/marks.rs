@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_between_marks_cannot_end_them() {
+    fn foreign_escapes_forged_marks_in_its_text() {
         let marks = Marks::new(7);
         let marked = marks.foreign("t1s0c0", "web_fetch", "hi");
         let (first, rest) = marked.split_once('\n').unwrap();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_knows_the_next_mark_by_the_last() {
+    fn foreign_makes_the_next_mark_unpredictable() {
         let id = |marks: Marks, place| marks.foreign(place, "x", "")[11..27].to_owned();
         let ids = [id(Marks::new(1), "a"), id(Marks::new(2), "a"), id(Marks::new(1), "b")];
         assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), 3);

@@ -30,7 +30,7 @@ fn count(messages: &[Message], text: &str) -> usize {
 }
 
 #[tokio::test]
-async fn f33_a_lost_answer_is_told_once_behind_the_newest_message() {
+async fn f33_note_reports_an_undelivered_answer_once_behind_the_newest_message() {
     let says = |text: &str| Scripted::says(text);
     let world = World::new(vec![says("one"), says("two"), says("three"), says("four")]).await;
     world.turn("first").await;
@@ -58,7 +58,7 @@ fn lost(chat: &str, what: &str, why: &str, unconfirmed: bool) -> LostMessage {
 }
 
 #[tokio::test]
-async fn undelivered_names_chat_words_fate_and_reason_and_is_bounded() {
+async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
     let world = World::new(Vec::new()).await;
     world.say("hello").await;
     let mut turn = world.claim().await;

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_third_identical_call_with_the_identical_result_is_refused() {
+    fn refusal_is_given_for_a_third_identical_call_with_an_identical_result() {
         let same = || CallResult::ok(json!("same"));
         let other = || CallResult::ok(json!("other"));
         let refused = |results: Vec<CallResult>| {

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_and_arguments_are_shortened_and_words_are_not() {
+    fn shortened_cuts_results_and_arguments_but_not_text() {
         let keep = Keep { bytes: 5, thoughts: false };
         let long = &format!("äöüß{}", "z".repeat(120));
         let shown = |message| serde_json::to_value(shortened(message, keep)).unwrap();

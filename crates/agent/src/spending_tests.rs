@@ -34,7 +34,7 @@ fn per_turn(dollars: f64) -> Budgets {
 }
 
 #[tokio::test]
-async fn f18_tokens_are_capped_per_turn_over_a_crash_too() {
+async fn f18_max_tokens_of_a_turn_counts_usage_before_a_crash() {
     let limits = Limits { max_tokens: 220, ..Limits::default() };
     let Scripted::Reply(step) = step(0, 0.0) else { panic!() };
     let (model, detail) = ("test/scripted".to_owned(), "no route".to_owned());
@@ -52,7 +52,7 @@ async fn f18_tokens_are_capped_per_turn_over_a_crash_too() {
 }
 
 #[tokio::test]
-async fn f18_money_is_capped_per_turn_and_the_next_has_its_own() {
+async fn f18_turn_budget_ends_the_turn_and_starts_again_with_the_next() {
     let answers = vec![step(0, 2.0), step(1, 2.0), step(2, 2.0), Scripted::says("better")];
     let world = World::costing(answers, per_turn(5.0)).await;
     let notice = failed(world.turn("go").await);
@@ -75,7 +75,7 @@ async fn f18_money_is_capped_per_turn_and_the_next_has_its_own() {
 }
 
 #[tokio::test]
-async fn f18_empty_answers_and_those_of_other_models_count() {
+async fn f18_turn_budget_counts_empty_answers_and_other_models() {
     let nothing = || Scripted::says("").costing(3.0);
     let world = World::costing(vec![nothing(), nothing()], per_turn(5.0)).await;
     let notice = failed(world.turn("hi").await);
@@ -97,7 +97,7 @@ async fn f18_empty_answers_and_those_of_other_models_count() {
 }
 
 #[tokio::test]
-async fn f19_the_budget_of_the_day_is_checked_before_the_call_and_a_new_day_has_its_own() {
+async fn f19_day_budget_is_checked_before_the_request_and_starts_again_at_midnight() {
     let budgets = Budgets { day_cost: Some(Money::dollars(1.0)), ..Budgets::default() };
     let answers = vec![Scripted::says("one").costing(1.5), Scripted::says("two")];
     let world = World::costing(answers, budgets).await;
@@ -118,7 +118,7 @@ async fn f19_the_budget_of_the_day_is_checked_before_the_call_and_a_new_day_has_
 }
 
 #[tokio::test]
-async fn what_is_spent_by_whom_and_for_what_is_in_the_log_before_the_turn_goes_on() {
+async fn usage_is_recorded_by_turn_and_session_before_the_turn_goes_on() {
     let world = World::costing(vec![step(0, 0.5)], per_turn(0.5)).await;
     world.say("go").await;
     let turn = world.claim().await;
@@ -133,7 +133,7 @@ async fn what_is_spent_by_whom_and_for_what_is_in_the_log_before_the_turn_goes_o
 }
 
 #[tokio::test]
-async fn a_request_whose_answer_broke_off_is_counted_as_read_and_one_that_did_not_arrive_is_not() {
+async fn usage_counts_the_input_of_a_broken_answer_but_not_of_an_unreachable_model() {
     let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());
     let broken = ModelError::BadAnswer { model: model.clone(), detail: detail.clone() };
     let late = ModelError::TimedOut { model: model.clone(), detail: detail.clone() };
@@ -150,7 +150,7 @@ async fn a_request_whose_answer_broke_off_is_counted_as_read_and_one_that_did_no
 }
 
 #[tokio::test]
-async fn what_is_given_up_is_counted_as_read_and_is_in_the_ledger_once_it_is_booked() {
+async fn book_costs_records_the_input_of_a_cancelled_request_once() {
     let world = World::new(vec![Scripted::Hang]).await;
     world.say("go").await;
     let turn = world.claim().await;

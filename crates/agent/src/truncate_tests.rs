@@ -9,7 +9,7 @@ fn size(value: &Value) -> usize {
 }
 
 #[test]
-fn what_fits_stays_as_it_is() {
+fn cut_leaves_a_value_that_fits_unchanged() {
     for value in [
         json!("x".repeat(MAX_RESULT_BYTES)),
         json!(["a", 1, null]),
@@ -22,7 +22,7 @@ fn what_fits_stays_as_it_is() {
 }
 
 #[test]
-fn a_text_gets_a_suffix() {
+fn cut_adds_a_suffix_to_a_long_text() {
     let text = "é".repeat(MAX_RESULT_BYTES);
     let cut = cut(json!(text), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_str().unwrap();
@@ -33,7 +33,7 @@ fn a_text_gets_a_suffix() {
 }
 
 #[test]
-fn a_list_gets_a_last_element() {
+fn cut_adds_a_last_element_to_a_long_list() {
     let list: Vec<u32> = (0..100_000).collect();
     let cut = cut(json!(list), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_array().unwrap();
@@ -51,7 +51,7 @@ fn a_list_gets_a_last_element() {
 }
 
 #[test]
-fn a_list_whose_first_element_is_too_large_shows_none() {
+fn cut_of_a_list_with_a_too_large_first_element_shows_no_element() {
     let cut = cut(json!(["x".repeat(MAX_RESULT_BYTES), "small"]), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_array().unwrap();
     assert_eq!(shown.len(), 1);
@@ -59,7 +59,7 @@ fn a_list_whose_first_element_is_too_large_shows_none() {
 }
 
 #[test]
-fn an_object_gets_an_envelope() {
+fn cut_puts_a_large_object_into_an_envelope() {
     let object = json!({ "stdout": "\"quoted\"\n".repeat(20_000) });
     let cut = cut(object.clone(), "t1s0c0", MAX_RESULT_BYTES);
     let start = cut.value["_truncated_json"].as_str().unwrap();
@@ -83,7 +83,7 @@ fn large() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_given_is_never_larger_than_the_limit(
+    fn cut_returns_a_value_within_the_limit(
         value in large(),
         most in avocet_protocol::Description::LEAST_OUTPUT..=MAX_RESULT_BYTES,
     ) {

@@ -32,7 +32,7 @@ fn check(given: &[Message], expected: &[Message]) {
 }
 
 #[test]
-fn a_valid_history_stays_as_it_is() {
+fn make_valid_leaves_a_valid_history_unchanged() {
     let valid = [
         system("be kind"),
         user("hi"),
@@ -46,7 +46,7 @@ fn a_valid_history_stays_as_it_is() {
 }
 
 #[test]
-fn each_call_is_answered_exactly_once_directly_after_it() {
+fn make_valid_gives_each_call_one_result_directly_after_it() {
     check(
         &[
             user("hi"),
@@ -72,7 +72,7 @@ fn each_call_is_answered_exactly_once_directly_after_it() {
 }
 
 #[test]
-fn no_result_stands_without_its_call() {
+fn make_valid_removes_results_without_a_call() {
     check(
         &[result("0", "x"), user("hi"), result("1", "x"), assistant("ok", &[]), result("2", "x")],
         &[user("hi"), assistant("ok", &[])],
@@ -80,7 +80,7 @@ fn no_result_stands_without_its_call() {
 }
 
 #[test]
-fn system_messages_become_one_that_leads() {
+fn make_valid_merges_system_messages_into_the_first() {
     check(
         &[user("hi"), system("b"), assistant("ok", &[]), system("c")],
         &[system("b\n\nc"), user("hi"), assistant("ok", &[])],
@@ -88,7 +88,7 @@ fn system_messages_become_one_that_leads() {
 }
 
 #[test]
-fn roles_alternate() {
+fn make_valid_makes_roles_alternate() {
     check(
         &[
             user("a"),
@@ -105,12 +105,12 @@ fn roles_alternate() {
 }
 
 #[test]
-fn a_conversation_begins_with_a_user() {
+fn make_valid_starts_with_a_user_message() {
     check(&[assistant("x", &["1"]), result("1", "r"), user("hi")], &[user("hi")]);
 }
 
 #[test]
-fn ids_are_unique_and_names_are_names() {
+fn make_valid_makes_call_ids_unique_and_tool_names_valid() {
     let call = |id: &str, name: &str| {
         let call = SentCall { id: id.to_owned(), name: name.to_owned(), arguments: Map::new() };
         Message::assistant("", vec![call])
@@ -150,14 +150,14 @@ fn any_history() -> impl Strategy<Value = Vec<Message>> {
 
 proptest! {
     #[test]
-    fn whatever_is_left_of_a_history_becomes_valid(history in any_history()) {
+    fn make_valid_repairs_any_history(history in any_history()) {
         let valid = make_valid(history.clone());
         prop_assert_eq!(history_complaint(&valid), None, "{:?}", valid);
         prop_assert_eq!(make_valid(valid.clone()), valid);
     }
 
     #[test]
-    fn what_a_user_said_is_never_dropped(history in any_history()) {
+    fn make_valid_keeps_all_text_of_users(history in any_history()) {
         let said = |messages: &[Message]| {
             let texts = messages.iter().filter_map(|message| match message {
                 Message::User { text, .. } => Some(text.trim()),

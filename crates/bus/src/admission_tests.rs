@@ -25,7 +25,7 @@ fn admission() -> Admission {
 }
 
 #[test]
-fn only_who_is_listed_may_speak_and_an_empty_list_is_nobody() {
+fn admit_refuses_unlisted_senders_and_all_senders_if_the_list_is_empty() {
     let table = [
         ("telegram:work:1", "7", true),
         ("telegram:work:1", "9", false),
@@ -45,7 +45,7 @@ fn only_who_is_listed_may_speak_and_an_empty_list_is_nobody() {
 }
 
 #[test]
-fn f14_a_group_has_its_own_list_and_no_owner_unless_it_is_wanted() {
+fn f14_role_in_a_group_follows_its_own_list_and_owner_tools() {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let rules =
         |allow: Option<&[&str]>, owner_tools| GroupRules { allow: allow.map(ids), owner_tools };
@@ -82,7 +82,7 @@ fn f14_a_group_has_its_own_list_and_no_owner_unless_it_is_wanted() {
 }
 
 #[test]
-fn the_refusal_says_where_to_allow() {
+fn admit_refusal_names_the_setting_that_allows_the_sender() {
     let refused = admission().admit(inbound("telegram:work:1", "9", "hi")).unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -91,7 +91,7 @@ fn the_refusal_says_where_to_allow() {
 }
 
 #[test]
-fn text_is_sanitised_and_counted() {
+fn admit_sanitises_text_and_counts_removed_characters() {
     let mut message = inbound("terminal:local:me", "me", "he\u{202e}llo\0");
     message.sender.name = Some("Me\u{200b}".to_owned());
     let source = AttachmentSource::Platform("x".to_owned());
@@ -108,7 +108,7 @@ fn text_is_sanitised_and_counted() {
 }
 
 #[test]
-fn nothing_and_too_much_are_refused() {
+fn admit_refuses_empty_and_too_long_text() {
     let admit = |text: &str| admission().admit(inbound("terminal:local:me", "me", text));
     assert_eq!(admit(""), Err(PublishError::Empty));
     assert_eq!(admit(" \n\u{200b}\0"), Err(PublishError::Empty));
@@ -119,7 +119,7 @@ fn nothing_and_too_much_are_refused() {
 }
 
 #[test]
-fn a_command_is_a_slash_and_a_word() {
+fn is_command_accepts_a_slash_followed_by_a_word() {
     for command in ["/stop", " /stop", "/queue collect", "/stop@avocet_bot", "/Stop", "/new\nhi"] {
         assert!(is_command(command), "{command}");
     }
@@ -131,7 +131,7 @@ fn a_command_is_a_slash_and_a_word() {
 
 proptest! {
     #[test]
-    fn what_is_admitted_is_clean(text in any::<String>()) {
+    fn admit_returns_text_that_needs_no_sanitising(text in any::<String>()) {
         if let Ok(admitted) = admission().admit(inbound("terminal:local:me", "me", &text)) {
             let text = admitted.into_inner().inbound.content.text;
             prop_assert_eq!(sanitise(&text).removed, 0);
@@ -140,7 +140,7 @@ proptest! {
 }
 
 #[test]
-fn f14_what_is_forwarded_commands_nothing() {
+fn f14_admit_treats_a_forwarded_command_as_text() {
     let kind = |forwarded_from: Option<&str>| {
         let mut message = inbound("terminal:local:me", "me", "/pair approve ABCD-EFGH");
         message.content.forwarded_from = forwarded_from.map(str::to_owned);
@@ -150,7 +150,7 @@ fn f14_what_is_forwarded_commands_nothing() {
 }
 
 #[test]
-fn an_account_without_an_owner_is_known_as_such() {
+fn without_owner_lists_accounts_that_have_no_owner() {
     let admission = admission();
     assert_eq!(admission.without_owner(), ["telegram:empty", "telegram:work"]);
     let person = |account: &str, role| Person {

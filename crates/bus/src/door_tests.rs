@@ -104,7 +104,7 @@ fn refused(result: &Result<(), PublishError>) -> bool {
 }
 
 #[tokio::test]
-async fn f14_a_stranger_is_given_a_code_and_speaks_once_it_is_approved() {
+async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
     let world = World::new().await;
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     let code = world.code();
@@ -133,7 +133,7 @@ async fn f14_a_stranger_is_given_a_code_and_speaks_once_it_is_approved() {
 }
 
 #[tokio::test]
-async fn f14_no_code_where_nobody_would_see_it() {
+async fn f14_pairing_offers_no_code_to_a_sender_who_would_not_see_it() {
     let world = World::new().await;
     let mut group = inbound("terminal:main:g", "cid");
     group.chat = ChatKind::Group;
@@ -151,7 +151,7 @@ async fn f14_no_code_where_nobody_would_see_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_said_to_be_so_once_and_not_to_strangers() {
+async fn decline_answers_an_unreadable_message_once_and_not_to_strangers() {
     let world = World::new().await;
     let unreadable = Inbound { from_platform: true, ..inbound("terminal:main:c", "cid") };
     let decline = || world.bus.decline(unreadable.clone(), Content::text("I cannot read this."));
@@ -167,7 +167,7 @@ async fn what_cannot_be_read_is_said_to_be_so_once_and_not_to_strangers() {
 }
 
 #[tokio::test]
-async fn nobody_publishes_while_who_may_speak_changes() {
+async fn publish_waits_while_access_control_changes() {
     let world = World::new().await;
     assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
     let messages = async || world.store.log_status().await.unwrap().messages;
@@ -188,7 +188,7 @@ async fn nobody_publishes_while_who_may_speak_changes() {
 }
 
 #[tokio::test]
-async fn the_agent_may_write_to_who_may_speak_and_to_groups_that_are_named() {
+async fn may_write_allows_chats_of_admitted_people_and_named_groups() {
     let world = World::new().await;
     let may_write = |chat: &str| world.bus.may_write(&chat.parse().unwrap());
     let before =
@@ -206,7 +206,7 @@ async fn the_agent_may_write_to_who_may_speak_and_to_groups_that_are_named() {
 }
 
 #[tokio::test]
-async fn f14_a_code_works_once_and_for_ten_minutes_and_each_refusal_says_why() {
+async fn f14_approve_accepts_a_code_once_within_ten_minutes_and_explains_refusals() {
     let world = World::new().await;
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     let code = world.code();
@@ -236,7 +236,7 @@ async fn f14_a_code_works_once_and_for_ten_minutes_and_each_refusal_says_why() {
 }
 
 #[tokio::test]
-async fn a_code_that_is_denied_is_gone_and_nobody_is_told() {
+async fn deny_invalidates_a_code_without_a_message_to_the_stranger() {
     let world = World::new().await;
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     let code = world.code();
@@ -253,7 +253,7 @@ async fn a_code_that_is_denied_is_gone_and_nobody_is_told() {
 }
 
 #[tokio::test]
-async fn owners_who_have_written_in_private_are_told_of_a_stranger() {
+async fn pairing_notifies_owners_who_have_written_in_private() {
     let world = World::new().await;
     for (chat, sender) in [("terminal:main:a", "ann"), ("terminal:main:b", "bob")] {
         assert_eq!(world.hear(chat, sender).await, Ok(()));
@@ -267,7 +267,7 @@ async fn owners_who_have_written_in_private_are_told_of_a_stranger() {
 }
 
 #[tokio::test]
-async fn who_is_struck_off_is_a_stranger_again() {
+async fn strike_off_makes_a_person_a_stranger_again() {
     let world = World::new().await;
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     world.bus.approve(&world.code(), Role::User).await.unwrap();
@@ -291,7 +291,7 @@ async fn who_is_struck_off_is_a_stranger_again() {
 }
 
 #[tokio::test]
-async fn everybody_who_may_speak_is_in_the_list() {
+async fn people_lists_configured_and_approved_people() {
     let world = World::new().await;
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     world.bus.approve(&world.code(), Role::User).await.unwrap();
@@ -309,7 +309,7 @@ async fn everybody_who_may_speak_is_in_the_list() {
 }
 
 #[tokio::test]
-async fn a_linked_chat_speaks_in_the_session_of_the_other_until_it_is_unlinked() {
+async fn link_moves_a_private_chat_into_another_session_until_unlink() {
     let world = World::new().await;
     let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:a".parse().unwrap());
     let unknown = world.bus.link(&into, &chat).await.unwrap_err();
@@ -338,7 +338,7 @@ async fn a_linked_chat_speaks_in_the_session_of_the_other_until_it_is_unlinked()
 }
 
 #[tokio::test]
-async fn links_have_one_end_each() {
+async fn link_refuses_chains_and_self_links() {
     let world = World::new().await;
     let [a, b, c] = ["terminal:local:a", "terminal:local:b", "terminal:local:c"]
         .map(|chat| chat.parse::<ChatAddress>().unwrap());

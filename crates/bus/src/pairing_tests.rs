@@ -20,7 +20,7 @@ fn decided(sender: &str, minutes: u64) -> Pairing {
 }
 
 #[test]
-fn f14_codes_are_limited_per_sender_and_in_total() {
+fn f14_may_offer_limits_codes_per_sender_and_in_total() {
     let day = |each: u64, count: u64| -> Vec<Pairing> {
         (1..=count).map(|number| given("8", number * each)).collect()
     };
@@ -50,13 +50,13 @@ fn f14_codes_are_limited_per_sender_and_in_total() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_gives_nobody_more_codes() {
+fn may_offer_allows_no_extra_code_after_the_clock_is_set_back() {
     let later = Pairing { created_at: NOW.after(KEPT), ..given("8", 0) };
     assert!(!may_offer(&[later], &person("8"), NOW));
 }
 
 #[test]
-fn a_strangers_name_is_shown_as_a_name() {
+fn shown_name_sanitises_and_shortens_a_strangers_name() {
     let table = [
         (Some("Bob"), "`Bob`"),
         (Some("`x` [a](http://b)\n/stop"), "`x [a](http://b) /stop`"),
@@ -72,7 +72,7 @@ fn a_strangers_name_is_shown_as_a_name() {
 }
 
 #[test]
-fn a_notice_has_buttons_that_say_the_command() {
+fn notice_has_buttons_that_send_the_pair_commands() {
     let pairing = given("8", 0);
     let notice = notice(&pairing);
     let says: Vec<&str> = notice.choices.iter().map(|choice| choice.says.as_str()).collect();

@@ -66,7 +66,7 @@ fn inbound(key: &str, text: &str) -> Inbound {
 }
 
 #[tokio::test]
-async fn who_has_to_act_is_woken_after_the_commit() {
+async fn publish_wakes_the_responsible_worker_after_the_commit() {
     let World { bus, wakes, store, _log, .. } = world().await;
     let first = bus.publish(inbound("1", "hello"), None).await.unwrap();
     assert_eq!(first.id, MessageId(1));
@@ -88,7 +88,7 @@ async fn who_has_to_act_is_woken_after_the_commit() {
 }
 
 #[tokio::test]
-async fn what_is_not_admitted_is_not_in_the_log() {
+async fn publish_writes_no_refused_message_to_the_log() {
     let World { bus, store, _log, .. } = world().await;
     let stranger = Sender::new("stranger".parse().unwrap());
     let refused = bus.publish(Inbound { sender: stranger, ..inbound("1", "hi") }, None).await;
@@ -99,7 +99,7 @@ async fn what_is_not_admitted_is_not_in_the_log() {
 }
 
 #[tokio::test]
-async fn who_was_struck_off_is_not_admitted_again() {
+async fn readmit_refuses_a_sender_who_was_struck_off() {
     let World { bus, store, _log, .. } = world().await;
     bus.publish(inbound("1", "hello"), None).await.unwrap();
     let claim = store.claim(&session(), false, Duration::ZERO).await.unwrap();
@@ -111,7 +111,7 @@ async fn who_was_struck_off_is_not_admitted_again() {
 }
 
 #[tokio::test]
-async fn a_message_to_be_delivered_is_planned_committed_and_woken() {
+async fn send_plans_commits_and_wakes_a_delivery() {
     let World { bus, store, platforms, _log, .. } = world().await;
     let address = session().address();
     let send = |address: &ChatAddress, text: &str| {
@@ -134,7 +134,7 @@ async fn a_message_to_be_delivered_is_planned_committed_and_woken() {
 }
 
 #[tokio::test]
-async fn a_bus_that_has_stopped_takes_nothing_more() {
+async fn stop_makes_publish_send_and_ignore_fail() {
     let World { bus, store, _log, .. } = world().await;
     bus.stop();
     assert_eq!(bus.publish(inbound("1", "hello"), None).await, Err(PublishError::Stopping));
@@ -147,7 +147,7 @@ async fn a_bus_that_has_stopped_takes_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_written_is_the_publishers_news() {
+async fn publish_returns_the_error_of_a_closed_log() {
     let World { bus, store, _log, .. } = world().await;
     Arc::unwrap_or_clone(store).close().await;
     let refused = bus.publish(inbound("1", "hello"), None).await;
@@ -155,7 +155,7 @@ async fn a_log_that_cannot_be_written_is_the_publishers_news() {
 }
 
 #[tokio::test]
-async fn a_correction_is_admitted_like_any_message() {
+async fn publish_admits_a_correction_like_any_message() {
     let World { bus, store, _log, .. } = world().await;
     let edit = |at: &str, text: &str| Inbound {
         corrects: Some("1".parse().unwrap()),
@@ -176,7 +176,7 @@ async fn a_correction_is_admitted_like_any_message() {
 }
 
 #[tokio::test]
-async fn f38_programs_that_face_each_other_answer_each_other_so_often_a_minute() {
+async fn f38_publish_limits_messages_of_bots_per_chat_and_minute() {
     let World { bus, clock, store, _log, .. } = world().await;
     let of_bot = |key: usize, chat: &str| {
         let mut inbound = inbound(&key.to_string(), "hello again");

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lost_wake_ups_wake_everybody_once() {
+    async fn wakes_next_returns_everybody_once_after_lost_wake_ups() {
         let (waker, wakes) = wakes();
         for _ in 0..=QUEUE {
             waker.wake(Wake::Commands);

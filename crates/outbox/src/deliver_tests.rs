@@ -102,7 +102,7 @@ fn chat_address(chat: &str) -> ChatAddress {
 }
 
 #[tokio::test]
-async fn a_chat_gets_everything_once_and_in_order() {
+async fn deliverer_sends_every_chunk_of_a_chat_once_and_in_order() {
     let world = World::new().await;
     world.send("a", "1|2|3").await;
     world.send("a", "4").await;
@@ -113,7 +113,7 @@ async fn a_chat_gets_everything_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn what_was_left_in_the_outbox_is_sent_at_the_start() {
+async fn deliverer_start_sends_chunks_left_in_the_outbox() {
     let world = World::new().await;
     world.channel.set_reachable(&chat_address("a"), false);
     world.send("a", "1").await;
@@ -124,7 +124,7 @@ async fn what_was_left_in_the_outbox_is_sent_at_the_start() {
 }
 
 #[tokio::test]
-async fn f5_a_send_of_unknown_outcome_is_repeated_once_and_marked() {
+async fn f5_deliverer_repeats_a_send_of_unknown_outcome_once_and_marked() {
     let world = World::new().await;
     world.channel.script([OnSend::TakeAndReset]);
     world.send("a", "1").await;
@@ -137,7 +137,7 @@ async fn f5_a_send_of_unknown_outcome_is_repeated_once_and_marked() {
 }
 
 #[tokio::test]
-async fn what_stays_unknown_is_unconfirmed_and_said_so() {
+async fn deliverer_reports_an_outcome_that_stays_unknown_as_unconfirmed() {
     let world = World::new().await;
     world.channel.script([OnSend::TakeAndReset, OnSend::TakeAndReset]);
     world.send("a", "1").await;
@@ -150,7 +150,7 @@ async fn what_stays_unknown_is_unconfirmed_and_said_so() {
 }
 
 #[tokio::test]
-async fn a_notice_outlives_the_outage_that_it_is_about() {
+async fn unconfirmed_notice_is_retried_during_the_outage_that_it_reports() {
     let world = World::new().await;
     world.channel.script([OnSend::TakeAndReset, OnSend::TakeAndReset]);
     world.channel.script([OnSend::Say(SendError::Unknown("reset".to_owned()))]);
@@ -163,7 +163,7 @@ async fn a_notice_outlives_the_outage_that_it_is_about() {
 }
 
 #[tokio::test]
-async fn what_nobody_confirmed_is_repeated_to_whoever_comes_without_a_wait() {
+async fn wake_repeats_an_unconfirmed_chunk_at_once_when_the_chat_is_reachable() {
     let world = World::new().await;
     let chat = chat_address("a");
     world.channel.script([OnSend::Hang]);
@@ -178,7 +178,7 @@ async fn what_nobody_confirmed_is_repeated_to_whoever_comes_without_a_wait() {
 }
 
 #[tokio::test]
-async fn a_platform_that_recognises_a_repetition_gets_it_unmarked() {
+async fn deliverer_repeats_unmarked_if_the_platform_recognises_repetitions() {
     let world = World::with_rule(OnUnknown::RepeatSafe).await;
     let unknown = || OnSend::Say(SendError::Unknown("reset".to_owned()));
     world.channel.script([unknown(), unknown(), unknown()]);
@@ -191,7 +191,7 @@ async fn a_platform_that_recognises_a_repetition_gets_it_unmarked() {
 }
 
 #[tokio::test]
-async fn a_crash_in_the_middle_of_a_send_is_an_unknown_outcome() {
+async fn deliverer_treats_a_crash_during_a_send_as_an_unknown_outcome() {
     let world = World::new().await;
     world.channel.script([OnSend::Hang]);
     world.send("a", "1").await;
@@ -214,7 +214,7 @@ async fn a_crash_in_the_middle_of_a_send_is_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn a_channel_that_hangs_or_panics_is_an_unknown_outcome() {
+async fn deliverer_treats_a_channel_timeout_or_panic_as_an_unknown_outcome() {
     let world = World::new().await;
     world.channel.script([OnSend::Hang]);
     world.send("a", "1").await;
@@ -228,7 +228,7 @@ async fn a_channel_that_hangs_or_panics_is_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn f6_a_long_retry_after_holds_back_its_chat_alone() {
+async fn f6_retry_after_delays_only_its_chat() {
     let world = World::new().await;
     let hour = Duration::from_hours(1);
     world.channel.script([OnSend::Say(SendError::RetryAfter(hour))]);
@@ -255,7 +255,7 @@ async fn f6_retry_after_survives_a_restart() {
 }
 
 #[tokio::test]
-async fn a_chat_where_nobody_is_waits_until_it_is_woken() {
+async fn deliverer_waits_for_wake_if_a_chat_is_unreachable() {
     let world = World::new().await;
     let chat = chat_address("a");
     world.channel.script([OnSend::Say(SendError::Nobody)]);
@@ -272,7 +272,7 @@ async fn a_chat_where_nobody_is_waits_until_it_is_woken() {
 }
 
 #[tokio::test]
-async fn a_refused_message_is_given_up_and_said_so_but_a_refused_notice_is_not() {
+async fn deliverer_reports_a_refused_message_but_not_a_refused_notice() {
     let world = World::new().await;
     let refused = || OnSend::Say(SendError::Refused("chat not found".to_owned()));
     world.channel.script([refused()]);
@@ -288,7 +288,7 @@ async fn a_refused_message_is_given_up_and_said_so_but_a_refused_notice_is_not()
 }
 
 #[tokio::test]
-async fn the_bytes_of_a_file_go_with_it_and_are_not_in_the_log() {
+async fn deliverer_loads_the_bytes_of_a_file_for_its_chunk_only() {
     let world = World::new().await;
     world.files.put("out/report.pdf", b"%PDF");
     world.send_file("a", "here", "out/report.pdf").await;
@@ -300,7 +300,7 @@ async fn the_bytes_of_a_file_go_with_it_and_are_not_in_the_log() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_read_is_given_up_before_anything_is_sent_and_named() {
+async fn deliverer_abandons_an_unreadable_file_before_sending_and_names_it() {
     let world = World::new().await;
     world.files.put("large.bin", &vec![0; usize::try_from(MAX_SENT_FILE_BYTES).unwrap() + 1]);
     world.send_file("a", "gone", "gone.pdf").await;
@@ -314,7 +314,7 @@ async fn a_file_that_cannot_be_read_is_given_up_before_anything_is_sent_and_name
 }
 
 #[tokio::test]
-async fn a_file_that_may_have_arrived_and_is_gone_is_unconfirmed() {
+async fn deliverer_reports_a_deleted_file_that_may_have_arrived_as_unconfirmed() {
     let world = World::new().await;
     world.files.put("report.pdf", b"%PDF");
     world.channel.script([OnSend::TakeAndReset]);
@@ -327,7 +327,7 @@ async fn a_file_that_may_have_arrived_and_is_gone_is_unconfirmed() {
 }
 
 #[tokio::test]
-async fn a_large_file_has_more_time_than_a_text() {
+async fn send_timeout_is_longer_for_a_large_file() {
     let world = World::new().await;
     world.files.put("large.bin", &vec![0; 32 * 1024 * 1024]);
     world.channel.script([OnSend::Hang]);
@@ -336,7 +336,7 @@ async fn a_large_file_has_more_time_than_a_text() {
 }
 
 #[tokio::test]
-async fn stopping_leaves_what_cannot_be_sent_now() {
+async fn deliverer_stop_leaves_a_delayed_chunk_pending() {
     let world = World::new().await;
     let hour = Duration::from_hours(1);
     world.channel.script([OnSend::Take, OnSend::Say(SendError::RetryAfter(hour))]);
@@ -370,7 +370,7 @@ fn server_error() -> SendError {
 }
 
 #[tokio::test]
-async fn a_chunk_that_fails_alone_is_given_up_and_what_waits_behind_it_is_sent() {
+async fn deliverer_abandons_a_chunk_that_fails_alone_and_sends_the_next() {
     let world = World::with_rule(OnUnknown::RepeatSafe).await;
     world.channel.set_failing("cursed", Some(server_error()));
     world.send("a", "cursed").await;
@@ -386,7 +386,7 @@ async fn a_chunk_that_fails_alone_is_given_up_and_what_waits_behind_it_is_sent()
 }
 
 #[tokio::test]
-async fn where_no_chat_gets_through_a_chunk_waits_for_the_account_to_come_back() {
+async fn deliverer_keeps_retrying_a_chunk_while_no_chat_of_the_account_succeeds() {
     let world = World::with_rule(OnUnknown::RepeatSafe).await;
     let no_route = SendError::Failed("no route".to_owned());
     world.channel.set_failing("of the evening", Some(no_route));
@@ -403,7 +403,7 @@ async fn where_no_chat_gets_through_a_chunk_waits_for_the_account_to_come_back()
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_does_not_prolong_a_wait() {
+async fn deliverer_does_not_prolong_a_wait_if_the_clock_is_set_back() {
     let minutes = Duration::from_mins;
     for restarts in [false, true] {
         let mut world = World::new().await;
@@ -443,7 +443,7 @@ async fn destinations_plan_and_limit_files_by_the_channel_of_the_address() {
 }
 
 #[tokio::test]
-async fn chunk_that_waits_in_line_is_pending_and_not_repeated_after_a_crash() {
+async fn deliverer_sends_a_chunk_queued_for_its_turn_unmarked_after_a_crash() {
     let world = World::new().await;
     world.channel.give_turns(false);
     world.send("a", "hello").await;
@@ -459,7 +459,7 @@ async fn chunk_that_waits_in_line_is_pending_and_not_repeated_after_a_crash() {
 }
 
 #[tokio::test]
-async fn chunk_that_waits_in_line_is_left_for_the_next_start_when_the_daemon_stops() {
+async fn deliverer_stop_leaves_a_chunk_queued_for_its_turn_pending() {
     let world = World::new().await;
     world.channel.give_turns(false);
     world.send("a", "hello").await;
@@ -469,7 +469,7 @@ async fn chunk_that_waits_in_line_is_left_for_the_next_start_when_the_daemon_sto
 }
 
 #[tokio::test]
-async fn a_send_that_the_platform_would_keep_waiting_is_not_begun_and_not_repeated_after_a_crash() {
+async fn deliverer_begins_no_send_during_a_platform_pause_and_sends_unmarked_later() {
     let world = World::new().await;
     world.channel.set_pause(SECOND);
     world.send("a", "hello").await;

@@ -21,7 +21,7 @@ fn head(unknown: bool, repeat: bool, attempts: u32) -> Head {
 }
 
 #[test]
-fn a_chunk_is_sent_once_unless_its_outcome_is_unknown() {
+fn next_sends_a_chunk_once_unless_its_outcome_is_unknown() {
     use OnUnknown::{RepeatMarked, RepeatSafe};
     let table = [
         (head(false, false, 0), RepeatMarked, Step::Send { repeat: false }),
@@ -47,7 +47,7 @@ fn a_chunk_is_sent_once_unless_its_outcome_is_unknown() {
 }
 
 #[test]
-fn due_is_no_later_than_the_wait_itself_after_a_clock_was_set_back() {
+fn next_waits_no_longer_than_planned_after_the_clock_is_set_back() {
     const HOUR: i64 = 3_600_000;
     let held = Head { not_before: Timestamp(9 * HOUR + 300), ..head(false, false, 1) };
     let held = Head { held_at: Timestamp(9 * HOUR), ..held };
@@ -63,7 +63,7 @@ fn due_is_no_later_than_the_wait_itself_after_a_clock_was_set_back() {
 }
 
 #[test]
-fn the_one_repetition_waits_for_the_trouble_to_pass_and_others_ever_longer() {
+fn pause_after_unknown_is_fixed_for_a_marked_repetition_and_grows_for_others() {
     use OnUnknown::{RepeatMarked, RepeatSafe};
     let edit = |attempts| {
         let head = head(false, false, attempts);
@@ -85,7 +85,7 @@ fn the_one_repetition_waits_for_the_trouble_to_pass_and_others_ever_longer() {
 }
 
 #[test]
-fn a_chunk_that_fails_waits_longer_each_time_and_is_given_up_at_last() {
+fn judge_waits_longer_after_each_failure_and_abandons_the_chunk_at_last() {
     let failed = |attempts: u32| {
         let failed = Err(SendError::Failed("no route".to_owned()));
         match judge(failed, &head(false, false, attempts - 1), OnUnknown::RepeatMarked, 0, NOW) {
@@ -116,7 +116,7 @@ fn judged(error: SendError, head: &Head, rule: OnUnknown, failed_alone: u32) -> 
 }
 
 #[test]
-fn judge_gives_up_a_chunk_that_fails_for_minutes_while_other_chats_get_through() {
+fn judge_abandons_a_chunk_that_fails_for_minutes_while_other_chats_succeed() {
     use OnUnknown::{RepeatMarked, RepeatSafe};
     let (failed, unknown) =
         (|| SendError::Failed("500".into()), || SendError::Unknown("500".into()));
@@ -147,7 +147,7 @@ fn judge_gives_up_a_chunk_that_fails_for_minutes_while_other_chats_get_through()
 }
 
 #[test]
-fn f6_a_platform_that_asks_to_wait_is_obeyed_however_long_it_takes() {
+fn f6_judge_obeys_a_long_retry_after_without_counting_an_attempt() {
     let asked = Duration::from_hours(2);
     let asks = Err(SendError::RetryAfter(asked));
     let Verdict::End(SendEnd::Again { not_before, counts, .. }) =
@@ -159,7 +159,7 @@ fn f6_a_platform_that_asks_to_wait_is_obeyed_however_long_it_takes() {
 }
 
 #[test]
-fn notices_say_which_message_and_what_to_do() {
+fn notices_name_the_message_and_the_resend_command() {
     let content =
         Content::text("The quick brown fox jumps over the lazy dog,\n\nand then it sleeps.");
     assert_eq!(

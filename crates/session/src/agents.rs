@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_whose_pattern_says_most_has_the_session() {
+    fn by_session_of_returns_the_agent_with_the_most_specific_pattern() {
         let list = |patterns: &[&str]| patterns.iter().map(|one| (*one).to_owned()).collect();
         let agents = BySession::new(
             "default",

@@ -366,14 +366,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_a_word_and_an_argument() {
+    fn split_separates_a_command_from_its_argument() {
         assert_eq!(split("/queue  collect \n"), ("queue", "collect"));
         assert_eq!(split(" /stop@avocet_bot now"), ("stop", "now"));
         assert_eq!(split("/new"), ("new", ""));
     }
 
     #[test]
-    fn the_list_is_in_order_and_in_the_help() {
+    fn help_lists_the_sorted_commands_for_role_and_chat() {
         assert!(COMMANDS.is_sorted_by_key(|command| command.shown.name));
         let all = help(true, ChatKind::Private);
         for command in commands() {

@@ -26,7 +26,7 @@ async fn condensing(summary: impl Fn() -> Scripted + Send + Sync + 'static) -> W
 }
 
 #[tokio::test]
-async fn a_compaction_can_be_seen_and_stopped() {
+async fn compact_is_shown_by_status_and_cancelled_by_stop() {
     let world = condensing(|| Scripted::Hang).await;
     world.asked(2).await;
     world.say("/status").await;
@@ -47,7 +47,7 @@ async fn a_compaction_can_be_seen_and_stopped() {
 }
 
 #[tokio::test]
-async fn a_compaction_that_is_given_up_is_in_the_ledger_as_read() {
+async fn compact_that_is_cancelled_records_the_input_of_its_request() {
     let world = condensing(|| Scripted::Hang).await;
     let request = world.asked(2).await.remove(1);
     world.say("/stop").await;
@@ -58,7 +58,7 @@ async fn a_compaction_that_is_given_up_is_in_the_ledger_as_read() {
 }
 
 #[tokio::test]
-async fn starting_afresh_does_not_wait_for_a_compaction_and_hears_nothing_of_it() {
+async fn new_cancels_a_compaction_without_a_notice() {
     let world = condensing(|| Scripted::Hang).await;
     world.asked(2).await;
     world.say("/new").await;
@@ -70,7 +70,7 @@ async fn starting_afresh_does_not_wait_for_a_compaction_and_hears_nothing_of_it(
 }
 
 #[tokio::test]
-async fn a_compaction_that_panics_is_said_and_its_session_goes_on() {
+async fn compact_panic_is_reported_and_the_session_goes_on() {
     let world = condensing(|| panic!("a bug in the model")).await;
     let notice = "I could not condense what was said before; it stays as it is. There was an \
                   internal error: a bug in the model.";
@@ -80,7 +80,7 @@ async fn a_compaction_that_panics_is_said_and_its_session_goes_on() {
 }
 
 #[tokio::test]
-async fn a_compaction_under_which_the_process_died_is_not_begun_again() {
+async fn compact_is_not_begun_again_after_a_crash() {
     let world = condensing(|| Scripted::Hang).await;
     world.asked(2).await;
     world.sent().await;

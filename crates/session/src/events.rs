@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_hears_its_session_and_is_never_waited_for() {
+    fn emit_reaches_subscribers_of_the_session_without_waiting_for_them() {
         let (a, b) = ["a", "b"]
             .map(|name| SessionId::parse(&format!("terminal:local:{name}")).unwrap())
             .into();

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_ends_in_what_it_is() {
+    fn extension_follows_the_name_or_the_media_type() {
         check(AttachmentKind::Document, "notes.TXT", "application/pdf", "txt");
         check(AttachmentKind::Document, "backup.tar.gz", "", "gz");
         check(AttachmentKind::Document, "", "application/pdf", "pdf");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_chooses_what_it_likes() {
+    fn extension_ignores_an_unsafe_name() {
         for name in
             ["a.../../etc/passwd", "a.b/c", "a.sh\n", "a.", ".bashrc", "a.ext ension", "a.ä"]
         {

@@ -30,7 +30,7 @@ fn hanging() -> ScriptedModel {
 }
 
 #[tokio::test]
-async fn a_dropped_turn_gives_every_bound_message_its_outcome_and_names_them_all() {
+async fn dropped_turn_gives_every_bound_message_its_outcome_and_names_them_all() {
     let permits = Arc::new(Semaphore::new(0));
     let gate = permits.clone();
     let mut world = World::new(ScriptedModel::answering(move |request| match last_said(request) {
@@ -59,7 +59,7 @@ async fn a_dropped_turn_gives_every_bound_message_its_outcome_and_names_them_all
 }
 
 #[tokio::test]
-async fn an_error_names_every_message_that_it_leaves_unanswered() {
+async fn error_notice_names_every_unanswered_message() {
     let setup = Setup { limits: LaneLimits::default(), ..Setup::default() };
     let burst = setup.limits.burst;
     let world = World::with(ScriptedModel::answering(|_| unreachable()), setup).await;
@@ -102,7 +102,7 @@ async fn retry_runs_the_last_failed_turn_again_once() {
 }
 
 #[tokio::test]
-async fn retry_leaves_a_turn_alone_that_failed_more_than_a_day_ago() {
+async fn retry_refuses_a_turn_that_failed_more_than_a_day_ago() {
     let world = World::new(ScriptedModel::new(vec![unreachable()])).await;
     let asked = world.say("bring it").await;
     world.settled(asked).await;
@@ -113,7 +113,7 @@ async fn retry_leaves_a_turn_alone_that_failed_more_than_a_day_ago() {
 }
 
 #[tokio::test]
-async fn a_retried_message_that_its_platform_delivers_again_is_absorbed() {
+async fn retry_absorbs_a_redelivery_of_the_retried_message() {
     let answers = [unreachable(), Scripted::says("here you are")];
     let world = World::new(ScriptedModel::new(answers.into())).await;
     let asked = world.say("bring it").await;
@@ -125,7 +125,7 @@ async fn a_retried_message_that_its_platform_delivers_again_is_absorbed() {
 }
 
 #[test]
-fn a_turn_is_poison_only_after_deaths_alone() {
+fn is_poison_requires_deaths_while_the_turn_ran_alone() {
     let table = [
         (1, 1, false),
         (2, 2, false),
@@ -143,7 +143,7 @@ fn a_turn_is_poison_only_after_deaths_alone() {
 }
 
 #[tokio::test]
-async fn a_turn_under_which_two_processes_died_runs_while_no_other_turn_runs() {
+async fn run_suspect_runs_a_turn_alone_after_two_deaths() {
     let boom_hangs = || {
         ScriptedModel::answering(|request| match last_said(request) {
             "boom" => Scripted::Hang,

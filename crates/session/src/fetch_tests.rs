@@ -69,7 +69,7 @@ fn message(attachments: Vec<Attachment>) -> LoggedInbound {
 }
 
 #[tokio::test]
-async fn attachments_are_saved_under_the_number_of_their_message_and_logged_once() {
+async fn fetch_saves_attachments_by_message_number_and_logs_each_once() {
     let world = World::new(None);
     world.channel.keep("a", [OnFetch::Give(b"one".to_vec())]);
     world.channel.keep("b", [OnFetch::Give(b"two".to_vec())]);
@@ -87,7 +87,7 @@ async fn attachments_are_saved_under_the_number_of_their_message_and_logged_once
 }
 
 #[tokio::test]
-async fn what_is_there_or_lost_already_is_left_alone() {
+async fn fetch_ignores_attachments_that_are_saved_or_lost() {
     let world = World::new(None);
     let here = AttachmentSource::Workspace("inbox/m5-0.jpg".to_owned());
     let lost = AttachmentSource::Lost("gone".to_owned());
@@ -97,7 +97,7 @@ async fn what_is_there_or_lost_already_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_lost_and_says_why() {
+async fn fetch_marks_an_unavailable_attachment_as_lost_with_the_reason() {
     let failed = || OnFetch::Say(FetchError::Failed("no connection".to_owned()));
     let gone = OnFetch::Say(FetchError::Gone("wrong file_id".to_owned()));
     let large = OnFetch::Give(vec![0; LIMIT as usize + 1]);
@@ -118,7 +118,7 @@ async fn what_cannot_be_had_is_lost_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_workspace_that_cannot_be_written_is_tried_again_and_then_said_to_be() {
+async fn fetch_retries_a_failed_workspace_write_and_then_reports_it() {
     for (refused, line) in [(2, "saved as inbox/m5-0.jpg]"), (3, "No space left on device]")] {
         let world = World::new(None);
         world.channel.keep("a", [OnFetch::Give(b"x".to_vec())]);
@@ -129,7 +129,7 @@ async fn a_workspace_that_cannot_be_written_is_tried_again_and_then_said_to_be()
 }
 
 #[tokio::test]
-async fn a_channel_that_is_gone_does_not_end_the_turn() {
+async fn fetch_from_a_removed_channel_does_not_end_the_turn() {
     let mut world = World::new(None);
     world.fetcher.channels = Arc::default();
     let text = world.fetch(vec![at(AttachmentKind::Image, "a")]).await;
@@ -137,7 +137,7 @@ async fn a_channel_that_is_gone_does_not_end_the_turn() {
 }
 
 #[tokio::test]
-async fn recordings_are_listened_to_and_nothing_else_is() {
+async fn fetch_transcribes_voice_attachments_only() {
     let listener = Arc::new(FakeTranscriber::new([Ok(" Buy\u{202e} bread. ".to_owned())]));
     let world = World::new(Some(listener.clone()));
     world.channel.keep("a", [OnFetch::Give(b"OggS".to_vec())]);
@@ -150,7 +150,7 @@ async fn recordings_are_listened_to_and_nothing_else_is() {
 }
 
 #[tokio::test]
-async fn a_recording_that_nobody_understands_says_so_in_its_line() {
+async fn fetch_notes_a_failed_transcription_in_the_line_of_the_attachment() {
     let failed = || Err(TranscribeError::Failed("no connection".to_owned()));
     let refused = Err(TranscribeError::Refused("Invalid file format.".to_owned()));
     let cases = [

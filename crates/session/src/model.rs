@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_of_a_model_is_said_to_be_unknown() {
+    fn described_facts_names_unknown_values_of_a_model() {
         let price = Price { input: 0.15, output: 0.6, ..Price::default() };
         let known =
             ModelFacts { context: Some(128_000), price: Some(price), ..ModelFacts::default() };

@@ -39,7 +39,7 @@ impl Ledger for FullAtFirst {
 }
 
 #[tokio::test]
-async fn what_a_full_disk_delays_is_written_down_once_there_is_room() {
+async fn patient_ledger_retries_on_a_full_disk_until_there_is_room() {
     let clock = Arc::new(ManualClock::default());
     let full = Arc::new(FullAtFirst::default());
     let ledger = PatientLedger {

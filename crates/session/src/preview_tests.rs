@@ -60,7 +60,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_text_grows_in_one_message_and_becomes_the_answer() {
+async fn preview_grows_in_one_message_and_becomes_the_answer() {
     let (world, pen) = written(Setup::default()).await;
     let id = world.say("a story").await;
     write(&pen, "Once upon a ti");
@@ -82,7 +82,7 @@ async fn a_text_grows_in_one_message_and_becomes_the_answer() {
 }
 
 #[tokio::test]
-async fn a_short_answer_is_just_sent() {
+async fn preview_is_omitted_for_a_short_answer() {
     let (world, pen) = written(Setup::default()).await;
     world.say("well?").await;
     write(&pen, "Yes. ");
@@ -92,7 +92,7 @@ async fn a_short_answer_is_just_sent() {
 }
 
 #[tokio::test]
-async fn a_long_answer_takes_over_the_preview_and_goes_on_behind_it() {
+async fn preview_becomes_the_first_message_of_a_long_answer() {
     let (world, pen) = written(Setup::default()).await;
     world.say("a long story").await;
     let words = "word ".repeat(200);
@@ -106,7 +106,7 @@ async fn a_long_answer_takes_over_the_preview_and_goes_on_behind_it() {
 }
 
 #[tokio::test]
-async fn what_the_model_takes_back_is_replaced_in_the_same_message() {
+async fn preview_replaces_text_that_the_model_retracts() {
     let (world, pen) = written(Setup::default()).await;
     world.say("go").await;
     write(&pen, "Let me think about ");
@@ -121,7 +121,7 @@ async fn what_the_model_takes_back_is_replaced_in_the_same_message() {
 }
 
 #[tokio::test]
-async fn a_preview_does_not_overtake_what_waits_for_the_chat() {
+async fn preview_waits_for_pending_messages_of_the_chat() {
     let (world, pen) = written(Setup::default()).await;
     let asked = Duration::from_secs(30);
     world.channel.script([OnSend::Say(SendError::RetryAfter(asked))]);
@@ -139,7 +139,7 @@ async fn a_preview_does_not_overtake_what_waits_for_the_chat() {
 }
 
 #[tokio::test]
-async fn preview_is_left_out_while_the_platform_has_no_turn_to_spare() {
+async fn preview_waits_for_a_free_slot_of_the_platform() {
     let (world, pen) = written(Setup::default()).await;
     let pause = Duration::from_secs(30);
     world.channel.set_pause(pause);
@@ -162,7 +162,7 @@ async fn preview_is_left_out_while_the_platform_has_no_turn_to_spare() {
 }
 
 #[tokio::test]
-async fn f6_flood_control_on_edits_stops_previews_and_holds_the_answer_back_also_over_a_restart() {
+async fn f6_preview_stops_and_the_answer_waits_after_flood_control_even_over_a_restart() {
     let (world, pen) = written(Setup::default()).await;
     let asked = Duration::from_secs(1000);
     world.say("a story").await;
@@ -185,7 +185,7 @@ async fn f6_flood_control_on_edits_stops_previews_and_holds_the_answer_back_also
 }
 
 #[tokio::test]
-async fn f6_a_preview_that_is_refused_is_given_up_and_the_answer_is_sent() {
+async fn f6_preview_that_is_refused_is_abandoned_and_the_answer_is_sent() {
     for refusal in [
         SendError::Failed("no route".to_owned()),
         SendError::Refused("no rights".to_owned()),
@@ -207,7 +207,7 @@ async fn f6_a_preview_that_is_refused_is_given_up_and_the_answer_is_sent() {
 }
 
 #[tokio::test]
-async fn f5_a_preview_of_unknown_outcome_is_followed_by_one_marked_answer() {
+async fn f5_preview_of_unknown_outcome_is_followed_by_one_marked_answer() {
     let (world, pen) = written(Setup::default()).await;
     world.channel.script([OnSend::TakeAndReset]);
     world.say("a story").await;
@@ -222,7 +222,7 @@ async fn f5_a_preview_of_unknown_outcome_is_followed_by_one_marked_answer() {
 }
 
 #[tokio::test]
-async fn f5_an_edit_of_unknown_outcome_is_made_again_without_a_mark() {
+async fn f5_preview_edit_of_unknown_outcome_is_repeated_unmarked() {
     let (world, pen) = written(Setup::default()).await;
     world.say("a story").await;
     write(&pen, "Once upon a time ");
@@ -239,7 +239,7 @@ async fn f5_an_edit_of_unknown_outcome_is_made_again_without_a_mark() {
 }
 
 #[tokio::test]
-async fn an_edit_that_hangs_is_over_before_the_answer_is_sent() {
+async fn preview_edit_that_hangs_times_out_before_the_answer_is_sent() {
     let (world, pen) = written(Setup::default()).await;
     world.say("a story").await;
     write(&pen, "Once upon a time ");
@@ -256,7 +256,7 @@ async fn an_edit_that_hangs_is_over_before_the_answer_is_sent() {
 }
 
 #[tokio::test]
-async fn a_preview_that_somebody_deleted_is_followed_by_a_new_message() {
+async fn preview_that_was_deleted_is_followed_by_a_new_message() {
     let (world, pen) = written(Setup::default()).await;
     world.say("a story").await;
     write(&pen, "Once upon a time ");
@@ -269,7 +269,7 @@ async fn a_preview_that_somebody_deleted_is_followed_by_a_new_message() {
 }
 
 #[tokio::test]
-async fn killed_in_the_middle_of_a_preview_it_goes_on_in_the_same_message() {
+async fn preview_continues_in_the_same_message_after_a_crash() {
     let (world, pen) = written(Setup::default()).await;
     world.say("a story").await;
     write(&pen, "Once upon a time ");
@@ -288,7 +288,7 @@ async fn killed_in_the_middle_of_a_preview_it_goes_on_in_the_same_message() {
 }
 
 #[tokio::test]
-async fn f11_after_stop_nothing_more_is_shown() {
+async fn f11_stop_ends_the_preview() {
     let (world, pen) = written(Setup::default()).await;
     world.say("a story").await;
     write(&pen, "Once upon a time ");
@@ -306,7 +306,7 @@ async fn f11_after_stop_nothing_more_is_shown() {
 }
 
 #[tokio::test]
-async fn f5_what_the_message_tool_has_said_does_not_stay_as_a_preview() {
+async fn f5_preview_is_removed_if_the_message_tool_has_sent_the_answer() {
     let (pen, pieces) = flume::bounded(100);
     let model = ScriptedModel::new(vec![
         Scripted::calls(&[("say", json!({ "text": "It is done, as you asked." }))]),
@@ -325,7 +325,7 @@ async fn f5_what_the_message_tool_has_said_does_not_stay_as_a_preview() {
 }
 
 #[tokio::test]
-async fn a_tool_that_takes_long_is_said_to_and_replaced_by_the_answer() {
+async fn preview_names_a_slow_tool_and_becomes_the_answer() {
     let setup = Setup { post_hangs: true, ..Setup::default() };
     let calls = Scripted::calls(&[("post", json!({}))]);
     let world = world(ScriptedModel::new(vec![calls]), setup).await;
@@ -344,7 +344,7 @@ async fn a_tool_that_takes_long_is_said_to_and_replaced_by_the_answer() {
 }
 
 #[tokio::test]
-async fn somebody_is_said_to_write_until_the_turn_ends_or_waits() {
+async fn typing_is_shown_until_the_turn_ends_or_waits() {
     let model = ScriptedModel::new(vec![Scripted::calls(&[("ask", json!({}))]), Scripted::Hang]);
     let world = World::new(model).await;
     let events = world.events.subscribe(&session("a"));

@@ -17,7 +17,7 @@ fn reminded(chunks: Vec<Content>) -> Vec<Content> {
 }
 
 #[test]
-fn the_line_leads_and_what_is_styled_stays_so() {
+fn reminder_starts_with_its_line_and_keeps_styles() {
     let styles = Some(vec![StyleRange::new(4..7, Style::Bold)]);
     let choices = vec![Choice::new("Yes", "/approve w1")];
     let asked = Content { styles, choices, ..Content::text("may I ask?") };
@@ -30,7 +30,7 @@ fn the_line_leads_and_what_is_styled_stays_so() {
 }
 
 #[test]
-fn a_prompt_that_fills_its_messages_has_the_line_before_them() {
+fn reminder_puts_its_line_into_a_message_before_a_full_prompt() {
     let full = Content::text("x".repeat(FakeChannel::LIMIT));
     let last = Content { choices: vec![Choice::new("Yes", "/yes")], ..Content::text("well?") };
     let chunks = reminded(vec![full.clone(), last.clone()]);
@@ -40,7 +40,7 @@ fn a_prompt_that_fills_its_messages_has_the_line_before_them() {
 }
 
 #[test]
-fn a_channel_that_is_not_there_or_forgets_nothing_is_left_alone() {
+fn reminder_is_none_for_a_missing_channel_or_one_that_keeps_presses() {
     let channels = Channels::new(vec![std::sync::Arc::new(FakeChannel::default())]);
     assert_eq!(reminder(&channels, open(vec![Content::text("well?")]), LATER), None);
     assert_eq!(reminder(&Channels::default(), open(vec![Content::text("well?")]), LATER), None);

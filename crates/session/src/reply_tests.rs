@@ -23,7 +23,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_reply_in_a_group_refers_to_its_message_and_elsewhere_to_none() {
+async fn reply_refers_to_its_message_in_groups_only() {
     let cases = [
         (ChatKind::Group, "hello", Some("m1")),
         (ChatKind::Group, "/status", Some("m1")),
@@ -46,7 +46,7 @@ async fn a_reply_in_a_group_refers_to_its_message_and_elsewhere_to_none() {
 }
 
 #[tokio::test]
-async fn a_reply_to_an_edit_refers_to_what_was_edited() {
+async fn reply_to_an_edit_refers_to_the_edited_message() {
     let permits = Arc::new(Semaphore::new(0));
     let world = World::new(patient_parrot(&permits)).await;
     world.publish(said(ChatKind::Group, "helo", "m1", None)).await;
@@ -57,7 +57,7 @@ async fn a_reply_to_an_edit_refers_to_what_was_edited() {
 }
 
 #[tokio::test]
-async fn a_preview_and_a_question_refer_to_the_message_too() {
+async fn preview_and_question_refer_to_the_message_in_a_group() {
     let (pen, pieces) = flume::bounded(100);
     let posts = Scripted::calls(&[("post", json!({ "text": "paid" }))]);
     let model = ScriptedModel::new(vec![Scripted::Written(pieces), posts]);

@@ -14,7 +14,7 @@ fn dangerous() -> ScriptedModel {
 }
 
 #[tokio::test]
-async fn an_owner_decides_once_or_for_the_session() {
+async fn approve_and_deny_apply_to_one_call_or_the_session() {
     const DENIED: &str = "denied by the owner, who says: not on a Sunday";
     let table = [
         ("/approve", "Allowed.", r#"{"n":2}"#, 2),
@@ -39,7 +39,7 @@ async fn an_owner_decides_once_or_for_the_session() {
 }
 
 #[tokio::test]
-async fn f14_nobody_but_an_owner_decides_and_a_question_is_decided_once() {
+async fn f14_approve_and_deny_are_for_owners_and_decide_once() {
     let world = World::with(dangerous(), household()).await;
     world.hear("me", "own", "hello").await.unwrap();
     assert_eq!(world.told("own", 1).await, "May I?");
@@ -62,7 +62,7 @@ async fn f14_nobody_but_an_owner_decides_and_a_question_is_decided_once() {
 }
 
 #[tokio::test]
-async fn where_nobody_who_asked_may_decide_owners_are_told_in_private() {
+async fn approval_prompt_is_sent_to_owners_in_private_if_the_asker_may_not_decide() {
     let world = World::with(dangerous(), household()).await;
     world.hear("me", "own", "/status").await.unwrap();
     world.told("own", 1).await;
@@ -82,7 +82,7 @@ async fn where_nobody_who_asked_may_decide_owners_are_told_in_private() {
 }
 
 #[tokio::test]
-async fn a_child_asks_where_its_parent_was_asked() {
+async fn approval_prompt_of_a_child_is_sent_to_the_chat_of_its_parent() {
     let model = || {
         ScriptedModel::answering(|request| match (last_said(request), request.messages.last()) {
             (_, Some(Message::ToolResult { result, .. })) => Scripted::says(result),
@@ -103,7 +103,7 @@ async fn a_child_asks_where_its_parent_was_asked() {
 }
 
 #[tokio::test]
-async fn a_question_can_be_decided_from_outside() {
+async fn decisions_lists_open_approvals_and_decides_each_once() {
     let world = World::new(dangerous()).await;
     world.say("go").await;
     world.channel.texts(1).await;
@@ -121,7 +121,7 @@ async fn a_question_can_be_decided_from_outside() {
 }
 
 #[tokio::test]
-async fn trust_is_for_owners() {
+async fn trust_command_is_for_owners() {
     let answers = vec![
         Scripted::calls(&[("page", json!({ "text": "hi" }))]),
         Scripted::says("read"),
@@ -148,7 +148,7 @@ async fn trust_is_for_owners() {
 }
 
 #[tokio::test]
-async fn the_status_says_what_was_read_until_it_is_forgotten() {
+async fn status_reports_untrusted_content_until_new() {
     let answers = vec![
         Scripted::calls(&[("page", json!({ "text": "hi" }))]),
         Scripted::says("read"),

@@ -35,7 +35,7 @@ async fn says(world: &World, texts: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_session_is_answered_by_the_model_that_it_has_chosen_until_it_goes_back() {
+async fn model_command_selects_the_model_of_a_session_until_default() {
     let world = World::with(parrot(), choice()).await;
     let said = says(&world, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
     let expected = [
@@ -50,7 +50,7 @@ async fn a_session_is_answered_by_the_model_that_it_has_chosen_until_it_goes_bac
 }
 
 #[tokio::test]
-async fn a_choice_is_for_one_session_and_outlives_the_daemon() {
+async fn model_choice_applies_to_one_session_and_survives_a_restart() {
     let world = World::with(parrot(), choice()).await;
     says(&world, &["/model b/new"]).await;
     // A reply without a recorded outcome would be sent again.
@@ -63,7 +63,7 @@ async fn a_choice_is_for_one_session_and_outlives_the_daemon() {
 }
 
 #[tokio::test]
-async fn model_says_who_answers_and_why_and_what_is_known_of_the_others() {
+async fn model_command_shows_the_current_model_its_reason_and_the_alternatives() {
     let world = World::with(parrot(), choice()).await;
     // A message equal to an earlier one would be absorbed.
     let said = says(&world, &["/model", "/model a/known", "/model "]).await;
@@ -76,7 +76,7 @@ async fn model_says_who_answers_and_why_and_what_is_known_of_the_others() {
 }
 
 #[tokio::test]
-async fn a_model_that_there_is_not_is_refused_and_those_that_there_are_are_named() {
+async fn model_command_refuses_an_unknown_model_and_names_the_providers() {
     let world = World::with(parrot(), choice()).await;
     let said = says(&world, &["/model nope/x", "/model x", "hi"]).await;
     let expected = [
@@ -88,7 +88,7 @@ async fn a_model_that_there_is_not_is_refused_and_those_that_there_are_are_named
 }
 
 #[tokio::test]
-async fn a_chosen_model_that_is_gone_is_passed_over_and_model_says_so() {
+async fn model_choice_that_is_unavailable_is_skipped_and_shown_by_model() {
     let world = World::with(parrot(), choice()).await;
     says(&world, &["/model b/new"]).await;
     world.sent().await;
@@ -106,7 +106,7 @@ async fn a_chosen_model_that_is_gone_is_passed_over_and_model_says_so() {
 }
 
 #[tokio::test]
-async fn only_owners_choose_the_model_in_any_chat_and_everybody_sees_it() {
+async fn model_command_lets_only_owners_choose_and_everybody_see_the_model() {
     let setup = Setup { allow: users(&["me"]), ..choice() };
     let world = World::with(parrot(), setup).await;
     let said = says(&world, &["/model b/new", "/model", "hi"]).await;
@@ -117,7 +117,7 @@ async fn only_owners_choose_the_model_in_any_chat_and_everybody_sees_it() {
 }
 
 #[tokio::test]
-async fn an_agent_answers_its_sessions_and_puts_what_comes_with_them_into_its_workspace() {
+async fn agent_answers_its_sessions_and_saves_attachments_in_its_workspace() {
     let (work, files) = (named("a/work"), Arc::<FakeFiles>::default());
     let setup = Setup { work: Some((work.clone(), files.clone())), ..Setup::default() };
     let world = World::with(parrot(), setup).await;
@@ -138,7 +138,7 @@ async fn an_agent_answers_its_sessions_and_puts_what_comes_with_them_into_its_wo
 }
 
 #[tokio::test]
-async fn a_child_is_answered_by_the_agent_of_the_session_at_its_root() {
+async fn child_is_answered_by_the_agent_of_its_root_session() {
     let answers = vec![
         Scripted::calls(&[("spawn", json!({ "prompt": "count" }))]),
         Scripted::says("three"),
@@ -153,7 +153,7 @@ async fn a_child_is_answered_by_the_agent_of_the_session_at_its_root() {
 }
 
 #[tokio::test]
-async fn a_child_has_the_model_that_its_parent_has_chosen() {
+async fn child_is_answered_by_the_model_that_its_parent_has_chosen() {
     let answers = vec![
         Scripted::calls(&[("spawn", json!({ "prompt": "count" }))]),
         Scripted::says("three"),
@@ -168,7 +168,7 @@ async fn a_child_has_the_model_that_its_parent_has_chosen() {
 }
 
 #[tokio::test]
-async fn whoever_chooses_a_model_is_told_if_no_budget_in_dollars_counts_it() {
+async fn model_command_warns_if_dollar_budgets_do_not_count_the_model() {
     let remark = "Price unknown: budgets in dollars do not count it.";
     let none = Budgets { turn_cost: None, day_cost: None, ..Budgets::default() };
     let table = [
@@ -199,7 +199,7 @@ impl Models for AnyModels {
 }
 
 #[tokio::test]
-async fn the_model_that_a_session_has_chosen_is_behind_the_cheap_one_or_in_its_place() {
+async fn for_session_puts_the_chosen_model_behind_or_in_place_of_the_cheap_one() {
     let world = World::new(parrot()).await;
     for (has_cheap_model, cheap) in [(true, "c/cheap"), (false, "b/new")] {
         let models = Arc::<AnyModels>::default();

@@ -45,7 +45,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn f14_an_owner_lets_a_stranger_in_from_a_chat_and_nobody_else_does() {
+async fn f14_pair_lets_only_an_owner_admit_a_stranger_from_a_chat() {
     let world = World::with(parrot(), household()).await;
     world.hear("me", "own", "hello").await.unwrap();
     assert_eq!(world.told("own", 1).await, "hello");
@@ -76,7 +76,7 @@ async fn f14_an_owner_lets_a_stranger_in_from_a_chat_and_nobody_else_does() {
 }
 
 #[tokio::test]
-async fn f14_an_owners_tool_is_refused_in_the_turn_of_a_user_and_of_a_child_of_it() {
+async fn f14_owner_tool_is_refused_in_the_turn_of_a_user_and_of_its_child() {
     let model = || {
         ScriptedModel::answering(|request| match request.messages.last() {
             Some(Message::ToolResult { result, .. }) => Scripted::says(result),
@@ -104,7 +104,7 @@ async fn f14_an_owners_tool_is_refused_in_the_turn_of_a_user_and_of_a_child_of_i
 }
 
 #[tokio::test]
-async fn linked_chats_share_a_session_and_each_is_answered_where_it_asked() {
+async fn link_shares_a_session_and_answers_in_the_chat_of_the_message() {
     let world = World::new(parrot()).await;
     world.say_in("a", "one").await;
     assert_eq!(world.told("a", 1).await, "one");

@@ -271,7 +271,7 @@ fn patient_parrot(permits: &Arc<Semaphore>) -> ScriptedModel {
 }
 
 #[tokio::test]
-async fn a_message_is_answered_and_whoever_listens_is_told() {
+async fn sessions_answer_a_message_and_emit_its_events() {
     let world = World::new(parrot()).await;
     let events = world.events.subscribe(&session("a"));
     let id = world.say("hello").await;
@@ -290,7 +290,7 @@ async fn a_message_is_answered_and_whoever_listens_is_told() {
 }
 
 #[tokio::test]
-async fn messages_of_a_session_are_answered_in_order() {
+async fn sessions_answer_messages_of_one_session_in_order() {
     let world = World::new(parrot()).await;
     let texts: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     for text in &texts {
@@ -317,7 +317,7 @@ async fn f39_one_slow_session_delays_no_other() {
 }
 
 #[tokio::test]
-async fn sessions_share_the_places_fairly() {
+async fn sessions_share_running_slots_fairly() {
     let permits = Arc::new(Semaphore::new(0));
     let setup = Setup {
         limits: LaneLimits { max_running: 1, ..LaneLimits::default() },
@@ -338,7 +338,7 @@ async fn sessions_share_the_places_fairly() {
 }
 
 #[tokio::test]
-async fn a_burst_of_messages_is_answered_together_in_collect_mode() {
+async fn collect_mode_answers_a_burst_of_messages_together() {
     let setup = Setup { limits: LaneLimits::default(), ..Setup::default() };
     let world = World::with(parrot(), setup).await;
     world.say("/queue collect").await;
@@ -363,7 +363,7 @@ async fn a_burst_of_messages_is_answered_together_in_collect_mode() {
 }
 
 #[tokio::test]
-async fn f16_every_message_reaches_the_model_in_order_in_every_mode() {
+async fn f16_queue_modes_pass_every_message_to_the_model_in_order() {
     for mode in ["queue", "collect", "steer", "interrupt"] {
         let permits = Arc::new(Semaphore::new(0));
         let gate = permits.clone();
@@ -414,7 +414,7 @@ async fn f16_every_message_reaches_the_model_in_order_in_every_mode() {
 }
 
 #[tokio::test]
-async fn f11_stop_ends_the_turn_at_once_and_the_next_message_goes_on() {
+async fn f11_stop_ends_the_turn_at_once_and_the_next_message_is_answered() {
     let world = World::new(ScriptedModel::answering(|request| match last_said(request) {
         "hang" => Scripted::Hang,
         "hang in a tool" => Scripted::calls(&[("hang", json!({}))]),
@@ -438,7 +438,7 @@ async fn f11_stop_ends_the_turn_at_once_and_the_next_message_goes_on() {
 }
 
 #[tokio::test]
-async fn a_command_that_was_accepted_before_a_crash_acts_before_the_lanes() {
+async fn start_acts_on_commands_accepted_before_a_crash_before_the_lanes_run() {
     let world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
     let hanging = world.say("hang").await;
     world.asked(1).await;
@@ -453,7 +453,7 @@ async fn a_command_that_was_accepted_before_a_crash_acts_before_the_lanes() {
 }
 
 #[tokio::test]
-async fn a_turn_that_died_goes_on_where_its_log_ends() {
+async fn start_resumes_an_interrupted_turn_from_its_log() {
     let world = World::new(ScriptedModel::answering(|_| {
         Scripted::calls(&[("post", json!({})), ("hang", json!({}))])
     }))
@@ -474,7 +474,7 @@ async fn a_turn_that_died_goes_on_where_its_log_ends() {
 }
 
 #[tokio::test]
-async fn f12_a_turn_that_kills_the_process_is_dropped_and_said_so_and_the_innocent_are_not() {
+async fn f12_turn_that_kills_the_process_is_dropped_with_a_notice_and_others_are_not() {
     // The order of the suspects is open; an innocent one must survive any order.
     let gate = Arc::new(Semaphore::new(0));
     let kills = || {
@@ -511,7 +511,7 @@ async fn f12_a_turn_that_kills_the_process_is_dropped_and_said_so_and_the_innoce
 }
 
 #[tokio::test]
-async fn whoever_was_struck_off_is_not_answered_and_told_so() {
+async fn readmit_drops_a_message_of_a_removed_person_with_a_notice() {
     let mut world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
     let id = world.say("hello").await;
     world.asked(1).await;
@@ -525,7 +525,7 @@ async fn whoever_was_struck_off_is_not_answered_and_told_so() {
 }
 
 #[tokio::test]
-async fn f5_what_the_message_tool_has_said_is_not_said_again() {
+async fn f5_reply_is_omitted_if_the_message_tool_has_sent_its_text() {
     let say = Scripted::calls(&[("say", json!({"text": "All is  done."}))]);
     let world = World::new(ScriptedModel::new(vec![
         say.clone(),
@@ -545,7 +545,7 @@ async fn f5_what_the_message_tool_has_said_is_not_said_again() {
 }
 
 #[tokio::test]
-async fn f12_every_failure_is_said() {
+async fn f12_every_failure_sends_a_notice() {
     let detail = "connection refused".to_owned();
     let unreachable = ModelError::Unreachable { model: "local/qwen".to_owned(), detail };
     let table = [
@@ -568,7 +568,7 @@ async fn f12_every_failure_is_said() {
 }
 
 #[tokio::test]
-async fn a_question_waits_without_a_worker_and_the_next_text_is_its_answer() {
+async fn question_waits_without_a_worker_and_takes_the_next_text_as_answer() {
     let world = World::new(ScriptedModel::new(vec![
         Scripted::calls(&[("ask", json!({}))]),
         Scripted::says("blue it is"),
@@ -584,7 +584,7 @@ async fn a_question_waits_without_a_worker_and_the_next_text_is_its_answer() {
 }
 
 #[tokio::test]
-async fn a_question_outlives_a_restart_and_a_button_answers_it_as_a_text_does() {
+async fn question_survives_a_restart_and_accepts_a_button_or_a_text() {
     for (says_blue, answer) in [(true, "blue"), (false, "none of them: green")] {
         let asks = Scripted::calls(&[("ask", json!({}))]);
         let world = World::new(ScriptedModel::new(vec![asks])).await;
@@ -611,7 +611,7 @@ async fn a_question_outlives_a_restart_and_a_button_answers_it_as_a_text_does() 
 }
 
 #[tokio::test]
-async fn what_nobody_answers_expires_and_the_turn_goes_on() {
+async fn expiry_ends_unanswered_waits_and_the_turn_goes_on() {
     let world = World::new(ScriptedModel::new(vec![
         Scripted::calls(&[("ask", json!({})), ("dangerous", json!({}))]),
         Scripted::says("never mind"),
@@ -640,7 +640,7 @@ async fn what_nobody_answers_expires_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn an_interrupted_effect_is_a_persons_choice() {
+async fn interrupted_effect_waits_for_skip_or_retry() {
     for (choice, said, ran) in
         [("/skip", "I go on without it.", 0), ("/retry", "I run it again.", 1)]
     {
@@ -665,7 +665,7 @@ async fn an_interrupted_effect_is_a_persons_choice() {
 }
 
 #[tokio::test]
-async fn what_is_still_to_be_decided_is_asked_again_at_a_start_where_presses_are_lost() {
+async fn remind_repeats_open_prompts_at_start_if_button_presses_are_lost() {
     const HOUR: Duration = Duration::from_hours(1);
     // Start times with the number of prompts so far; prompts are repeated at most once an hour.
     let lost = [(Duration::ZERO, 2), (Duration::ZERO, 2), (HOUR, 2), (HOUR + SECOND, 3)];
@@ -704,7 +704,7 @@ async fn what_is_still_to_be_decided_is_asked_again_at_a_start_where_presses_are
 }
 
 #[tokio::test]
-async fn a_child_works_in_a_session_of_its_own_and_answers_its_parent() {
+async fn child_runs_in_its_own_session_and_answers_its_parent() {
     let world = World::new(ScriptedModel::answering(|request| {
         match (last_said(request), request.messages.last()) {
             ("count the files", _) => Scripted::says("seven"),
@@ -720,7 +720,7 @@ async fn a_child_works_in_a_session_of_its_own_and_answers_its_parent() {
 }
 
 #[tokio::test]
-async fn f25_an_orderly_stop_waits_and_then_gives_back_without_an_attempt() {
+async fn f25_orderly_stop_waits_and_then_releases_the_turn_without_an_attempt() {
     let permits = Arc::new(Semaphore::new(0));
     let world = World::new(patient_parrot(&permits)).await;
     let hanging = world.say_in("a", "one").await.id;
@@ -749,7 +749,7 @@ async fn f25_an_orderly_stop_waits_and_then_gives_back_without_an_attempt() {
 }
 
 #[tokio::test]
-async fn f25_an_orderly_stop_lets_a_turn_finish_and_takes_no_other() {
+async fn f25_orderly_stop_lets_a_turn_finish_and_claims_no_other() {
     let permits = Arc::new(Semaphore::new(0));
     let world = World::new(patient_parrot(&permits)).await;
     world.say("one").await;
@@ -803,7 +803,7 @@ async fn commands_answer_without_the_lane() {
 }
 
 #[tokio::test]
-async fn a_turn_that_runs_too_long_is_seen() {
+async fn ping_reports_a_turn_that_runs_too_long() {
     let world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
     assert_eq!(world.sessions.ping().await, Ok(()));
     world.say("hang").await;
@@ -820,7 +820,7 @@ async fn a_turn_that_runs_too_long_is_seen() {
 }
 
 #[tokio::test]
-async fn what_a_tool_says_in_another_chat_is_delivered_at_once() {
+async fn message_tool_sends_to_another_chat_at_once() {
     let to_b = json!({"text": "psst", "chat": "terminal:local:b"});
     let say = Scripted::calls(&[("say", to_b)]);
     let world = World::new(ScriptedModel::new(vec![say, Scripted::Hang])).await;
@@ -830,7 +830,7 @@ async fn what_a_tool_says_in_another_chat_is_delivered_at_once() {
 }
 
 #[tokio::test]
-async fn what_comes_after_new_is_not_answered_before_it() {
+async fn new_acts_before_later_messages_are_answered() {
     let world = World::new(parrot()).await;
     for round in 0..50 {
         world.say(&format!("secret {round}")).await;
@@ -859,7 +859,7 @@ async fn what_comes_after_new_is_not_answered_before_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
-async fn whoever_ends_a_turn_that_is_just_being_taken_is_heard() {
+async fn stop_ends_a_turn_that_is_just_being_claimed() {
     let world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
     for round in 0..100 {
         let (hang, stop) = (format!("hang {round}"), format!("/stop {round}"));
@@ -894,7 +894,7 @@ fn photo(reference: &str) -> Vec<Attachment> {
 }
 
 #[tokio::test]
-async fn attachments_are_there_before_the_model_is_asked_and_read_the_same_ever_after() {
+async fn attachments_are_saved_before_the_request_and_shown_unchanged_later() {
     let world = World::new(parrot()).await;
     world.channel.keep("f", [OnFetch::Give(b"jpeg".to_vec())]);
     world.say_with("a", "look", photo("f")).await;
@@ -908,7 +908,7 @@ async fn attachments_are_there_before_the_model_is_asked_and_read_the_same_ever_
 }
 
 #[tokio::test]
-async fn a_fetch_that_was_cut_by_a_crash_is_made_again_and_answered_once() {
+async fn fetch_interrupted_by_a_crash_is_repeated_and_answered_once() {
     let world = World::new(parrot()).await;
     world.channel.keep("f", [OnFetch::Hang, OnFetch::Give(b"jpeg".to_vec())]);
     let id = world.say_with("a", "look", photo("f")).await.id;
@@ -921,7 +921,7 @@ async fn a_fetch_that_was_cut_by_a_crash_is_made_again_and_answered_once() {
 }
 
 #[tokio::test]
-async fn a_turn_can_be_stopped_while_it_fetches() {
+async fn stop_ends_a_turn_that_fetches_an_attachment() {
     let world = World::new(parrot()).await;
     world.channel.keep("f", [OnFetch::Hang]);
     let id = world.say_with("a", "look", photo("f")).await.id;
@@ -933,7 +933,7 @@ async fn a_turn_can_be_stopped_while_it_fetches() {
 }
 
 #[tokio::test]
-async fn what_comes_with_a_message_that_steers_is_there_before_it_is_read() {
+async fn attachments_of_a_steering_message_are_saved_before_the_next_request() {
     let permits = Arc::new(Semaphore::new(0));
     let held = permits.clone();
     let model = ScriptedModel::answering(move |request| match last_said(request) {
@@ -956,7 +956,7 @@ async fn what_comes_with_a_message_that_steers_is_there_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_compaction_is_answered_at_once_and_carried_out_between_turns() {
+async fn compact_is_confirmed_at_once_and_runs_between_turns() {
     let permits = Arc::new(Semaphore::new(0));
     let gate = permits.clone();
     let world = World::new(ScriptedModel::answering(move |request| match last_said(request) {

@@ -13,7 +13,7 @@ const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts 
     budgets.day_usd raises it. /retry tries it again.";
 
 #[tokio::test]
-async fn f19_a_day_without_messages_asks_no_model() {
+async fn f19_day_without_messages_sends_no_model_request() {
     let world = World::new(parrot()).await;
     world.say("hello").await;
     world.channel.texts(1).await;
@@ -27,7 +27,7 @@ async fn f19_a_day_without_messages_asks_no_model() {
 }
 
 #[tokio::test]
-async fn f19_a_child_is_not_asked_once_the_day_is_spent_and_the_chat_hears_of_it_once() {
+async fn f19_spent_day_budget_stops_a_child_and_is_reported_once() {
     let spawn = || Scripted::calls(&[("spawn", json!({"prompt": "count the files"}))]);
     let model = ScriptedModel::new(vec![spawn().costing(2.0)]);
     let world = World::with(model, a_day(1.0)).await;
@@ -44,7 +44,7 @@ async fn f19_a_child_is_not_asked_once_the_day_is_spent_and_the_chat_hears_of_it
 }
 
 #[tokio::test]
-async fn f19_a_budget_of_the_day_is_that_of_all_conversations() {
+async fn f19_day_budget_is_shared_by_all_conversations() {
     let dear = ScriptedModel::new(vec![Scripted::says("dear").costing(2.0)]);
     let world = World::with(dear, a_day(1.0)).await;
     world.say("hello").await;
@@ -57,7 +57,7 @@ async fn f19_a_budget_of_the_day_is_that_of_all_conversations() {
 }
 
 #[tokio::test]
-async fn what_stop_gives_up_is_in_the_ledger_as_read() {
+async fn stop_records_the_input_of_the_cancelled_request() {
     let world = World::new(ScriptedModel::new(vec![Scripted::Hang])).await;
     world.say("hang").await;
     let request = world.asked(1).await.remove(0);
@@ -69,7 +69,7 @@ async fn what_stop_gives_up_is_in_the_ledger_as_read() {
 }
 
 #[tokio::test]
-async fn what_an_orderly_stop_gives_back_is_in_the_ledger_as_read() {
+async fn orderly_stop_records_the_input_of_the_released_turn() {
     let world = World::new(ScriptedModel::new(vec![Scripted::Hang])).await;
     world.say("hang").await;
     let request = world.asked(1).await.remove(0);
@@ -95,7 +95,7 @@ async fn told(setup: Setup) -> String {
 }
 
 #[tokio::test]
-async fn an_owner_in_private_is_told_what_everybody_has_cost_and_others_of_their_own() {
+async fn usage_shows_owners_all_costs_in_private_and_others_only_their_own() {
     let own = "This conversation since /new: 100 tokens read, 10 written, $1.50.\n\
         This conversation today: 100 tokens read, 10 written, $1.50.\n";
     assert_eq!(
@@ -123,7 +123,7 @@ async fn an_owner_in_private_is_told_what_everybody_has_cost_and_others_of_their
 }
 
 #[tokio::test]
-async fn a_conversation_that_was_begun_afresh_has_cost_nothing_since() {
+async fn usage_of_a_conversation_starts_at_zero_after_new() {
     let world = World::new(ScriptedModel::new(vec![Scripted::says("one").costing(1.5)])).await;
     world.say("hello").await;
     world.channel.texts(1).await;

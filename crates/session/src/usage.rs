@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_is_said_in_words_with_its_price_or_that_it_is_unknown() {
+    fn words_describe_a_total_with_its_price_or_an_unknown_price() {
         let usage = Usage { cached: 10_250, ..Usage::new(12_345, 678) };
         let table = [
             (Total::default(), "nothing"),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_are_said_where_there_are_any() {
+    fn budget_describes_configured_limits_only() {
         assert_eq!(budget(None, None), "");
         let both = budget(Some("$5.00".to_owned()), Some(1_000_000));
         assert_eq!(both, " (budget: $5.00, 1,000,000 tokens)");

@@ -51,7 +51,7 @@ fn examined(database: &[u8], wal: &[u8]) -> Result<Beside, String> {
 const FITS: Result<Beside, String> = Ok(Beside::Wal { broken: false });
 
 #[test]
-fn a_wal_fits_the_states_between_its_first_and_its_last_transaction() {
+fn examine_accepts_a_wal_between_its_first_and_last_transaction() {
     let log = Log::new();
     log.commit(", in_use = 1");
     log.checkpoint();
@@ -76,7 +76,7 @@ fn a_wal_fits_the_states_between_its_first_and_its_last_transaction() {
 
 /// A roll-back gives the log a new id. A crash may come before the database itself has that id.
 #[test]
-fn a_roll_back_that_is_only_in_the_wal_fits() {
+fn examine_accepts_a_roll_back_that_is_only_in_the_wal() {
     let log = Log::new();
     log.commit(", in_use = 1");
     log.checkpoint();
@@ -94,7 +94,7 @@ fn a_roll_back_that_is_only_in_the_wal_fits() {
 }
 
 #[test]
-fn a_wal_without_a_header_is_damage_while_the_log_is_in_use() {
+fn examine_reports_a_wal_without_a_header_as_damage_while_the_log_is_in_use() {
     for in_use in [0, 1] {
         let log = Log::new();
         log.commit(&format!(", in_use = {in_use}"));
@@ -105,7 +105,7 @@ fn a_wal_without_a_header_is_damage_while_the_log_is_in_use() {
 }
 
 #[test]
-fn columns_come_in_the_order_of_their_rows() {
+fn columns_follow_the_order_of_the_stored_rows() {
     let table = [
         ("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)", Some(vec!["a", "b"])),
         ("CREATE TABLE t (a, b, c, PRIMARY KEY (c, a)) WITHOUT ROWID", Some(vec!["c", "a", "b"])),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_copy_that_would_fill_the_disk_is_refused() {
+fn check_room_refuses_a_copy_that_would_fill_the_disk() {
     let directory = tempfile::TempDir::new().unwrap();
     let to = directory.path().join("copy.db");
     check_room(1, &to).unwrap();
@@ -11,7 +11,7 @@ fn a_copy_that_would_fill_the_disk_is_refused() {
 }
 
 #[test]
-fn a_name_with_signs_of_its_own_in_a_url_is_opened() {
+fn open_unchanging_accepts_a_path_with_special_characters_of_a_url() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("a b?c#d%41é.db");
     Connection::open(&path).unwrap().execute("CREATE TABLE t (c)", ()).unwrap();

@@ -8,7 +8,7 @@ fn last(boot: &str) -> Last {
 }
 
 #[test]
-fn what_was_noted_is_read_back() {
+fn last_read_returns_the_written_note_and_ignores_a_damaged_one() {
     let directory = TempDir::new().unwrap();
     let database = directory.path().join("avocet.db");
     assert_eq!(Last::read(&database), None);
@@ -31,7 +31,7 @@ fn what_was_noted_is_read_back() {
 }
 
 #[test]
-fn after_another_boot_only_synced_transactions_are_expected() {
+fn last_expected_counts_only_synced_transactions_after_another_boot() {
     assert_eq!(last("another").expected(), 7);
     assert_eq!(last("").expected(), 7, "a system that does not say");
     assert_eq!(last(&boot()).expected(), 1_000_000);

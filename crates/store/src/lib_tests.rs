@@ -48,7 +48,7 @@ async fn together(store: &SqliteStore, writes: &[fn(&Tx<'_>) -> Result<()>]) -> 
 }
 
 #[tokio::test]
-async fn a_write_that_fails_or_panics_takes_nobody_along() {
+async fn write_failure_or_panic_leaves_other_writes_of_the_transaction_intact() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path(), Durability::Synced).await;
     let done = together(
@@ -84,7 +84,7 @@ async fn limit_pages(store: &SqliteStore, more: u32) {
 }
 
 #[tokio::test]
-async fn a_full_disk_loses_nothing_and_heals() {
+async fn write_to_a_full_disk_fails_and_succeeds_once_there_is_room() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path(), Durability::Synced).await;
     let large: fn(&Tx<'_>) -> Result<()> = |tx| remember(tx, &"x".repeat(1_000_000));
@@ -100,7 +100,7 @@ async fn a_full_disk_loses_nothing_and_heals() {
 }
 
 #[tokio::test]
-async fn a_write_is_synced_if_it_has_to_be_and_the_configuration_does_not_say_otherwise() {
+async fn write_is_synced_if_both_the_write_and_the_configuration_require_it() {
     let table = [
         (Durability::Synced, Durability::Synced, 2),
         (Durability::Synced, Durability::Process, 1),
@@ -117,7 +117,7 @@ async fn a_write_is_synced_if_it_has_to_be_and_the_configuration_does_not_say_ot
 }
 
 #[tokio::test]
-async fn a_copy_is_made_before_a_migration() {
+async fn migrate_makes_a_copy_before_it_changes_the_database() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path(), Durability::Synced).await;
     store.write("test", Durability::Process, |tx| remember(tx, "old")).await.unwrap();
@@ -164,7 +164,7 @@ fn shape(connection: &Connection) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn a_database_of_the_first_version_becomes_what_a_new_one_is() {
+async fn migrate_gives_a_database_of_version_1_the_current_schema() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join(DATABASE);
     {
@@ -206,7 +206,7 @@ async fn a_database_of_the_first_version_becomes_what_a_new_one_is() {
 }
 
 #[tokio::test]
-async fn the_last_handle_leaves_one_file() {
+async fn close_of_the_last_handle_leaves_an_empty_wal() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path(), Durability::Synced).await;
     store.write("test", Durability::Process, |tx| remember(tx, "kept")).await.unwrap();

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_words_and_nothing_else() {
+    fn match_expression_quotes_every_word_of_the_query() {
         assert_eq!(match_expression("the key").as_deref(), Some("\"the\"* OR \"key\"*"));
         assert_eq!(
             match_expression("a\" OR NEAR(").as_deref(),

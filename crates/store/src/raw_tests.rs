@@ -63,7 +63,7 @@ fn assert_same(pages: &Pages<'_>, connection: &Connection) {
 }
 
 #[test]
-fn pages_hold_what_sqlite_reads() {
+fn raw_pages_contain_the_rows_that_sqlite_reads() {
     for size in [512, 1024, 4096, 65_536] {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("db");
@@ -77,7 +77,7 @@ fn pages_hold_what_sqlite_reads() {
 }
 
 #[test]
-fn frames_of_the_wal_hold_what_sqlite_reads() {
+fn raw_wal_frames_contain_the_rows_that_sqlite_reads() {
     let directory = TempDir::new().unwrap();
     let (path, wal) = (directory.path().join("db"), directory.path().join("db-wal"));
     let connection = Connection::open(&path).unwrap();
@@ -115,7 +115,7 @@ fn frames_of_the_wal_hold_what_sqlite_reads() {
 
 /// Reading random damage must end without a panic.
 #[test]
-fn damaged_pages_are_read_to_an_end() {
+fn raw_read_of_damaged_pages_ends_without_a_panic() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("db");
     let connection = Connection::open(&path).unwrap();

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn word_is_the_whole_text_or_nothing() {
+    fn word_accepts_only_a_word_that_is_the_whole_text() {
         let table = [
             ("y", Some(Word::Yes)),
             (" YES! ", Some(Word::Yes)),

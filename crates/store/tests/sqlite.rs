@@ -31,7 +31,7 @@ use tempfile::TempDir;
 use support::{accept, message, messages, open, open_with, options};
 
 #[tokio::test]
-async fn a_second_daemon_is_refused_and_told_who_holds_the_log() {
+async fn open_refuses_a_second_daemon_and_names_the_holder_of_the_lock() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
     // The clock stands still, because a refused daemon must not wait.
@@ -55,7 +55,7 @@ async fn a_second_daemon_is_refused_and_told_who_holds_the_log() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_starts_waits_for_a_command() {
+async fn open_of_a_daemon_waits_for_a_command_to_release_the_lock() {
     let directory = TempDir::new().unwrap();
     let command = OpenOptions { holder: Holder::Command, ..options(directory.path()) };
     let held = open_with(command).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_daemon_that_starts_waits_for_a_command() {
 }
 
 #[tokio::test]
-async fn a_command_writes_in_the_epoch_that_it_finds_and_recovers_nothing() {
+async fn open_of_a_command_keeps_the_epoch_and_recovers_nothing() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
     assert_eq!(store.epoch(), 1);
@@ -93,7 +93,7 @@ async fn a_command_writes_in_the_epoch_that_it_finds_and_recovers_nothing() {
 }
 
 #[tokio::test]
-async fn who_only_looks_needs_no_lock_and_cannot_write() {
+async fn open_read_only_needs_no_lock_and_cannot_write() {
     let directory = TempDir::new().unwrap();
     let missing = SqliteStore::open_read_only(directory.path(), &Group::new("test"));
     assert!(matches!(missing, Ok(None)));
@@ -106,7 +106,7 @@ async fn who_only_looks_needs_no_lock_and_cannot_write() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_was_replaced_writes_nothing() {
+async fn write_of_a_daemon_with_an_old_epoch_is_fenced() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
     accept(&store, "1").await.unwrap();
@@ -124,7 +124,7 @@ async fn a_daemon_that_was_replaced_writes_nothing() {
 
 /// The health check includes the lock: without its file, a second daemon could start.
 #[tokio::test]
-async fn ping_finds_a_file_that_was_deleted_or_replaced() {
+async fn ping_reports_a_file_that_was_deleted_or_replaced() {
     for file in [DATABASE, "avocet.lock"] {
         for replaced in [false, true] {
             let directory = TempDir::new().unwrap();
@@ -149,7 +149,7 @@ async fn ping_finds_a_file_that_was_deleted_or_replaced() {
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_version_is_left_alone() {
+async fn open_refuses_a_database_of_a_newer_version_and_leaves_it_unchanged() {
     let directory = TempDir::new().unwrap();
     open(directory.path()).await.unwrap().close().await;
     let path = directory.path().join(DATABASE);
@@ -168,7 +168,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
 }
 
 #[tokio::test]
-async fn whoever_only_looks_leaves_a_database_of_an_older_version_alone() {
+async fn open_read_only_refuses_a_database_of_an_older_version() {
     let directory = TempDir::new().unwrap();
     open(directory.path()).await.unwrap().close().await;
     let path = directory.path().join(DATABASE);
@@ -194,7 +194,7 @@ async fn damaged(directory: &Path, damage: fn(&Path)) -> Result<SqliteStore, Ope
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_moved_aside_and_never_silently_started_empty() {
+async fn open_moves_a_damaged_database_aside_and_refuses_to_start_empty() {
     type Damage = (&'static str, fn(&Path));
     let table: [Damage; 5] = [
         ("emptied", |path| fs::write(path, b"").unwrap()),
@@ -233,7 +233,7 @@ async fn a_damaged_database_is_moved_aside_and_never_silently_started_empty() {
 }
 
 #[tokio::test]
-async fn the_wal_goes_with_a_damaged_database() {
+async fn open_moves_the_wal_aside_with_a_damaged_database() {
     let directory = TempDir::new().unwrap();
     open(directory.path()).await.unwrap().close().await;
     let path = directory.path().join(DATABASE);
@@ -249,7 +249,7 @@ async fn the_wal_goes_with_a_damaged_database() {
 }
 
 #[tokio::test]
-async fn a_directory_that_cannot_be_one_is_named() {
+async fn open_error_names_a_path_that_is_not_a_directory() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, b"").unwrap();
@@ -264,7 +264,7 @@ async fn a_directory_that_cannot_be_one_is_named() {
 }
 
 #[tokio::test]
-async fn a_closed_log_says_so() {
+async fn close_makes_later_calls_fail_with_closed() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
     let other = store.clone();
@@ -274,7 +274,7 @@ async fn a_closed_log_says_so() {
 }
 
 #[tokio::test]
-async fn many_writers_share_transactions() {
+async fn accept_commits_many_concurrent_writes() {
     let directory = TempDir::new().unwrap();
     let store = Arc::new(open(directory.path()).await.unwrap());
     let texts: Vec<String> = (0..500).map(|number| number.to_string()).collect();
@@ -285,7 +285,7 @@ async fn many_writers_share_transactions() {
 }
 
 #[tokio::test]
-async fn a_wal_whose_database_is_gone_is_not_written_into_a_new_one() {
+async fn open_refuses_a_wal_without_its_database() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
     accept(&store, "old").await.unwrap();
@@ -299,7 +299,7 @@ async fn a_wal_whose_database_is_gone_is_not_written_into_a_new_one() {
 }
 
 #[tokio::test]
-async fn what_did_not_arrive_is_sent_again_for_a_week() {
+async fn resend_repeats_abandoned_messages_of_the_last_week() {
     const DAY: Duration = Duration::from_hours(24);
     let directory = TempDir::new().unwrap();
     let clock = Arc::new(ManualClock::default());
@@ -324,7 +324,7 @@ async fn what_did_not_arrive_is_sent_again_for_a_week() {
 }
 
 #[tokio::test]
-async fn a_burst_that_does_not_end_is_answered_after_ten_pauses() {
+async fn claim_in_collect_mode_takes_an_endless_burst_after_ten_pauses() {
     let directory = TempDir::new().unwrap();
     let clock = Arc::new(ManualClock::default());
     let collecting = OpenOptions { default_mode: QueueMode::Collect, ..options(directory.path()) };
@@ -359,7 +359,7 @@ async fn nonce_of_first(directory: &Path, chat: &str) -> String {
 
 /// A platform remembers nonces for minutes, whichever database is behind the bot.
 #[tokio::test]
-async fn nonces_do_not_begin_again_after_a_wipe_or_in_a_copy_put_back() {
+async fn enqueue_repeats_no_nonce_after_a_wipe_or_in_a_restored_copy() {
     let [directory, copy, wiped] = [(); 3].map(|()| TempDir::new().unwrap());
     let kept = nonce_of_first(directory.path(), "a").await;
     fs::copy(directory.path().join(DATABASE), copy.path().join(DATABASE)).unwrap();

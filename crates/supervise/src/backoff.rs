@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_longest_and_start_again_after_a_reset() {
+    fn backoff_next_wait_doubles_up_to_the_longest_until_reset() {
         let second = Duration::from_secs(1);
         let mut backoff = Backoff::new(second, 60 * second);
         for step in 0..20 {

@@ -8,7 +8,7 @@ use super::*;
 const MINUTE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
-async fn cancelling_a_group_reaches_the_groups_made_from_it() {
+async fn group_cancel_reaches_child_groups() {
     let root = Group::new("daemon");
     let (lanes, other) = (root.child("lanes"), Group::new("other"));
     root.cancel();
@@ -17,7 +17,7 @@ async fn cancelling_a_group_reaches_the_groups_made_from_it() {
 }
 
 #[tokio::test]
-async fn finishing_waits_for_the_tasks_and_names_those_that_are_late() {
+async fn group_finish_waits_for_tasks_and_names_unfinished_ones() {
     let clock = Arc::new(ManualClock::default());
     let group = Group::new("daemon").child("lanes");
     let (end, ended) = oneshot::channel::<()>();
@@ -36,7 +36,7 @@ async fn finishing_waits_for_the_tasks_and_names_those_that_are_late() {
 }
 
 #[tokio::test]
-async fn aborting_ends_tasks_where_they_stand() {
+async fn group_abort_ends_running_tasks() {
     let clock = ManualClock::default();
     let group = Group::new("daemon");
     group.spawn("endless", std::future::pending());
@@ -45,7 +45,7 @@ async fn aborting_ends_tasks_where_they_stand() {
 }
 
 #[tokio::test]
-async fn a_panic_ends_one_task() {
+async fn group_panic_of_one_task_leaves_others_running() {
     let clock = ManualClock::default();
     let group = Group::new("daemon");
     group.spawn("bad", async { panic!("on purpose") });
@@ -56,7 +56,7 @@ async fn a_panic_ends_one_task() {
 }
 
 #[tokio::test]
-async fn a_task_that_ends_is_run_again_after_a_while_until_the_group_is_cancelled() {
+async fn spawn_restarting_reruns_an_ended_task_after_a_delay_until_cancel() {
     let clock = Arc::new(ManualClock::default());
     let group = Group::new("daemon");
     let (runs, running) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));

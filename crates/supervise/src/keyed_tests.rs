@@ -7,7 +7,7 @@ use tokio::sync::{Notify, Semaphore};
 use super::*;
 
 #[tokio::test]
-async fn a_key_that_is_woken_while_it_works_works_once_more() {
+async fn keyed_wake_during_a_run_causes_one_more_run() {
     let keyed = Arc::new(Keyed::new(Group::new("test")));
     let (ran, go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Semaphore::new(0)));
     let wake = |key: &'static str| {
@@ -34,7 +34,7 @@ async fn a_key_that_is_woken_while_it_works_works_once_more() {
 }
 
 #[tokio::test]
-async fn a_key_whose_work_panics_can_be_woken_again() {
+async fn keyed_wake_runs_a_key_again_after_a_panic() {
     let keyed = Arc::new(Keyed::new(Group::new("test")));
     let ended = Arc::new(Notify::new());
     keyed.wake("a", |_| async { panic!("on purpose") });

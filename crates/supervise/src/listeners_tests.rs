@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_listener_hears_of_its_key_until_it_has_gone() {
+fn listeners_of_returns_the_listeners_of_a_key_until_they_are_dropped() {
     let listeners = Listeners::<&str, u32>::default();
     let (one, other, third) = (listeners.add("a", 1), listeners.add("a", 1), listeners.add("b", 1));
     for listener in listeners.of(&"a") {
@@ -17,7 +17,7 @@ fn a_listener_hears_of_its_key_until_it_has_gone() {
 }
 
 #[test]
-fn of_those_who_have_gone_nothing_stays_even_if_their_keys_are_never_used_again() {
+fn listeners_add_removes_dropped_listeners_of_unused_keys() {
     let listeners = Listeners::<usize, u32>::default();
     let stay: Vec<_> = (0..10).map(|key| listeners.add(key, 1)).collect();
     for key in 10..100_000 {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_an_error_with_its_message() {
+    async fn catch_and_blocking_turn_a_panic_into_an_error_with_its_message() {
         let caught: Result<(), _> = catch(async { panic!("no {}", "way") }).await;
         assert_eq!(caught, Err(Panicked("no way".to_owned())));
         let caught: Result<(), _> = blocking(|| panic!("literal")).await;

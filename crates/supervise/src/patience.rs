@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_write_is_done_again_until_there_is_room() {
+    async fn patiently_retries_a_write_until_there_is_room_or_it_is_stopped() {
         let (clock, stop, tries) = Default::default();
         let (clock, stop, tries): (ManualClock, CancellationToken, AtomicU32) =
             (clock, stop, tries);

@@ -84,7 +84,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn repeats_write_the_first_line_what_is_new_and_one_a_minute() {
+    fn repeats_note_writes_the_first_line_new_text_and_one_line_a_minute() {
         let repeats = Repeats::new();
         let table = [
             (0, "log", "full", Some(0)),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_forget_the_oldest_subject_where_there_are_too_many() {
+    fn repeats_note_forgets_the_oldest_subject_above_the_limit() {
         let repeats = Repeats::new();
         for number in 0..2 * REMEMBERED {
             let now = SECOND * u32::try_from(number).unwrap();

@@ -32,7 +32,7 @@ impl Story {
 }
 
 #[test]
-fn a_text_is_shown_after_an_interval_and_then_once_an_interval_if_it_grew() {
+fn compose_shows_grown_text_once_per_interval() {
     let mut story = Story::new();
     assert_eq!(story.0.due(), None);
     story.write("Once upon a ti", 10);
@@ -48,14 +48,14 @@ fn a_text_is_shown_after_an_interval_and_then_once_an_interval_if_it_grew() {
 }
 
 #[test]
-fn a_short_answer_is_not_shown_before_it_is_whole() {
+fn compose_does_not_show_a_short_unfinished_answer() {
     let mut story = Story::new();
     story.write("It is. ", 0);
     assert_eq!((story.0.due(), story.shows(5)), (None, None));
 }
 
 #[test]
-fn what_does_not_count_is_forgotten() {
+fn take_discards_the_text_after_a_restart_or_at_a_new_step() {
     for event in [TurnEvent::Restarted, TurnEvent::Thinking { step: 1 }] {
         let mut story = Story::new();
         story.write("Once upon a time there", 0);
@@ -71,7 +71,7 @@ fn what_does_not_count_is_forgotten() {
 }
 
 #[test]
-fn a_tool_that_takes_long_is_said_to_every_minute() {
+fn compose_names_a_slow_tool_every_minute() {
     let mut story = Story::new();
     story.write("Let me run the tests. ", 0);
     story.shows(1);
@@ -85,7 +85,7 @@ fn a_tool_that_takes_long_is_said_to_every_minute() {
 }
 
 #[test]
-fn of_several_tools_the_oldest_is_named() {
+fn compose_names_the_oldest_of_several_tools() {
     let mut story = Story::new();
     story.start("a", 0);
     story.start("b", 30);
@@ -99,7 +99,7 @@ fn of_several_tools_the_oldest_is_named() {
 }
 
 #[test]
-fn what_was_not_shown_is_due_again_and_not_before_the_platform_wants_it() {
+fn due_repeats_a_missed_text_after_the_hold_of_the_platform() {
     let mut story = Story::new();
     story.write("Once upon a time ", 0);
     assert!(story.shows(1).is_some());
@@ -111,7 +111,7 @@ fn what_was_not_shown_is_due_again_and_not_before_the_platform_wants_it() {
 }
 
 #[test]
-fn a_text_without_an_end_does_not_fill_the_memory() {
+fn write_limits_the_length_of_an_endless_text() {
     let mut story = Story::new();
     (0..KEPT).for_each(|_| story.write("word ", 0));
     assert!(story.0.text.len() < KEPT + 10);

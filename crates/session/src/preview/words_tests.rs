@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_word_is_complete_when_something_else_follows() {
+fn complete_words_omits_a_word_that_may_go_on() {
     let table = [
         ("", ""),
         ("Hel", ""),
@@ -19,7 +19,7 @@ fn a_word_is_complete_when_something_else_follows() {
 }
 
 #[test]
-fn a_few_words_are_not_worth_a_preview() {
+fn are_few_rejects_texts_that_are_long_enough_for_a_preview() {
     for few in ["Yes.", "It is", "今日は"] {
         assert!(are_few(few), "{few}");
     }
@@ -30,7 +30,7 @@ fn a_few_words_are_not_worth_a_preview() {
 }
 
 #[test]
-fn what_goes_on_says_so_behind_its_fence() {
+fn unfinished_adds_an_ellipsis_behind_a_closed_fence() {
     let table = [
         ("one two", "one two …"),
         ("see:\n```rust\nlet a", "see:\n```rust\nlet a\n```\n…"),
@@ -50,7 +50,7 @@ fn plan(text: &str) -> Vec<Content> {
 }
 
 #[test]
-fn a_preview_is_one_message_that_ends_as_it_should() {
+fn first_message_keeps_the_ellipsis_in_a_single_message() {
     let first = |text: &str| first_message(plan, text).map(|content| content.text);
     assert_eq!(first("one two …").as_deref(), Some("one two …"));
     assert_eq!(first("one two three four …").as_deref(), Some("one two …"));

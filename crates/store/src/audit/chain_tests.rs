@@ -75,7 +75,7 @@ async fn fault_after(tamper: &str) -> Option<AuditFault> {
 }
 
 #[tokio::test]
-async fn whatever_is_done_to_rows_is_found_where_it_was_done() {
+async fn check_audit_reports_the_place_of_every_change_of_rows() {
     let changed = |row| Some(AuditFault::Changed(row));
     let missing = |first, last| Some(AuditFault::Missing { first, last });
     let cut = |last| Some(AuditFault::Cut { last, known: 5 });
@@ -136,7 +136,7 @@ fn forge(path: &Path, from: i64) {
 }
 
 #[tokio::test]
-async fn who_writes_the_chain_anew_is_found_out_by_a_head_that_was_noted() {
+async fn check_audit_reports_a_rewritten_chain_by_a_noted_head() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await;
     start_calls(&store, &[(); 3].map(|()| json!({}))).await;
@@ -149,7 +149,7 @@ async fn who_writes_the_chain_anew_is_found_out_by_a_head_that_was_noted() {
 }
 
 #[tokio::test]
-async fn a_row_that_was_made_of_another_chain_does_not_follow() {
+async fn check_audit_reports_a_row_of_another_chain_as_unlinked() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await;
     start_calls(&store, &[(); 3].map(|()| json!({}))).await;
@@ -166,7 +166,7 @@ async fn a_row_that_was_made_of_another_chain_does_not_follow() {
 }
 
 #[tokio::test]
-async fn an_end_that_was_cut_off_stays_a_gap() {
+async fn check_audit_reports_a_cut_end_as_a_gap_after_new_rows() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await;
     start_calls(&store, &[json!({}), json!({})]).await;
@@ -180,7 +180,7 @@ async fn an_end_that_was_cut_off_stays_a_gap() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_arguments_has_no_secret_and_is_short() {
+async fn audit_summary_of_arguments_is_redacted_and_short() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await;
     let arguments = [
@@ -199,7 +199,7 @@ async fn what_is_said_of_arguments_has_no_secret_and_is_short() {
 }
 
 #[tokio::test]
-async fn rows_that_are_appended_together_follow_each_other() {
+async fn check_audit_accepts_rows_that_were_appended_together() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await;
     let person: PersonId = "telegram:main:8".parse().unwrap();
@@ -216,7 +216,7 @@ async fn rows_that_are_appended_together_follow_each_other() {
 /// A restored copy has fewer rows than the database that it replaces. The row of the roll-back
 /// explains the missing numbers, unless a head among them was noted outside of the database.
 #[tokio::test]
-async fn an_audit_gap_before_a_roll_back_is_explained() {
+async fn check_audit_accepts_a_gap_that_a_roll_back_explains() {
     let directory = TempDir::new().unwrap();
     let path = directory.path();
     let store = open(path).await;

@@ -246,7 +246,7 @@ fn variable(name: &str, default: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn no_mutation_panics_or_starts_empty_in_silence() {
+async fn open_and_recover_survive_mutated_files_without_a_panic_or_silent_loss() {
     let (mutations, seed) = (variable("AVOCET_MUTATIONS", MUTATIONS), variable("AVOCET_SEED", 1));
     println!("{mutations} mutations with AVOCET_SEED={seed}");
     let logs = Logs::new().await;

@@ -150,7 +150,7 @@ fn assert_whole(directory: &Path) {
 }
 
 #[tokio::test]
-async fn pieces_that_do_not_fit_are_never_started_in_silence() {
+async fn open_never_silently_starts_files_that_do_not_belong_together() {
     let logs = Logs::new().await;
     for (database, wal) in ALL.iter().flat_map(|one| ALL.iter().map(move |other| (*one, *other))) {
         for shm in ALL {
@@ -173,7 +173,7 @@ async fn pieces_that_do_not_fit_are_never_started_in_silence() {
 
 /// After a power failure, only synced transactions are expected.
 #[tokio::test]
-async fn a_power_failure_is_no_damage() {
+async fn open_accepts_the_loss_of_unsynced_transactions_after_a_power_failure() {
     let logs = Logs::new().await;
     let last = String::from_utf8(logs.last.clone()).unwrap();
     let words: Vec<&str> = last.split_whitespace().collect();
@@ -206,7 +206,7 @@ async fn a_power_failure_is_no_damage() {
 
 /// Behind a broken frame of the `-wal` are transactions that SQLite silently drops.
 #[tokio::test]
-async fn a_broken_frame_before_others_is_damage() {
+async fn open_reports_a_broken_wal_frame_before_others_as_damage() {
     let logs = Logs::new().await;
     let directory = logs.lay_out([Piece::Now; 3]);
     let wal = directory.path().join("avocet.db-wal");
@@ -222,7 +222,7 @@ async fn a_broken_frame_before_others_is_damage() {
 
 /// An SQLite tool that opens and closes the log after a crash moves everything into the database.
 #[tokio::test]
-async fn a_log_that_sqlite_has_closed_is_whole() {
+async fn open_accepts_a_log_that_an_sqlite_tool_has_closed() {
     let logs = Logs::new().await;
     let directory = logs.lay_out([Piece::Now; 3]);
     let tool = Connection::open(directory.path().join(DATABASE)).unwrap();
@@ -233,7 +233,7 @@ async fn a_log_that_sqlite_has_closed_is_whole() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_alone_says_that_its_wal_is_gone() {
+async fn open_detects_that_the_wal_of_a_database_is_missing() {
     let logs = Logs::new().await;
     let directory = logs.lay_out([Piece::Now, Piece::Absent, Piece::Absent]);
     fs::remove_file(directory.path().join("avocet.db-last")).unwrap();
@@ -250,7 +250,7 @@ async fn a_database_that_is_alone_says_that_its_wal_is_gone() {
 }
 
 #[tokio::test]
-async fn an_older_copy_put_back_by_hand_sends_nothing_again() {
+async fn open_of_an_older_copy_put_back_by_hand_sends_nothing_again() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join(DATABASE);
     let store = open(directory.path()).await.unwrap();
@@ -286,7 +286,7 @@ async fn an_older_copy_put_back_by_hand_sends_nothing_again() {
 }
 
 #[tokio::test]
-async fn a_damage_is_decided_by_a_whole_database_or_by_an_empty_start() {
+async fn open_clears_the_damage_marker_for_a_whole_database_or_start_empty() {
     for start_empty in [false, true] {
         let logs = Logs::new().await;
         let directory = logs.lay_out([Piece::Absent, Piece::Now, Piece::Absent]);
@@ -314,7 +314,7 @@ async fn a_damage_is_decided_by_a_whole_database_or_by_an_empty_start() {
 /// The marker is written before files are moved, so that the next start after a crash in between
 /// refuses to begin an empty log.
 #[tokio::test]
-async fn a_move_that_a_crash_cut_short_is_finished() {
+async fn open_finishes_a_move_of_damaged_files_that_a_crash_interrupted() {
     let logs = Logs::new().await;
     let directory = logs.lay_out([Piece::Empty, Piece::Now, Piece::Now]);
     assert_eq!(start(directory.path()).await, Start::Damaged);

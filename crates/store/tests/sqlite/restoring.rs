@@ -40,7 +40,7 @@ fn number(log: &Connection, sql: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_backup_has_everything_while_the_daemon_writes() {
+async fn back_up_copies_everything_while_the_daemon_writes() {
     let directory = TempDir::new().unwrap();
     fill(directory.path(), 1..300).await;
     let store = open(directory.path()).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_backup_has_everything_while_the_daemon_writes() {
 }
 
 #[tokio::test]
-async fn a_backup_refuses_what_it_cannot_do() {
+async fn back_up_refuses_a_missing_log_an_existing_target_and_damage() {
     let directory = TempDir::new().unwrap();
     let to = directory.path().join("copy.db");
     assert!(matches!(copy(directory.path(), &to), Err(CopyError::NoLog(_))));
@@ -103,7 +103,7 @@ async fn a_backup_refuses_what_it_cannot_do() {
 }
 
 #[tokio::test]
-async fn a_restored_copy_repeats_nothing_and_keeps_the_log_that_was_there() {
+async fn restore_repeats_nothing_and_keeps_the_previous_log() {
     let directory = TempDir::new().unwrap();
     fill(directory.path(), 1..60).await;
     let database = directory.path().join(DATABASE);
@@ -149,7 +149,7 @@ async fn a_restored_copy_repeats_nothing_and_keeps_the_log_that_was_there() {
 }
 
 #[tokio::test]
-async fn only_a_whole_log_is_restored() {
+async fn restore_refuses_a_file_that_is_not_a_whole_log() {
     let directory = TempDir::new().unwrap();
     fill(directory.path(), 1..60).await;
     let database = directory.path().join(DATABASE);
@@ -181,7 +181,7 @@ async fn only_a_whole_log_is_restored() {
 }
 
 #[tokio::test]
-async fn a_copy_of_an_older_version_is_brought_up_to_date() {
+async fn restore_migrates_a_copy_of_an_older_version() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("old.db");
     let old = connect(&file);
@@ -201,7 +201,7 @@ async fn a_copy_of_an_older_version_is_brought_up_to_date() {
 
 /// A start moves a damaged log aside, and `recover` then restores it.
 #[tokio::test]
-async fn what_a_damaged_log_still_holds_is_recovered() {
+async fn recover_saves_the_readable_rows_of_a_damaged_log() {
     let directory = TempDir::new().unwrap();
     fill(directory.path(), 1..400).await;
     let database = directory.path().join(DATABASE);
@@ -246,7 +246,7 @@ async fn what_a_damaged_log_still_holds_is_recovered() {
 }
 
 #[tokio::test]
-async fn a_recovery_into_a_file_changes_nothing_else() {
+async fn recover_into_a_file_leaves_the_damaged_log_unchanged() {
     let directory = TempDir::new().unwrap();
     fill(directory.path(), 1..40).await;
     let store = open(directory.path()).await.unwrap();
@@ -281,7 +281,7 @@ async fn a_recovery_into_a_file_changes_nothing_else() {
 
 /// After a restore, platforms redeliver messages that the lost part may have answered.
 #[tokio::test]
-async fn a_message_of_the_lost_part_is_dropped_and_its_chat_told_once() {
+async fn accept_after_restore_drops_messages_of_the_lost_part_and_notifies_once() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path()).await.unwrap();
     let file = directory.path().join("copy.db");

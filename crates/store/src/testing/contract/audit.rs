@@ -45,7 +45,7 @@ fn resolve(kind: WaitKind, resolution: Resolution) -> CommandAction {
 }
 
 /// A call with an effect has rows for its start and its end. A refusal has a row for every class.
-pub async fn what_does_more_than_read_is_audited_from_start_to_end(backend: &impl Backend) {
+pub async fn audit_records_start_and_end_of_calls_with_an_effect(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
@@ -89,7 +89,7 @@ pub async fn what_does_more_than_read_is_audited_from_start_to_end(backend: &imp
 
 /// The audit table has rows for calls interrupted by a crash, and for the later choice or its
 /// expiry.
-pub async fn what_a_crash_interrupts_is_audited_and_what_was_chosen(backend: &impl Backend) {
+pub async fn audit_records_interrupted_calls_and_the_later_choice(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
@@ -119,7 +119,7 @@ pub async fn what_a_crash_interrupts_is_audited_and_what_was_chosen(backend: &im
 }
 
 /// A request for approval has a row, and so has its answer, with the author.
-pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backend) {
+pub async fn audit_records_approval_requests_and_decisions(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
@@ -159,7 +159,7 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
 }
 
 /// Calls that end with their turn have a row that says so.
-pub async fn what_is_cancelled_is_audited(backend: &impl Backend) {
+pub async fn audit_records_cancelled_calls(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
@@ -190,7 +190,7 @@ fn pairing(bits: u128) -> Pairing {
 }
 
 /// Every change of access has a row with the author of the command, or the host.
-pub async fn who_is_let_in_and_by_whom_is_audited(backend: &impl Backend) {
+pub async fn audit_records_changes_of_access_and_their_author(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
     for bits in 0..3 {
@@ -247,7 +247,7 @@ pub async fn who_is_let_in_and_by_whom_is_audited(backend: &impl Backend) {
 }
 
 /// A failed write leaves no row, because the row is in its transaction.
-pub async fn what_was_taken_back_is_not_audited(backend: &impl Backend) {
+pub async fn audit_omits_a_failed_write(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
@@ -262,7 +262,7 @@ pub async fn what_was_taken_back_is_not_audited(backend: &impl Backend) {
 }
 
 /// The query returns the last matching rows, oldest first.
-pub async fn the_audited_can_be_searched(backend: &impl Backend) {
+pub async fn audit_rows_returns_the_last_matching_rows(backend: &impl Backend) {
     let world = World::new(backend).await;
     for name in ["a", "b"] {
         world.say(&session(name), "go").await;
@@ -289,7 +289,7 @@ pub async fn the_audited_can_be_searched(backend: &impl Backend) {
 }
 
 /// An unchanged chain passes the check: an empty one, a long one, and one after a restart.
-pub async fn a_whole_chain_is_found_whole(backend: &impl Backend) {
+pub async fn check_audit_accepts_an_unchanged_chain(backend: &impl Backend) {
     let world = World::new(backend).await;
     let check = world.ports.audit.check_audit(None).await.unwrap();
     assert_eq!((check.rows, check.head, check.fault), (0, None, None));
@@ -309,7 +309,7 @@ pub async fn a_whole_chain_is_found_whole(backend: &impl Backend) {
 }
 
 /// A noted head is found again; a different or later head is a fault.
-pub async fn a_head_that_was_noted_stands_in_the_chain(backend: &impl Backend) {
+pub async fn check_audit_reports_a_noted_head_that_is_cut_or_rewritten(backend: &impl Backend) {
     let world = World::new(backend).await;
     let cut = |known| Some(AuditFault::Cut { last: 0, known });
     let other = AuditHead { sequence: 1, hash: "0".repeat(64) };

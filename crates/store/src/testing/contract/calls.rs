@@ -10,7 +10,7 @@ use super::Backend;
 use super::world::{World, call, good, planned, session};
 
 /// A step closes only if every call has a result.
-pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend) {
+pub async fn close_step_requires_a_result_of_every_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -31,7 +31,7 @@ pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend
 }
 
 /// A reply that contains calls as text is kept unchanged, through a crash and into the history.
-pub async fn written_reply_is_kept_as_it_came(backend: &impl Backend) {
+pub async fn record_step_keeps_a_written_reply_unchanged(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -58,7 +58,7 @@ pub async fn written_reply_is_kept_as_it_came(backend: &impl Backend) {
 
 /// Reasoning content for a model is kept unchanged, through a crash and into the history, where its
 /// size counts.
-pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
+pub async fn record_step_keeps_reasoning_unchanged(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -87,7 +87,7 @@ pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
 }
 
 /// Messages and notes of a call are written in the transaction of its result.
-pub async fn what_a_call_writes_comes_with_its_result(backend: &impl Backend) {
+pub async fn finish_call_commits_log_writes_with_the_result(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     world.say(&a, "1").await;
@@ -111,7 +111,7 @@ pub async fn what_a_call_writes_comes_with_its_result(backend: &impl Backend) {
 }
 
 /// A second result is refused together with its log writes.
-pub async fn a_call_has_one_result(backend: &impl Backend) {
+pub async fn finish_call_refuses_a_second_result(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -128,7 +128,7 @@ pub async fn a_call_has_one_result(backend: &impl Backend) {
 }
 
 /// The full text of a cut result can be read by its own session only.
-pub async fn a_cut_result_is_kept_for_its_session(backend: &impl Backend) {
+pub async fn kept_result_returns_a_cut_result_to_its_session_only(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     world.say(&a, "1").await;
@@ -147,7 +147,7 @@ pub async fn a_cut_result_is_kept_for_its_session(backend: &impl Backend) {
 }
 
 /// The worker of an ended turn gets an error at its next write.
-pub async fn a_turn_that_was_stopped_writes_nothing_more(backend: &impl Backend) {
+pub async fn stop_makes_later_writes_of_the_turn_fail(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -173,7 +173,7 @@ pub async fn a_turn_that_was_stopped_writes_nothing_more(backend: &impl Backend)
 }
 
 /// F5 needs to know the texts that the message tool has sent to a chat.
-pub async fn messages_of_the_message_tool_are_known_to_the_turn(backend: &impl Backend) {
+pub async fn sent_texts_returns_messages_of_the_message_tool_by_chat(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     world.say(&a, "1").await;
@@ -191,7 +191,7 @@ pub async fn messages_of_the_message_tool_are_known_to_the_turn(backend: &impl B
 }
 
 /// A search in long-term memory matches any of the words, best match first.
-pub async fn notes_are_found_by_their_words(backend: &impl Backend) {
+pub async fn notes_search_matches_any_word_best_first(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;

@@ -11,7 +11,7 @@ use super::Backend;
 use super::world::{World, cursor, message, planned, session};
 
 /// A redelivered message is absorbed; the cursor moves with both copies.
-pub async fn a_message_is_accepted_once_and_moves_the_cursor(backend: &impl Backend) {
+pub async fn accept_absorbs_a_redelivered_message_and_moves_the_cursor(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
     let (channel, account) = (a.address().channel, a.address().account);
@@ -32,7 +32,7 @@ pub async fn a_message_is_accepted_once_and_moves_the_cursor(backend: &impl Back
 }
 
 /// Keys are unique within a chat only.
-pub async fn the_same_key_in_another_chat_is_another_message(backend: &impl Backend) {
+pub async fn accept_treats_one_key_in_two_chats_as_two_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     let one = world.say(&session("a"), "1").await;
     let other = world.say(&session("b"), "1").await;
@@ -40,7 +40,7 @@ pub async fn the_same_key_in_another_chat_is_another_message(backend: &impl Back
 }
 
 /// Refused or unreadable updates move the cursor and are counted.
-pub async fn what_is_not_for_the_agent_is_counted_and_moves_the_cursor(backend: &impl Backend) {
+pub async fn ignore_counts_the_update_and_moves_the_cursor(backend: &impl Backend) {
     let world = World::new(backend).await;
     let channel = ChannelName::parse("telegram").unwrap();
     let account = AccountName::parse("work").unwrap();
@@ -59,7 +59,7 @@ pub async fn what_is_not_for_the_agent_is_counted_and_moves_the_cursor(backend: 
 }
 
 /// Commands bypass the lane; their effect and reply are one transaction.
-pub async fn a_command_never_waits_in_the_lane_and_acts_once(backend: &impl Backend) {
+pub async fn settle_command_bypasses_the_lane_and_acts_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
     let command = world.command(&a, "/queue collect").await;
@@ -83,7 +83,7 @@ pub async fn a_command_never_waits_in_the_lane_and_acts_once(backend: &impl Back
 }
 
 /// A message whose sender has lost access ends with a notice.
-pub async fn a_dropped_message_is_dead_and_says_so(backend: &impl Backend) {
+pub async fn drop_message_ends_the_message_with_a_notice(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let dropped = world.say(&a, "too late").await;
@@ -96,7 +96,7 @@ pub async fn a_dropped_message_is_dead_and_says_so(backend: &impl Backend) {
 }
 
 /// A `/stop` redelivered after a crash leaves later turns running.
-pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend) {
+pub async fn stop_cancels_only_a_turn_that_began_before_it(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
     let first = world.say(&a, "1").await;
@@ -146,7 +146,7 @@ pub async fn stop_gives_every_open_call_a_result(backend: &impl Backend) {
 }
 
 /// After `/new`, later turns read only newer messages.
-pub async fn new_forgets_what_was_said(backend: &impl Backend) {
+pub async fn new_hides_older_messages_from_later_turns(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
     world.say(&a, "old").await;
@@ -191,7 +191,7 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
 }
 
 /// Every scope of an account has its own cursor, and a message is read back unchanged.
-pub async fn cursors_are_kept_by_scope_and_messages_whole(backend: &impl Backend) {
+pub async fn accept_keeps_messages_unchanged_and_cursors_by_scope(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
     let a = session("a");
@@ -223,7 +223,7 @@ fn edit(original: &NewInbound, text: &str, at: i64) -> NewInbound {
 }
 
 /// A waiting message takes the text of its latest edit, in any order of redelivery.
-pub async fn a_message_that_waits_is_replaced_by_its_correction(backend: &impl Backend) {
+pub async fn correct_replaces_a_waiting_message(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
     let a = session("a");
@@ -246,7 +246,7 @@ pub async fn a_message_that_waits_is_replaced_by_its_correction(backend: &impl B
 
 /// The correction of a message in progress is a message of its own. It can be corrected in turn,
 /// and its redelivery is absorbed.
-pub async fn a_message_that_is_answered_is_corrected_by_another(backend: &impl Backend) {
+pub async fn correct_adds_a_message_while_the_original_is_being_answered(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
     let a = session("a");
@@ -269,7 +269,7 @@ pub async fn a_message_that_is_answered_is_corrected_by_another(backend: &impl B
 
 /// A message may first arrive in edited form. The redelivered edit then changes nothing in any
 /// later state.
-pub async fn an_edit_that_a_message_came_with_is_no_correction_of_it(backend: &impl Backend) {
+pub async fn correct_absorbs_an_edit_that_the_message_arrived_with(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
     let a = session("a");
@@ -288,7 +288,7 @@ pub async fn an_edit_that_a_message_came_with_is_no_correction_of_it(backend: &i
 
 /// Answered messages keep their answers, unless the configuration says otherwise; a command acts
 /// once.
-pub async fn what_cannot_be_corrected_is_left_alone(backend: &impl Backend) {
+pub async fn correct_refuses_answered_messages_commands_and_unknown_keys(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
     let a = session("a");

@@ -36,7 +36,7 @@ async fn turn(world: &World<'_>, session: &SessionId, text: &str) -> TurnId {
 }
 
 /// Every answer counts for its turn, conversation and day, even after a crash.
-pub async fn what_was_spent_is_summed_by_turn_session_and_day(backend: &impl Backend) {
+pub async fn spent_sums_usage_by_turn_session_and_day(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     let first = turn(&world, &a, "1").await;
@@ -66,7 +66,7 @@ pub async fn what_was_spent_is_summed_by_turn_session_and_day(backend: &impl Bac
 }
 
 /// Tokens without known price are counted apart from the cost. Nonsense figures still have a sum.
-pub async fn tokens_without_a_price_are_counted_apart(backend: &impl Backend) {
+pub async fn spent_counts_tokens_without_a_price_apart(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let first = turn(&world, &a, "1").await;
@@ -85,7 +85,7 @@ pub async fn tokens_without_a_price_are_counted_apart(backend: &impl Backend) {
 }
 
 /// A child's usage counts for its root: the turn that a person waits for, and its conversation.
-pub async fn what_a_child_spends_is_its_roots(backend: &impl Backend) {
+pub async fn spent_counts_the_usage_of_a_child_for_its_root(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (parent, _, child) = spawn(&world).await;
     record(&world, Some(parent.id), &parent.session, &[spent("m", Some(5))]).await;
@@ -99,7 +99,7 @@ pub async fn what_a_child_spends_is_its_roots(backend: &impl Backend) {
 }
 
 /// `/new` begins a new sum for its conversation; the sum of the day stays.
-pub async fn new_begins_a_new_sum(backend: &impl Backend) {
+pub async fn new_begins_a_new_usage_sum_for_its_session(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     for (session, text) in [(&a, "1"), (&b, "2")] {
@@ -117,7 +117,7 @@ pub async fn new_begins_a_new_sum(backend: &impl Backend) {
 }
 
 /// Usage can be listed by model and by session, most expensive first, and by day.
-pub async fn what_was_spent_is_listed_by_model_session_and_day(backend: &impl Backend) {
+pub async fn usage_lists_totals_by_model_session_and_day(backend: &impl Backend) {
     let world = World::new(backend).await;
     let query = world.ports.query.clone();
     let list = async |by| query.usage(by, Timestamp(0)).await.unwrap();

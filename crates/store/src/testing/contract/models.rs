@@ -32,7 +32,7 @@ async fn claimed(world: &World<'_>, session: &SessionId) -> Option<String> {
 }
 
 /// A chosen model stays until the next choice, through `/new` and restarts.
-pub async fn a_session_keeps_the_model_that_it_has_chosen(backend: &impl Backend) {
+pub async fn set_model_applies_until_the_next_choice(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     assert_eq!(named(&world, &a).await, None, "it has never been used");
@@ -52,7 +52,7 @@ pub async fn a_session_keeps_the_model_that_it_has_chosen(backend: &impl Backend
 }
 
 /// A child's session keeps the model that its parent's session had at the spawn.
-pub async fn a_child_is_answered_by_the_model_of_its_parent(backend: &impl Backend) {
+pub async fn spawn_gives_a_child_the_model_of_its_parent(backend: &impl Backend) {
     let world = World::new(backend).await;
     choose(&world, "/model local/qwen3", Some(CHOSEN)).await;
     let (_, _, child) = spawn(&world).await;

@@ -27,7 +27,7 @@ async fn end(world: &World<'_>, id: DeliveryId, end: SendEnd) {
 }
 
 /// Chunks of a chat are sent in order of insertion, across its topics.
-pub async fn a_chat_is_served_in_order(backend: &impl Backend) {
+pub async fn head_returns_the_chunks_of_a_chat_in_order(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     enqueue(&world, "a", &["1", "2"]).await;
@@ -43,7 +43,7 @@ pub async fn a_chat_is_served_in_order(backend: &impl Backend) {
 }
 
 /// Each row has its own nonce, which is the same for all its sends, even after a restart.
-pub async fn a_nonce_belongs_to_its_chunk_for_good(backend: &impl Backend) {
+pub async fn head_keeps_the_nonce_of_a_chunk_for_all_sends(backend: &impl Backend) {
     let world = World::new(backend).await;
     let chats = [session("a").address(), session("b").address()];
     let first = enqueue(&world, "a", &["1"]).await;
@@ -60,7 +60,7 @@ pub async fn a_nonce_belongs_to_its_chunk_for_good(backend: &impl Backend) {
 }
 
 /// The idempotency key absorbs a repeated message in the same chat.
-pub async fn a_message_of_another_process_is_taken_once(backend: &impl Backend) {
+pub async fn enqueue_absorbs_a_repeated_message(backend: &impl Backend) {
     let world = World::new(backend).await;
     let first = enqueue(&world, "a", &["1", "2"]).await;
     assert!(!first.duplicate);
@@ -71,7 +71,7 @@ pub async fn a_message_of_another_process_is_taken_once(backend: &impl Backend) 
 }
 
 /// A certainly refused chunk waits and blocks its chat. Only a send in progress can end.
-pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
+pub async fn finish_with_again_delays_the_chunk_and_counts_the_attempt(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a").address();
     let first = enqueue(&world, "a", &["1", "2"]).await;
@@ -95,7 +95,7 @@ pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
 
 /// The status names the chunk that blocks a chat, with its error, first failure and followers.
 /// Delivered, abandoned and requeued chunks are excluded.
-pub async fn status_names_the_chats_that_are_stuck(backend: &impl Backend) {
+pub async fn log_status_lists_stuck_chats(backend: &impl Backend) {
     let world = World::new(backend).await;
     let stuck = async || world.ports.query.log_status().await.unwrap().stuck;
     let failed = |error: &str, counts| SendEnd::Again {
@@ -142,7 +142,7 @@ pub async fn status_names_the_chats_that_are_stuck(backend: &impl Backend) {
 }
 
 /// An abandoned chunk abandons the rest of its message; other messages are sent.
-pub async fn a_dead_chunk_takes_the_rest_of_its_message_along(backend: &impl Backend) {
+pub async fn finish_with_dead_abandons_the_rest_of_the_message(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let first = enqueue(&world, "a", &["1", "2", "3"]).await;
@@ -154,7 +154,7 @@ pub async fn a_dead_chunk_takes_the_rest_of_its_message_along(backend: &impl Bac
 }
 
 /// A send whose outcome stays unknown is reported, and later messages go on.
-pub async fn an_unconfirmed_chunk_is_shown_and_lets_the_next_go(backend: &impl Backend) {
+pub async fn finish_with_unconfirmed_reports_the_chunk_and_frees_the_next(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let first = enqueue(&world, "a", &["1"]).await;
@@ -172,7 +172,7 @@ pub async fn an_unconfirmed_chunk_is_shown_and_lets_the_next_go(backend: &impl B
 }
 
 /// `/resend` repeats abandoned messages and marks only the unconfirmed ones.
-pub async fn what_was_given_up_can_be_sent_again(backend: &impl Backend) {
+pub async fn resend_repeats_abandoned_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let error = || "no".to_owned();
@@ -200,7 +200,7 @@ pub async fn what_was_given_up_can_be_sent_again(backend: &impl Backend) {
 }
 
 /// The chats that a starting daemon must serve.
-pub async fn open_chats_are_found(backend: &impl Backend) {
+pub async fn open_chats_lists_chats_with_pending_chunks(backend: &impl Backend) {
     let world = World::new(backend).await;
     let first = enqueue(&world, "a", &["1"]).await;
     enqueue(&world, "b", &["1"]).await;

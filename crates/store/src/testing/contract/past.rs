@@ -51,7 +51,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 /// Trimming cuts between turns and always keeps the newest one.
-pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
+pub async fn history_returns_whole_turns_within_the_budget(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     answer(&world, &a, &["1", "2", "3"]).await;
@@ -61,7 +61,7 @@ pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
 }
 
 /// Turns count with their shortened size, but the bytes read have a limit of their own.
-pub async fn long_results_do_not_hide_the_turns_before_them(backend: &impl Backend) {
+pub async fn history_counts_long_results_at_their_shortened_size(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let long = CallResult::ok(json!("x".repeat(4000)));
@@ -82,7 +82,7 @@ pub async fn long_results_do_not_hide_the_turns_before_them(backend: &impl Backe
 }
 
 /// A summary survives restarts, replaces its turns, and is forgotten with them.
-pub async fn what_is_condensed_stands_for_its_turns(backend: &impl Backend) {
+pub async fn condense_replaces_turns_by_their_summary_until_new(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turns = answer(&world, &a, &["1", "2", "3"]).await;
@@ -140,7 +140,7 @@ fn all_of(turns: &[TurnId]) -> Condensed {
 }
 
 /// A `/compact` runs between turns, once, even after a restart.
-pub async fn a_compaction_waits_for_its_lane_and_is_not_lost(backend: &impl Backend) {
+pub async fn compact_waits_for_the_running_turn_and_survives_a_restart(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -171,7 +171,7 @@ pub async fn a_compaction_waits_for_its_lane_and_is_not_lost(backend: &impl Back
 }
 
 /// A compaction that a crash interrupted is found as begun and begins only once.
-pub async fn a_compaction_is_begun_once(backend: &impl Backend) {
+pub async fn begin_compaction_succeeds_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let (command, _) = compact(&world, &a).await;
@@ -185,7 +185,7 @@ pub async fn a_compaction_is_begun_once(backend: &impl Backend) {
 }
 
 /// `/stop` and `/new` cancel a compaction, even a begun one; its late result is refused.
-pub async fn a_compaction_can_be_stopped(backend: &impl Backend) {
+pub async fn stop_and_new_cancel_a_compaction(backend: &impl Backend) {
     for (chat, action, begun) in [
         ("a", CommandAction::Stop, false),
         ("b", CommandAction::Stop, true),
@@ -212,7 +212,7 @@ pub async fn a_compaction_can_be_stopped(backend: &impl Backend) {
 }
 
 /// A summary of a forgotten past is discarded without a notice.
-pub async fn what_is_forgotten_is_not_said_to_be_condensed(backend: &impl Backend) {
+pub async fn compacted_discards_a_summary_of_a_forgotten_past(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turns = answer(&world, &a, &["1"]).await;
@@ -231,7 +231,7 @@ pub async fn what_is_forgotten_is_not_said_to_be_condensed(backend: &impl Backen
 }
 
 /// A step is recorded even if the provider reports nonsense usage.
-pub async fn a_figure_that_makes_no_sense_ends_no_turn(backend: &impl Backend) {
+pub async fn record_step_and_settle_accept_nonsense_usage(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;

@@ -34,7 +34,7 @@ fn settled(bits: u128, decision: Decision) -> SettledPairing {
 }
 
 /// A code is stored with its hint in one transaction, and deleted when it is old.
-pub async fn a_code_comes_with_its_hint(backend: &impl Backend) {
+pub async fn offer_stores_a_code_with_its_hint(backend: &impl Backend) {
     let world = World::new(backend).await;
     let hint = [planned(&session("a"), &["hint"])];
     let people = &world.ports.people;
@@ -50,7 +50,7 @@ pub async fn a_code_comes_with_its_hint(backend: &impl Backend) {
 }
 
 /// A code is decided once, and the same transaction informs the stranger.
-pub async fn a_code_is_decided_about_once(backend: &impl Backend) {
+pub async fn decide_accepts_one_decision_per_code(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
     let expired = Pairing { expires_at: Timestamp(0), ..pairing(3, 0) };
@@ -76,7 +76,7 @@ pub async fn a_code_is_decided_about_once(backend: &impl Backend) {
 }
 
 /// A command decides, links and unlinks in the transaction of its reply.
-pub async fn a_command_lets_in_and_links(backend: &impl Backend) {
+pub async fn settle_command_decides_links_and_unlinks(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
     people.offer(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
@@ -100,7 +100,7 @@ pub async fn a_command_lets_in_and_links(backend: &impl Backend) {
 }
 
 /// Removing a person also removes links and codes, so that a later admission starts clean.
-pub async fn who_is_struck_off_leaves_nothing_behind(backend: &impl Backend) {
+pub async fn strike_off_removes_links_chats_and_codes_of_the_person(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
     people.offer(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
@@ -129,7 +129,7 @@ pub async fn who_is_struck_off_leaves_nothing_behind(backend: &impl Backend) {
 }
 
 /// A turn works on its own messages, those that steered it, and its parent's.
-pub async fn a_turn_knows_whose_words_it_works_on(backend: &impl Backend) {
+pub async fn asked_by_returns_own_steering_and_parent_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turns = &world.ports.turns;

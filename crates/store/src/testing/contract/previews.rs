@@ -65,7 +65,7 @@ fn text_and_message(delivery: &Delivery) -> (&str, Option<&str>) {
 }
 
 /// A preview is outside of the delivery queue: other messages are delivered meanwhile.
-pub async fn a_preview_is_begun_once_and_keeps_nobody_waiting(backend: &impl Backend) {
+pub async fn begin_preview_succeeds_once_and_blocks_no_delivery(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     let id = world.begun(turn).await;
@@ -83,7 +83,7 @@ pub async fn a_preview_is_begun_once_and_keeps_nobody_waiting(backend: &impl Bac
 }
 
 /// The order within a chat is that of the log.
-pub async fn a_preview_does_not_overtake_what_waits_for_the_chat(backend: &impl Backend) {
+pub async fn begin_preview_waits_for_pending_messages_of_the_chat(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     world.says("first").await;
@@ -93,7 +93,7 @@ pub async fn a_preview_does_not_overtake_what_waits_for_the_chat(backend: &impl 
 }
 
 /// The reply's first chunk edits the preview; the other chunks come after messages sent meanwhile.
-pub async fn the_reply_takes_the_place_of_its_preview(backend: &impl Backend) {
+pub async fn preview_becomes_the_first_chunk_of_the_reply(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     let id = world.shown(turn).await;
@@ -111,7 +111,7 @@ pub async fn the_reply_takes_the_place_of_its_preview(backend: &impl Backend) {
 }
 
 /// Chunks after an abandoned one are abandoned too, even if the first one was a preview.
-pub async fn a_reply_whose_edit_is_refused_is_given_up_whole(backend: &impl Backend) {
+pub async fn preview_whose_final_edit_is_refused_abandons_the_whole_reply(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     let id = world.shown(turn).await;
@@ -125,7 +125,7 @@ pub async fn a_reply_whose_edit_is_refused_is_given_up_whole(backend: &impl Back
 }
 
 /// If the preview's message was deleted, the reply is sent as a new message.
-pub async fn a_message_that_is_gone_is_sent_anew(backend: &impl Backend) {
+pub async fn preview_that_was_deleted_makes_the_reply_a_new_message(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     let id = world.shown(turn).await;
@@ -138,7 +138,7 @@ pub async fn a_message_that_is_gone_is_sent_anew(backend: &impl Backend) {
 }
 
 /// The platform may have the preview, so the reply follows the rule for unknown outcomes.
-pub async fn a_preview_of_unknown_outcome_makes_the_reply_a_repetition(backend: &impl Backend) {
+pub async fn preview_of_unknown_outcome_makes_the_reply_a_repetition(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     let id = world.begun(turn).await;
@@ -152,7 +152,7 @@ pub async fn a_preview_of_unknown_outcome_makes_the_reply_a_repetition(backend: 
 }
 
 /// A crash during the send has the same effect as an unknown outcome.
-pub async fn a_preview_that_was_being_sent_at_a_crash_is_unknown(backend: &impl Backend) {
+pub async fn preview_in_state_sending_at_a_crash_has_an_unknown_outcome(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     world.begun(turn).await;
@@ -165,7 +165,7 @@ pub async fn a_preview_that_was_being_sent_at_a_crash_is_unknown(backend: &impl 
 }
 
 /// The turn runs again and continues with the same message.
-pub async fn a_preview_that_is_shown_survives_a_crash(backend: &impl Backend) {
+pub async fn preview_that_was_sent_survives_a_crash(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     let id = world.shown(turn).await;
@@ -179,7 +179,7 @@ pub async fn a_preview_that_is_shown_survives_a_crash(backend: &impl Backend) {
 
 /// F6: after a certain refusal, the reply is a new message. The reply waits for as long as the
 /// platform asked, after a refused send as well as after a refused edit.
-pub async fn a_refused_preview_holds_the_reply_back_for_as_long_as_asked(backend: &impl Backend) {
+pub async fn preview_refusal_delays_the_reply_as_long_as_requested(backend: &impl Backend) {
     let world = World::new(backend).await;
     let refused = Showing::Refused { not_before: Timestamp(77) };
     let turn = world.running().await;
@@ -205,7 +205,7 @@ pub async fn a_refused_preview_holds_the_reply_back_for_as_long_as_asked(backend
 }
 
 /// F5, F11: the preview keeps its text, and no chunk is left to send.
-pub async fn a_preview_whose_turn_says_nothing_more_stays_as_it_is(backend: &impl Backend) {
+pub async fn preview_of_a_turn_without_a_reply_stays_unchanged(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turn = world.running().await;
@@ -229,7 +229,7 @@ pub async fn a_preview_whose_turn_says_nothing_more_stays_as_it_is(backend: &imp
 }
 
 /// An unconfirmed preview is found by the nonce of its send, so the reply keeps that nonce.
-pub async fn the_nonce_of_a_preview_is_that_of_its_reply(backend: &impl Backend) {
+pub async fn preview_passes_its_nonce_to_the_reply(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turn = world.running().await;
     let Preview::Begun { id, nonce } = world.begin(turn).await else { panic!("not begun") };
@@ -239,7 +239,7 @@ pub async fn the_nonce_of_a_preview_is_that_of_its_reply(backend: &impl Backend)
 }
 
 /// The question is a message of its own; the answer takes the place of the preview.
-pub async fn a_turn_that_waits_keeps_its_preview(backend: &impl Backend) {
+pub async fn preview_is_kept_while_its_turn_waits(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a: SessionId = session("a");
     let turn = world.running().await;

@@ -16,7 +16,7 @@ async fn attempts(world: &World<'_>, session: &SessionId) -> (u32, u32) {
 }
 
 /// A turn that ran when the process died is a suspect: only a claim for suspects takes it.
-pub async fn a_running_turn_is_queued_again_and_counted(backend: &impl Backend) {
+pub async fn recovery_requeues_a_running_turn_as_a_suspect(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b, c) = (session("a"), session("b"), session("c"));
     world.say(&a, "1").await;
@@ -34,7 +34,7 @@ pub async fn a_running_turn_is_queued_again_and_counted(backend: &impl Backend) 
 }
 
 /// Deaths while the turn ran alone are counted apart, because only they prove that it is poison.
-pub async fn a_turn_that_died_alone_is_counted_as_such(backend: &impl Backend) {
+pub async fn recovery_counts_deaths_of_a_turn_that_ran_alone(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -46,7 +46,7 @@ pub async fn a_turn_that_died_alone_is_counted_as_such(backend: &impl Backend) {
 }
 
 /// Poison kills at the same place each time. A turn with progress since the last death is innocent.
-pub async fn deaths_are_forgotten_when_the_turn_comes_further(backend: &impl Backend) {
+pub async fn recovery_forgets_deaths_after_progress_of_the_turn(backend: &impl Backend) {
     let mut world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -65,7 +65,7 @@ pub async fn deaths_are_forgotten_when_the_turn_comes_further(backend: &impl Bac
 }
 
 /// Turns given back at a stop continue without a counted attempt.
-pub async fn an_orderly_stop_does_not_count(backend: &impl Backend) {
+pub async fn release_requeues_a_turn_without_counting_an_attempt(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -82,7 +82,7 @@ pub async fn an_orderly_stop_does_not_count(backend: &impl Backend) {
 }
 
 /// A waiting turn survives a crash without a counted attempt.
-pub async fn a_waiting_turn_survives_without_an_attempt(backend: &impl Backend) {
+pub async fn recovery_keeps_a_waiting_turn_without_an_attempt(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -99,7 +99,7 @@ pub async fn a_waiting_turn_survives_without_an_attempt(backend: &impl Backend) 
 }
 
 /// Started reads and log writes had no effect yet; the outcome of other calls is unknown.
-pub async fn calls_under_way_go_by_their_class(backend: &impl Backend) {
+pub async fn recovery_treats_started_calls_by_their_class(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -127,7 +127,7 @@ pub async fn calls_under_way_go_by_their_class(backend: &impl Backend) {
 }
 
 /// The end of the turn is committed before the work is interrupted.
-pub async fn a_stopped_turn_is_not_resurrected(backend: &impl Backend) {
+pub async fn recovery_does_not_resume_a_stopped_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -145,7 +145,7 @@ pub async fn a_stopped_turn_is_not_resurrected(backend: &impl Backend) {
 }
 
 /// The platform may have a chunk that was in state `sending` at a crash.
-pub async fn what_was_being_sent_is_unknown(backend: &impl Backend) {
+pub async fn recovery_marks_a_chunk_in_state_sending_as_unknown(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let outbox = &world.ports.outbox;
@@ -164,7 +164,7 @@ pub async fn what_was_being_sent_is_unknown(backend: &impl Backend) {
 }
 
 /// An accepted command acts after the restart.
-pub async fn an_open_command_is_found_again(backend: &impl Backend) {
+pub async fn open_commands_returns_an_unsettled_command_after_a_restart(backend: &impl Backend) {
     let world = World::new(backend).await;
     let command = world.command(&session("a"), "/status").await;
     let world = world.restart().await;
@@ -173,7 +173,7 @@ pub async fn an_open_command_is_found_again(backend: &impl Backend) {
 }
 
 /// Settling a turn ends the suspicion, also for the next turn.
-pub async fn a_settled_turn_clears_the_suspicion(backend: &impl Backend) {
+pub async fn settle_clears_the_suspicion_of_the_session(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;

@@ -18,7 +18,7 @@ async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
 }
 
 /// Turns of a session follow the order of the log; other sessions run in parallel.
-pub async fn messages_of_a_session_are_taken_one_at_a_time_in_order(backend: &impl Backend) {
+pub async fn claim_takes_messages_of_a_session_one_at_a_time_in_order(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     for text in ["1", "2", "3"] {
@@ -36,7 +36,7 @@ pub async fn messages_of_a_session_are_taken_one_at_a_time_in_order(backend: &im
 }
 
 /// Queue mode collect.
-pub async fn collect_takes_all_that_wait(backend: &impl Backend) {
+pub async fn claim_in_collect_mode_takes_all_waiting_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     set_mode(&world, &a, QueueMode::Collect).await;
@@ -55,7 +55,9 @@ pub async fn collect_takes_all_that_wait(backend: &impl Backend) {
 }
 
 /// Queue mode interrupt: the old turn stays ended after a crash right after the acceptance.
-pub async fn interrupt_ends_the_running_turn_in_the_same_transaction(backend: &impl Backend) {
+pub async fn accept_in_interrupt_mode_ends_the_running_turn_in_its_transaction(
+    backend: &impl Backend,
+) {
     let world = World::new(backend).await;
     let a = session("a");
     set_mode(&world, &a, QueueMode::Interrupt).await;
@@ -70,7 +72,7 @@ pub async fn interrupt_ends_the_running_turn_in_the_same_transaction(backend: &i
 
 /// Queue mode steer: closing a step binds the waiting messages to the turn; later messages begin
 /// the next turn.
-pub async fn steer_binds_what_waits_when_a_step_closes(backend: &impl Backend) {
+pub async fn close_step_in_steer_mode_binds_waiting_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     set_mode(&world, &a, QueueMode::Steer).await;
@@ -99,7 +101,7 @@ pub async fn steer_binds_what_waits_when_a_step_closes(backend: &impl Backend) {
 }
 
 /// A turn is settled in one transaction, and only once.
-pub async fn a_turn_settles_once_with_its_reply_and_outcome(backend: &impl Backend) {
+pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let id = world.say(&a, "1").await;
@@ -120,7 +122,7 @@ pub async fn a_turn_settles_once_with_its_reply_and_outcome(backend: &impl Backe
 }
 
 /// Every message has exactly one outcome; those that were answered together are merged.
-pub async fn only_the_last_message_of_a_turn_is_replied_to(backend: &impl Backend) {
+pub async fn settle_marks_the_last_message_replied_and_the_others_merged(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     set_mode(&world, &a, QueueMode::Collect).await;
@@ -132,7 +134,7 @@ pub async fn only_the_last_message_of_a_turn_is_replied_to(backend: &impl Backen
 
 /// All messages of a turn without an answer get its outcome, including steering messages and
 /// answers to its questions.
-pub async fn every_message_of_a_turn_without_an_answer_has_its_outcome(backend: &impl Backend) {
+pub async fn settle_without_an_answer_gives_every_message_its_outcome(backend: &impl Backend) {
     let mut world = World::new(backend).await;
     for outcome in [Outcome::Error, Outcome::Dropped, Outcome::Stopped] {
         let a = session(outcome.word());
@@ -164,7 +166,7 @@ pub async fn every_message_of_a_turn_without_an_answer_has_its_outcome(backend: 
 }
 
 /// A failed turn shows a notice, and later turns read it.
-pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
+pub async fn settle_keeps_an_error_as_a_notice(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let id = world.say(&a, "1").await;
@@ -180,7 +182,7 @@ pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
 
 /// `/retry` repeats the last failed turn with all its messages, each of them once. It is refused
 /// for other people, while another turn is open, and after `/new`.
-pub async fn a_failed_turn_is_run_again_for_its_sender_or_an_owner(backend: &impl Backend) {
+pub async fn retry_reruns_a_failed_turn_for_its_sender_or_an_owner(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let mut number = 0;
@@ -225,7 +227,7 @@ pub async fn a_failed_turn_is_run_again_for_its_sender_or_an_owner(backend: &imp
 }
 
 /// Attachments can change only while their turn runs, and the rest of the message stays.
-pub async fn what_became_of_attachments_is_kept_while_the_turn_runs(backend: &impl Backend) {
+pub async fn set_attachments_is_accepted_only_while_the_turn_runs(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let at = |source| vec![Attachment::new(AttachmentKind::Image, source)];
@@ -251,7 +253,7 @@ pub async fn what_became_of_attachments_is_kept_while_the_turn_runs(backend: &im
 }
 
 /// The sessions that a daemon must serve after a start or lost wake-ups.
-pub async fn sessions_with_work_are_found(backend: &impl Backend) {
+pub async fn open_sessions_lists_sessions_with_work(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b, c) = (session("a"), session("b"), session("c"));
     for session in [&a, &b, &c] {
@@ -270,7 +272,7 @@ pub async fn sessions_with_work_are_found(backend: &impl Backend) {
 }
 
 /// Late messages are answered together, without a message written just now.
-pub async fn f37_a_backlog_is_answered_in_one_turn(backend: &impl Backend) {
+pub async fn f37_claim_takes_a_backlog_in_one_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     for text in ["1", "2", "3"] {
@@ -287,7 +289,7 @@ pub async fn f37_a_backlog_is_answered_in_one_turn(backend: &impl Backend) {
 }
 
 /// Linked chats share a session, but each message is answered in its own chat.
-pub async fn messages_of_linked_chats_are_not_answered_together(backend: &impl Backend) {
+pub async fn claim_in_collect_mode_separates_linked_chats(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     set_mode(&world, &a, QueueMode::Collect).await;

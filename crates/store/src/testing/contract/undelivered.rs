@@ -56,7 +56,7 @@ fn lost(session: &SessionId, what: &str, why: &str, unconfirmed: bool) -> LostMe
 }
 
 /// A note is reported once, is logged before that, and stays part of the turn that reports it.
-pub async fn a_lost_message_is_told_at_the_next_turn_and_only_there(backend: &impl Backend) {
+pub async fn undelivered_message_is_reported_once_at_the_next_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     for (answer, error, unconfirmed) in [("one", "refused", false), ("two", "reset", true)] {
@@ -86,7 +86,7 @@ pub async fn a_lost_message_is_told_at_the_next_turn_and_only_there(backend: &im
 }
 
 /// A notice is about another message, and a command reply is in no model's history.
-pub async fn a_lost_notice_or_command_reply_is_not_told(backend: &impl Backend) {
+pub async fn undelivered_excludes_notices_and_command_replies(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turn = world.next(&a, "hi").await;
@@ -101,7 +101,7 @@ pub async fn a_lost_notice_or_command_reply_is_not_told(backend: &impl Backend) 
 }
 
 /// Messages that a turn or its child sends to other chats belong to its own conversation.
-pub async fn a_lost_message_belongs_to_the_conversation_that_sent_it(backend: &impl Backend) {
+pub async fn undelivered_message_belongs_to_the_conversation_that_sent_it(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     let (turn, _, child) = spawn(&world).await;
@@ -120,7 +120,9 @@ pub async fn a_lost_message_belongs_to_the_conversation_that_sent_it(backend: &i
 }
 
 /// A message of another process belongs to the session of its chat.
-pub async fn a_lost_message_of_a_process_belongs_to_the_linked_session(backend: &impl Backend) {
+pub async fn undelivered_message_of_a_process_belongs_to_the_linked_session(
+    backend: &impl Backend,
+) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
     world.ports.people.link(&ChatLink { chat: b.address(), session: a.clone() }).await.unwrap();
@@ -133,7 +135,7 @@ pub async fn a_lost_message_of_a_process_belongs_to_the_linked_session(backend: 
 }
 
 /// `/new` forgets older messages and their losses, even losses that come later.
-pub async fn new_forgets_lost_messages(backend: &impl Backend) {
+pub async fn new_forgets_undelivered_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.loses("before").await;
     let late = world.next(&session("a"), "late").await;
@@ -144,7 +146,7 @@ pub async fn new_forgets_lost_messages(backend: &impl Backend) {
 }
 
 /// A message under `/resend` is reported as lost only if it fails again.
-pub async fn resend_takes_back_what_is_not_told_yet(backend: &impl Backend) {
+pub async fn resend_withdraws_an_unreported_undelivered_message(backend: &impl Backend) {
     let world = World::new(backend).await;
     world.loses("hello").await;
     world.acts("/resend", CommandAction::Resend).await;
@@ -155,7 +157,7 @@ pub async fn resend_takes_back_what_is_not_told_yet(backend: &impl Backend) {
 }
 
 /// A conversation gets the last few notes and the number of older ones; errors are cut.
-pub async fn many_lost_messages_are_counted(backend: &impl Backend) {
+pub async fn undelivered_lists_the_last_messages_and_counts_the_others(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turn = world.next(&a, "report").await;
@@ -178,7 +180,7 @@ pub async fn many_lost_messages_are_counted(backend: &impl Backend) {
 
 /// A note has the lowest trust level of the requests that led to its message, until an owner
 /// declares them trusted.
-pub async fn a_lost_message_has_the_trust_of_its_requests(backend: &impl Backend) {
+pub async fn undelivered_message_has_the_lowest_trust_of_its_requests(backend: &impl Backend) {
     for (believed, expected) in [(false, Trust::Low), (true, Trust::Full)] {
         let world = World::new(backend).await;
         let turn = world.next(&session("a"), &format!("look {believed}")).await;
@@ -210,7 +212,7 @@ pub async fn a_lost_message_has_the_trust_of_its_requests(backend: &impl Backend
 }
 
 /// Later parts abandoned with the first part of their message get no note.
-pub async fn the_rest_of_a_lost_message_is_not_told_apart(backend: &impl Backend) {
+pub async fn undelivered_omits_the_rest_of_an_abandoned_message(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turn = world.next(&a, "long").await;

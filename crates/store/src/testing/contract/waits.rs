@@ -48,7 +48,7 @@ pub async fn reserve_wait_gives_each_id_once(backend: &impl Backend) {
 }
 
 /// Beginning a wait puts its prompt into the outbox in the same transaction.
-pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl Backend) {
+pub async fn wait_blocks_the_lane_and_enqueues_its_prompt(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -73,7 +73,7 @@ pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl
 
 /// An undecided wait is found by its latest sent prompt, which can be repeated. Decided and expired
 /// waits are excluded.
-pub async fn an_open_prompt_is_found_once_it_was_sent_and_said_again(backend: &impl Backend) {
+pub async fn open_prompts_lists_sent_prompts_and_say_again_repeats_them(backend: &impl Backend) {
     let world = World::new(backend).await;
     let turns = &world.ports.turns;
     let a = session("a");
@@ -124,14 +124,14 @@ async fn found(world: &World<'_>, now: Timestamp) -> Vec<OpenPrompt> {
 }
 
 /// A parent waits for its child, so there is no prompt for a person.
-pub async fn a_wait_for_a_child_has_no_open_prompt(backend: &impl Backend) {
+pub async fn open_prompts_excludes_a_wait_for_a_child(backend: &impl Backend) {
     let world = World::new(backend).await;
     spawn(&world).await;
     assert_eq!(found(&world, LATER).await, []);
 }
 
 /// An allowed call is planned again, with the permission.
-pub async fn a_call_that_was_allowed_is_planned_again(backend: &impl Backend) {
+pub async fn resolve_plans_an_allowed_call_again(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, wait) = waiting(&world, WaitKind::Approval).await;
     let a = session("a");
@@ -145,7 +145,7 @@ pub async fn a_call_that_was_allowed_is_planned_again(backend: &impl Backend) {
 }
 
 /// An author who wrote before the question cannot mean that question.
-pub async fn a_command_that_names_no_wait_means_what_was_asked_before(backend: &impl Backend) {
+pub async fn resolve_command_without_an_id_applies_to_an_earlier_wait_only(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
@@ -171,7 +171,7 @@ pub async fn a_command_that_names_no_wait_means_what_was_asked_before(backend: &
 }
 
 /// A denied, skipped or expired call gets an error as its result, and the turn goes on.
-pub async fn a_refusal_is_the_result_of_the_call(backend: &impl Backend) {
+pub async fn resolve_makes_a_refusal_the_result_of_the_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, wait) = waiting(&world, WaitKind::Approval).await;
     let a = session("a");
@@ -182,7 +182,7 @@ pub async fn a_refusal_is_the_result_of_the_call(backend: &impl Backend) {
 }
 
 /// While a question is open, the next text is its answer instead of a new turn.
-pub async fn plain_text_is_the_answer_to_a_question(backend: &impl Backend) {
+pub async fn accept_makes_plain_text_the_answer_to_a_question(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, _) = waiting(&world, WaitKind::Answer).await;
     let a = session("a");
@@ -202,7 +202,7 @@ pub async fn plain_text_is_the_answer_to_a_question(backend: &impl Backend) {
 }
 
 /// While an approval is open, other text waits behind it.
-pub async fn plain_text_is_queued_behind_an_approval(backend: &impl Backend) {
+pub async fn accept_queues_plain_text_behind_an_approval(backend: &impl Backend) {
     let world = World::new(backend).await;
     waiting(&world, WaitKind::Approval).await;
     world.say(&session("a"), "yes").await;
@@ -227,7 +227,7 @@ pub(super) async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord)
 }
 
 /// The child's final text is the result of the call, and the parent goes on.
-pub async fn a_child_answers_the_call_that_waits_for_it(backend: &impl Backend) {
+pub async fn settle_of_a_child_answers_the_waiting_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, child) = spawn(&world).await;
     let a = session("a");
@@ -239,7 +239,7 @@ pub async fn a_child_answers_the_call_that_waits_for_it(backend: &impl Backend) 
 }
 
 /// A failed child ends the wait of its parent.
-pub async fn a_child_that_fails_is_an_error_of_the_call(backend: &impl Backend) {
+pub async fn settle_of_a_failed_child_is_an_error_of_the_waiting_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (_, call, child) = spawn(&world).await;
     let a = session("a");
@@ -250,7 +250,7 @@ pub async fn a_child_that_fails_is_an_error_of_the_call(backend: &impl Backend) 
 }
 
 /// Children end with their parent.
-pub async fn stopping_a_parent_stops_its_children(backend: &impl Backend) {
+pub async fn stop_of_a_parent_stops_its_children(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, child) = spawn(&world).await;
     let a = session("a");
@@ -268,7 +268,7 @@ pub async fn stopping_a_parent_stops_its_children(backend: &impl Backend) {
 }
 
 /// `/retry` and `/skip` work with and without the id of the wait.
-pub async fn a_choice_is_made_by_command(backend: &impl Backend) {
+pub async fn resolve_command_makes_a_choice_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (_, call, wait) = waiting(&world, WaitKind::Choice).await;
     let a = session("a");

@@ -66,7 +66,7 @@ async fn said(world: &World<'_>, message: &NewInbound) -> (AcceptedAs, Option<St
 }
 
 /// A plain word becomes the command of its button, acts, and is audited.
-pub async fn a_plain_word_presses_the_button_of_its_choice(backend: &impl Backend) {
+pub async fn accept_turns_a_plain_word_into_the_command_of_its_choice(backend: &impl Backend) {
     let mut world = World::new(backend).await;
     for (word, says) in [
         ("y", "/approve {wait}"),
@@ -98,7 +98,7 @@ pub async fn a_plain_word_presses_the_button_of_its_choice(backend: &impl Backen
 }
 
 /// Other texts, and texts from people without the right to decide, wait behind the question.
-pub async fn other_words_wait_behind_the_question(backend: &impl Backend) {
+pub async fn accept_queues_other_words_behind_the_question(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let (_, wait) = asks(&world, &a, WaitKind::Approval, APPROVAL).await;
@@ -138,7 +138,7 @@ fn quote(from: Option<&str>) -> Quote {
 }
 
 /// A word written before the chat was shown the question counts as other text.
-pub async fn a_late_word_does_not_answer_a_later_question(backend: &impl Backend) {
+pub async fn accept_takes_a_word_written_before_the_question_as_text(backend: &impl Backend) {
     let world = World::new(backend).await;
     // The platform's message numbers decide if they are known; otherwise the clocks do.
     let late = 8_000_000_000_000;
@@ -162,7 +162,7 @@ pub async fn a_late_word_does_not_answer_a_later_question(backend: &impl Backend
 }
 
 /// In a group, a word counts as a reply to the agent, or from the person who asked.
-pub async fn a_word_in_a_group_counts_from_the_asker_or_as_a_reply(backend: &impl Backend) {
+pub async fn accept_takes_a_word_in_a_group_from_the_asker_or_in_a_reply(backend: &impl Backend) {
     let world = World::new(backend).await;
     for (number, (sender, is_reply, decides)) in
         (0..).zip([("other", false, false), ("other", true, true), ("user", false, true)])
@@ -180,7 +180,7 @@ pub async fn a_word_in_a_group_counts_from_the_asker_or_as_a_reply(backend: &imp
 }
 
 /// Everyone with access may decide about an interrupted call.
-pub async fn a_word_chooses_what_becomes_of_an_interrupted_call(backend: &impl Backend) {
+pub async fn accept_takes_a_word_as_the_choice_for_an_interrupted_call(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let choices =
@@ -193,7 +193,7 @@ pub async fn a_word_chooses_what_becomes_of_an_interrupted_call(backend: &impl B
 
 /// A number selects that choice of the agent's own question, unless a choice has the number as its
 /// text.
-pub async fn a_number_answers_a_question_with_its_choice(backend: &impl Backend) {
+pub async fn accept_answers_a_question_with_the_choice_of_that_number(backend: &impl Backend) {
     let world = World::new(backend).await;
     let colours = [("1. Red", "Red"), ("2. Green", "Green"), ("3. Blue", "Blue")];
     let numbers = [("1. 2", "2"), ("2. 3", "3"), ("3. 1", "1")];
@@ -216,7 +216,7 @@ pub async fn a_number_answers_a_question_with_its_choice(backend: &impl Backend)
 }
 
 /// A reused key with another text or topic is reported; a platform's message may change.
-pub async fn a_key_with_another_text_is_told_from_a_repetition(backend: &impl Backend) {
+pub async fn accept_and_enqueue_report_a_reused_key_with_another_text(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let one = |text: &str| {
@@ -259,7 +259,7 @@ pub async fn a_key_with_another_text_is_told_from_a_repetition(backend: &impl Ba
 }
 
 /// Lists are read page by page.
-pub async fn lists_are_read_page_by_page(backend: &impl Backend) {
+pub async fn query_reads_sessions_transcripts_and_usage_by_page(backend: &impl Backend) {
     let world = World::new(backend).await;
     let query = &world.ports.query;
     for name in ["a", "b", "c", "d", "e"] {
