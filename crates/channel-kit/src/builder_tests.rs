@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_marker_stands_once_and_its_lines_are_indented() {
+fn builder_writes_an_item_marker_once_and_indents_its_other_lines() {
     let mut builder = Builder::default();
     builder.begin_item("10. ".to_owned());
     builder.push("a\nb");
@@ -12,7 +12,7 @@ fn a_marker_stands_once_and_its_lines_are_indented() {
 }
 
 #[test]
-fn a_style_without_text_leaves_nothing() {
+fn builder_omits_a_style_without_text() {
     let mut builder = Builder::default();
     builder.push("a ");
     assert!(builder.open(Style::Bold));
@@ -23,7 +23,7 @@ fn a_style_without_text_leaves_nothing() {
 }
 
 #[test]
-fn lines_of_code_end_and_begin_what_covers_them() {
+fn builder_push_lines_closes_and_reopens_the_styles_around_code() {
     let mut builder = Builder::default();
     builder.open(Style::Quote);
     builder.push("a");

@@ -10,7 +10,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn every_style_has_its_markup() {
+fn markdown_has_the_markup_of_each_style() {
     check("**a** *b* ~~c~~ `d` ||e||", "**a** _b_ ~~c~~ `d` ||e||");
     check("# a\nb", "**a**\n\nb");
     check("> a\n> b\n>\n> c\n\nd", "> a\n> b\n> \n> c\n\nd");
@@ -21,7 +21,7 @@ fn every_style_has_its_markup() {
 }
 
 #[test]
-fn code_stands_in_a_fence_that_is_longer_than_any_in_it() {
+fn markdown_fences_code_with_a_fence_longer_than_any_in_it() {
     check("```rust\na\n```", "```rust\na\n```");
     check("    a", "```\na\n```");
     check("````\n```\na\n```\n````", "````\n```\na\n```\n````");
@@ -31,7 +31,7 @@ fn code_stands_in_a_fence_that_is_longer_than_any_in_it() {
 }
 
 #[test]
-fn markup_in_the_text_is_escaped() {
+fn markdown_escapes_markup_in_the_text() {
     check(r"\*a\* \_b\_ \~\~c\~\~ \|\|d\|\| \`e\`", r"\*a\* \_b\_ \~\~c\~\~ \|\|d\|\| \`e\`");
     check(r"\# a", r"\# a");
     check(r"\> a", r"\> a");
@@ -44,7 +44,7 @@ fn markup_in_the_text_is_escaped() {
 }
 
 #[test]
-fn nobody_is_mentioned() {
+fn markdown_mentions_no_user_or_role() {
     check("@everyone and @here, @you", r"\@everyone and \@here, @you");
     check(
         "&lt;@1> &lt;@&1> &lt;#1> &lt;:a:1> &lt;t:1> &lt;/a:1>",
@@ -58,7 +58,7 @@ fn nobody_is_mentioned() {
 }
 
 #[test]
-fn links_have_no_preview() {
+fn markdown_suppresses_link_previews() {
     check("[a](http://x.org)", "[a](<http://x.org>)");
     check("[**a**](http://x.org/_b_)", "[**a**](<http://x.org/_b_>)");
     check("<http://x.org/a_b>", "<http://x.org/a_b>");
@@ -68,21 +68,21 @@ fn links_have_no_preview() {
 }
 
 #[test]
-fn links_that_discord_does_not_show_stand_behind_their_text() {
+fn markdown_shows_the_address_of_an_unsupported_link_after_its_text() {
     check("[a](tg://resolve?domain=b)", "a (tg://resolve?domain=b)");
     check("[https://bank.org](https://evil.org)", "<https://bank.org> (<https://evil.org>)");
     check("[a](mailto:b@c.org)", "a (b@c.org)");
 }
 
 #[test]
-fn emphasis_that_would_not_be_read_goes() {
+fn markdown_omits_emphasis_that_discord_would_not_read() {
     let styles = vec![StyleRange::new(1..4, Style::Bold)];
     let styled = Styled { text: "a(b)c".to_owned(), styles };
     assert_eq!(markdown(&styled), "a(b)c");
 }
 
 #[test]
-fn the_size_counts_the_markup() {
+fn size_counts_the_markup() {
     assert_eq!(size(&render("**👍**")), 5);
 }
 
@@ -115,7 +115,7 @@ fn assert_reads_the_same(styled: &Styled) {
 }
 
 #[test]
-fn the_corpus_reads_the_same() {
+fn markdown_of_the_corpus_reads_as_the_same_text() {
     for markdown in corpus() {
         assert_reads_the_same(&render(markdown));
     }
@@ -135,19 +135,19 @@ fn assert_inert(written: &str) {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_the_same(markdown in soup()) {
+    fn markdown_of_any_text_reads_as_the_same_text(markdown in soup()) {
         assert_reads_the_same(&render(&markdown));
     }
 
     #[test]
-    fn every_chunk_reads_the_same(markdown in soup(), most in 20usize..80) {
+    fn markdown_of_each_chunk_reads_as_the_same_text(markdown in soup(), most in 20usize..80) {
         for chunk in split(&render(&markdown), Limit::new(most, size)) {
             assert_reads_the_same(&chunk);
         }
     }
 
     #[test]
-    fn styles_survive_in_plain_words(
+    fn markdown_keeps_the_styles_of_plain_words(
         words in prop::collection::vec(("[a-z]{1,5}", 0usize..6), 1..12),
     ) {
         let marks = [("", ""), ("**", "**"), ("_", "_"), ("~~", "~~"), ("||", "||"), ("`", "`")];
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_mentioned_by_any_text(markdown in soup()) {
+    fn markdown_of_any_text_mentions_nothing(markdown in soup()) {
         let mut styled = render(&markdown);
         // In code, Discord reads no mentions.
         styled.styles.clear();
@@ -169,7 +169,7 @@ proptest! {
 }
 
 #[test]
-fn a_link_goes_before_a_character_is_broken() {
+fn split_drops_a_link_before_it_breaks_a_character() {
     let family = "👨\u{200d}👩\u{200d}👧";
     let chunks = split(&render(&format!("**[{family}](http://x.org)")), Limit::new(20, size));
     let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();

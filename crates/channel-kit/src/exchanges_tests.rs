@@ -24,7 +24,7 @@ impl World {
 }
 
 #[test]
-fn f24_a_failure_is_shown_with_the_time_since_it_last_worked_and_an_answer_heals() {
+fn f24_exchanges_fails_shows_the_time_since_the_last_success_until_the_next() {
     let world = World::new();
     world.exchanges.works();
     world.pass(12);
@@ -41,7 +41,7 @@ fn f24_a_failure_is_shown_with_the_time_since_it_last_worked_and_an_answer_heals
 }
 
 #[test]
-fn f24_silence_is_a_fault_after_a_minute_without_anything_having_failed() {
+fn f24_exchanges_silence_is_a_fault_after_a_minute() {
     let world = World::new();
     world.exchanges.works();
     world.pass(60);
@@ -51,7 +51,7 @@ fn f24_silence_is_a_fault_after_a_minute_without_anything_having_failed() {
 }
 
 #[test]
-fn f24_an_account_that_never_worked_is_down_from_the_start() {
+fn f24_exchanges_of_an_account_that_never_worked_are_down_from_the_start() {
     let world = World::new();
     world.shows("not connected yet");
     world.pass(61);

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_messages_are_numbered_within_the_limit_if_that_is_wanted() {
+    fn messages_are_numbered_within_the_limit_if_requested() {
         let text = Styled::plain("one two three four five six");
         let texts = |limit, numbered| -> Vec<String> {
             let messages = messages(&text, Limit::chars(limit), numbered);

@@ -154,7 +154,7 @@ impl Load {
 }
 
 #[tokio::test]
-async fn f6_600_replies_at_once_take_no_longer_than_they_must_and_are_not_refused() {
+async fn f6_pace_sends_600_replies_at_once_in_minimal_time_without_refusals() {
     // Milliseconds between commits and of the network; `true` if they leave room for the ideal
     // time.
     let cases = [
@@ -186,7 +186,7 @@ async fn f6_600_replies_at_once_take_no_longer_than_they_must_and_are_not_refuse
 }
 
 #[tokio::test]
-async fn f6_a_ban_that_others_caused_is_met_by_a_few_refusals_and_waited_for_by_all() {
+async fn f6_pace_waits_for_the_end_of_a_ban_after_a_few_refusals() {
     let load = Load::new(20, 20);
     load.platform.borrow_mut().banned_until = BAN;
     load.run().await;

@@ -82,7 +82,7 @@ async fn turn_of_a_group_is_refused_for_the_rest_of_its_minute() {
 }
 
 #[tokio::test]
-async fn turns_of_different_chats_are_granted_at_even_distances() {
+async fn turns_of_different_chats_are_granted_at_even_intervals() {
     let world = World::new();
     let mut at = Vec::new();
     for chat in 0..9 {
@@ -94,7 +94,7 @@ async fn turns_of_different_chats_are_granted_at_even_distances() {
 }
 
 #[tokio::test]
-async fn requests_that_were_held_up_together_leave_without_a_burst() {
+async fn leave_releases_delayed_requests_without_a_burst() {
     let world = World::new();
     for chat in 0..8 {
         world.pace.state().slots.grant(&id(chat), world.now());
@@ -116,7 +116,7 @@ async fn requests_that_were_held_up_together_leave_without_a_burst() {
 }
 
 #[tokio::test]
-async fn turn_waits_while_a_disk_holds_up_as_many_as_may_leave_in_a_second() {
+async fn turn_waits_while_a_slow_disk_delays_as_many_requests_as_may_leave_in_a_second() {
     let world = World::new();
     for chat in 0..5 {
         world.turn(chat, false).await.unwrap();
@@ -188,7 +188,7 @@ async fn request_that_hangs_stops_the_account_for_ten_seconds_at_most() {
 }
 
 #[tokio::test]
-async fn line_serves_chats_that_had_nothing_first_and_then_the_longest_ago() {
+async fn turn_serves_chats_without_a_message_first_and_then_the_longest_ago() {
     let world = World::new();
     for chat in [1, 2] {
         world.send(chat, false).await.unwrap();
@@ -211,7 +211,7 @@ async fn line_serves_chats_that_had_nothing_first_and_then_the_longest_ago() {
 }
 
 #[tokio::test]
-async fn turn_that_is_given_up_goes_to_the_next_in_line() {
+async fn turn_that_is_dropped_goes_to_the_next_in_line() {
     let world = World::new();
     world.pace.hold_account(SECOND);
     let (first, second) = (id(1), id(2));
@@ -329,14 +329,14 @@ fn f6_refused_holds_the_account_once_several_chats_are_refused_until_the_same_ti
 }
 
 #[test]
-fn refused_says_once_that_the_account_is_held() {
+fn refused_reports_once_that_the_account_is_held() {
     let world = World::new();
     let refused = |chat| world.pace.refused(&id(chat), 3 * SECOND);
     assert_eq!([1, 2, 3].map(refused), [false, true, false]);
 }
 
 #[tokio::test]
-async fn f27_idle_chats_are_forgotten_and_waiting_ones_are_not() {
+async fn f27_pace_forgets_idle_chats_and_keeps_waiting_ones() {
     let world = World::new();
     for chat in 10..1000 {
         assert_eq!(world.send(chat, false).await, Ok(()));

@@ -14,27 +14,27 @@ fn check(given: &[(usize, usize, Style)], expected: &[(usize, usize, Style)]) {
 use Style::{Bold, Italic, Strike};
 
 #[test]
-fn nested_ranges_stay() {
+fn nested_keeps_nested_ranges() {
     let given = [(0, 9, Bold), (0, 4, Italic), (2, 4, Strike), (5, 9, Italic)];
     check(&given, &given);
     check(&[], &[]);
 }
 
 #[test]
-fn ranges_are_sorted_and_empty_ones_go() {
+fn nested_sorts_ranges_and_drops_empty_ones() {
     check(&[(5, 6, Bold), (3, 3, Strike), (1, 2, Bold)], &[(1, 2, Bold), (5, 6, Bold)]);
     check(&[(0, 1, Italic), (0, 1, Bold)], &[(0, 1, Bold), (0, 1, Italic)]);
 }
 
 #[test]
-fn equal_styles_that_touch_become_one() {
+fn nested_joins_equal_styles_that_touch() {
     check(&[(0, 2, Bold), (2, 4, Bold)], &[(0, 4, Bold)]);
     check(&[(0, 9, Bold), (2, 4, Bold)], &[(0, 9, Bold)]);
     check(&[(0, 2, Bold), (3, 4, Bold)], &[(0, 2, Bold), (3, 4, Bold)]);
 }
 
 #[test]
-fn the_inner_of_two_that_overlap_is_cut() {
+fn nested_cuts_the_inner_of_two_overlapping_ranges() {
     check(&[(0, 4, Bold), (2, 6, Italic)], &[(0, 4, Bold), (2, 4, Italic), (4, 6, Italic)]);
     check(
         &[(0, 4, Bold), (1, 6, Italic), (2, 8, Strike)],
@@ -50,7 +50,7 @@ fn the_inner_of_two_that_overlap_is_cut() {
 }
 
 #[test]
-fn holes_are_cut_out() {
+fn without_cuts_out_holes() {
     assert_eq!(without(0..10, &[2..4, 6..7]), [0..2, 4..6, 7..10]);
     assert_eq!(without(3..13, &[2..4, 9..12]), [4..9, 12..13]);
     assert!(without(3..4, &[2..5, 7..8]).is_empty());
@@ -58,7 +58,7 @@ fn holes_are_cut_out() {
 }
 
 #[test]
-fn a_union_is_sorted_and_apart() {
+fn union_is_sorted_and_disjoint() {
     assert_eq!(union(vec![5..6, 0..2, 1..3, 3..4]), [0..4, 5..6]);
     assert!(touch(&[0..4, 5..6], &(3..5)));
     assert!(!touch(&[0..4, 5..6], &(4..5)));

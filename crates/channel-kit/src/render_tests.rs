@@ -43,7 +43,7 @@ fn check(markdown: &str, expected: &str) {
 }
 
 #[test]
-fn plain_text_stays_with_its_lines_and_paragraphs() {
+fn render_keeps_the_lines_and_paragraphs_of_plain_text() {
     check("", "");
     check(" \n\n ", "");
     check("a\nb", "a\nb");
@@ -56,7 +56,7 @@ fn plain_text_stays_with_its_lines_and_paragraphs() {
 }
 
 #[test]
-fn emphasis_is_styled() {
+fn render_styles_emphasis() {
     check("**a** *b* ~~c~~ _d_ __e__ ~f~", "{b:a} {i:b} {s:c} {i:d} {b:e} {s:f}");
     check("**a *b* c**", "{b:a {i:b} c}");
     check("***a***", "{b:{i:a}}");
@@ -67,7 +67,7 @@ fn emphasis_is_styled() {
 }
 
 #[test]
-fn spoilers_are_hidden() {
+fn render_hides_spoilers() {
     check("the killer is ||the **butler**||!", "the killer is {hidden:the {b:butler}}!");
     check("**||a||**", "{hidden:{b:a}}");
     check("||a|| and ||b||", "{hidden:a} and {hidden:b}");
@@ -77,7 +77,7 @@ fn spoilers_are_hidden() {
 }
 
 #[test]
-fn bars_that_hide_nothing_stay() {
+fn render_keeps_bars_that_enclose_no_spoiler() {
     check("if a || b || c", "if a || b || c");
     check("||a", "||a");
     check("||||", "||||");
@@ -89,14 +89,14 @@ fn bars_that_hide_nothing_stay() {
 }
 
 #[test]
-fn headings_are_bold_lines() {
+fn render_makes_headings_bold_lines() {
     check("# A\ntext", "{b:A}\n\ntext");
     check("A\n===\nB\n---\nc", "{b:A}\n\n{b:B}\n\nc");
     check("### a **b** `c` #", "{b:a b {code:c}}");
 }
 
 #[test]
-fn lists_have_bullets_numbers_and_indentation() {
+fn render_gives_lists_bullets_numbers_and_indentation() {
     check("- a\n- b\n", "• a\n• b");
     check("a\n- b\n\nc", "a\n\n• b\n\nc");
     check("- a\n  - b\n    - c\n- d", "• a\n  • b\n    • c\n• d");
@@ -112,7 +112,7 @@ fn lists_have_bullets_numbers_and_indentation() {
 }
 
 #[test]
-fn quotes_are_quotes_where_nothing_is_around_them() {
+fn render_makes_a_quote_only_at_the_top_level() {
     check("> a\n> b\n\nc", "{quote:a\nb}\n\nc");
     check("> a\n>\n> b", "{quote:a\n\nb}");
     check("> a\n\n> b", "{quote:a}\n\n{quote:b}");
@@ -123,7 +123,7 @@ fn quotes_are_quotes_where_nothing_is_around_them() {
 }
 
 #[test]
-fn code_is_kept_as_it_is() {
+fn render_keeps_code_unchanged() {
     check("`a  b` ``c`d``", "{code:a  b} {code:c`d}");
     check("` `` ` `  `", "{code:``}");
     check("```rust\nfn a() {\n    b();\n\n\n}\n```", "{pre rust:fn a() {\n    b();\n\n\n}}");
@@ -138,7 +138,7 @@ fn code_is_kept_as_it_is() {
 }
 
 #[test]
-fn code_stands_alone_in_lists_and_quotes() {
+fn render_separates_code_in_lists_and_quotes() {
     check("1. a\n   ```sh\n   ls\n     -l\n   ```\n2. b", "1. a\n\n{pre sh:ls\n  -l}\n\n2. b");
     check("- ```\n  a\n  ```", "•\n\n{pre -:a}");
     check("> a\n> ```\n> b\n> ```\n> c", "{quote:a}\n\n{pre -:b}\n\n{quote:c}");
@@ -146,7 +146,7 @@ fn code_stands_alone_in_lists_and_quotes() {
 }
 
 #[test]
-fn links_lead_to_known_places_only() {
+fn render_links_only_known_schemes() {
     check(
         "[a](http://x.org) [b](HTTPS://x.org/?q=1#f)",
         "{http://x.org:a} {HTTPS://x.org/?q=1#f:b}",
@@ -170,7 +170,7 @@ fn links_lead_to_known_places_only() {
 const MAX: usize = crate::MAX_URL_CHARS;
 
 #[test]
-fn mail_addresses_are_shown() {
+fn render_shows_mail_addresses() {
     check("<a@b.org>", "{mailto:a@b.org:a@b.org}");
     check("[write](mailto:a@b.org)", "write ({mailto:a@b.org:a@b.org})");
     check("[a@b.org](mailto:a@b.org)", "a@b.org");
@@ -178,7 +178,7 @@ fn mail_addresses_are_shown() {
 }
 
 #[test]
-fn images_are_links() {
+fn render_makes_images_links() {
     check("![alt](http://x.org/i.png)", "{http://x.org/i.png:alt}");
     check("![](http://x.org/i.png)", "{http://x.org/i.png:http://x.org/i.png}");
     check("[![alt](http://x.org/i.png)](http://y.org)", "{http://y.org:alt}");
@@ -187,7 +187,7 @@ fn images_are_links() {
 }
 
 #[test]
-fn tables_are_aligned_code() {
+fn render_aligns_tables_in_code() {
     check(
         "| name | n |\n|:--|--:|\n| a | 1 |\n| long **name** | 200 |",
         "{pre -:name      |   n\n----------+----\na         |   1\nlong name | 200}",
@@ -208,7 +208,7 @@ fn tables_are_aligned_code() {
 }
 
 #[test]
-fn a_long_cell_does_not_widen_all_rows() {
+fn render_does_not_widen_all_rows_for_a_long_cell() {
     let long = "x".repeat(5000);
     let rows = "a|b\n".repeat(1000);
     let styled = render(&format!("a|b\n-|-\n{long}|b\n{rows}"));
@@ -217,7 +217,7 @@ fn a_long_cell_does_not_widen_all_rows() {
 }
 
 #[test]
-fn html_is_text() {
+fn render_shows_html_as_text() {
     check("a <b>c</b>", "a <b>c</b>");
     check("<div>\n  *a*\n</div>\n\nb", "<div>\n  *a*\n</div>\n\nb");
     check("<!-- a -->", "<!-- a -->");
@@ -225,14 +225,14 @@ fn html_is_text() {
 }
 
 #[test]
-fn rules_are_lines_and_notes_stay_where_they_are() {
+fn render_draws_rules_and_keeps_footnotes_in_place() {
     check("a\n\n---\n\nb", "a\n\n──────────\n\nb");
     check("a[^1]\n\n[^1]: one\n[^2]: **two**\n", "a[1]\n\n[1] one\n\n[2] {b:two}");
     check("a[^x]", "a[^x]");
 }
 
 #[test]
-fn markdown_that_shows_nothing_is_shown_itself() {
+fn render_shows_markdown_that_would_be_empty_as_text() {
     for markdown in ["#", ">", "```\n```", "```a", "[a]: http://x.org", "~~~~"] {
         check(markdown, markdown);
     }
@@ -241,14 +241,14 @@ fn markdown_that_shows_nothing_is_shown_itself() {
 }
 
 #[test]
-fn what_cannot_be_seen_goes() {
+fn render_removes_invisible_characters() {
     check("a\u{202e}b\u{200b}c\u{1b}[31m\0", "abc[31m");
     check("a&#x1b;b&#8203;c&#x202e;", "abc");
     check("[a](http://x.org/&#x202e;b)", "{http://x.org/b:a}");
 }
 
 #[test]
-fn deep_nesting_is_shown_up_to_a_depth() {
+fn render_limits_the_depth_of_nesting() {
     const DEEP: usize = 10_000;
     let inputs = [
         format!("{}a", ">".repeat(DEEP)),
@@ -283,7 +283,7 @@ fn deep_nesting_is_shown_up_to_a_depth() {
 }
 
 #[test]
-fn the_corpus_renders_to_tidy_text() {
+fn render_of_the_corpus_is_valid_and_tidy() {
     let corpus = corpus();
     assert!(corpus.len() > 100, "{}", corpus.len());
     for markdown in corpus {
@@ -305,14 +305,14 @@ fn assert_tidy(styled: &Styled) {
 
 proptest! {
     #[test]
-    fn any_input_becomes_valid_tidy_text(markdown in soup()) {
+    fn render_of_any_input_is_valid_and_tidy(markdown in soup()) {
         let styled = render(&markdown);
         assert_valid(&styled);
         assert_tidy(&styled);
     }
 
     #[test]
-    fn letters_are_neither_lost_nor_invented(markdown in soup()) {
+    fn render_neither_loses_nor_invents_letters(markdown in soup()) {
         let words = ["word", "Ünïcödé", "漢字", "everyone"];
         let text = visible(&render(&markdown).text);
         // Link targets, text behind a fence, and surplus cells are not shown.

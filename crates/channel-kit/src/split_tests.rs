@@ -13,19 +13,19 @@ fn check(markdown: &str, chars: usize, expected: &[&str]) {
 }
 
 #[test]
-fn what_fits_stays_whole() {
+fn split_keeps_a_text_that_fits_whole() {
     check("a b\n\nc", 6, &["a b\n\nc"]);
     check("", 10, &[""]);
     check("", 0, &[""]);
 }
 
 #[test]
-fn a_paragraph_is_the_best_place_to_cut() {
+fn split_prefers_the_end_of_a_paragraph() {
     check("one. two\nthree\n\nfour five. six", 20, &["one. two\nthree", "four five. six"]);
 }
 
 #[test]
-fn then_a_line_then_a_sentence_then_a_word() {
+fn split_prefers_the_end_of_a_line_then_of_a_sentence_then_of_a_word() {
     check("one two. three\nfour five. six", 20, &["one two. three", "four five. six"]);
     check("one two. three four. five six", 22, &["one two. three four.", "five six"]);
     check("one two (three.) four five six", 20, &["one two (three.)", "four five six"]);
@@ -35,12 +35,12 @@ fn then_a_line_then_a_sentence_then_a_word() {
 }
 
 #[test]
-fn a_good_place_that_leaves_a_chunk_nearly_empty_is_not_taken() {
+fn split_skips_a_good_place_that_leaves_a_chunk_nearly_empty() {
     check("a\n\nbbb ccc ddd eee fff", 12, &["a\n\nbbb ccc", "ddd eee fff"]);
 }
 
 #[test]
-fn a_word_is_cut_between_characters_as_people_see_them() {
+fn split_cuts_a_long_word_between_grapheme_clusters() {
     check("abcdefgh", 3, &["abc", "def", "gh"]);
     check("a 漢字漢字漢字", 4, &["a 漢字", "漢字漢字"]);
     check("aa👨‍👩‍👧bb", 5, &["aa", "👨‍👩‍👧", "bb"]);
@@ -48,7 +48,7 @@ fn a_word_is_cut_between_characters_as_people_see_them() {
 }
 
 #[test]
-fn one_character_longer_than_the_limit_is_cut_inside() {
+fn split_cuts_inside_a_grapheme_cluster_longer_than_the_limit() {
     let marks = format!("b{}", "\u{301}".repeat(4096));
     let chunks = split(&Styled::plain(&marks), Limit::chars(1000));
     assert_eq!(chunks.len(), 5);
@@ -56,14 +56,14 @@ fn one_character_longer_than_the_limit_is_cut_inside() {
 }
 
 #[test]
-fn a_limit_below_one_character_is_exceeded_by_one() {
+fn split_exceeds_a_limit_below_one_character_by_one() {
     check("abc", 0, &["a", "b", "c"]);
     let chunks = split(&Styled::plain("👍👍"), Limit::utf16(1));
     assert_eq!(chunks, [Styled::plain("👍"), Styled::plain("👍")]);
 }
 
 #[test]
-fn utf16_counts_code_units() {
+fn limit_utf16_counts_code_units() {
     let text = "👍".repeat(3000);
     let chunks = split(&Styled::plain(&text), Limit::utf16(4096));
     let lengths: Vec<_> = chunks.iter().map(|chunk| chunk.text.encode_utf16().count()).collect();
@@ -71,14 +71,14 @@ fn utf16_counts_code_units() {
 }
 
 #[test]
-fn a_reserve_is_left_free() {
+fn limit_reserving_leaves_room() {
     let chunks = split(&Styled::plain("a".repeat(100)), Limit::chars(50).reserving(10));
     let lengths: Vec<_> = chunks.iter().map(|chunk| chunk.text.len()).collect();
     assert_eq!(lengths, [40, 40, 20]);
 }
 
 #[test]
-fn styles_go_on_behind_a_cut() {
+fn split_continues_styles_after_a_cut() {
     let chunks = split(&render("**bold text that is long**"), Limit::chars(14));
     let bold = |text: &str| Styled {
         text: text.to_owned(),
@@ -88,7 +88,7 @@ fn styles_go_on_behind_a_cut() {
 }
 
 #[test]
-fn code_goes_on_as_code_with_its_language_and_indentation() {
+fn split_continues_code_with_its_language_and_indentation() {
     let chunks = split(&render("```rust\nfn a() {\n    b();\n    c();\n}\n```"), Limit::chars(20));
     let texts: Vec<_> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     assert_eq!(texts, ["fn a() {\n    b();", "    c();\n}"]);
@@ -101,19 +101,19 @@ fn code_goes_on_as_code_with_its_language_and_indentation() {
 }
 
 #[test]
-fn code_is_cut_at_its_blank_lines_but_rather_before_it() {
+fn split_cuts_code_at_blank_lines_but_rather_before_it() {
     check("```\naaaa\n\nbbbb\ncccc\n```", 11, &["aaaa", "bbbb\ncccc"]);
     check("some text here\n\n```\naa\n\nbb\n```", 19, &["some text here", "aa\n\nbb"]);
 }
 
 #[test]
-fn an_indentation_longer_than_the_limit_goes() {
+fn split_drops_an_indentation_longer_than_the_limit() {
     let code = format!("```\na\n{}b\n```", " ".repeat(50));
     check(&code, 10, &["a", "b"]);
 }
 
 #[test]
-fn a_style_whose_markup_leaves_no_room_is_dropped() {
+fn split_drops_a_style_if_its_markup_leaves_no_room() {
     let url = format!("http://x.org/{}", "a".repeat(100));
     let chunks = split(&render(&format!("[two words]({url}) more")), Limit::new(10, discord::size));
     let texts: Vec<_> = chunks.iter().map(discord::markdown).collect();
@@ -121,14 +121,14 @@ fn a_style_whose_markup_leaves_no_room_is_dropped() {
 }
 
 #[test]
-fn a_message_of_telegram_has_at_most_a_hundred_entities() {
+fn split_limits_a_telegram_message_to_a_hundred_entities() {
     let chunks = split(&render(&"**a** b ".repeat(250)), telegram::limit());
     let counts: Vec<_> = chunks.iter().map(|chunk| telegram::entities(chunk).len()).collect();
     assert_eq!(counts, [100, 100, 50]);
 }
 
 #[test]
-fn f23_a_long_answer_of_any_markup_arrives_whole_in_messages_that_fit() {
+fn f23_split_cuts_a_long_answer_of_any_markup_into_messages_that_fit() {
     let corpus = corpus().join("\n\n");
     let whole = render(&corpus);
     for limit in [telegram::limit(), discord::limit(), Limit::utf16(100), Limit::chars(7)] {
@@ -138,7 +138,7 @@ fn f23_a_long_answer_of_any_markup_arrives_whole_in_messages_that_fit() {
 }
 
 #[test]
-fn a_very_long_text_is_cut_in_linear_time() {
+fn split_cuts_a_very_long_text_in_linear_time() {
     let markdown = "**word** `code` [link](http://example.org) text. ".repeat(4_000);
     assert_cuts(&render(&markdown), telegram::limit());
     assert_cuts(&Styled::plain("x".repeat(300_000)), Limit::chars(2000));
@@ -159,7 +159,7 @@ fn assert_cuts(whole: &Styled, limit: Limit) {
 
 proptest! {
     #[test]
-    fn any_text_is_cut_into_what_fits_and_loses_nothing(
+    fn split_of_any_text_fits_and_loses_nothing(
         markdown in soup(),
         most in 1usize..60,
     ) {
@@ -169,12 +169,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_cut_into_what_discord_takes(markdown in soup(), most in 20usize..80) {
+    fn split_of_any_text_fits_into_discord_messages(markdown in soup(), most in 20usize..80) {
         assert_cuts(&render(&markdown), Limit::new(most, discord::size));
     }
 
     #[test]
-    fn what_is_styled_stays_styled(markdown in soup(), most in 1usize..60) {
+    fn split_keeps_the_styled_text_styled(markdown in soup(), most in 1usize..60) {
         let whole = render(&markdown);
         let styled_text = |styled: &Styled, style: &Style| -> String {
             let ranges = styled.styles.iter().filter(|range| range.style == *style);

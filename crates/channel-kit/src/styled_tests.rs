@@ -9,7 +9,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn white_space_that_nobody_sees_goes() {
+fn tidy_removes_invisible_white_space() {
     check("", "");
     check(" \n a \n", "a");
     check("a  \nb", "a\nb");
@@ -19,7 +19,7 @@ fn white_space_that_nobody_sees_goes() {
 }
 
 #[test]
-fn code_keeps_its_white_space() {
+fn tidy_keeps_white_space_in_code() {
     let style = Style::Pre { language: None };
     let styled = Styled {
         text: "  \n  a \n\n\n b \n\n c".to_owned(),
@@ -31,7 +31,7 @@ fn code_keeps_its_white_space() {
 }
 
 #[test]
-fn ranges_are_moved_off_white_space() {
+fn tidy_moves_ranges_off_white_space() {
     let styles = vec![StyleRange::new(0..7, Style::Bold), StyleRange::new(2..3, Style::Italic)];
     let tidy = Styled { text: " a  \n b c".to_owned(), styles }.tidy();
     assert_eq!(tidy.text, "a\n b c");
@@ -39,7 +39,7 @@ fn ranges_are_moved_off_white_space() {
 }
 
 #[test]
-fn styled_text_survives_serialisation() {
+fn styled_deserialises_from_its_own_json() {
     let style = Style::Link { url: "http://x.org".to_owned() };
     let styled = Styled { text: "ab".to_owned(), styles: vec![StyleRange::new(0..2, style)] };
     let json = serde_json::to_string(&styled).unwrap();
@@ -48,7 +48,7 @@ fn styled_text_survives_serialisation() {
 
 proptest! {
     #[test]
-    fn tidying_twice_changes_nothing(
+    fn tidy_is_idempotent(
         text in "[ab \n\t]{0,20}",
         (start, end) in (0usize..21, 0usize..21),
     ) {

@@ -29,7 +29,7 @@ fn check(markdown: &str, expected: &[&str]) {
 }
 
 #[test]
-fn every_style_has_its_entity() {
+fn entities_have_a_kind_for_each_style() {
     check("**a** *b* ~~c~~ `d`", &["bold 0+1", "italic 2+1", "strikethrough 4+1", "code 6+1"]);
     check("||a||", &["spoiler 0+1"]);
     check("> a\n> b", &["blockquote 0+3"]);
@@ -39,27 +39,27 @@ fn every_style_has_its_entity() {
 }
 
 #[test]
-fn positions_are_in_utf16_units() {
+fn entities_have_positions_in_utf16_units() {
     check("👍 **👍é** b *c*", &["bold 3+3", "italic 9+1"]);
     check("漢字 `c`", &["code 3+1"]);
 }
 
 #[test]
-fn emphasis_is_cut_around_code() {
+fn entities_cut_emphasis_around_code() {
     check("**a `b` c**", &["bold 0+1", "code 2+1", "bold 4+1"]);
     check("***a `b`***", &["bold 0+1", "italic 0+1", "code 2+1"]);
     check("# `a`", &["code 0+1"]);
 }
 
 #[test]
-fn code_in_spoilers_links_and_quotes_is_plain() {
+fn entities_omit_code_in_spoilers_links_and_quotes() {
     check("||a `b`||", &["spoiler 0+3"]);
     check("[a `b`](http://x.org)", &["text_link 0+3"]);
     check("> a `b`\n\n`c`", &["blockquote 0+3", "code 5+1"]);
 }
 
 #[test]
-fn a_quote_is_cut_around_lines_of_code() {
+fn entities_cut_a_quote_around_lines_of_code() {
     check("> a\n> ```\n> b\n> ```\n> c", &["blockquote 0+1", "pre 3+1", "blockquote 6+1"]);
     let whole = Styled {
         text: "a\nb\nc".to_owned(),
@@ -73,7 +73,7 @@ fn a_quote_is_cut_around_lines_of_code() {
 }
 
 #[test]
-fn mail_addresses_and_odd_links_are_plain() {
+fn entities_omit_mail_addresses_and_unusual_links() {
     check("<a@b.org> [a](mailto:a@b.org)", &[]);
     check("[a](tg://resolve?domain=x)", &["text_link 0+1"]);
     check("[a](tg://user?id=1)", &[]);
@@ -86,13 +86,13 @@ fn mail_addresses_and_odd_links_are_plain() {
 }
 
 #[test]
-fn code_keeps_the_indentation_of_its_first_line() {
+fn entities_keep_the_indentation_of_the_first_line_of_code() {
     check("```\n  a\nb\n```", &["pre 0+5"]);
     check("x\n```\n  a\nb\n```", &["pre 3+5"]);
 }
 
 #[test]
-fn ranges_that_telegram_would_refuse_are_mended() {
+fn entities_repair_ranges_that_telegram_would_refuse() {
     let text = " a b ".to_owned();
     let styles = vec![
         StyleRange::new(0..3, Style::Bold),
@@ -106,7 +106,7 @@ fn ranges_that_telegram_would_refuse_are_mended() {
 }
 
 #[test]
-fn entities_are_written_in_the_words_of_the_bot_api() {
+fn entities_serialise_in_the_format_of_the_bot_api() {
     let styled = render("**a** [b](http://x.org)\n\n```rust\nc\n```\n\n```\nd\n```\n\n> e");
     assert_eq!(
         serde_json::to_value(entities(&styled)).unwrap(),
@@ -121,13 +121,13 @@ fn entities_are_written_in_the_words_of_the_bot_api() {
 }
 
 #[test]
-fn the_size_is_that_of_the_text_unless_there_are_too_many_entities() {
+fn size_is_the_length_of_the_text_unless_there_are_too_many_entities() {
     assert_eq!(size(&render("**👍** a")), 4);
     assert_eq!(size(&render(&"*a* ".repeat(101))), usize::MAX);
 }
 
 #[test]
-fn the_validator_refuses_what_telegram_refuses() {
+fn refusal_refuses_entities_that_telegram_refuses() {
     let entity = |kind, offset, length| Entity { kind, offset, length };
     let url = |url: &str| EntityKind::TextLink { url: url.to_owned() };
     let cases = [
@@ -213,7 +213,7 @@ fn refusal_alone(units: &[u16], entity: &Entity) -> Option<&'static str> {
 }
 
 #[test]
-fn telegram_takes_the_corpus() {
+fn entities_of_the_corpus_are_accepted() {
     for markdown in corpus() {
         let styled = render(markdown);
         assert_eq!(refusal(&styled.text, &entities(&styled)), None, "{markdown}");
@@ -221,7 +221,7 @@ fn telegram_takes_the_corpus() {
 }
 
 #[test]
-fn what_is_cut_at_another_range_is_trimmed_too() {
+fn entities_trim_a_range_cut_at_another_range() {
     let text = "👍  \n👍a 👍".to_owned();
     let link = Style::Link { url: "http://x.org".to_owned() };
     let styles = vec![
@@ -235,7 +235,7 @@ fn what_is_cut_at_another_range_is_trimmed_too() {
 
 proptest! {
     #[test]
-    fn telegram_takes_any_message(markdown in soup()) {
+    fn entities_of_any_message_are_accepted(markdown in soup()) {
         for chunk in split(&render(&markdown), limit()) {
             let refused = refusal(&chunk.text, &entities(&chunk));
             prop_assert_eq!(refused, None, "{:?}", chunk);
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn telegram_takes_any_message_wherever_it_is_cut(markdown in soup(), most in 1usize..40) {
+    fn entities_of_any_split_message_are_accepted(markdown in soup(), most in 1usize..40) {
         for chunk in split(&render(&markdown), Limit::utf16(most)) {
             let refused = refusal(&chunk.text, &entities(&chunk));
             prop_assert_eq!(refused, None, "{:?}", chunk);
@@ -251,7 +251,7 @@ proptest! {
     }
 
     #[test]
-    fn any_ranges_are_mended(
+    fn entities_repair_any_ranges(
         text in "[a-c \n👍]{0,12}",
         places in prop::collection::vec((0usize..13, 0usize..13, 0usize..8), 0..8),
     ) {

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_is_a_number_or_none() {
+    fn budgets_read_a_number_or_none() {
         let found =
             read("[budgets]\nturn_usd = 1\nday_usd = \"none\"\nday_tokens = 1_000\n").unwrap();
         assert_eq!((found.turn_usd, found.day_usd), (Some(1.0), None));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_by_its_name() {
+    fn budgets_refuse_an_invalid_value_with_its_key() {
         let table = [
             ("day_usd = -1", "-1 is not an amount of US dollars, 0 or more, or \"none\""),
             ("day_usd = nan", "null is not an amount of US dollars, 0 or more, or \"none\""),

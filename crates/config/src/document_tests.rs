@@ -19,7 +19,7 @@ fn refuses(text: &str, error: &str) {
 }
 
 #[test]
-fn every_key_has_a_default() {
+fn document_without_keys_has_a_default_for_each() {
     let settings = settings("").unwrap();
     assert_eq!(settings.agents.defaults.max_tool_iterations, 20);
     assert_eq!(settings.agents.defaults.model, "offline/commands");
@@ -28,7 +28,7 @@ fn every_key_has_a_default() {
 }
 
 #[test]
-fn what_is_written_is_taken() {
+fn document_values_override_the_defaults() {
     let settings = settings(
         "data_dir = \"/var/lib/avocet\"\ndurability = \"process\"\n\
          [agents.defaults]\nmodel = \"local/qwen3\"\nmax_tool_iterations = 0x10\n\
@@ -42,7 +42,7 @@ fn what_is_written_is_taken() {
 }
 
 #[test]
-fn f29_an_unknown_key_is_refused_with_its_place_and_the_nearest_key() {
+fn f29_document_refuses_an_unknown_key_with_its_position_and_the_nearest_key() {
     refuses(
         "[agents.defaults]\n  max_tool_iteration = 3\n",
         "avocet.toml:2:3: unknown key `max_tool_iteration` in [agents.defaults]; did you mean \
@@ -59,7 +59,7 @@ fn f29_an_unknown_key_is_refused_with_its_place_and_the_nearest_key() {
 }
 
 #[test]
-fn a_wrong_value_is_refused_with_its_place() {
+fn document_refuses_a_wrong_value_with_its_position() {
     refuses(
         "[agents.defaults]\nmax_tool_iterations = \"many\"\n",
         "avocet.toml:2:1: `agents.defaults.max_tool_iterations`: \"many\" is not a whole number \
@@ -78,7 +78,7 @@ fn a_wrong_value_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_no_toml_is_refused_with_its_place() {
+fn document_refuses_invalid_toml_with_its_position() {
     let error = settings("a = 1\nb = = 2\n").unwrap_err();
     assert!(error.starts_with("avocet.toml:2:5: "), "{error}");
     let error = settings("a = 1\na = 2\n").unwrap_err();
@@ -86,7 +86,7 @@ fn what_is_no_toml_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_reference_that_leads_nowhere_is_refused_with_its_place() {
+fn document_refuses_an_unset_reference_with_its_position() {
     refuses(
         "[providers.local]\napi_key = \"${NO_KEY}\"\n",
         "avocet.toml:2:11: `providers.local.api_key`: the environment variable NO_KEY is not set",
@@ -94,7 +94,7 @@ fn a_reference_that_leads_nowhere_is_refused_with_its_place() {
 }
 
 #[test]
-fn f15_an_error_does_not_show_what_was_referred_to() {
+fn f15_document_error_does_not_show_a_referenced_value() {
     let error = settings("durability = \"${KEY}\"\n").unwrap_err();
     assert_eq!(
         error,
@@ -109,7 +109,7 @@ struct Component {
 }
 
 #[test]
-fn the_table_of_a_component_becomes_its_type() {
+fn document_table_deserialises_the_table_of_a_component() {
     let document =
         parse("[providers.local]\nkind = \"x\"\nurl = \"u\"\n[providers.bad]\nurk = 1").unwrap();
     let component: Component = document.table_without("providers.local", &["kind"]).unwrap();
@@ -124,7 +124,7 @@ fn the_table_of_a_component_becomes_its_type() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn document_read_names_a_file_that_it_cannot_read() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("none.toml");
     let read = || Document::read(&path, &|_| None, References::All).unwrap_err().to_string();
@@ -134,7 +134,7 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn the_keys_of_a_type_are_known() {
+fn keys_lists_the_keys_of_a_type() {
     let keys = keys::<Settings>();
     assert!(keys.contains(&"agents.defaults.model".to_owned()), "{keys:?}");
     assert!(keys.contains(&"providers".to_owned()), "{keys:?}");
@@ -142,7 +142,7 @@ fn the_keys_of_a_type_are_known() {
 }
 
 #[test]
-fn a_name_in_a_path_may_have_dots() {
+fn document_get_accepts_a_name_with_dots_in_the_path() {
     let document = parse("[models.\"local/qwen2.5\"]\ncontext = 1\n").unwrap();
     assert_eq!(document.get("models.local/qwen2.5.context").unwrap(), 1);
     assert_eq!(document.get("models.local/qwen2.4.context"), None);
@@ -162,7 +162,7 @@ struct Inner {
 }
 
 #[test]
-fn f29_the_keys_of_a_table_that_may_be_missing_are_known_too() {
+fn f29_document_knows_the_keys_of_an_optional_table() {
     let document = parse("[a]\ninner = { outptu = 1 }\n").unwrap();
     let error = document.table::<Outer>("a").unwrap_err().to_string();
     assert!(
@@ -176,7 +176,7 @@ fn f29_the_keys_of_a_table_that_may_be_missing_are_known_too() {
 }
 
 #[test]
-fn references_without_a_value_are_left_out_where_the_value_is_not_used() {
+fn document_leaves_unset_references_unresolved_if_their_value_is_unused() {
     let text = "data_dir = \"/data/${KEY}\"\n[providers.local]\nkind = \"openai\"\n\
         api_key = \"${NO_KEY}\"\nbase_url = \"${NO_URL}\"\nheaders = { \"X\" = \"${KEY}\" }\n";
     let read = |references| {
@@ -208,7 +208,7 @@ fn references_without_a_value_are_left_out_where_the_value_is_not_used() {
 }
 
 #[test]
-fn references_are_looked_for_only_in_the_keys_whose_values_are_used() {
+fn document_resolves_references_only_in_keys_whose_values_are_used() {
     let asked = std::cell::RefCell::new(Vec::new());
     let environment = |name: &str| {
         asked.borrow_mut().push(name.to_owned());
@@ -221,7 +221,7 @@ fn references_are_looked_for_only_in_the_keys_whose_values_are_used() {
 }
 
 #[test]
-fn a_reference_that_is_written_wrong_is_refused_wherever_it_stands() {
+fn document_refuses_a_malformed_reference_in_any_key() {
     for references in [References::All, References::Possible, References::Places] {
         for (reference, error) in [
             ("${KEY", "no closing brace"),
@@ -236,7 +236,7 @@ fn a_reference_that_is_written_wrong_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn a_secret_in_a_value_of_the_wrong_type_is_not_shown() {
+fn document_error_does_not_show_a_secret_of_the_wrong_type() {
     #[derive(Debug, Deserialize, schemars::JsonSchema)]
     #[expect(dead_code, reason = "it is read, not used")]
     struct Bot {
@@ -250,7 +250,7 @@ fn a_secret_in_a_value_of_the_wrong_type_is_not_shown() {
 }
 
 #[test]
-fn the_grammar_of_toml_is_not_spoken_to_people() {
+fn document_explains_toml_errors_in_plain_words() {
     const NO_VALUE: &str = "this is not a value; text has to be in quotation marks";
     let open = "the text has no closing quotation mark, or a character that cannot stand in it";
     let table = [

@@ -7,7 +7,7 @@ fn read(text: &str) -> Result<Vec<Profile>, String> {
 }
 
 #[test]
-fn an_agent_inherits_every_key_that_it_does_not_have() {
+fn profiles_inherit_missing_keys_from_the_defaults() {
     let text = "[agents.defaults]\nmodel = \"a/one\"\nmax_tool_calls = 7\nworkspace = \"files\"\n\
         [agents.work]\nmodel = \"b/two\"\ncheap_model = \"b/small\"\n\
         sessions = [\"telegram:work:*\"]\n[agents.home]\n";
@@ -24,7 +24,7 @@ fn an_agent_inherits_every_key_that_it_does_not_have() {
 }
 
 #[test]
-fn what_is_wrong_with_an_agent_is_said_of_its_own_table() {
+fn profiles_error_names_the_table_of_the_agent() {
     let table = [
         (
             "[agents.work]\nmax_tool_iteration = 1\n",

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_replaced() {
+    fn resolve_replaces_references() {
         let directory = TempDir::new().unwrap();
         fs::write(directory.path().join("key"), "from a file\n").unwrap();
         let credentials = directory.path().display().to_string();

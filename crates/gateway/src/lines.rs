@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_does_not_take_the_next_along() {
+    async fn next_skips_a_line_that_is_too_long_and_returns_the_one_after_it() {
         let long = "x".repeat(10 * MAX_LINE_BYTES);
         let exact = "y".repeat(MAX_LINE_BYTES);
         let text = format!("one\n{long}\n\n{exact}\nhalf");

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fitting_cuts_the_longest_texts_of_what_does_not_fit_into_a_line() {
+    fn fitting_cuts_the_longest_texts_of_an_answer_longer_than_a_line() {
         let short = json!({ "a": ["x".repeat(300 * 1024), 7] });
         assert_eq!(fitting(short.clone()), short);
         // Escapes make the line longer than its texts.

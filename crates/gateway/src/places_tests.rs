@@ -48,7 +48,7 @@ fn take_closes_the_connection_that_was_idle_longest() {
 }
 
 #[test]
-fn take_refuses_a_connection_where_none_is_idle() {
+fn take_refuses_a_connection_if_no_other_is_idle() {
     let room = Room::new();
     let all = room.connect(CONNECTIONS);
     all.iter().take(ATTACHED).for_each(|place| place.attach().unwrap());

@@ -26,7 +26,7 @@ async fn sessions_list_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_too_large_is_refused_with_the_largest() {
+async fn list_methods_refuse_a_page_that_is_too_large_with_the_largest() {
     let world = World::new();
     let client = world.client().await;
     for (method, name) in [
@@ -53,7 +53,7 @@ async fn a_page_that_is_too_large_is_refused_with_the_largest() {
 }
 
 #[tokio::test]
-async fn a_transcript_is_shown_without_secrets_and_fits_into_a_line() {
+async fn sessions_show_returns_a_transcript_without_secrets_that_fits_a_line() {
     let world = World::new();
     let client = world.client().await;
     let show = json!({ "session": session() });
@@ -63,7 +63,7 @@ async fn a_transcript_is_shown_without_secrets_and_fits_into_a_line() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_longer_than_a_line_is_an_error() {
+async fn server_returns_an_error_for_an_answer_longer_than_a_line() {
     let world = World::new();
     let client = world.client().await;
     let approve = Approve { code: "HUGE".to_owned(), owner: false };
@@ -74,7 +74,7 @@ async fn an_answer_that_is_longer_than_a_line_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_client_does_not_wait_for_an_answer_that_it_cannot_read() {
+async fn client_call_fails_at_once_if_the_answer_is_too_long() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
@@ -94,7 +94,7 @@ async fn a_client_does_not_wait_for_an_answer_that_it_cannot_read() {
 }
 
 #[tokio::test]
-async fn a_batch_is_refused_in_one_error() {
+async fn server_refuses_a_batch_with_one_error() {
     let world = World::new();
     let batch = r#"[{"id":1,"method":"ping"},{"id":2,"method":"ping"},{"method":"x"}]"#;
     let answers =

@@ -45,7 +45,7 @@ async fn while_time_passes<T>(world: &World, work: impl Future<Output = T>) -> T
 }
 
 #[tokio::test]
-async fn an_idle_connection_makes_room_and_is_told_why() {
+async fn server_closes_an_idle_connection_for_a_new_one_and_sends_the_reason() {
     let world = World::new();
     let mut connections = idle(&world, CONNECTIONS).await;
     let client = world.client().await;
@@ -60,7 +60,7 @@ async fn an_idle_connection_makes_room_and_is_told_why() {
 }
 
 #[tokio::test]
-async fn connections_that_are_in_use_stay_and_a_new_one_is_told_so() {
+async fn server_keeps_busy_connections_and_refuses_a_new_one_with_the_reason() {
     let world = World::new();
     let (began, begun) = flume::bounded(CONNECTIONS);
     let (go_on, goes_on) = flume::bounded(CONNECTIONS);
@@ -91,7 +91,7 @@ async fn connections_that_are_in_use_stay_and_a_new_one_is_told_so() {
 }
 
 #[tokio::test]
-async fn only_so_many_connections_are_attached() {
+async fn attach_is_refused_above_the_limit() {
     let world = World::new();
     let attached = Attached { chat: session().address() };
     let mut clients = Vec::new();

@@ -314,7 +314,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (i64, String) 
 }
 
 #[tokio::test]
-async fn letting_people_in_is_a_method_each_and_its_refusals_are_told() {
+async fn people_pair_and_link_methods_reach_the_daemon_and_return_its_refusals() {
     let world = World::new();
     let client = world.client().await;
     let approve = Approve { code: "K7QX-M2PA".to_owned(), owner: true };
@@ -341,7 +341,7 @@ async fn letting_people_in_is_a_method_each_and_its_refusals_are_told() {
 }
 
 #[tokio::test]
-async fn whoever_attaches_to_a_linked_chat_hears_the_session_that_it_speaks_in() {
+async fn attach_to_a_linked_chat_receives_the_events_of_its_session() {
     let world = World::new();
     let attached = Attached { chat: "terminal:local:linked".parse().unwrap() };
     world.client().await.call::<Value>("attach", &attached).await.unwrap();
@@ -349,7 +349,7 @@ async fn whoever_attaches_to_a_linked_chat_hears_the_session_that_it_speaks_in()
 }
 
 #[tokio::test]
-async fn asking_is_answered_after_the_commit_and_repeating_is_absorbed() {
+async fn ask_is_answered_after_the_commit_and_absorbs_a_repeated_key() {
     let world = World::new();
     let client = world.client().await;
     let first: Asked = client.call("ask", &ask("hello")).await.unwrap();
@@ -363,7 +363,7 @@ async fn asking_is_answered_after_the_commit_and_repeating_is_absorbed() {
 }
 
 #[tokio::test]
-async fn a_key_is_made_up_where_none_is_given() {
+async fn ask_without_a_key_gets_a_generated_one() {
     let world = World::new();
     let line = r#"{"id":1,"method":"ask","params":{"session":"terminal:local:a","text":"hi"}}"#;
     world.raw(format!("{line}\n{line}\n").as_bytes(), 2).await;
@@ -372,7 +372,7 @@ async fn a_key_is_made_up_where_none_is_given() {
 }
 
 #[tokio::test]
-async fn refusals_say_why() {
+async fn server_errors_name_the_reason() {
     let world = World::new();
     let client = world.client().await;
     let table = [
@@ -431,7 +431,7 @@ async fn refusals_say_why() {
 }
 
 #[tokio::test]
-async fn bad_lines_are_refused_and_the_next_is_served() {
+async fn server_refuses_bad_lines_and_serves_the_next() {
     let world = World::new();
     let mut bytes = vec![b'x'; 10 * MAX_LINE_BYTES];
     bytes.extend(b"\n{\"a\": \"\xff\"}\n{oops\n[]\n\n");
@@ -448,7 +448,7 @@ async fn bad_lines_are_refused_and_the_next_is_served() {
 }
 
 #[tokio::test]
-async fn waiting_ends_with_the_outcome() {
+async fn wait_ends_with_the_outcome() {
     let world = World::new();
     let client = world.client().await;
     let wait = Wait { message: MessageId(1) };
@@ -486,7 +486,7 @@ async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Receipt> {
 }
 
 #[tokio::test]
-async fn a_client_that_is_attached_hears_and_answers_for_what_it_shows() {
+async fn attached_client_receives_events_and_acknowledges_deliveries() {
     let world = World::new();
     let client = world.client().await;
     let chat = session().address();
@@ -507,7 +507,7 @@ async fn a_client_that_is_attached_hears_and_answers_for_what_it_shows() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_leaves_the_outcome_unknown() {
+async fn attached_client_that_disconnects_leaves_the_delivery_outcome_unknown() {
     let world = World::new();
     let clients = Group::new("clients");
     let client = Client::connect(&world.path, &clients).await.unwrap();
@@ -523,7 +523,7 @@ async fn a_client_that_goes_away_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_goes_away_leaves_no_question_open() {
+async fn client_calls_fail_if_the_daemon_disconnects() {
     let world = World::new();
     let clients = Group::new("clients");
     let client = Client::connect(&world.path, &clients).await.unwrap();
@@ -538,7 +538,7 @@ async fn a_daemon_that_goes_away_leaves_no_question_open() {
 }
 
 #[test]
-fn only_the_daemons_user_and_root_may_use_the_socket() {
+fn admit_accepts_only_the_daemons_user_and_root() {
     assert_eq!(admit(1000, 1000).unwrap().as_str(), "uid:1000");
     assert_eq!(admit(0, 1000).unwrap().as_str(), "uid:0");
     assert_eq!(
@@ -548,7 +548,7 @@ fn only_the_daemons_user_and_root_may_use_the_socket() {
 }
 
 #[tokio::test]
-async fn the_socket_is_the_users_own() {
+async fn listen_creates_a_private_socket_and_refuses_an_unsafe_path() {
     let world = World::new();
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(world.path.parent().unwrap()), 0o700);
@@ -569,7 +569,7 @@ async fn the_socket_is_the_users_own() {
 }
 
 #[tokio::test]
-async fn a_socket_that_was_left_over_is_replaced() {
+async fn listen_replaces_a_leftover_socket() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("run/avocet.sock");
     drop(listen(&path).unwrap());
@@ -578,7 +578,7 @@ async fn a_socket_that_was_left_over_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_was_begun_is_done_although_the_client_has_gone() {
+async fn ask_is_completed_although_the_client_disconnected() {
     let world = World::new();
     let ((began, begins), (go, go_on)) = (flume::bounded(1), flume::bounded(1));
     *world.daemon.slow.lock().unwrap() = Some((began, go_on));
@@ -597,7 +597,7 @@ async fn what_was_begun_is_done_although_the_client_has_gone() {
 }
 
 #[tokio::test]
-async fn what_models_have_cost_can_be_asked_for() {
+async fn usage_returns_the_cost_of_models() {
     let world = World::new();
     let client = world.client().await;
     let table = [
@@ -615,7 +615,7 @@ async fn what_models_have_cost_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn a_call_is_allowed_through_the_socket_once() {
+async fn approval_decide_allows_a_call_once() {
     let world = World::new();
     let client = world.client().await;
     let open: Value = client.call("approval.list", &json!({})).await.unwrap();

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_back_from_their_lines() {
+    fn message_parse_reads_back_its_own_lines() {
         let (id, method) = (json!(7), "ask".to_owned());
         let error = RpcError::new(-32001, "no\nway");
         for message in [
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_says_why() {
+    fn message_parse_error_names_the_fault() {
         let refusal = |line: &[u8]| Message::parse(line).unwrap_err();
         assert_eq!(refusal(b"{oops").code, RpcError::PARSE);
         let invalid = refusal(b"{\"a\": \"\xff\"}");

@@ -49,7 +49,7 @@ async fn ask(chain: &Chain) -> Result<String, ModelError> {
 }
 
 #[tokio::test]
-async fn f31_the_next_model_answers_in_the_same_turn_and_the_first_is_left_alone_for_a_while() {
+async fn f31_chain_asks_the_next_model_and_doubles_the_cool_down_of_a_failing_first() {
     let first = vec![busy(None), busy(None), Scripted::says("one again")];
     let second = ["two", "still two", "two for long"].map(Scripted::says).to_vec();
     let (chain, clock) = chain(vec![first, second]);
@@ -63,7 +63,7 @@ async fn f31_the_next_model_answers_in_the_same_turn_and_the_first_is_left_alone
 }
 
 #[tokio::test]
-async fn f31_a_model_that_answers_again_begins_anew() {
+async fn f31_chain_resets_the_cool_down_after_an_answer() {
     let first = vec![busy(None), Scripted::says("one"), busy(None), Scripted::says("one again")];
     let (chain, clock) = chain(vec![first, ["two", "two"].map(Scripted::says).to_vec()]);
     for answer in ["two", "one", "two", "one again"] {
@@ -73,7 +73,7 @@ async fn f31_a_model_that_answers_again_begins_anew() {
 }
 
 #[tokio::test]
-async fn f31_what_a_model_asks_for_is_obeyed_up_to_an_hour() {
+async fn f31_chain_obeys_retry_after_up_to_an_hour() {
     for (asked, rests) in [(90, 90), (7200, 3600)] {
         let first = vec![busy(Some(asked * SECOND)), Scripted::says("one")];
         let (chain, clock) = chain(vec![first, ["two", "two"].map(Scripted::says).to_vec()]);
@@ -86,7 +86,7 @@ async fn f31_what_a_model_asks_for_is_obeyed_up_to_an_hour() {
 }
 
 #[tokio::test]
-async fn f31_a_model_that_failed_is_left_alone_in_every_chain_that_it_is_in() {
+async fn f31_chain_skips_a_model_that_failed_in_another_chain_with_the_same_rests() {
     let rests = no_rests();
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let other =
@@ -98,7 +98,7 @@ async fn f31_a_model_that_failed_is_left_alone_in_every_chain_that_it_is_in() {
 }
 
 #[tokio::test]
-async fn where_none_answers_the_first_error_is_told_and_the_one_that_rests_least_is_asked_next() {
+async fn chain_returns_the_first_error_if_all_fail_and_next_asks_the_shortest_cool_down() {
     let first = vec![busy(Some(90 * SECOND))];
     let second = vec![unauthorized(), Scripted::says("two")];
     let (chain, _) = chain(vec![first, second]);
@@ -107,7 +107,7 @@ async fn where_none_answers_the_first_error_is_told_and_the_one_that_rests_least
 }
 
 #[tokio::test]
-async fn what_one_model_refuses_another_may_take_and_nobody_is_left_alone_for_it() {
+async fn chain_asks_the_next_model_after_a_refusal_without_a_cool_down() {
     let first = vec![refused(), Scripted::says("one")];
     let (chain, _) = chain(vec![first, vec![Scripted::says("two")]]);
     assert_eq!(ask(&chain).await.unwrap(), "two");
@@ -115,7 +115,7 @@ async fn what_one_model_refuses_another_may_take_and_nobody_is_left_alone_for_it
 }
 
 #[tokio::test]
-async fn what_was_shown_of_an_answer_that_broke_off_is_taken_back() {
+async fn chain_restarts_the_shown_text_of_an_answer_that_broke_off() {
     let broken = Breaks(ScriptedModel::new(vec![Scripted::says("half an ")]));
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("a whole answer")]));
     let chain = Chain::new(Arc::new(broken), vec![second], no_rests());
@@ -151,7 +151,7 @@ impl Model for Breaks {
 }
 
 #[tokio::test]
-async fn what_the_models_that_failed_have_cost_is_told_as_it_is_lost() {
+async fn chain_reports_the_lost_usage_of_each_failed_model() {
     let broken = |model: &str| {
         let (model, detail) = (model.to_owned(), "reset".to_owned());
         Scripted::Error(ModelError::BadAnswer { model, detail })
@@ -172,7 +172,7 @@ async fn what_the_models_that_failed_have_cost_is_told_as_it_is_lost() {
 }
 
 #[tokio::test]
-async fn a_model_without_eyes_is_asked_without_the_pictures() {
+async fn chain_drops_images_for_a_model_without_image_support() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).with_eyes());
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("two")]));
     let chain = Chain::new(first.clone(), vec![second.clone()], no_rests());
@@ -198,7 +198,7 @@ async fn ask_and_count(chain: &Chain) -> (ModelReply, Usage) {
 }
 
 #[tokio::test]
-async fn f40_an_empty_answer_is_no_answer_and_the_next_model_is_asked_and_both_are_paid() {
+async fn f40_chain_asks_the_next_model_after_an_empty_answer_and_counts_both() {
     for empty in ["", " \n"] {
         let first = vec![Scripted::says(empty), Scripted::says("one")];
         let (chain, _) = chain(vec![first, vec![Scripted::says("two")]]);
@@ -210,7 +210,7 @@ async fn f40_an_empty_answer_is_no_answer_and_the_next_model_is_asked_and_both_a
 }
 
 #[tokio::test]
-async fn f40_where_nobody_says_anything_the_empty_answer_comes_back_and_all_are_paid() {
+async fn f40_chain_returns_the_empty_answer_if_no_model_gives_text_and_counts_all() {
     let nothing = || vec![Scripted::says("")];
     for answers in [vec![nothing(), nothing()], vec![nothing(), nothing(), vec![busy(None)]]] {
         let (chain, _) = chain(answers);
@@ -221,7 +221,7 @@ async fn f40_where_nobody_says_anything_the_empty_answer_comes_back_and_all_are_
 }
 
 #[tokio::test]
-async fn f40_an_answer_that_only_calls_is_not_empty() {
+async fn f40_chain_accepts_an_answer_with_calls_only() {
     let first = vec![Scripted::calls(&[("look", serde_json::json!({}))])];
     let (chain, _) = chain(vec![first, vec![]]);
     let reply = chain.complete(&request(), &|_| {}).await.unwrap();
@@ -235,7 +235,7 @@ fn with_window(context: u64, answers: Vec<Scripted>) -> Arc<ScriptedModel> {
 }
 
 #[tokio::test]
-async fn a_model_whose_window_is_too_small_for_the_request_is_not_asked() {
+async fn chain_skips_a_model_whose_context_window_is_too_small() {
     let tokens = request().estimated_tokens();
     let small = with_window(tokens - 1, vec![]);
     let exact = with_window(tokens, vec![Scripted::says("two")]);
@@ -252,8 +252,7 @@ fn narrow(answered: Result<String, ModelError>) -> (String, Option<u64>) {
 }
 
 #[tokio::test]
-async fn where_only_those_with_smaller_windows_could_answer_the_largest_of_them_is_what_is_too_small()
- {
+async fn chain_reports_the_largest_window_if_only_smaller_models_are_left() {
     let tokens = request().estimated_tokens();
     for first in [busy(None), unauthorized(), refused()] {
         let roomy = Arc::new(ScriptedModel::new(vec![first]).named("a/roomy"));
@@ -268,7 +267,7 @@ async fn where_only_those_with_smaller_windows_could_answer_the_largest_of_them_
 }
 
 #[tokio::test]
-async fn a_smaller_model_is_asked_for_less_while_the_first_is_left_alone_and_not_before() {
+async fn chain_asks_a_smaller_model_for_less_only_while_the_first_cools_down() {
     let tokens = request().estimated_tokens();
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let small = with_window(tokens, vec![Scripted::says("two")]);
@@ -282,7 +281,7 @@ async fn a_smaller_model_is_asked_for_less_while_the_first_is_left_alone_and_not
 }
 
 #[tokio::test]
-async fn what_a_model_itself_says_of_its_room_comes_before_a_smaller_window_and_other_errors() {
+async fn chain_prefers_a_models_own_too_long_error_to_a_smaller_window_and_other_errors() {
     let too_long = || {
         let (model, detail) = ("b/two".to_owned(), "400".to_owned());
         Scripted::Error(ModelError::TooLong { model, detail, window: None })
@@ -294,7 +293,7 @@ async fn what_a_model_itself_says_of_its_room_comes_before_a_smaller_window_and_
 }
 
 #[tokio::test]
-async fn a_model_that_would_refuse_anything_is_left_alone_for_ten_minutes_and_says_why() {
+async fn chain_cools_down_a_lasting_refusal_for_ten_minutes_and_returns_its_reason() {
     let useless = || {
         let (model, detail) = ("a/one".to_owned(), "402: no credit".to_owned());
         Scripted::Error(ModelError::Refused { model, detail, lasting: true })
@@ -336,7 +335,7 @@ impl Model for Mute {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_what_the_server_of_a_model_says_that_is_not_needed() {
+async fn chain_does_not_wait_for_facts_of_a_fallback_model_that_it_does_not_need() {
     let first = Arc::new(ScriptedModel::new(vec![Scripted::says("one")]).named("a/one"));
     let mute = Arc::new(Mute(ScriptedModel::new(vec![]).named("b/mute")));
     let chain = Chain::new(first, vec![mute], no_rests());
@@ -345,7 +344,7 @@ async fn nobody_waits_for_what_the_server_of_a_model_says_that_is_not_needed() {
 }
 
 #[tokio::test]
-async fn while_the_first_is_left_alone_pictures_are_for_the_eyes_of_the_next() {
+async fn chain_facts_are_those_of_the_next_model_while_the_first_cools_down() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/blind"));
     let sees = ScriptedModel::new(vec![Scripted::says("two")]).named("b/sees").with_eyes();
     let chain = Chain::new(first, vec![Arc::new(sees)], no_rests());

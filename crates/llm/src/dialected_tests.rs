@@ -50,7 +50,7 @@ async fn ask_with(
 }
 
 #[tokio::test]
-async fn what_is_shown_of_a_request_has_none_of_our_own_keys() {
+async fn dialected_as_sent_leaves_out_our_own_schema_keys() {
     let mut tool = tools()[0].clone();
     tool.parameters["properties"]["path"]["x-aliases"] = json!(["file"]);
     let messages = vec![Message::user("Read it.")];
@@ -61,7 +61,7 @@ async fn what_is_shown_of_a_request_has_none_of_our_own_keys() {
 }
 
 #[tokio::test]
-async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls_are_read() {
+async fn dialected_writes_tools_and_reads_calls_as_text_for_a_model_without_native_calls() {
     let spent = vec![Spent { model: String::new(), usage: Usage::new(7, 3), cost: None }];
     let answer = ModelReply {
         text: CALL.to_owned(),
@@ -82,7 +82,7 @@ async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls
 }
 
 #[tokio::test]
-async fn f8_of_what_a_limit_or_a_filter_ends_only_whole_calls_are_run() {
+async fn f8_dialected_runs_only_complete_calls_of_an_answer_ended_by_a_limit_or_filter() {
     let begun = [
         (ToolStyle::Json, "```json\n{\"tool\": \"read_file\", \"params\": {\"path\": \"b"),
         (ToolStyle::Hermes, "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"b"),
@@ -111,7 +111,7 @@ async fn f8_of_what_a_limit_or_a_filter_ends_only_whole_calls_are_run() {
 }
 
 #[tokio::test]
-async fn f7_a_native_model_that_strays_into_text_is_understood() {
+async fn f7_dialected_reads_a_call_as_text_of_a_native_model() {
     let (request, reply, shown) = ask(ToolStyle::Native, Scripted::says(CALL)).await;
     assert_eq!((request.tools.len(), request.messages.len()), (1, 1));
     assert_eq!((reply.calls, reply.text.as_str()), (vec![read_file("a.rs")], "I look."));
@@ -153,7 +153,7 @@ async fn text_calls_decides_what_becomes_of_a_call_as_text() {
 }
 
 #[tokio::test]
-async fn what_is_explained_beside_native_calls_stays_in_the_text() {
+async fn dialected_keeps_an_explained_call_beside_native_calls_in_the_text() {
     let example = CALL.replace("read_file", "write_file");
     let tools = crate::fuzzing::tools().into();
     let calls = vec![read_file("b.rs")];
@@ -206,7 +206,7 @@ fn acting_tools() -> Arc<[ToolSpec]> {
 }
 
 #[tokio::test]
-async fn f7_a_reply_that_explains_a_call_is_text_wherever_it_is_cut() {
+async fn f7_dialected_reads_an_explained_call_as_text_wherever_the_reply_is_cut() {
     let (replies, tools) = (explained(), acting_tools());
     let mut are_read = 0;
     for (title, reply) in &replies {
@@ -233,7 +233,7 @@ async fn f7_a_reply_that_explains_a_call_is_text_wherever_it_is_cut() {
 }
 
 #[tokio::test]
-async fn a_copy_of_native_calls_in_the_text_is_neither_run_nor_shown() {
+async fn dialected_neither_runs_nor_shows_a_text_copy_of_native_calls() {
     let native = vec![read_file("b.rs")];
     let answer =
         ModelReply { text: CALL.to_owned(), calls: native.clone(), ..ModelReply::default() };
@@ -245,7 +245,7 @@ async fn a_copy_of_native_calls_in_the_text_is_neither_run_nor_shown() {
 }
 
 #[tokio::test]
-async fn a_model_without_tools_is_offered_none_and_calls_none() {
+async fn dialected_offers_no_tools_and_reads_no_calls_if_the_tool_style_is_none() {
     let text = "Hm. <tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>";
     let (request, reply, shown) = ask(ToolStyle::None, Scripted::says(text)).await;
     assert_eq!((request.tools.len(), request.messages.len()), (0, 1));
@@ -253,7 +253,7 @@ async fn a_model_without_tools_is_offered_none_and_calls_none() {
 }
 
 #[tokio::test]
-async fn what_is_taken_back_is_read_afresh() {
+async fn dialected_reads_afresh_after_a_restart() {
     let (pieces, written) = flume::bounded(8);
     for piece in [Some("<tool_call>"), None, Some("Hello "), Some("there.")] {
         pieces.send(piece.map(str::to_owned)).unwrap();
@@ -264,7 +264,7 @@ async fn what_is_taken_back_is_read_afresh() {
 }
 
 #[test]
-fn every_style_but_two_is_a_dialect_of_its_name() {
+fn tool_style_other_than_native_and_none_is_the_dialect_of_its_name() {
     let names: Value = schemars::schema_for!(ToolStyle).to_value();
     let names = names["oneOf"].as_array().unwrap().iter().map(|one| one["const"].clone());
     for name in names {

@@ -56,7 +56,7 @@ async fn read(style: ToolStyle, pieces: &[&str]) -> ModelReply {
 }
 
 #[tokio::test]
-async fn a_line_that_says_that_all_is_done_ends_the_answer() {
+async fn ending_line_that_reports_completion_ends_the_answer() {
     let table = [
         ("I did it.\n\nTASK COMPLETE", "I did it."),
         ("I did it.\nTASK_COMPLETE\n", "I did it."),
@@ -85,7 +85,7 @@ async fn a_line_that_says_that_all_is_done_ends_the_answer() {
 }
 
 #[tokio::test]
-async fn what_a_person_would_say_stays() {
+async fn ending_keeps_a_completion_phrase_in_prose_or_code() {
     for written in [
         "Task complete.",
         "Task complete",
@@ -105,7 +105,7 @@ async fn what_a_person_would_say_stays() {
 }
 
 #[tokio::test]
-async fn calls_before_the_mark_are_made_and_what_follows_it_is_not() {
+async fn ending_mark_keeps_calls_before_it_and_drops_calls_after_it() {
     let written = "I look.\n<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \
         \"a\"}}</tool_call>\nTASK COMPLETE\n<tool_call>{\"name\": \"read_file\", \"arguments\": \
         {\"path\": \"b\"}}</tool_call>";
@@ -115,13 +115,13 @@ async fn calls_before_the_mark_are_made_and_what_follows_it_is_not() {
 }
 
 #[tokio::test]
-async fn a_thought_ends_before_the_mark() {
+async fn ending_mark_ends_a_react_thought() {
     let reply = read(ToolStyle::React, &["Thought: I am done.\nTASK COMPLETE\nThought: no"]).await;
     assert_eq!(reply.text, "I am done.");
 }
 
 #[tokio::test]
-async fn a_call_that_only_ends_is_the_answer() {
+async fn ending_call_alone_becomes_the_answer() {
     let table = [
         ("attempt_completion", r#"{"result": "I did it."}"#, "", "I did it."),
         ("task_complete", r#"{"summary": "I did it."}"#, "", "I did it."),
@@ -150,7 +150,7 @@ async fn a_call_that_only_ends_is_the_answer() {
 }
 
 #[tokio::test]
-async fn a_call_in_the_text_that_only_ends_is_the_answer() {
+async fn ending_call_in_the_text_becomes_the_answer() {
     let table = [
         (
             ToolStyle::Native,
@@ -186,7 +186,7 @@ async fn a_call_in_the_text_that_only_ends_is_the_answer() {
 }
 
 #[tokio::test]
-async fn beside_other_calls_it_is_dropped_so_that_their_results_are_read_first() {
+async fn ending_call_beside_other_calls_is_dropped() {
     let look = call("read_file", r#"{"path": "a"}"#);
     let end = call("finish", r#"{"result": "I did it."}"#);
     for calls in [vec![look.clone(), end.clone()], vec![end, look.clone()]] {
@@ -199,7 +199,7 @@ async fn beside_other_calls_it_is_dropped_so_that_their_results_are_read_first()
 }
 
 #[tokio::test]
-async fn a_tool_that_is_offered_is_called_whatever_its_name() {
+async fn ending_named_tool_that_is_offered_is_called() {
     let aliased = ToolSpec { aliases: vec!["finish".to_owned()], ..tool("end_game") };
     for (tools, name) in [([tool("finish")], "finish"), ([aliased], "finish")] {
         let calls = vec![call(name, r#"{"path": "a"}"#)];
@@ -210,7 +210,7 @@ async fn a_tool_that_is_offered_is_called_whatever_its_name() {
 }
 
 #[tokio::test]
-async fn half_an_answer_is_left_for_the_model_to_correct() {
+async fn ending_call_in_a_truncated_answer_is_left_for_the_model_to_correct() {
     let calls = vec![call("finish", r#"{"result": "I did"#)];
     let answer = ModelReply { calls: calls.clone(), truncated: true, ..ModelReply::default() };
     let (reply, _) = ask(ToolStyle::Native, &[], Scripted::Reply(answer)).await;
@@ -218,7 +218,7 @@ async fn half_an_answer_is_left_for_the_model_to_correct() {
 }
 
 #[tokio::test]
-async fn what_led_to_a_call_that_is_taken_out_goes_with_it() {
+async fn ending_call_that_is_removed_takes_its_reasoning_along() {
     let [one, two] = [json!({ "id": "rs_1" }), json!({ "id": "rs_2" })];
     let signed = |calls: Value| json!({ "text": "t", "calls": calls });
     let table = [

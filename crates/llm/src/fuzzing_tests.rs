@@ -42,7 +42,7 @@ fn is_read<A: Answer>(file: &str) {
 }
 
 #[test]
-fn every_answer_of_the_corpus_is_one() {
+fn fuzzing_corpus_answers_parse_as_answers() {
     is_read::<openai::answer::PartialAnswer>("answers/openai_chat.txt");
     is_read::<openai::responses::PartialAnswer>("answers/openai_responses.txt");
     is_read::<anthropic::answer::PartialAnswer>("answers/anthropic.txt");
@@ -51,7 +51,7 @@ fn every_answer_of_the_corpus_is_one() {
 }
 
 #[test]
-fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+fn fuzzing_entry_points_each_have_a_fuzz_target() {
     let folder = root().join("fuzz/fuzz_targets");
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
     for (name, _) in TARGETS {
@@ -70,12 +70,12 @@ fn run_all(data: &[u8]) {
 }
 
 #[test]
-fn the_corpus_holds_at_every_entry_point() {
+fn fuzzing_entry_points_accept_the_corpus() {
     corpus().iter().for_each(|body| run_all(body.as_bytes()));
 }
 
 #[test]
-fn what_a_fuzzer_has_found_holds() {
+fn fuzzing_entry_points_accept_inputs_that_a_fuzzer_found() {
     run_all("```bash\ns\u{fffd}\rearch =tc\n```\n".as_bytes());
     run_all(format!("Sure: [memory{}read()]\u{fffd}a", "_".repeat(112)).as_bytes());
 }
@@ -125,12 +125,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_bytes_hold_at_every_entry_point(data in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn fuzzing_entry_points_accept_any_bytes(data in prop::collection::vec(any::<u8>(), 0..200)) {
         run_all(&data);
     }
 
     #[test]
-    fn changed_inputs_of_the_corpus_hold_at_every_entry_point(
+    fn fuzzing_entry_points_accept_changed_inputs_of_the_corpus(
         input in select(corpus()),
         changes in prop::collection::vec(change(), 1..5),
     ) {
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn any_changed_input_may_be_repeated(input in select(corpus()), change in change()) {
+    fn fuzzing_endlessly_accepts_any_changed_input(input in select(corpus()), change in change()) {
         let data = changed(input.into_bytes(), &change);
         endlessly(&data[..data.len().min(40)], 2000);
     }

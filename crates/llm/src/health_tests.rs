@@ -19,7 +19,7 @@ fn health() -> (Arc<ManualClock>, Health) {
 }
 
 #[test]
-fn a_provider_is_down_from_the_first_failure_until_an_answer() {
+fn health_provider_is_down_from_the_first_failure_until_an_answer() {
     let (clock, health) = health();
     assert_eq!(health.provider("a").fault, None, "nothing was asked");
     let asked = clock.now();
@@ -44,7 +44,7 @@ fn a_provider_is_down_from_the_first_failure_until_an_answer() {
 }
 
 #[test]
-fn a_provider_is_down_while_one_of_its_models_is() {
+fn health_provider_is_down_while_one_of_its_models_is() {
     let (clock, health) = health();
     health.note("a/bad", Err(&refused(true)));
     clock.advance(Duration::from_secs(1));
@@ -55,7 +55,7 @@ fn a_provider_is_down_while_one_of_its_models_is() {
 }
 
 #[test]
-fn single_refusals_and_long_requests_are_no_outage() {
+fn health_ignores_single_refusals_and_requests_that_are_too_long() {
     let (_, health) = health();
     let too_long =
         ModelError::TooLong { model: "a/x".to_owned(), detail: String::new(), window: None };

@@ -37,7 +37,7 @@ fn check(whole: &str, expected: &str) {
 }
 
 #[test]
-fn f22_reasoning_is_not_seen_however_it_is_tagged_and_cut() {
+fn f22_visible_hides_reasoning_in_any_tag_and_any_pieces() {
     let table = [
         ("<think>why</think>yes", "yes"),
         ("<think>why</think>\n\nyes", "yes"),
@@ -66,7 +66,7 @@ fn f22_reasoning_is_not_seen_however_it_is_tagged_and_cut() {
 }
 
 #[test]
-fn f22_control_words_are_not_seen() {
+fn f22_visible_hides_control_words() {
     let table = [
         ("yes<|im_end|>", "yes"),
         ("yes<|eot_id|>\n", "yes\n"),
@@ -95,7 +95,7 @@ fn f22_control_words_are_not_seen() {
 }
 
 #[test]
-fn what_the_user_asked_about_is_seen_in_code_and_so_is_what_only_looks_alike() {
+fn visible_shows_tags_in_code_and_text_that_only_resembles_tags() {
     let table = [
         "Write `<think>` and `</think>`, not ``<|im_end|>``.",
         "```xml\n<think>why</think>\n\n<|im_end|> [/INST]\n```\ndone",
@@ -116,7 +116,7 @@ fn what_the_user_asked_about_is_seen_in_code_and_so_is_what_only_looks_alike() {
 }
 
 #[test]
-fn f7_a_call_is_left_as_it_stands_for_whoever_reads_it() {
+fn f7_visible_leaves_calls_unchanged_for_the_dialect() {
     let table = [
         (
             "<tool_call>{\"a\": \"</s><think>\"}</tool_call></s>",
@@ -149,7 +149,7 @@ fn f7_a_call_is_left_as_it_stands_for_whoever_reads_it() {
 }
 
 #[test]
-fn a_backtick_without_a_partner_near_by_does_not_hold_the_answer_back() {
+fn visible_does_not_withhold_text_after_a_lone_backtick() {
     let long = format!("a ` {}<think>why</think> ` b", "word ".repeat(500));
     let (text, shown) = read(&[&long[..2500], &long[2500..]]);
     assert!(!text.contains("why") && text.ends_with(" ` b"), "{text}");
@@ -165,7 +165,7 @@ fn a_backtick_without_a_partner_near_by_does_not_hold_the_answer_back() {
 
 proptest! {
     #[test]
-    fn f22_it_does_not_matter_where_an_answer_is_cut(
+    fn f22_visible_gives_the_same_text_wherever_the_answer_is_cut(
         parts in prop::collection::vec(prop::sample::select(vec![
             "<think>", "</think>", "<", ">", "/", "think", "|", "<|", "|>", "im_start", "user", "<|channel|>",
             "final", "analysis", "`", "``", "```", "\n", "\n\n", "~~~", " ", "é", "[", "[/INST]", "</s>", "- ",

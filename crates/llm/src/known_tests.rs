@@ -48,7 +48,7 @@ fn of(context: u64) -> Facts {
 }
 
 #[tokio::test]
-async fn the_operators_word_wins_over_the_servers_over_what_is_well_known() {
+async fn known_facts_of_the_operator_precede_the_servers_and_the_built_in_ones() {
     let built_in = BuiltIn { facts: of(4), dialect: None };
     let learned = Learned {
         facts: ModelFacts { context: Some(3), ..ModelFacts::default() },
@@ -76,7 +76,7 @@ async fn the_operators_word_wins_over_the_servers_over_what_is_well_known() {
 }
 
 #[tokio::test]
-async fn a_model_is_shown_pictures_only_if_somebody_knows_that_it_sees() {
+async fn known_images_are_on_only_if_a_source_reports_them() {
     let sees = |images| Facts { images, ..Facts::default() };
     let table = [
         (None, None, None, false),
@@ -94,7 +94,7 @@ async fn a_model_is_shown_pictures_only_if_somebody_knows_that_it_sees() {
 }
 
 #[tokio::test]
-async fn a_model_without_native_calls_is_asked_in_the_form_of_its_family() {
+async fn known_tool_style_without_native_calls_is_the_dialect_of_the_model_family() {
     use ToolStyle::{Hermes, Json, Native, Xml};
     let tools = |tools| Facts { tools, ..Facts::default() };
     let table = [
@@ -128,7 +128,7 @@ fn request() -> ModelRequest {
 }
 
 #[tokio::test]
-async fn tools_are_told_in_the_text_as_soon_as_the_server_says_that_there_are_no_native_calls() {
+async fn known_model_describes_tools_in_the_text_once_the_server_reports_no_native_calls() {
     let (asked, fake) = fake(["one", "two"].map(Scripted::says).to_vec(), Learned::default());
     let learned = fake.learned.clone();
     let model = KnownModel::new(fake, Said::default());
@@ -140,7 +140,7 @@ async fn tools_are_told_in_the_text_as_soon_as_the_server_says_that_there_are_no
 }
 
 #[tokio::test]
-async fn an_answer_costs_what_its_model_costs_and_nobody_knows_what_if_nobody_knows_the_price() {
+async fn known_model_computes_the_cost_of_an_answer_from_its_price_if_known() {
     let price = Price { input: 3.0, output: 15.0, ..Price::default() };
     let spent = |cost| {
         let (model, usage) = ("a/b".to_owned(), Usage::new(1000, 100));

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_they_come() {
+    fn lines_split_gives_the_same_lines_for_any_pieces() {
         let table: [(&[&[u8]], &[&str]); 5] = [
             (&[], &[]),
             (&[b"{\"a\": 1}\n{}\n"], &["{\"a\": 1}", "{}"]),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_limit_and_is_text() {
+    fn lines_split_refuses_a_line_that_is_too_long_or_is_not_utf8() {
         let half = vec![b'x'; MAX_EVENT / 2 + 1];
         let long = lines_of(&[b"a\n", &half, &half, b"\n"]);
         assert_eq!(long[0], Ok("a".to_owned()));

@@ -10,7 +10,7 @@ fn busy() -> ModelError {
 }
 
 #[test]
-fn requests_that_were_under_way_in_one_outage_do_not_lengthen_the_rest() {
+fn rests_note_does_not_lengthen_the_cool_down_for_requests_of_one_outage() {
     // Start and failure times of requests in seconds, and the expected end of the cool-down.
     let table: [(&[(u32, u32)], u32); 7] = [
         (&[(0, 10)], 40),

@@ -54,7 +54,7 @@ fn lost_of(comes: impl Fn(&Shown<'_>), end: Option<Result<ModelReply, ModelError
 }
 
 #[test]
-fn what_may_have_begun_and_comes_to_nothing_is_lost_with_what_was_written() {
+fn attempt_reports_lost_usage_of_an_answer_that_may_have_begun() {
     for (error, is_lost) in errors() {
         let expected = if is_lost { vec![Usage::new(100, 0)] } else { vec![] };
         assert_eq!(lost("", Some(Err(error.clone()))), expected, "{error}");
@@ -75,7 +75,7 @@ fn what_may_have_begun_and_comes_to_nothing_is_lost_with_what_was_written() {
 }
 
 #[tokio::test]
-async fn each_attempt_that_broke_off_is_told_with_its_price() {
+async fn retrying_reports_each_broken_attempt_with_its_price() {
     let half = ModelAnswer::Events(vec![delta_event(&json!({ "content": "so far" }), None)]);
     let answers = Mutex::new(vec![ModelAnswer::says("good"), half.clone(), half]);
     let fake = OpenAiFake::start(move |_| answers.lock().unwrap().pop().unwrap()).await;

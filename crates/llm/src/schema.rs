@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_keys_are_not_sent() {
+    fn schema_as_sent_leaves_out_our_own_keys() {
         let schema = json!({
             "type": "object",
             "properties": {

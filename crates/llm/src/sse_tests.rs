@@ -13,7 +13,7 @@ fn read<P: AsRef<[u8]>>(pieces: &[P]) -> (Vec<String>, Option<String>) {
 }
 
 #[test]
-fn events_are_what_the_standard_says() {
+fn sse_split_reads_events_as_the_standard_defines() {
     let table: &[(&str, &[&str])] = &[
         ("data: one\n\ndata: two\n\n", &["one", "two"]),
         ("data: one\r\n\r\ndata: two\r\n\r\n", &["one", "two"]),
@@ -39,13 +39,13 @@ fn events_are_what_the_standard_says() {
 }
 
 #[test]
-fn what_came_before_an_event_that_cannot_be_read_counts() {
+fn sse_split_returns_the_events_before_an_unreadable_one() {
     let (events, error) = read(&[&b"data: a\n\ndata: \xFF\n\ndata: b\n\n"[..]]);
     assert!(events == ["a"] && error.unwrap().contains("utf-8"));
 }
 
 #[test]
-fn an_event_without_an_end_is_not_read_for_ever() {
+fn sse_split_refuses_an_event_longer_than_the_limit() {
     let long = "x".repeat(1024 * 1024);
     for between in ["", "\ndata: "] {
         let line = format!("{between}{long}");
@@ -62,7 +62,7 @@ fn an_event_without_an_end_is_not_read_for_ever() {
 
 proptest! {
     #[test]
-    fn a_body_is_the_same_wherever_it_is_cut(
+    fn sse_split_gives_the_same_events_wherever_the_body_is_cut(
         parts in prop::collection::vec(select(vec![
             "data", ":", " ", "\n", "\r", "\r\n", "\n\n", "\u{FEFF}", "data: ", "ü", "😀", "x", "id: 1",
         ]), 0..40),

@@ -22,7 +22,7 @@ async fn ask(client: &Transcription) -> Result<String, TranscribeError> {
 }
 
 #[tokio::test]
-async fn an_untrusted_endpoint_hears_nothing_on_this_host() {
+async fn transcription_sends_nothing_to_an_untrusted_endpoint_on_this_host() {
     let fake = TranscriptionFake::saying("Buy bread.").await;
     let base_url = fake.base_url();
     let config = TranscriptionConfig { base_url, untrusted: true, ..Default::default() };
@@ -35,7 +35,7 @@ async fn an_untrusted_endpoint_hears_nothing_on_this_host() {
 }
 
 #[tokio::test]
-async fn a_recording_is_sent_as_the_api_wants_it() {
+async fn transcription_sends_a_recording_in_the_format_of_the_api() {
     let fake = TranscriptionFake::saying("Buy bread.").await;
     let mut client = client(&fake, &Arc::default());
     assert_eq!(ask(&client).await.as_deref(), Ok("Buy bread."));
@@ -53,7 +53,7 @@ async fn a_recording_is_sent_as_the_api_wants_it() {
 }
 
 #[tokio::test]
-async fn each_refusal_says_who_can_do_something() {
+async fn transcription_refusal_names_the_remedy() {
     let fake = TranscriptionFake::saying("x").await;
     let mut client = client(&fake, &Arc::default());
     let refused = client.transcribe(recording("m5-0.exe")).await;
@@ -73,7 +73,7 @@ async fn each_refusal_says_who_can_do_something() {
 }
 
 #[tokio::test]
-async fn what_passes_by_itself_can_be_asked_again() {
+async fn transcription_reports_transient_failures_as_failed() {
     let json = [("content-type", "application/json")];
     let answers = [
         (whole(429, &json, r#"{"error":{"message":"slow down"}}"#), "429: slow down"),
@@ -90,7 +90,7 @@ async fn what_passes_by_itself_can_be_asked_again() {
 }
 
 #[tokio::test]
-async fn a_silent_endpoint_is_not_waited_for_for_ever() {
+async fn transcription_times_out_at_a_silent_endpoint() {
     let fake = TranscriptionFake::answering(vec![Piece::Hang]).await;
     let clock = Arc::<ManualClock>::default();
     let client = client(&fake, &clock);

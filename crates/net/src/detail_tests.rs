@@ -28,7 +28,7 @@ async fn asked(url: &str) -> Result<String, NetError> {
 }
 
 #[tokio::test]
-async fn detail_says_what_happened_without_the_words_of_a_library() {
+async fn detail_explains_an_error_without_the_text_of_the_library() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
     let chunk = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n";
@@ -50,14 +50,14 @@ async fn detail_says_what_happened_without_the_words_of_a_library() {
 }
 
 #[tokio::test]
-async fn detail_says_that_a_name_is_not_known() {
+async fn detail_reports_an_unknown_name() {
     let client = builder().dns_resolver(Arc::new(Nothing)).build().unwrap();
     let error = client.get("http://nowhere.invalid/secret").send().await.unwrap_err();
     assert_eq!(detail(error), "the name of the server is not known (Name or service not known)");
 }
 
 #[test]
-fn tls_names_a_server_that_does_not_speak_https_and_what_is_wrong_with_a_certificate() {
+fn tls_reports_a_server_without_https_or_an_invalid_certificate() {
     use rustls::CertificateError as Certificate;
     let table = [
         (Certificate::Expired, "it has expired"),

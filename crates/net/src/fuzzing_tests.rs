@@ -45,7 +45,7 @@ fn run_all(data: &[u8]) {
 }
 
 #[test]
-fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+fn fuzzing_entry_points_each_have_a_fuzz_target() {
     let folder = root().join("fuzz/fuzz_targets");
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
     for (name, _) in TARGETS {
@@ -59,24 +59,24 @@ fn every_entry_point_has_a_fuzz_target_that_runs_it() {
 }
 
 #[test]
-fn the_corpus_holds_at_every_entry_point() {
+fn fuzzing_entry_points_accept_the_corpus() {
     corpus().iter().for_each(|text| run_all(text.as_bytes()));
 }
 
 proptest! {
     #[test]
-    fn any_bytes_hold_at_every_entry_point(data in prop::collection::vec(any::<u8>(), 0..100)) {
+    fn fuzzing_entry_points_accept_any_bytes(data in prop::collection::vec(any::<u8>(), 0..100)) {
         run_all(&data);
     }
 
     #[test]
-    fn any_host_holds_at_every_entry_point(host in r"[0-9a-fxX.:@\[\]%/\\\t。①lo-]{1,20}") {
+    fn fuzzing_entry_points_accept_any_host(host in r"[0-9a-fxX.:@\[\]%/\\\t。①lo-]{1,20}") {
         run_all(format!("http://{host}/").as_bytes());
         run_all(format!("//{host}").as_bytes());
     }
 
     #[test]
-    fn changed_urls_of_the_corpus_hold_at_every_entry_point(
+    fn fuzzing_entry_points_accept_changed_urls_of_the_corpus(
         text in select(corpus()),
         more in select(corpus()),
         (at, from) in any::<(Index, Index)>(),
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn any_head_holds_at_every_entry_point(
+    fn fuzzing_entry_points_accept_any_head(
         target in r"(http://)?[a-f0-9.:\[\]@/?#%\\]{0,12}",
         lines in prop::collection::vec(select(LINES.to_vec()), 0..6),
         ends in select(vec!["\r\n", "\n", "\r"]),
@@ -102,6 +102,6 @@ proptest! {
 }
 
 #[test]
-fn what_a_fuzzer_has_found_holds() {
+fn fuzzing_entry_points_accept_inputs_that_a_fuzzer_found() {
     super::proxy(b"GET http://a.org/ HTTP/1.1\r\nclose: x\r\n\r\n");
 }

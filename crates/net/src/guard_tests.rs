@@ -55,7 +55,7 @@ fn embeddings(address: Ipv4Addr) -> Vec<Ipv6Addr> {
 
 proptest! {
     #[test]
-    fn every_spelling_of_an_address_has_the_verdict_of_the_address(address in ipv4()) {
+    fn guard_target_gives_every_spelling_of_an_address_the_same_verdict(address in ipv4()) {
         let rule = |host: &str| {
             let url = format!("http://{host}/");
             Guard::default().target(&url).map(drop).map_err(|refusal| refusal.rule)
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn every_embedding_of_an_address_has_the_verdict_of_the_address(address in ipv4()) {
+    fn guard_address_gives_every_embedding_of_an_address_the_same_verdict(address in ipv4()) {
         let own = Guard::new([IpAddr::V4(address)]);
         for embedding in embeddings(address) {
             prop_assert_eq!(is_public(embedding.into()), is_public(address.into()), "{}", embedding);
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn what_nobody_else_can_take_apart_never_passes(address in ipv4(), place in 2usize..7) {
+    fn is_public_refuses_unknown_ipv6_embeddings(address in ipv4(), place in 2usize..7) {
         let bits = u128::from(u32::from(address));
         let compatible = Ipv6Addr::from(bits);
         prop_assert!(is_public(compatible.into()).is_err(), "{}", compatible);
@@ -88,13 +88,13 @@ proptest! {
 }
 
 #[test]
-fn an_address_of_this_host_may_be_handed_in_as_a_mapped_one() {
+fn guard_new_accepts_a_mapped_address_of_this_host() {
     let guard = Guard::new(["::ffff:8.8.8.8".parse().unwrap()]);
     assert_eq!(guard.target("http://8.8.8.8/").unwrap_err().rule, Rule::Own);
 }
 
 #[test]
-fn what_a_test_allows_is_one_address_and_port() {
+fn guard_allowing_permits_one_address_and_port() {
     let guard = Guard::default().allowing("127.0.0.1:80".parse().unwrap());
     let table = [
         ("http://127.0.0.1/", true),

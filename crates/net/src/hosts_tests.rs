@@ -5,7 +5,7 @@ fn hosts(entries: &[&str]) -> Result<Hosts, BadHost> {
 }
 
 #[test]
-fn an_entry_opens_a_host_and_no_other() {
+fn hosts_entry_opens_one_host_and_no_other() {
     type Asked = &'static [(&'static str, u16)];
     let table: [(&str, Asked, Asked); 12] = [
         (
@@ -75,7 +75,7 @@ fn an_entry_opens_a_host_and_no_other() {
 }
 
 #[test]
-fn what_is_no_entry_is_said_with_what_to_write() {
+fn hosts_parse_refuses_an_invalid_entry_with_the_expected_form() {
     for (entry, why) in [
         ("", "a host alone"),
         ("*", "a host alone"),
@@ -111,7 +111,7 @@ fn what_is_no_entry_is_said_with_what_to_write() {
 }
 
 #[test]
-fn the_list_is_shown_as_it_was_understood() {
+fn hosts_display_is_the_normalised_list() {
     let hosts = hosts(&["Crates.IO.", "*.Bücher.example:8443", "::1", "127.0.0.1:3000"]).unwrap();
     let shown = "crates.io, *.xn--bcher-kva.example:8443, [::1], 127.0.0.1:3000";
     assert_eq!(hosts.to_string(), shown);

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_addresses_of_this_host_are_found() {
+    fn interfaces_addresses_contain_those_of_this_host() {
         let found = Interfaces::default().addresses();
         assert!(found.iter().any(IpAddr::is_loopback), "{found:?}");
     }

@@ -9,7 +9,7 @@ async fn post(fake: &HttpFake, path: &str) -> Result<HttpResponse, NetError> {
 }
 
 #[tokio::test]
-async fn an_answer_is_read_in_pieces() {
+async fn post_json_reads_an_answer_in_pieces() {
     let fake = HttpFake::start(|request| {
         assert_eq!(request.header("authorization"), Some("Bearer sk-1"));
         assert_eq!(request.header("x-version"), Some("1"));
@@ -34,7 +34,7 @@ async fn an_answer_is_read_in_pieces() {
 }
 
 #[tokio::test]
-async fn retry_after_that_is_no_number_of_seconds_is_none() {
+async fn retry_after_without_a_number_of_seconds_is_none() {
     for value in ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "soon", "1e300"] {
         let fake = HttpFake::start(move |_| whole(429, &[("retry-after", value)], "")).await;
         assert_eq!(post(&fake, "").await.unwrap().retry_after(), None, "{value}");
@@ -42,7 +42,7 @@ async fn retry_after_that_is_no_number_of_seconds_is_none() {
 }
 
 #[tokio::test]
-async fn no_redirect_is_followed() {
+async fn post_json_follows_no_redirect() {
     let fake = HttpFake::start(|request| {
         assert_eq!(request.path, "/first");
         whole(307, &[("location", "/second")], "")
@@ -52,7 +52,7 @@ async fn no_redirect_is_followed() {
 }
 
 #[tokio::test]
-async fn f15_errors_do_not_name_the_url() {
+async fn f15_net_errors_do_not_name_the_url() {
     let closing = HttpFake::start(|_| vec![Piece::Close]).await;
     let half = || vec![Piece::head(200, &[]), Piece::chunk(b"x"), Piece::Close];
     let cut = HttpFake::start(move |_| half()).await;
@@ -80,7 +80,7 @@ async fn f15_errors_do_not_name_the_url() {
 }
 
 #[tokio::test]
-async fn every_request_has_the_headers_of_its_client_and_no_error_shows_them() {
+async fn with_headers_sends_them_in_every_request_and_shows_them_in_no_error() {
     let fake = HttpFake::start(|request| {
         assert_eq!(request.header("x-title"), Some("Avo"));
         assert_eq!(request.header("x-key"), Some("Basic sk-1234567"));
@@ -112,7 +112,7 @@ async fn every_request_has_the_headers_of_its_client_and_no_error_shows_them() {
 }
 
 #[tokio::test]
-async fn what_is_asked_for_has_its_headers_too() {
+async fn get_sends_its_headers() {
     let fake = HttpFake::start(|request| {
         assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/models"));
         assert_eq!(request.header("authorization"), Some("Bearer sk-1"));

@@ -22,7 +22,7 @@ fn public(names: Vec<(&'static str, Vec<&'static str>)>) -> Public {
 }
 
 #[tokio::test]
-async fn a_name_is_resolved_to_public_addresses_or_not_at_all() {
+async fn public_resolve_returns_only_public_addresses_or_an_error() {
     for (found, expected) in [
         (vec!["93.184.216.35", "2606:2800:220:1::1"], None),
         (
@@ -53,7 +53,7 @@ async fn a_name_is_resolved_to_public_addresses_or_not_at_all() {
 
 /// The server would answer, so an error proves that no request was sent.
 #[tokio::test]
-async fn no_request_leaves_for_an_address_that_is_not_public() {
+async fn public_client_sends_no_request_to_a_private_address() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ async fn no_request_leaves_for_an_address_that_is_not_public() {
 }
 
 #[test]
-fn a_url_is_checked_before_anything_is_asked() {
+fn check_public_url_refuses_a_local_url_before_any_request() {
     for (url, expected) in [
         ("https://models.a.org/v1", ""),
         ("ftp://models.a.org", "it has to begin with http"),

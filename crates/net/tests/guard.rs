@@ -155,7 +155,7 @@ async fn asked(url: &str, everywhere: IpAddr) -> String {
 }
 
 #[tokio::test]
-async fn f21_every_address_and_url_of_the_corpus_has_its_verdict() {
+async fn f21_guard_gives_every_address_and_url_of_the_corpus_its_verdict() {
     let Addresses { public, refused } = corpus("addresses.toml");
     let web = "93.184.216.34".parse().unwrap();
     let (mut wrong, mut passed, mut stopped) = (Vec::new(), 0, 0);
@@ -207,7 +207,7 @@ fn once() -> usize {
 }
 
 #[tokio::test]
-async fn f21_every_script_of_the_corpus_ends_as_it_has_to() {
+async fn f21_guard_ends_every_case_of_the_corpus_as_expected() {
     let Cases { case: cases } = corpus("names.toml");
     assert!(cases.len() >= 30, "{}", cases.len());
     for case in cases {
@@ -243,7 +243,7 @@ async fn get_following_resolves_no_name_that_it_does_not_follow() {
 }
 
 #[tokio::test]
-async fn headers_go_no_further_than_the_first_origin() {
+async fn get_sends_headers_only_to_the_first_origin() {
     let redirects = [
         ("http://8.8.8.8/", "/a"),
         ("http://8.8.8.8/a", "http://8.8.8.8:8080/"),
@@ -260,7 +260,7 @@ async fn headers_go_no_further_than_the_first_origin() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_origin_the_address_and_the_rule_and_no_more() {
+async fn refusal_names_only_the_origin_the_address_and_the_rule() {
     let names = [("site.dev".to_owned(), vec![vec!["10.0.0.1".parse().unwrap()]])].into();
     let names = Arc::new(Names { names, ..Names::default() });
     let servers = Arc::new(Servers::default());
@@ -286,7 +286,7 @@ async fn a_refusal_names_the_origin_the_address_and_the_rule_and_no_more() {
 }
 
 #[tokio::test]
-async fn addresses_that_the_host_gets_later_are_its_own() {
+async fn guard_refuses_addresses_that_the_host_gets_later() {
     #[derive(Debug, Default)]
     struct Moving(Mutex<Vec<IpAddr>>);
     impl OwnAddresses for Moving {
@@ -303,7 +303,7 @@ async fn addresses_that_the_host_gets_later_are_its_own() {
 }
 
 #[tokio::test]
-async fn what_is_posted_is_judged_and_goes_to_one_server_only() {
+async fn post_json_checks_the_address_and_sends_to_one_server_only() {
     let fake = HttpFake::start(|request| {
         assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/search"));
         assert_eq!(request.header("content-type"), Some("application/json"));
@@ -336,7 +336,7 @@ fn rebound() -> Arc<Names> {
 }
 
 #[tokio::test]
-async fn the_client_connects_to_the_address_that_was_judged_whatever_the_name() {
+async fn get_connects_to_the_checked_address_of_any_name() {
     let fake = HttpFake::start(|request| {
         assert_eq!(request.header("accept-encoding"), Some("identity"));
         assert_eq!(request.header("referer"), None);
@@ -356,7 +356,7 @@ async fn the_client_connects_to_the_address_that_was_judged_whatever_the_name() 
 }
 
 #[tokio::test]
-async fn a_redirect_of_a_real_server_is_judged_before_anything_is_sent() {
+async fn get_checks_a_redirect_before_it_sends_anything() {
     let other = HttpFake::start(|request| panic!("asked for {}", request.path)).await;
     let elsewhere = format!("http://{}/", other.address());
     let fake = HttpFake::start(move |request| match request.path.as_str() {
@@ -374,7 +374,7 @@ async fn a_redirect_of_a_real_server_is_judged_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_body_is_read_up_to_its_limit_and_not_beyond() {
+async fn get_reads_a_body_up_to_its_limit() {
     let fake = HttpFake::start(|request| {
         let chunk = || Piece::chunk(&[b'x'; 40]);
         let mut pieces = vec![Piece::head(200, &[]), chunk(), chunk()];
@@ -395,7 +395,7 @@ async fn a_body_is_read_up_to_its_limit_and_not_beyond() {
 }
 
 #[tokio::test]
-async fn what_is_compressed_unasked_is_not_unfolded() {
+async fn get_does_not_decompress_an_unrequested_encoding() {
     for (coding, read) in [("gzip", false), ("br", false), ("Identity", true)] {
         let head = [("content-encoding", coding)];
         let fake = HttpFake::start(move |_| whole(200, &head, "bomb")).await;
@@ -406,7 +406,7 @@ async fn what_is_compressed_unasked_is_not_unfolded() {
 }
 
 #[tokio::test]
-async fn one_limit_of_time_holds_for_all_of_it() {
+async fn get_has_one_timeout_for_the_body_and_all_redirects() {
     // A timeout before the answer, within it, and after a redirect.
     for path in ["/silent", "/half", "/redirect"] {
         let stuck = Arc::new(Notify::new());
@@ -435,7 +435,7 @@ async fn one_limit_of_time_holds_for_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_no_refusal() {
+async fn get_of_an_absent_server_is_an_error_but_not_a_refusal() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (own, clock) = (Arc::new(Vec::new()), Arc::new(ManualClock::default()));
     let client = GuardedClient::new(own, clock, Limits::default()).allowing(nobody);

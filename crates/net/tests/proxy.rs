@@ -115,7 +115,7 @@ async fn server() -> (TcpListener, SocketAddr) {
 }
 
 #[tokio::test]
-async fn a_tunnel_carries_bytes_in_both_directions_to_their_end() {
+async fn proxy_tunnel_carries_bytes_in_both_directions_to_their_end() {
     let (server, address) = server().await;
     let world = World::new(&[address.to_string()], &[]);
     world
@@ -142,7 +142,7 @@ async fn a_tunnel_carries_bytes_in_both_directions_to_their_end() {
 }
 
 #[tokio::test]
-async fn a_request_goes_on_once_with_its_body_and_nothing_behind_it() {
+async fn proxy_forwards_one_request_with_its_body_and_nothing_after_it() {
     let (server, address) = server().await;
     let world = World::new(&[address.to_string()], &[]);
     world
@@ -179,7 +179,7 @@ async fn a_request_goes_on_once_with_its_body_and_nothing_behind_it() {
 }
 
 #[tokio::test]
-async fn who_goes_away_before_the_answer_ends_it_for_the_server_too() {
+async fn proxy_closes_the_server_connection_if_the_client_disconnects_before_the_answer() {
     let (server, address) = server().await;
     let world = World::new(&[address.to_string()], &[]);
     world
@@ -199,7 +199,7 @@ async fn who_goes_away_before_the_answer_ends_it_for_the_server_too() {
 }
 
 #[tokio::test]
-async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
+async fn proxy_refuses_a_host_that_is_not_open_with_the_reason_in_the_first_line() {
     let (server, address) = server().await;
     let (another, other) = self::server().await;
     let port = address.port();
@@ -261,7 +261,7 @@ async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
 }
 
 #[tokio::test]
-async fn a_name_leads_to_a_private_address_that_is_listed_itself() {
+async fn proxy_opens_a_name_whose_private_address_is_listed_itself() {
     let (server, address) = server().await;
     let hosts = [format!("Registry.Local:{}", address.port()), address.to_string()];
     let world = World::new(&hosts, &[("registry.local", &["127.0.0.1"])]);
@@ -278,7 +278,7 @@ async fn a_name_leads_to_a_private_address_that_is_listed_itself() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_a_bad_gateway() {
+async fn proxy_returns_bad_gateway_for_an_absent_server() {
     let (server, address) = server().await;
     drop(server);
     let world = World::new(&[address.to_string()], &[]);
@@ -288,7 +288,7 @@ async fn a_server_that_is_not_there_is_a_bad_gateway() {
 }
 
 #[tokio::test]
-async fn a_hostile_head_gets_an_answer_and_nothing_else() {
+async fn proxy_answers_a_hostile_head_with_an_error_only() {
     let world = World::new(&["127.0.0.1:9".to_owned()], &[]);
     let long = "x".repeat(16 * 1024);
     for (text, status) in [
@@ -305,7 +305,7 @@ async fn a_hostile_head_gets_an_answer_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_is_not_waited_for() {
+async fn proxy_times_out_at_an_incomplete_head() {
     let world = World::new(&["127.0.0.1:9".to_owned()], &[]);
     world
         .with(async {
@@ -320,7 +320,7 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_tunnel_in_which_nothing_moves_ends() {
+async fn proxy_times_out_at_an_idle_tunnel() {
     let (server, address) = server().await;
     let world = World::new(&[address.to_string()], &[]);
     world
@@ -348,7 +348,7 @@ async fn a_tunnel_in_which_nothing_moves_ends() {
 }
 
 #[tokio::test]
-async fn a_program_has_so_many_connections_at_a_time_and_the_next_one_waits() {
+async fn proxy_limits_the_connections_of_a_program_and_lets_the_next_wait() {
     const MOST: usize = 32;
     let (server, address) = server().await;
     let world = World::new(&[address.to_string()], &[]);
@@ -377,7 +377,7 @@ async fn a_program_has_so_many_connections_at_a_time_and_the_next_one_waits() {
 }
 
 #[tokio::test]
-async fn all_programs_together_have_so_many_connections_and_the_next_one_waits() {
+async fn proxy_limits_the_connections_of_all_programs_and_lets_the_next_wait() {
     const MOST: usize = 128;
     let (server, address) = server().await;
     let World { proxy, reached, .. } = World::new(&[address.to_string()], &[]);
@@ -417,7 +417,7 @@ async fn all_programs_together_have_so_many_connections_and_the_next_one_waits()
 }
 
 #[tokio::test]
-async fn when_it_is_dropped_every_connection_is() {
+async fn proxy_drop_closes_every_connection() {
     let (server, address) = server().await;
     let world = World::new(&[address.to_string()], &[]);
     let (mut program, mut served) = world

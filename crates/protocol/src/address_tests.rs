@@ -6,7 +6,7 @@ fn rejects(text: &str, error: &str) {
 }
 
 #[test]
-fn a_session_is_three_or_four_parts() {
+fn session_id_parse_accepts_three_or_four_parts() {
     let session = SessionId::parse("telegram:work:-100123:7").unwrap();
     let address = session.address();
     assert_eq!(address.channel.as_str(), "telegram");
@@ -18,7 +18,7 @@ fn a_session_is_three_or_four_parts() {
 }
 
 #[test]
-fn anything_else_says_what_a_session_id_is() {
+fn session_id_parse_rejects_other_text_with_the_expected_form() {
     rejects(
         "alice",
         "session id \"alice\" has 1 parts; \
@@ -38,7 +38,7 @@ fn anything_else_says_what_a_session_id_is() {
 }
 
 #[test]
-fn parts_that_are_too_long_together_are_no_session() {
+fn session_id_of_an_address_refuses_parts_that_are_too_long_together() {
     let address = ChatAddress {
         channel: ChannelName::parse("telegram").unwrap(),
         account: AccountName::parse("work").unwrap(),
@@ -49,7 +49,7 @@ fn parts_that_are_too_long_together_are_no_session() {
 }
 
 #[test]
-fn the_session_of_a_child_is_a_session() {
+fn session_id_of_child_parses_as_a_session_id() {
     let child = SessionId::of_child(CallId { turn: crate::TurnId(4), step: 1, ordinal: 0 });
     assert_eq!(SessionId::parse("spawn:t4:s1c0"), Ok(child));
 }

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_begins_at_midnight_in_utc() {
+    fn day_start_is_midnight_in_utc() {
         const MIDNIGHT: i64 = 1_767_225_600_000;
         let table = [
             (MIDNIGHT - 1, MIDNIGHT - 86_400_000),

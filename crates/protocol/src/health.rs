@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn and_takes_the_later_success_and_the_later_failure() {
+    fn last_exchanges_and_takes_the_later_success_and_the_later_failure() {
         let (one, other, both) = (last(Some(5), (1, 0)), last(None, (7, 3)), last(Some(5), (7, 3)));
         assert_eq!(one.clone().and(other.clone()), both);
         assert_eq!(other.and(one.clone()), both);

@@ -9,7 +9,7 @@ fn rejects(text: &str, fault: IdFault) {
 }
 
 #[test]
-fn the_reject_list() {
+fn id_parse_rejects_forbidden_characters_and_lengths() {
     rejects("", IdFault::Empty);
     rejects(&"x".repeat(257), IdFault::TooLong(257));
     rejects("a..b", IdFault::ParentDirectory);
@@ -23,7 +23,7 @@ fn the_reject_list() {
 }
 
 #[test]
-fn everything_else_is_an_id() {
+fn id_parse_accepts_other_text() {
     for text in ["a", ".", "-100123", "Zoë", "a b", "a.b", &"x".repeat(256), "😀", "user@host"] {
         assert_eq!(ChatId::parse(text).unwrap().as_str(), text);
     }
@@ -31,7 +31,7 @@ fn everything_else_is_an_id() {
 }
 
 #[test]
-fn the_error_names_kind_value_and_rule() {
+fn id_error_names_kind_value_and_rule() {
     let error = ChatId::parse("../etc/passwd").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -45,7 +45,7 @@ fn the_error_names_kind_value_and_rule() {
 }
 
 #[test]
-fn numbers_carry_their_prefix() {
+fn number_ids_have_a_prefix() {
     assert_eq!("m17".parse(), Ok(MessageId(17)));
     assert_eq!(MessageId(17).to_string(), "m17");
     for bad in ["17", "t17", "m", "m-1", "m+1", "m1x", "m99999999999999999999"] {
@@ -61,7 +61,7 @@ fn numbers_carry_their_prefix() {
 }
 
 #[test]
-fn a_bad_id_does_not_come_in_through_json() {
+fn ids_reject_invalid_json() {
     assert!(serde_json::from_str::<ChatId>(r#""a/b""#).is_err());
     assert!(serde_json::from_str::<MessageId>(r#""x1""#).is_err());
     assert!(serde_json::from_str::<SessionId>(r#""telegram:work:../1""#).is_err());
@@ -70,7 +70,7 @@ fn a_bad_id_does_not_come_in_through_json() {
 
 proptest! {
     #[test]
-    fn what_is_accepted_keeps_the_rules(text in any::<String>()) {
+    fn id_parse_accepts_only_valid_ids(text in any::<String>()) {
         if let Ok(id) = ChatId::parse(&text) {
             let id = id.as_str();
             prop_assert!(!id.is_empty() && id.len() <= MAX_ID_BYTES && !id.contains(".."));
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn what_keeps_the_rules_comes_back(parts in prop::collection::vec("[^:/\\\\.\\p{Cc}]{1,20}", 3..=4)) {
+    fn address_parse_keeps_any_valid_text(parts in prop::collection::vec("[^:/\\\\.\\p{Cc}]{1,20}", 3..=4)) {
         let text = parts.join(":");
         let address: ChatAddress = text.parse().unwrap();
         prop_assert_eq!(address.to_string(), text.clone());

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_come_in_many_shapes() {
+    fn arguments_parse_accepts_many_forms() {
         check(r#"{"path": "a"}"#, Some(json!({"path": "a"})));
         check(r#""{\"path\": \"a\"}""#, Some(json!({"path": "a"})));
         check("", Some(json!({})));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_arguments_go_back_as_an_object() {
+    fn arguments_to_object_wraps_malformed_arguments() {
         let sent = Arguments::parse("{oops").to_object();
         assert_eq!(Value::Object(sent), json!({"_malformed": "{oops"}));
     }

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_is_shown_with_as_many_digits_as_say_something() {
+    fn money_display_has_as_many_digits_as_are_significant() {
         let shown = |dollars| Money::dollars(dollars).to_string();
         let amounts = [0.0, 12.3, 0.1, 0.042, 0.0042, 0.000_42, 0.000_042, 1234.567];
         let expected =
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn large_numbers_have_commas() {
+    fn thousands_separates_groups_with_commas() {
         let table =
             [(0, "0"), (999, "999"), (1000, "1,000"), (12_045, "12,045"), (1_000_000, "1,000,000")];
         for (number, text) in table {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_from_the_cache_has_its_own_price() {
+    fn price_of_usage_applies_the_cache_prices() {
         let usage = Usage { input: 1_000_000, output: 100_000, cached: 600_000, cache_written: 0 };
         let price = Price { input: 3.0, output: 15.0, ..Price::default() };
         assert_eq!(price.of(usage), Money::dollars(4.5));

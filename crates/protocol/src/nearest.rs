@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_finds_a_slip_of_the_pen_and_nothing_in_another_word() {
+    fn nearest_finds_a_misspelt_word_and_no_unrelated_word() {
         let known = ["exec_shell", "read_file", "write_file"];
         let table = [
             ("exec_shel", Some("exec_shell")),

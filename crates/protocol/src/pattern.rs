@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_characters() {
+    fn fits_accepts_any_characters_for_a_star() {
         let fitting = [
             ("a/b", "a/b"),
             ("*", ""),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_more_than_a_pattern_and_a_long_pattern_more_than_a_short_one() {
+    fn specificity_orders_names_above_patterns_and_long_patterns_above_short_ones() {
         let sorted = ["*", "gpt*", "gpt-5*", "gpt-5-*", "gpt"];
         assert!(sorted.is_sorted_by_key(|pattern| specificity(pattern)));
     }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_code_is_read_however_it_is_written() {
+fn pairing_code_parses_in_any_case_and_with_any_separator() {
     let code = PairingCode::from_bits(0x12_3456_789A);
     assert_eq!(code.to_string().len(), 9);
     let shown = code.to_string();
@@ -15,7 +15,7 @@ fn a_code_is_read_however_it_is_written() {
 }
 
 #[test]
-fn what_is_no_code_says_what_one_looks_like() {
+fn pairing_code_parse_error_shows_the_expected_form() {
     for text in ["", "K7QX", "K7QX-M2PA-2", "K7QX-M2P0", "K7QX-M2PI", "Ä7QX-M2P", "K7QX_M2PA"] {
         let error = text.parse::<PairingCode>().unwrap_err().to_string();
         let expected = format!("code {text:?} is not of the form K7QX-M2PA");
@@ -24,7 +24,7 @@ fn what_is_no_code_says_what_one_looks_like() {
 }
 
 #[test]
-fn a_person_is_named_by_channel_account_and_sender() {
+fn person_id_is_channel_account_and_sender() {
     let person: PersonId = "terminal:local:uid:1000".parse().unwrap();
     assert_eq!(person.sender.as_str(), "uid:1000");
     assert_eq!(person.to_string(), "terminal:local:uid:1000");
@@ -34,6 +34,6 @@ fn a_person_is_named_by_channel_account_and_sender() {
 }
 
 #[test]
-fn an_owner_is_more_than_a_user() {
+fn role_owner_is_above_user() {
     assert!(Role::User < Role::Owner);
 }

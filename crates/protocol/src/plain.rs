@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_json_says_where_the_text_is_wrong_or_what_its_value_is() {
+    fn plain_json_names_the_position_of_a_syntax_error_or_the_wrong_value() {
         let table = [
             ("{oops", "it is no JSON, at line 1, column 2"),
             ("{\"input\": ", "the JSON breaks off"),

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_a_word_or_a_word_for_each_case() {
+    fn tool_policy_deserialises_from_a_word_or_a_word_for_each_case() {
         let read = |value: serde_json::Value| {
             serde_json::from_value::<ToolPolicy>(value).map_err(|error| error.to_string())
         };

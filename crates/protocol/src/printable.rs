@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn printable_removes_what_a_terminal_obeys_and_keeps_the_rest() {
+    fn printable_removes_terminal_controls_and_keeps_the_rest() {
         let table = [
             ("plain\n\ttext", "plain\n\ttext"),
             ("\u{1b}[31mred\u{1b}[0m", "[31mred[0m"),

@@ -10,7 +10,7 @@ fn redactor(secrets: &[&str]) -> Redactor {
 }
 
 #[test]
-fn a_secret_is_found_in_whatever_way_it_is_encoded() {
+fn redact_finds_a_secret_in_any_encoding() {
     let json = serde_json::to_string(SECRET).unwrap();
     let percent: String = SECRET.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let in_url = "pa%22ss/w%5Cord%20%C3%A9%2B12";
@@ -43,7 +43,7 @@ fn a_secret_is_found_in_whatever_way_it_is_encoded() {
 }
 
 #[test]
-fn what_is_around_a_secret_stays() {
+fn redact_keeps_the_text_around_a_secret() {
     let redactor =
         redactor(&["correct horse", "Bearer tok-12345678", "short", "overlaps1", "lapsover"]);
     let table = [
@@ -65,7 +65,7 @@ fn what_is_around_a_secret_stays() {
 }
 
 #[test]
-fn a_summary_is_one_line_without_secrets() {
+fn summary_is_one_line_without_secrets() {
     let redactor = redactor(&["correct horse"]);
     assert_eq!(redactor.summary("a\n  b", 200), "a b");
     assert_eq!(redactor.summary("a correct horse", 5), "a [s…");
@@ -84,7 +84,7 @@ fn secret() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_secret_is_left(
+    fn redact_leaves_no_secret_in_any_encoding(
         secret in secret(),
         (before, behind) in ("\\PC{0,20}", "\\PC{0,20}"),
         way in 0usize..6,
@@ -109,14 +109,14 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_read(text in "\\PC{0,200}|[\\\\%u{}0-9a-fx\" ]{0,200}") {
+    fn redact_accepts_any_text(text in "\\PC{0,200}|[\\\\%u{}0-9a-fx\" ]{0,200}") {
         let clean = redactor(&["correct horse"]).redact(&text).into_owned();
         prop_assert!(clean == text || clean.contains(REDACTED));
     }
 }
 
 #[test]
-fn find_sees_a_secret_wherever_it_stands_in_a_long_text() {
+fn find_returns_a_secret_at_any_position_of_a_long_text() {
     let redactor = redactor(&["correct horse"]);
     for at in [0, WINDOW - 6, WINDOW, WINDOW + OVERLAP - 6, 3 * WINDOW - 8] {
         let before = "é".repeat(at / 2);
@@ -129,7 +129,7 @@ fn find_sees_a_secret_wherever_it_stands_in_a_long_text() {
 }
 
 #[test]
-fn redact_json_leaves_everything_but_secrets() {
+fn redact_json_replaces_secrets_only() {
     let redactor = redactor(&["correct horse"]);
     let mut value = serde_json::json!({
         "a": ["correct horse", 1, null, { "my correct horse": "a correct%20horse" }],

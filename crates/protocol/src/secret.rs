@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_does_not_print() {
+    fn secret_display_and_debug_hide_the_value() {
         let secret = Secret::new("sk-12345".to_owned());
         assert_eq!(format!("{secret} {secret:?}"), "[secret] [secret]");
         assert_eq!(secret.expose(), "sk-12345");

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn has_finds_an_address_that_stood_there_whole() {
+    fn has_finds_only_whole_addresses() {
         for address in ["https://a.example/x?y=1", "https://b.example/z", "https://c.example/"] {
             assert!(seen().has(address), "{address}");
         }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn mentions_finds_a_host_that_stood_there_whole() {
+    fn mentions_finds_only_whole_hosts() {
         for host in ["a.example", "b.example", "c.example", "www.d.example"] {
             assert!(seen().mentions(host), "{host}");
         }

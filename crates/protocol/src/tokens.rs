@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_four_letters_or_one_character_of_another_script() {
+    fn estimated_tokens_counts_four_letters_or_one_character_of_another_script() {
         let table = [
             ("", 0),
             ("abcd", 1),

@@ -460,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_has_its_text() {
+    fn tool_error_display_has_the_text_of_each_error() {
         let text = |error: ToolError| error.to_string();
         let x = || "x".to_owned();
         assert_eq!(text(ToolError::NotFound(x())), "tool not found: x");

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_trust_only_falls() {
+    fn least_trust_lower_never_raises_it() {
         let least = LeastTrust::default();
         assert_eq!(least.get(), Trust::Full);
         for (read, then) in
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_may_ask_for_what_its_author_may() {
+    fn trust_suffices_for_the_roles_of_its_author() {
         let may = |trust: Trust| Role::ALL.map(|role| trust.suffices_for(role));
         assert_eq!(Trust::ALL.map(may), [[false, false], [true, false], [true, true]]);
         assert!(Trust::ALL.is_sorted());

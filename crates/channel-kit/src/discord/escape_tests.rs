@@ -8,7 +8,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn the_start_of_a_line_means_more_than_its_middle() {
+fn push_escapes_more_at_the_start_of_a_line() {
     check("# a # b", "\\# a # b");
     check("  - a - b", "\u{a0}\u{a0}\\- a - b");
     check("\ta", "\u{a0}\u{a0}\u{a0}\u{a0}a");
@@ -21,7 +21,7 @@ fn the_start_of_a_line_means_more_than_its_middle() {
 }
 
 #[test]
-fn addresses_stand_in_brackets_without_what_is_behind_them() {
+fn push_puts_addresses_in_brackets_without_trailing_punctuation() {
     check("http://x.org.", "<http://x.org>.");
     check("http://x.org/a_b*c~", "<http://x.org/a_b*c>\\~");
     check("http://x.org/(a) (http://x.org/b)", "<http://x.org/(a)> (<http://x.org/b>)");

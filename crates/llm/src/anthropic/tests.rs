@@ -46,7 +46,7 @@ async fn sent_with(messages: Vec<Message>, change: impl Fn(&mut AnthropicConfig)
 }
 
 #[tokio::test]
-async fn a_request_is_what_the_api_wants() {
+async fn anthropic_request_has_the_format_of_the_api() {
     let sent = sent(request().messages).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
@@ -77,7 +77,7 @@ fn outline(sent: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn neighbours_of_a_role_are_one_message_and_results_stand_first_in_theirs() {
+async fn anthropic_request_joins_neighbours_of_a_role_and_puts_results_first() {
     let user = Message::user;
     let table = [
         (vec![user("hi")], &["user: text"][..]),
@@ -104,7 +104,7 @@ async fn neighbours_of_a_role_are_one_message_and_results_stand_first_in_theirs(
 }
 
 #[tokio::test]
-async fn a_call_that_failed_is_marked_and_keeps_its_text() {
+async fn anthropic_request_marks_a_failed_call_and_keeps_its_text() {
     let error = r#"{"error":"no such file"}"#;
     let failed = Message::ToolResult { call: "2".to_owned(), ok: false, result: error.to_owned() };
     let messages = vec![Message::user("hi"), assistant("", &["1", "2"]), result("1"), failed];
@@ -116,7 +116,7 @@ async fn a_call_that_failed_is_marked_and_keeps_its_text() {
 }
 
 #[tokio::test]
-async fn tools_instructions_and_all_but_the_newest_message_are_kept_if_wanted() {
+async fn anthropic_cache_covers_tools_instructions_and_all_but_the_newest_message() {
     let user = Message::user;
     let system = Message::System { text: "be kind".to_owned() };
     let in_turn =
@@ -144,7 +144,7 @@ async fn tools_instructions_and_all_but_the_newest_message_are_kept_if_wanted() 
 }
 
 #[tokio::test]
-async fn f33_a_later_request_begins_as_the_earlier_one() {
+async fn f33_anthropic_request_begins_like_the_earlier_one() {
     let user = Message::user;
     let mut messages = vec![user("hi"), assistant("", &["1"]), result("1")];
     let unmarked = |mut sent: Value| {
@@ -205,7 +205,7 @@ async fn reply_of(pieces: &[Value], stop_reason: &str) -> Result<ModelReply, Mod
 }
 
 #[tokio::test]
-async fn f8_a_place_that_is_taken_twice_holds_two_calls() {
+async fn f8_anthropic_reads_two_calls_with_the_same_index() {
     let none = json!({});
     let same_index = [
         used(0, "one", &none),
@@ -218,7 +218,7 @@ async fn f8_a_place_that_is_taken_twice_holds_two_calls() {
 }
 
 #[tokio::test]
-async fn why_an_answer_ends() {
+async fn anthropic_stop_reason_decides_if_the_answer_is_truncated() {
     let pieces = [said(), text(0, "so")];
     let cases = [
         ("end_turn", false),
@@ -242,7 +242,7 @@ async fn why_an_answer_ends() {
 }
 
 #[tokio::test]
-async fn what_is_new_in_the_api_is_read_over() {
+async fn anthropic_ignores_unknown_events_and_blocks() {
     let pieces = [
         json!({ "type": "news", "of": "the day" }),
         start(
@@ -263,7 +263,7 @@ async fn what_is_new_in_the_api_is_read_over() {
 }
 
 #[tokio::test]
-async fn refusals_in_the_words_of_the_api_are_understood() {
+async fn anthropic_error_explains_refusals_in_the_words_of_the_api() {
     const FULL: &str = "input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000";
     let table = [
         ("Your credit balance is too low", "refused the request: 400: Your credit balance"),
@@ -283,7 +283,7 @@ async fn refusals_in_the_words_of_the_api_are_understood() {
 }
 
 #[tokio::test]
-async fn the_real_refusals_of_the_fake_reach_who_asked() {
+async fn anthropic_error_contains_the_refusals_of_the_fake_server() {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     let ask_as = async |model: &str, config: &AnthropicConfig| {
@@ -301,7 +301,7 @@ async fn the_real_refusals_of_the_fake_reach_who_asked() {
 }
 
 #[tokio::test]
-async fn pieces_that_belong_nowhere_are_no_answer() {
+async fn anthropic_refuses_pieces_that_belong_to_no_block() {
     for pieces in [vec![text(0, "whose?")], vec![said(), input(0, "{}")]] {
         let error = reply_of(&pieces, "end_turn").await.unwrap_err();
         assert!(error.is_transient() && error.to_string().contains("block 0"), "{error}");
@@ -309,7 +309,7 @@ async fn pieces_that_belong_nowhere_are_no_answer() {
 }
 
 #[test]
-fn f20_a_ping_is_no_sign_of_life_of_the_model() {
+fn f20_anthropic_ping_keeps_only_the_connection_alive() {
     use crate::asking::{Answer, Piece};
     let mut answer = PartialAnswer::default();
     let begin = json!({ "type": "message_start", "message": {} }).to_string();
@@ -318,7 +318,7 @@ fn f20_a_ping_is_no_sign_of_life_of_the_model() {
 }
 
 #[test]
-fn counts_that_cannot_be_true_add_up_to_the_most_there_is() {
+fn anthropic_usage_saturates_at_impossible_counts() {
     use crate::asking::Answer;
     let usage = json!({ "input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX });
     let whole = json!({ "type": "message", "content": [{ "type": "text", "text": "so" }],
@@ -335,7 +335,7 @@ async fn shows(request: &ModelRequest) -> Value {
 }
 
 #[tokio::test]
-async fn pictures_go_along_as_the_api_wants_them() {
+async fn anthropic_request_has_images_in_the_format_of_the_api() {
     let jpeg = |size: usize| [&[0xFF, 0xD8, 0xFF, 0xE0][..], &vec![7; size - 4]].concat();
     let content = shows(&with_image(&jpeg(request::MAX_IMAGE_BYTES))).await;
     assert_eq!(content.as_array().map(Vec::len), Some(2), "the older one is a line of text only");
@@ -349,7 +349,7 @@ async fn pictures_go_along_as_the_api_wants_them() {
 }
 
 #[tokio::test]
-async fn a_picture_without_a_word_is_a_message_too() {
+async fn anthropic_request_has_an_image_without_text() {
     let shown = ImageRef { path: "a.png".to_owned() };
     let image = Image { media_type: "image/png", bytes: (*b"\x89PNG\r\n\x1A\n").into() };
     let request = ModelRequest {

@@ -61,7 +61,7 @@ async fn sent(messages: &[&[Message]]) -> Value {
 }
 
 #[tokio::test]
-async fn thoughts_come_with_the_calls_and_are_not_shown() {
+async fn anthropic_thinking_is_kept_with_the_calls_and_is_not_shown() {
     let asked = ask_for(thinking()).await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
@@ -73,7 +73,7 @@ async fn thoughts_come_with_the_calls_and_are_not_shown() {
 }
 
 #[tokio::test]
-async fn thoughts_cut_at_every_byte_are_the_same() {
+async fn anthropic_thinking_is_the_same_if_cut_at_any_byte() {
     let fake = AnthropicFake::start(|_| thinking()).await;
     // The bytes of the fake's own stream.
     let url = format!("{}/v1/messages", fake.base_url());
@@ -87,7 +87,7 @@ async fn thoughts_cut_at_every_byte_are_the_same() {
 }
 
 #[tokio::test]
-async fn a_model_that_thinks_is_not_silent() {
+async fn anthropic_thinking_counts_as_activity() {
     use avocet_testkit::http::Piece;
     let begun = [
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "thinking" } }),
@@ -107,7 +107,7 @@ async fn a_model_that_thinks_is_not_silent() {
 }
 
 #[tokio::test]
-async fn thoughts_are_given_back_unchanged_before_the_calls() {
+async fn anthropic_thinking_is_sent_back_unchanged_before_the_calls() {
     let sealed = json!([redacted("hm"), blocks()[0]]);
     for content in [blocks(), sealed] {
         let thought = Some(ours(content.clone()));
@@ -123,7 +123,7 @@ async fn thoughts_are_given_back_unchanged_before_the_calls() {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_begun_without_a_thought_goes_on_without() {
+async fn anthropic_thinking_is_off_in_a_turn_that_began_without_it() {
     let hi = [Message::user("hi")];
     let others = Some(thought_by("other/model", json!([{ "type": "thinking", "thinking": "x" }])));
     for first in [None, others.clone()] {
@@ -141,7 +141,7 @@ async fn a_turn_that_was_begun_without_a_thought_goes_on_without() {
 }
 
 #[tokio::test]
-async fn without_thinking_tokens_nothing_is_thought_or_given_back() {
+async fn anthropic_thinking_is_neither_requested_nor_sent_back_without_thinking_tokens() {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let messages = [&[Message::user("hi")][..], &step("1", Some(ours(blocks())))].concat();
     let request = ModelRequest { messages, ..request() };
@@ -151,7 +151,7 @@ async fn without_thinking_tokens_nothing_is_thought_or_given_back() {
 }
 
 #[tokio::test]
-async fn other_providers_do_not_get_it() {
+async fn anthropic_thinking_is_not_sent_to_other_providers() {
     let fake = OpenAiFake::start(|_| ModelAnswer::says("ok")).await;
     let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
     let clock = Arc::<ManualClock>::default();
@@ -162,7 +162,7 @@ async fn other_providers_do_not_get_it() {
 }
 
 #[test]
-fn thoughts_and_answer_are_together_no_more_than_the_model_writes() {
+fn anthropic_thinking_and_answer_tokens_stay_within_the_limit_of_the_model() {
     let table = [
         ("claude-opus-4-1", 8192, 16_000, (24_192, 16_000)),
         ("claude-opus-4-1", 16_000, 20_000, (32_000, 20_000)),

@@ -72,7 +72,7 @@ fn no_model(nearest: &str) -> Probe {
 }
 
 #[tokio::test]
-async fn openai_is_probed_by_its_list_and_asked_only_if_it_has_none() {
+async fn probe_of_openai_reads_the_model_list_and_asks_the_model_only_without_one() {
     let get = "GET /v1/models";
     let answer =
         json!({ "choices": [{ "message": { "content": "ok" }, "finish_reason": "stop" }] });
@@ -107,7 +107,7 @@ async fn openai_is_probed_by_its_list_and_asked_only_if_it_has_none() {
 }
 
 #[tokio::test]
-async fn anthropic_and_gemini_are_probed_by_the_model_itself() {
+async fn probe_of_anthropic_and_gemini_fetches_the_model_itself() {
     let claude = "GET /v1/models/claude-sonnet-4-5";
     let (found, asked) = probed::<AnthropicConfig>(
         vec![(claude, 200, 401, json!({}))],
@@ -143,7 +143,7 @@ async fn anthropic_and_gemini_are_probed_by_the_model_itself() {
 }
 
 #[tokio::test]
-async fn ollama_is_probed_by_the_models_that_it_has() {
+async fn probe_of_ollama_reads_the_list_of_models() {
     let tags = |names: &[&str]| {
         let models: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
         vec![("GET /api/tags", 200, 200, json!({ "models": models }))]
@@ -159,7 +159,7 @@ async fn ollama_is_probed_by_the_models_that_it_has() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unreachable() {
+async fn probe_of_an_absent_server_is_unreachable() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let table = json!({ "base_url": format!("http://{nobody}"), "api_key": KEY });
     let config: AnthropicConfig = serde_json::from_value(table).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_would_be_refused_for_any_request_is_known_by_its_status_and_words() {
+fn refusal_is_lasting_by_its_status_and_words() {
     let credit = "Your credit balance is too low to access the Anthropic API.";
     let table = [
         (402, "", "Insufficient Balance", true),

@@ -8,7 +8,7 @@ use super::server::{asked, reply};
 use super::{Ability, Bit, End, Wire, can, streamed};
 use crate::testing::call;
 
-pub(super) async fn calls_are_put_together_from_their_pieces<W: Wire>() {
+pub(super) async fn complete_joins_calls_from_their_pieces<W: Wire>() {
     let read = json!({ "path": "ä", "start_line": 3 });
     let calls = vec![("read_file".to_owned(), read), ("list_directory".to_owned(), json!({}))];
     for calls in [calls[..1].to_vec(), calls] {
@@ -19,7 +19,7 @@ pub(super) async fn calls_are_put_together_from_their_pieces<W: Wire>() {
     }
 }
 
-pub(super) async fn a_call_and_a_text_come_together<W: Wire>() {
+pub(super) async fn complete_reads_text_and_a_call_of_one_answer<W: Wire>() {
     let bits = [Bit::Text("I look"), Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{}")];
     let asked = asked::<W>(streamed::<W>(&bits, End::Done)).await;
     let reply = asked.reply.unwrap();
@@ -27,7 +27,7 @@ pub(super) async fn a_call_and_a_text_come_together<W: Wire>() {
     assert_eq!(reply.calls, [call("one", &json!({}))]);
 }
 
-pub(super) async fn pieces_of_calls_side_by_side_are_not_mixed_up<W: Wire>() {
+pub(super) async fn complete_separates_interleaved_pieces_of_calls<W: Wire>() {
     let bits = [
         Bit::Call(0, Some("a"), "one"),
         Bit::Arguments(0, "{\"x\""),
@@ -39,7 +39,7 @@ pub(super) async fn pieces_of_calls_side_by_side_are_not_mixed_up<W: Wire>() {
     both::<W>(&bits).await;
 }
 
-pub(super) async fn f8_ids_that_are_missing_or_double_tell_calls_apart_all_the_same<W: Wire>() {
+pub(super) async fn f8_complete_distinguishes_calls_with_missing_or_equal_ids<W: Wire>() {
     for id in [None, Some(""), Some("a")] {
         let bits = [
             Bit::Call(0, id, "one"),
@@ -57,7 +57,7 @@ async fn both<W: Wire>(bits: &[Bit<'_>]) {
     assert_eq!(reply::<W>(streamed::<W>(bits, End::Done)).await.calls, expected, "{bits:?}");
 }
 
-pub(super) async fn f8_arguments_come_in_many_shapes<W: Wire>() {
+pub(super) async fn f8_complete_reads_arguments_in_many_forms<W: Wire>() {
     let given = json!({ "x": { "ü": [1] } });
     let table = [
         (given.clone(), given.clone()),
@@ -79,7 +79,7 @@ pub(super) async fn f8_arguments_come_in_many_shapes<W: Wire>() {
     }
 }
 
-pub(super) async fn f8_what_a_filter_ends_is_cut_off_at_its_end_only<W: Wire>() {
+pub(super) async fn f8_complete_keeps_complete_calls_of_a_filtered_answer<W: Wire>() {
     if !can::<W>(Ability::Filters) {
         return;
     }
@@ -100,7 +100,7 @@ pub(super) async fn f8_what_a_filter_ends_is_cut_off_at_its_end_only<W: Wire>() 
     assert_eq!((reply.calls, reply.filtered), (vec![call("one", &json!({ "x": 1 }))], true));
 }
 
-pub(super) async fn f8_what_is_cut_off_is_no_call_that_can_be_run<W: Wire>() {
+pub(super) async fn f8_complete_returns_a_truncated_call_as_malformed<W: Wire>() {
     for half in ["", "{\"x\"", "{\"x\": \"a", "{\"x\": 1,"] {
         let bits = [Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, half)];
         let reply = reply::<W>(streamed::<W>(&bits, End::Full)).await;

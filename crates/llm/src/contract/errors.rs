@@ -20,7 +20,7 @@ fn meaning(status: u16, error: &ModelError) -> bool {
     }
 }
 
-pub(super) async fn a_refusal_says_who_can_do_something_about_it_and_is_not_repeated<W: Wire>() {
+pub(super) async fn complete_returns_a_refusal_with_its_text_and_does_not_retry<W: Wire>() {
     for status in [400, 401, 402, 403, 404, 413] {
         let served = Served::<W>::new(vec![refused::<W>(status, "not like this")]).await;
         let error = ask(served.model.as_ref()).await.reply.unwrap_err();
@@ -38,7 +38,7 @@ pub(super) async fn a_refusal_says_who_can_do_something_about_it_and_is_not_repe
     assert_eq!(error, format!("{} refused the request: 400: <html> Oops. </html>", W::NAME));
 }
 
-pub(super) async fn a_context_that_is_exceeded_is_too_long_whatever_the_status<W: Wire>() {
+pub(super) async fn complete_returns_too_long_for_an_exceeded_context_with_any_status<W: Wire>() {
     let says = "the request exceeds the available context size, try increasing it";
     let answers = [
         refused::<W>(400, says),
@@ -55,7 +55,7 @@ pub(super) async fn a_context_that_is_exceeded_is_too_long_whatever_the_status<W
     assert!(asked::<W>(failed).await.reply.unwrap_err().is_transient());
 }
 
-pub(super) async fn an_error_in_the_middle_means_what_its_status_would<W: Wire>() {
+pub(super) async fn complete_maps_an_error_within_a_stream_like_its_status<W: Wire>() {
     let told = [400, 402, 413, 429, 500, 529];
     for status in if can::<W>(Ability::LateStatus) { &told[..] } else { &[500] } {
         let status = *status;
@@ -66,7 +66,7 @@ pub(super) async fn an_error_in_the_middle_means_what_its_status_would<W: Wire>(
     }
 }
 
-pub(super) async fn what_a_filter_holds_back_whole_is_refused_and_not_asked_for_again<W: Wire>() {
+pub(super) async fn complete_refuses_a_wholly_filtered_answer_and_does_not_retry<W: Wire>() {
     if !can::<W>(Ability::Filters) {
         return;
     }
@@ -79,7 +79,7 @@ pub(super) async fn what_a_filter_holds_back_whole_is_refused_and_not_asked_for_
     }
 }
 
-pub(super) async fn the_fake_wants_its_key<W: Wire>() {
+pub(super) async fn complete_with_a_wrong_key_is_unauthorized<W: Wire>() {
     let setup = Setup { key: "another", ..Setup::once::<W>() };
     let served = Served::<W>::start(vec![ModelAnswer::says("ok")], setup).await;
     let error = ask(served.model.as_ref()).await.reply.unwrap_err();
@@ -87,7 +87,7 @@ pub(super) async fn the_fake_wants_its_key<W: Wire>() {
     assert_eq!((served.server.requests().len(), served.server.refusals().len()), (0, 1));
 }
 
-pub(super) async fn f15_the_key_is_in_no_error<W: Wire>() {
+pub(super) async fn f15_complete_shows_the_key_in_no_error<W: Wire>() {
     let repeated = format!("wrong key: {}", W::KEY);
     let wordy = [
         refused::<W>(401, &repeated),

@@ -36,7 +36,7 @@ async fn sent<W: Wire>(messages: Vec<Message>) -> Value {
     served.server.requests().remove(0)
 }
 
-pub(super) async fn f1_a_long_history_is_one_that_the_api_takes<W: Wire>() {
+pub(super) async fn f1_complete_sends_a_long_history_that_the_api_accepts<W: Wire>() {
     let mut messages = vec![Message::System { text: "be kind".to_owned() }];
     for turn in 0..40 {
         messages.push(Message::user(format!("question {turn}")));
@@ -58,7 +58,7 @@ pub(super) async fn f1_a_long_history_is_one_that_the_api_takes<W: Wire>() {
     }
 }
 
-pub(super) async fn a_result_reaches_the_model_whatever_is_in_it<W: Wire>() {
+pub(super) async fn complete_sends_a_tool_result_with_any_content<W: Wire>() {
     let results = [
         r#"{"content":"grün\n\"quoted\" </tool> 😀"}"#,
         r#"{"error":"there is no file \"a\""}"#,
@@ -78,7 +78,7 @@ fn after(thought: Reasoning) -> Vec<Message> {
     [&[Message::user("hi")][..], &first].concat()
 }
 
-pub(super) async fn thoughts_that_led_to_calls_are_given_back_unchanged<W: Wire>() {
+pub(super) async fn complete_sends_reasoning_back_unchanged_with_its_calls<W: Wire>() {
     if !can::<W>(Ability::KeptThoughts) {
         return;
     }
@@ -99,9 +99,7 @@ pub(super) async fn thoughts_that_led_to_calls_are_given_back_unchanged<W: Wire>
     }
 }
 
-pub(super) async fn what_is_left_of_a_step_is_taken_back_without_the_call_that_only_ended_it<
-    W: Wire,
->() {
+pub(super) async fn complete_sends_a_step_back_without_its_ending_call<W: Wire>() {
     if !can::<W>(Ability::KeptThoughts) {
         return;
     }
@@ -118,7 +116,7 @@ pub(super) async fn what_is_left_of_a_step_is_taken_back_without_the_call_that_o
     }
 }
 
-pub(super) async fn thoughts_of_another_model_are_not_sent<W: Wire>() {
+pub(super) async fn complete_does_not_send_reasoning_of_another_model<W: Wire>() {
     let content = json!([{ "type": "thinking", "thinking": "SECRET" }, { "thought": "SECRET" }]);
     let thought = Reasoning { model: "other/model".to_owned(), content };
     let sent = sent::<W>(after(thought)).await;

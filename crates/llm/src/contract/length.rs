@@ -35,7 +35,7 @@ async fn with_tokens<W: Wire>(tokens: u32, answer: ModelAnswer) -> Asked {
     ask(served.model.as_ref()).await
 }
 
-pub(super) async fn an_endless_text_is_cut_and_says_so<W: Wire>() {
+pub(super) async fn complete_truncates_an_endless_text<W: Wire>() {
     let piece = "é".repeat(PIECE / 2);
     let said = [Bit::Text("x"), Bit::Text(&piece)];
     let bits = [&said[..], &vec![Bit::Text(&piece); PIECES]].concat();
@@ -46,7 +46,7 @@ pub(super) async fn an_endless_text_is_cut_and_says_so<W: Wire>() {
     assert!(reply.text == asked.shown, "what is shown is what is said");
 }
 
-pub(super) async fn a_server_that_ignores_the_token_limit_is_cut_near_it<W: Wire>() {
+pub(super) async fn complete_truncates_near_a_token_limit_that_the_server_ignores<W: Wire>() {
     let piece = "word ".repeat(1000);
     let bits = vec![Bit::Text(&piece); 100];
     let reply = with_tokens::<W>(100, endless::<W>(&bits)).await.reply.unwrap();
@@ -54,14 +54,14 @@ pub(super) async fn a_server_that_ignores_the_token_limit_is_cut_near_it<W: Wire
     assert!(reply.truncated && (3200..100_000).contains(&reply.text.len()), "{}", reply.text.len());
 }
 
-pub(super) async fn endless_thoughts_are_cut<W: Wire>() {
+pub(super) async fn complete_truncates_endless_reasoning<W: Wire>() {
     let piece = "hm ".repeat(PIECE / 3);
     let bits = vec![Bit::Thought(&piece); PIECES];
     let reply = with_tokens::<W>(TOKENS, endless::<W>(&bits)).await.reply.unwrap();
     assert!(reply.truncated && reply.text.is_empty() && reply.reasoning.is_none());
 }
 
-pub(super) async fn endless_arguments_are_cut_and_cannot_run<W: Wire>() {
+pub(super) async fn complete_returns_endless_arguments_as_a_malformed_call<W: Wire>() {
     let piece = "x".repeat(PIECE);
     let mut bits = vec![Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{\"a\": \"")];
     bits.extend(vec![Bit::Arguments(0, &piece); PIECES]);
@@ -72,7 +72,7 @@ pub(super) async fn endless_arguments_are_cut_and_cannot_run<W: Wire>() {
     assert!(kept.len() <= 1024, "{}", kept.len());
 }
 
-pub(super) async fn a_million_empty_calls_are_cut<W: Wire>() {
+pub(super) async fn complete_truncates_a_million_empty_calls<W: Wire>() {
     let names: Vec<String> = (0..MAX_ANSWER / 64 + 10).map(|number| number.to_string()).collect();
     let calls = (0..).zip(&names).map(|(number, name)| Bit::Whole(number, name, json!({})));
     let events = W::events(&calls.collect::<Vec<_>>(), End::Lost).concat();
@@ -82,7 +82,7 @@ pub(super) async fn a_million_empty_calls_are_cut<W: Wire>() {
     assert!(reply.truncated && !reply.calls.is_empty());
 }
 
-pub(super) async fn a_line_without_an_end_is_an_error_and_ends_what_was_said<W: Wire>() {
+pub(super) async fn complete_ends_at_an_endless_line_with_its_text_or_an_error<W: Wire>() {
     let said = Bit::Text("one ");
     for (bits, text) in [(&[][..], None), (&[said], Some("one "))] {
         let mut pieces = vec![stream_head()];
@@ -101,7 +101,7 @@ pub(super) async fn a_line_without_an_end_is_an_error_and_ends_what_was_said<W: 
     }
 }
 
-pub(super) async fn an_endless_answer_that_is_not_streamed_is_cut<W: Wire>() {
+pub(super) async fn complete_truncates_or_refuses_an_endless_answer_without_a_stream<W: Wire>() {
     for megabytes in [3, 5, 20] {
         let text = "ä".repeat(megabytes * 1024 * 512);
         let asked = with_tokens::<W>(TOKENS, at_once(&W::whole(&text, None, None))).await;
@@ -132,7 +132,7 @@ fn assert_too_long(error: &ModelError, megabytes: usize) {
     assert!(error.to_string().contains("longer than 4194304 bytes"), "{error}");
 }
 
-pub(super) async fn an_endless_refusal_is_an_error_in_a_few_words<W: Wire>() {
+pub(super) async fn complete_shortens_an_endless_refusal<W: Wire>() {
     let says = format!("no such thing {}", "x".repeat(1024 * 1024));
     let body = W::refusal(400, &says).to_string();
     let headers = [("content-type", "application/json")];

@@ -14,7 +14,7 @@ use crate::testing::{
     SECOND, Writing, ask, ask_for_ever, ask_patiently, ask_through_drops, dripping,
 };
 
-pub(super) async fn f20_nobody_there_is_not_waited_for<W: Wire>() {
+pub(super) async fn f20_complete_without_a_server_is_unreachable_without_waiting<W: Wire>() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (clock, setup) = (Arc::<ManualClock>::default(), Setup { retries: 1, ..Setup::of::<W>() });
     let model = W::model(format!("http://{address}"), &setup, clock.clone());
@@ -24,7 +24,7 @@ pub(super) async fn f20_nobody_there_is_not_waited_for<W: Wire>() {
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
 }
 
-pub(super) async fn f20_a_silent_model_is_cut_although_the_connection_lives<W: Wire>() {
+pub(super) async fn f20_complete_times_out_at_a_silent_model_with_a_live_connection<W: Wire>() {
     let chunk = |event: &String| Piece::chunk(event.as_bytes());
     let greeting: Vec<Piece> = W::greeting().iter().map(chunk).collect();
     let alive = [chunk(&W::alive()), chunk(&W::alive())];
@@ -61,7 +61,7 @@ pub(super) async fn f20_a_silent_model_is_cut_although_the_connection_lives<W: W
     }
 }
 
-pub(super) async fn f20_thoughts_and_calls_are_signs_of_life<W: Wire>() {
+pub(super) async fn f20_complete_counts_reasoning_and_calls_as_activity<W: Wire>() {
     let written = [Bit::Thought("hm"), Bit::Whole(0, "one", json!({}))];
     for bit in written {
         let head = stream_head();
@@ -79,7 +79,7 @@ pub(super) async fn f20_thoughts_and_calls_are_signs_of_life<W: Wire>() {
     }
 }
 
-pub(super) async fn f20_an_answer_that_is_whole_needs_no_end_of_its_connection<W: Wire>() {
+pub(super) async fn f20_complete_returns_a_whole_answer_before_its_connection_ends<W: Wire>() {
     let body = W::events(&[Bit::Text("all of it")], End::Done).concat();
     let pieces = vec![stream_head(), Piece::chunk(body.as_bytes()), Piece::Hang];
     let served = Served::<W>::start(vec![ModelAnswer::Raw(pieces)], Setup::once::<W>()).await;
@@ -87,7 +87,7 @@ pub(super) async fn f20_an_answer_that_is_whole_needs_no_end_of_its_connection<W
     assert_eq!(asked.reply.unwrap().text, "all of it");
 }
 
-pub(super) async fn f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_total<W: Wire>() {
+pub(super) async fn f20_complete_ends_a_slow_but_active_model_only_at_the_total_timeout<W: Wire>() {
     assert_eq!(dripped::<W>(40, 20).await.unwrap().text, "word ".repeat(20));
     let error = dripped::<W>(50, 18).await.unwrap_err().to_string();
     let late = "did not answer in time: it did not come to an end within 900 s";

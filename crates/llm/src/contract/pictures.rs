@@ -11,7 +11,7 @@ use crate::testing::with_image;
 /// The beginning of the picture, in base64.
 const BEGINS: &str = "/9j/4Ac";
 
-pub(super) async fn pictures_go_along_if_the_model_sees<W: Wire>() {
+pub(super) async fn complete_sends_images_to_a_model_that_supports_them<W: Wire>() {
     for images in [true, false] {
         let setup = Setup { images, ..Setup::of::<W>() };
         let served = Served::<W>::start(vec![ModelAnswer::says("ok")], setup).await;
@@ -23,7 +23,7 @@ pub(super) async fn pictures_go_along_if_the_model_sees<W: Wire>() {
     assert_eq!(sent.matches(BEGINS).count(), 1, "the older one is a line of text only");
 }
 
-pub(super) async fn a_picture_costs_what_a_picture_costs<W: Wire>() {
+pub(super) async fn complete_estimates_tokens_of_an_image_by_its_kind_not_its_bytes<W: Wire>() {
     let uncounted = streamed::<W>(&[Bit::Text("a beach")], End::Done);
     let (reply, _) = shown::<W>(uncounted, 1_000_000).await;
     assert!((1000..2000).contains(&reply.usage().input), "{:?}", reply.usage());

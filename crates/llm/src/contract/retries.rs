@@ -9,7 +9,7 @@ use super::server::Served;
 use super::{Bit, End, Wire, refused, streamed};
 use crate::testing::{SECOND, ask, ask_patiently, ask_through};
 
-pub(super) async fn f31_what_can_help_is_tried_again_and_what_was_shown_is_taken_back<W: Wire>() {
+pub(super) async fn f31_complete_retries_transient_errors_and_restarts_the_shown_text<W: Wire>() {
     const SO: &[Bit<'_>] = &[Bit::Text("so ")];
     let raw = |pieces: &[Piece]| ModelAnswer::Raw([&[stream_head()][..], pieces].concat());
     let begun = Piece::chunk(W::events(SO, End::Lost).concat().as_bytes());
@@ -39,7 +39,7 @@ pub(super) async fn f31_what_can_help_is_tried_again_and_what_was_shown_is_taken
     }
 }
 
-pub(super) async fn it_is_not_tried_for_ever<W: Wire>() {
+pub(super) async fn complete_retries_only_as_often_as_configured<W: Wire>() {
     let served = Served::<W>::new(vec![refused::<W>(503, "loading model")]).await;
     let asked = ask_patiently(served.model.as_ref(), &served.clock, 3).await;
     let error = asked.reply.unwrap_err().to_string();
@@ -47,7 +47,7 @@ pub(super) async fn it_is_not_tried_for_ever<W: Wire>() {
     assert_eq!(served.server.requests().len(), 4);
 }
 
-pub(super) async fn retry_after_is_obeyed_and_a_long_one_is_not_waited_for<W: Wire>() {
+pub(super) async fn complete_obeys_retry_after_but_does_not_wait_for_a_long_one<W: Wire>() {
     let after = |seconds: &str| {
         let headers = vec![("retry-after", seconds.to_owned())];
         ModelAnswer::Status(429, headers, "{}".to_owned())

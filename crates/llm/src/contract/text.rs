@@ -9,7 +9,7 @@ use super::server::{Served, asked, reply};
 use super::{Ability, Bit, End, Setup, Wire, at_once, can, streamed};
 use crate::testing::{ask, call, cut_up};
 
-pub(super) async fn text_is_streamed_and_counted<W: Wire>() {
+pub(super) async fn complete_streams_the_text_and_counts_its_tokens<W: Wire>() {
     const TEXT: &str = "all of it, word for word";
     let asked = asked::<W>(ModelAnswer::says(TEXT)).await;
     let reply = asked.reply.unwrap();
@@ -25,7 +25,7 @@ fn mixed() -> [Bit<'static>; 4] {
     [Bit::Text("grün 😀 "), Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{\"ü\":"), end]
 }
 
-pub(super) async fn a_reply_is_the_same_wherever_its_stream_is_cut<W: Wire>() {
+pub(super) async fn complete_returns_the_same_reply_wherever_the_stream_is_cut<W: Wire>() {
     let stream = W::events(&mixed(), End::Done).concat().into_bytes();
     let mut answers: Vec<ModelAnswer> =
         (1..stream.len()).map(|place| cut_up(&stream, &[place, stream.len()])).collect();
@@ -44,7 +44,7 @@ pub(super) async fn a_reply_is_the_same_wherever_its_stream_is_cut<W: Wire>() {
     }
 }
 
-pub(super) async fn what_the_network_cuts_off_is_no_answer<W: Wire>() {
+pub(super) async fn complete_fails_transiently_if_the_network_cuts_the_answer_off<W: Wire>() {
     let stream = W::events(&mixed(), End::Done).concat().into_bytes();
     let answers: Vec<ModelAnswer> =
         (0..stream.len()).map(|end| cut_up(&stream[..end], &[stream.len()])).collect();
@@ -65,7 +65,7 @@ pub(super) async fn what_the_network_cuts_off_is_no_answer<W: Wire>() {
     assert!(cut_off > stream.len() / 2, "{cut_off} of {}", stream.len());
 }
 
-pub(super) async fn an_answer_that_is_not_streamed_is_understood<W: Wire>() {
+pub(super) async fn complete_reads_an_answer_without_a_stream<W: Wire>() {
     let cached = if can::<W>(Ability::CountedCache) { 3 } else { 0 };
     let usage = Usage { cached, ..Usage::new(10, 2) };
     let whole = W::whole("hello", Some(("one", json!({ "x": 1 }))), Some(usage));
@@ -76,7 +76,7 @@ pub(super) async fn an_answer_that_is_not_streamed_is_understood<W: Wire>() {
     assert_eq!(reply.usage(), usage);
 }
 
-pub(super) async fn tokens_are_estimated_where_nobody_counts_them<W: Wire>() {
+pub(super) async fn complete_estimates_tokens_that_the_server_does_not_count<W: Wire>() {
     let uncounted = [
         streamed::<W>(&[Bit::Text("12345678")], End::Done),
         at_once(&W::whole("12345678", None, None)),
@@ -92,7 +92,7 @@ pub(super) async fn tokens_are_estimated_where_nobody_counts_them<W: Wire>() {
     assert_eq!(reply::<W>(streamed::<W>(&all, End::Done)).await.usage().output, bytes / 4);
 }
 
-pub(super) async fn f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_paid_for<W: Wire>() {
+pub(super) async fn f22_complete_counts_reasoning_and_keeps_it_out_of_the_reply<W: Wire>() {
     let words = ["I ", "reason.</thi", "nk>\n\nIt is `<thi", "nk>`.<|im_", "end|>"];
     let asked_once = asked::<W>(streamed::<W>(&words.map(Bit::Text), End::Done)).await;
     let reply = asked_once.reply.unwrap();
@@ -110,7 +110,7 @@ pub(super) async fn f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_pai
     assert_eq!((text.as_str(), whole.shown.as_str()), ("It is `<think>`.", "It is `<think>`."));
 }
 
-pub(super) async fn f40_an_answer_without_a_word_is_empty<W: Wire>() {
+pub(super) async fn f40_complete_returns_an_empty_text_for_an_answer_without_text<W: Wire>() {
     let answers = [
         streamed::<W>(&[], End::Done),
         ModelAnswer::says(""),

@@ -83,7 +83,7 @@ fn fault(case: &Case, read: &Read, shown: &str) -> Option<String> {
 }
 
 #[test]
-fn f7_every_reply_of_the_corpus_is_read_as_it_is_meant() {
+fn f7_dialects_read_every_reply_of_the_corpus_as_expected() {
     let tools = tools();
     let (mut faults, mut count) = (Vec::new(), 0);
     for (dialect, cases) in corpus() {
@@ -109,7 +109,7 @@ fn f7_every_reply_of_the_corpus_is_read_as_it_is_meant() {
 }
 
 #[test]
-fn f7_it_does_not_matter_where_a_reply_is_cut() {
+fn f7_dialects_read_the_same_wherever_a_reply_is_cut() {
     let tools = tools();
     for (dialect, cases) in corpus() {
         for (case, told) in cases.iter().flat_map(|case| [(case, Some(dialect)), (case, None)]) {
@@ -135,7 +135,7 @@ fn f7_it_does_not_matter_where_a_reply_is_cut() {
 }
 
 #[test]
-fn every_dialect_has_its_name() {
+fn dialects_named_finds_every_dialect_by_its_name() {
     for dialect in DIALECTS {
         assert_eq!(named(dialect.name()).map(Dialect::name), Some(dialect.name()));
     }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn what_can_be_meant_in_one_way_only_is_repaired() {
+fn lenient_value_repairs_json_with_one_possible_meaning() {
     let table = [
         (r#"{"a": 1,}"#, json!({"a": 1})),
         (r#"{"a": [1, 2, ], }"#, json!({"a": [1, 2]})),
@@ -26,7 +26,7 @@ fn what_can_be_meant_in_one_way_only_is_repaired() {
 }
 
 #[test]
-fn what_can_only_be_guessed_is_not() {
+fn lenient_value_refuses_ambiguous_json() {
     let table = [
         (r#"{"a": "b "c" d"}"#, Fault::At(10)),
         (r"{'a': 'it's'}", Fault::At(10)),
@@ -52,7 +52,7 @@ fn what_can_only_be_guessed_is_not() {
 }
 
 #[test]
-fn a_value_ends_where_it_is_closed() {
+fn lenient_value_ends_at_its_closing_bracket() {
     assert_eq!(value(r#"{"a": 1} and {"b"}"#, true), Ok((json!({"a": 1}), 8)));
     assert_eq!(extent(r#"{"a": "}\"}"} rest"#), 13);
     assert_eq!(extent(r#"{"a": {"#), 7);

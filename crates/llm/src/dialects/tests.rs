@@ -14,7 +14,7 @@ fn sent(id: &str, name: &str, arguments: Value) -> SentCall {
 }
 
 #[test]
-fn what_a_model_is_told_in_each_dialect() {
+fn dialects_render_tools_calls_and_results_in_their_own_format() {
     let tools: Vec<_> =
         tools().into_iter().filter(|tool| ["read_file", "search"].contains(&&*tool.name)).collect();
     let read = sent("1", "read_file", json!({ "path": "src/main.rs", "start_line": 3 }));
@@ -34,7 +34,7 @@ fn what_a_model_is_told_in_each_dialect() {
 }
 
 #[test]
-fn each_dialect_is_told_from_the_others() {
+fn dialects_are_distinguished_by_their_calls() {
     let (tools, call) = (tools(), sent("1", "read_file", json!({ "path": "a.rs" })));
     for dialect in DIALECTS {
         let text =
@@ -47,7 +47,7 @@ fn each_dialect_is_told_from_the_others() {
 }
 
 #[test]
-fn a_conversation_becomes_text_and_the_results_of_a_step_one_message() {
+fn dialects_as_text_joins_the_results_of_a_step_in_one_message() {
     let tools = tools();
     let image = ImageRef { path: "inbox/a.png".to_owned() };
     let calls = vec![
@@ -90,7 +90,7 @@ fn a_conversation_becomes_text_and_the_results_of_a_step_one_message() {
 }
 
 #[test]
-fn what_reads_like_an_error_is_one_only_if_the_call_has_failed() {
+fn dialects_render_a_result_as_an_error_only_if_the_call_failed() {
     let call = sent("1", "read_file", json!({ "path": "a" }));
     let told = |ok, result| {
         super::named("json").unwrap().render_results(&[Answered { call: &call, ok, result }])
@@ -103,7 +103,7 @@ fn what_reads_like_an_error_is_one_only_if_the_call_has_failed() {
 }
 
 #[test]
-fn f8_arguments_that_cannot_be_read_are_a_call_that_can_be_corrected() {
+fn f8_dialects_keep_unreadable_arguments_in_a_call_that_the_model_can_correct() {
     let tools = tools();
     let arguments = ["{\"path\": \"a", "{\"path\" \"a\"}", "{\"path\": \"a\" \"b\"}", "{path"];
     let forms = [
@@ -127,7 +127,7 @@ fn f8_arguments_that_cannot_be_read_are_a_call_that_can_be_corrected() {
 }
 
 #[test]
-fn what_is_repeated_over_and_over_comes_to_an_end() {
+fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
     let tools = tools();
     let pieces = [
         "{",
@@ -173,7 +173,7 @@ fn what_is_repeated_over_and_over_comes_to_an_end() {
 }
 
 #[test]
-fn a_long_call_in_tiny_pieces_is_held_back_and_read_at_its_end() {
+fn dialects_withhold_a_long_call_in_tiny_pieces_and_read_it_at_its_end() {
     let tools = tools();
     let content = "if (a < b) { \"x\"; } // [y]\n".repeat(500);
     let call = sent("1", "write_file", json!({ "path": "a.c", "content": content }));
@@ -189,7 +189,7 @@ fn a_long_call_in_tiny_pieces_is_held_back_and_read_at_its_end() {
 }
 
 #[test]
-fn a_block_that_can_be_no_call_is_shown_as_it_is_written() {
+fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
     let tools = tools();
     let table = [
         ("```bash\ncargo test", true),
@@ -218,7 +218,7 @@ fn a_block_that_can_be_no_call_is_shown_as_it_is_written() {
 }
 
 #[test]
-fn a_block_that_names_a_tool_as_others_do_is_held_back_only_where_it_can_be_a_call() {
+fn dialects_withhold_a_block_that_names_a_tool_only_if_it_can_be_a_call() {
     let tools = tools();
     for (told, held) in
         [(None, false), (super::named("json"), false), (super::named("shell"), true)]
@@ -331,7 +331,7 @@ fn cut<'t>(whole: &'t str, cuts: &[prop::sample::Index]) -> Vec<&'t str> {
 
 proptest! {
     #[test]
-    fn f7_any_call_in_any_dialect_in_any_pieces_is_read_back_and_no_mark_is_shown(
+    fn f7_dialects_read_back_any_rendered_call_in_any_pieces_and_show_no_mark(
         calls in prop::collection::vec(any_call(), 1..4),
         before in prop::sample::select(vec!["", "Let me see.\n\n", "First [this](x) & `that`:\n"]),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
@@ -356,7 +356,7 @@ proptest! {
     }
 
     #[test]
-    fn f8_no_text_is_too_strange_to_be_read(
+    fn f8_dialects_read_any_text_without_panic(
         parts in prop::collection::vec(prop_oneof![
             any_text(),
             any::<String>(),

@@ -10,7 +10,7 @@ fn of(model: &str, host: &str) -> (BuiltIn, Option<(f64, f64)>) {
 }
 
 #[test]
-fn the_most_specific_pattern_wins() {
+fn builtin_facts_come_from_the_most_specific_pattern() {
     let table = [
         ("gpt-4o", OPENAI, Some(128_000), Some((2.5, 10.0))),
         ("gpt-4o-2024-11-20", OPENAI, Some(128_000), Some((2.5, 10.0))),
@@ -34,7 +34,7 @@ fn the_most_specific_pattern_wins() {
 }
 
 #[test]
-fn a_price_holds_only_where_its_provider_is_asked() {
+fn builtin_price_applies_only_at_the_host_of_its_provider() {
     for host in ["openrouter.ai", "127.0.0.1:8080", "api.openai.com.example", "api.openai.com:8443"]
     {
         let (known, price) = of("openai/gpt-4o", host);
@@ -44,7 +44,7 @@ fn a_price_holds_only_where_its_provider_is_asked() {
 }
 
 #[test]
-fn what_is_not_well_known_is_unknown() {
+fn builtin_facts_of_an_unknown_model_are_none() {
     let names = [
         "fake",
         "",
@@ -64,7 +64,7 @@ fn what_is_not_well_known_is_unknown() {
 }
 
 #[test]
-fn a_model_calls_tools_as_its_family_does() {
+fn builtin_tool_style_is_that_of_the_model_family() {
     use ToolStyle::{Harmony, Hermes, Json, Llama, Mistral, Native};
     let table = [
         ("gpt-oss:20b", Some(Native), Some(Harmony)),
@@ -88,7 +88,7 @@ fn a_model_calls_tools_as_its_family_does() {
 }
 
 #[test]
-fn a_model_sees_pictures_if_its_family_does() {
+fn builtin_images_are_those_of_the_model_family() {
     let table = [
         ("gpt-4o", Some(true)),
         ("o3-mini", Some(false)),
@@ -106,7 +106,7 @@ fn a_model_sees_pictures_if_its_family_does() {
 }
 
 #[test]
-fn the_list_contradicts_itself_nowhere() {
+fn builtin_families_do_not_contradict_each_other() {
     let mut seen = BTreeSet::new();
     for family in FAMILIES {
         for pattern in family.patterns {
@@ -129,7 +129,7 @@ fn the_list_contradicts_itself_nowhere() {
 }
 
 #[test]
-fn the_host_of_a_base_url_is_between_the_slashes() {
+fn builtin_host_is_the_part_of_a_base_url_between_the_slashes() {
     let table = [
         ("https://api.openai.com/v1", Some("api.openai.com")),
         ("https://api.anthropic.com", Some("api.anthropic.com")),

@@ -7,7 +7,7 @@ fn config(json: Value) -> ModelConfig {
 }
 
 #[test]
-fn each_key_is_that_of_the_pattern_which_says_most() {
+fn model_table_takes_each_key_from_the_most_specific_pattern() {
     let table = [
         ("*", json!({ "images": false, "context": 1000 })),
         ("local/*", json!({ "context": 2000, "tools": "json", "text_calls": "run" })),
@@ -32,7 +32,7 @@ fn each_key_is_that_of_the_pattern_which_says_most() {
 }
 
 #[test]
-fn what_cannot_be_true_is_refused_with_its_key() {
+fn model_config_refuses_impossible_values_with_the_key() {
     let table = [
         (json!({ "context": 0 }), "context", "0 tokens"),
         (json!({ "max_output": 0 }), "max_output", "0 tokens"),

@@ -13,7 +13,7 @@ fn becomes(property: &Value, expected: &Value) {
 }
 
 #[test]
-fn what_the_api_refuses_is_left_out() {
+fn gemini_schema_leaves_out_unsupported_keys() {
     let whole = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Arguments", "type": "object", "additionalProperties": false, "x-order": 1,
@@ -29,14 +29,14 @@ fn what_the_api_refuses_is_left_out() {
 }
 
 #[test]
-fn a_tool_without_parameters_says_nothing_of_them() {
+fn gemini_schema_of_a_tool_without_parameters_is_none() {
     for none in [json!({ "type": "object" }), json!({ "type": "object", "properties": {} })] {
         assert_eq!(parameters(&none), None);
     }
 }
 
 #[test]
-fn numbers_and_lists_keep_their_bounds() {
+fn gemini_schema_keeps_the_bounds_of_numbers_and_lists() {
     let count = json!({ "type": "integer", "format": "uint32", "minimum": 1, "maximum": 9,
         "exclusiveMinimum": 0 });
     becomes(&count, &json!({ "type": "integer", "minimum": 1, "maximum": 9 }));
@@ -50,7 +50,7 @@ fn numbers_and_lists_keep_their_bounds() {
 }
 
 #[test]
-fn what_may_be_missing_is_nullable_and_several_forms_stay_several() {
+fn gemini_schema_makes_optional_values_nullable_and_keeps_several_forms() {
     let nullable = json!({ "type": "string", "nullable": true, "description": "d" });
     becomes(&json!({ "type": ["string", "null"], "description": "d" }), &nullable);
     let one_of = json!({ "oneOf": [{ "type": "string" }, { "type": "null" }], "description": "d" });
@@ -65,7 +65,7 @@ fn what_may_be_missing_is_nullable_and_several_forms_stay_several() {
 }
 
 #[test]
-fn words_are_of_strings_only() {
+fn gemini_schema_keeps_enums_of_strings_only() {
     becomes(&json!({ "const": "a" }), &json!({ "type": "string", "enum": ["a"] }));
     let some = json!({ "type": "string", "enum": ["a", null] });
     becomes(&some, &json!({ "type": "string", "enum": ["a"] }));
@@ -76,7 +76,7 @@ fn words_are_of_strings_only() {
 }
 
 #[test]
-fn anything_is_a_string_and_an_object_of_anything_one_with_json_in_it() {
+fn gemini_schema_describes_any_value_and_any_object_as_a_string() {
     for any in [json!(true), json!({}), json!({ "default": null })] {
         becomes(&any, &json!({ "type": "string" }));
     }
@@ -92,7 +92,7 @@ fn anything_is_a_string_and_an_object_of_anything_one_with_json_in_it() {
 }
 
 #[test]
-fn references_are_followed_and_what_contains_itself_ends() {
+fn gemini_schema_resolves_references_and_ends_recursive_ones() {
     let kind = json!({ "type": "string", "enum": ["a", "b"], "description": "Which." });
     becomes(&json!({ "$ref": "#/$defs/Kind" }), &kind);
     let ours = json!({ "$ref": "#/$defs/Kind", "description": "Ours." });
@@ -107,7 +107,7 @@ fn references_are_followed_and_what_contains_itself_ends() {
 }
 
 #[test]
-fn what_a_schema_is_made_of_is_put_together() {
+fn gemini_schema_merges_all_of() {
     let part =
         |name: &str| json!({ "properties": { name: { "type": "string" } }, "required": [name] });
     let both = json!({ "allOf": [part("a"), part("b")] });
@@ -117,7 +117,7 @@ fn what_a_schema_is_made_of_is_put_together() {
 }
 
 #[test]
-fn an_object_that_was_asked_for_as_a_text_is_the_one_in_it() {
+fn gemini_schema_reads_an_object_requested_as_text() {
     let open = json!({ "type": "object", "additionalProperties": true });
     let schema = json!({ "type": "object", "$defs": { "Tree": { "type": "object", "properties": {
         "left": { "$ref": "#/$defs/Tree" } } } }, "properties": {

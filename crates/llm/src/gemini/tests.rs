@@ -51,13 +51,13 @@ async fn sent_with(messages: Vec<Message>, change: impl Fn(&mut GeminiConfig)) -
 }
 
 #[tokio::test]
-async fn a_request_is_what_the_api_wants() {
+async fn gemini_request_has_the_format_of_the_api() {
     let sent = sent(request().messages).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
 
 #[tokio::test]
-async fn a_tool_that_takes_any_object_is_offered_and_gets_one() {
+async fn gemini_tool_with_any_object_is_offered_and_receives_one() {
     let given = ModelAnswer::call("set", json!({ "of": "{\"a\": 1}", "mode": "all" }));
     let (fake, model) = serve(vec![given], &Arc::default()).await;
     let parameters = json!({ "type": "object", "properties": { "of": { "type": "object" },
@@ -75,7 +75,7 @@ async fn a_tool_that_takes_any_object_is_offered_and_gets_one() {
 }
 
 #[test]
-fn a_model_is_named_with_or_without_its_collection() {
+fn gemini_url_names_a_model_with_or_without_its_collection() {
     let expected = "http://a/v1beta/models/m:streamGenerateContent?alt=sse";
     assert_eq!(url("http://a/", "m"), expected);
     assert_eq!(url("http://a", "models/m"), expected);
@@ -108,7 +108,7 @@ fn outline(sent: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn roles_alternate_and_results_stand_first_in_theirs() {
+async fn gemini_request_alternates_roles_and_puts_results_first() {
     let user = Message::user;
     let table = [
         (vec![user("hi"), user("you")], &["user: text text"][..]),
@@ -132,7 +132,7 @@ async fn roles_alternate_and_results_stand_first_in_theirs() {
 }
 
 #[tokio::test]
-async fn a_result_is_an_object_whatever_it_is() {
+async fn gemini_request_wraps_any_result_in_an_object() {
     let table = [
         (true, r#"{"a": 1}"#, json!({ "a": 1 })),
         (true, r#""seen""#, json!({ "result": "seen" })),
@@ -152,7 +152,7 @@ async fn a_result_is_an_object_whatever_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_thought_counts_as_output() {
+async fn gemini_request_adds_thinking_tokens_to_the_output_limit() {
     let hi = || vec![Message::user("hi")];
     assert!(sent(hi()).await["generationConfig"].is_null());
     let limits = |output: Option<u32>, thinking: Option<u32>| {
@@ -171,7 +171,7 @@ async fn what_is_thought_counts_as_output() {
 }
 
 #[tokio::test]
-async fn f33_a_later_request_begins_as_the_earlier_one() {
+async fn f33_gemini_request_begins_like_the_earlier_one() {
     let mut messages = vec![Message::user("hi"), assistant("", &["1"]), result("1")];
     let mut earlier = sent(messages.clone()).await;
     for more in
@@ -203,7 +203,7 @@ fn streams(chunks: &[Value]) -> ModelAnswer {
 }
 
 #[tokio::test]
-async fn f8_calls_that_come_in_one_chunk_are_two() {
+async fn f8_gemini_reads_two_calls_in_one_chunk() {
     let called = |args: Value| json!({ "functionCall": { "name": "one", "args": args } });
     let together = parts(&[called(json!({ "x": 1 })), called(json!({ "y": 2 }))]);
     let reply = ask_for(streams(&[together, ends("STOP")])).await.0.reply.unwrap();
@@ -211,7 +211,7 @@ async fn f8_calls_that_come_in_one_chunk_are_two() {
 }
 
 #[tokio::test]
-async fn f8_arguments_that_are_text_are_repaired_only_if_they_are_whole() {
+async fn f8_gemini_repairs_arguments_as_text_only_if_they_are_complete() {
     let object = json!({ "x": 1 });
     for (args, reason, expected) in [
         (json!("{x: 1,}"), "STOP", Some(&object)),
@@ -227,7 +227,7 @@ async fn f8_arguments_that_are_text_are_repaired_only_if_they_are_whole() {
 }
 
 #[tokio::test]
-async fn why_an_answer_ends() {
+async fn gemini_finish_reason_decides_if_the_answer_is_truncated() {
     const DECLINES: [&str; 6] =
         ["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"];
     let cases = [("STOP", false), ("MAX_TOKENS", true), ("OTHER", false), ("NEW", false)];
@@ -249,7 +249,7 @@ async fn why_an_answer_ends() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_model_could_not_write_is_asked_for_again() {
+async fn gemini_retries_a_malformed_call() {
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"] {
         let clock = Arc::<ManualClock>::default();
         let failed = streams(&[text("I look. "), ends(reason)]);
@@ -261,7 +261,7 @@ async fn a_call_that_the_model_could_not_write_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_blocked_is_refused_with_the_reason() {
+async fn gemini_refusal_of_a_blocked_request_names_the_reason() {
     let blocked = json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
         "usageMetadata": { "promptTokenCount": 7 } });
     let error = ask_for(streams(&[blocked])).await.0.reply.unwrap_err();
@@ -273,7 +273,7 @@ async fn a_request_that_is_blocked_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn what_is_new_in_the_api_is_read_over() {
+async fn gemini_ignores_unknown_fields_and_parts() {
     let chunks = [
         json!({ "news": 1, "candidates": [] }),
         parts(&[json!({ "executableCode": { "code": "1" } }), json!({ "text": "so " })]),
@@ -293,7 +293,7 @@ fn json_answer(status: u16, body: &Value) -> ModelAnswer {
 }
 
 #[tokio::test]
-async fn a_list_of_all_chunks_is_understood() {
+async fn gemini_reads_a_list_of_all_chunks() {
     let mut last = ends("STOP");
     last["usageMetadata"] = json!({ "promptTokenCount": 7, "candidatesTokenCount": 2 });
     let (asked, _) = ask_for(json_answer(200, &json!([text("hel"), text("lo"), last]))).await;
@@ -307,7 +307,7 @@ fn error(code: u16, status: &str, message: &str, details: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn refusals_in_the_words_of_the_api_are_understood() {
+async fn gemini_error_explains_refusals_in_the_words_of_the_api() {
     const LONG: &str =
         "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
     let bad_key = json!([{ "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -349,7 +349,7 @@ async fn refusals_in_the_words_of_the_api_are_understood() {
 }
 
 #[tokio::test]
-async fn the_real_refusals_of_the_fake_reach_who_asked() {
+async fn gemini_error_contains_the_refusals_of_the_fake_server() {
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     let ask_as = async |model: &str, config: &GeminiConfig| {
@@ -368,13 +368,13 @@ async fn the_real_refusals_of_the_fake_reach_who_asked() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_that_says_no_status_may_pass() {
+async fn gemini_error_without_a_status_within_a_stream_is_transient() {
     let error = ask_for(streams(&[json!({ "error": {} })])).await.0.reply.unwrap_err();
     assert!(matches!(error, ModelError::Busy { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn an_exhausted_quota_is_waited_for_as_long_as_it_says() {
+async fn gemini_retries_an_exhausted_quota_after_the_given_delay() {
     let asks = |delay: &str| {
         let details = json!([
             { "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [] },
@@ -395,7 +395,7 @@ async fn an_exhausted_quota_is_waited_for_as_long_as_it_says() {
 }
 
 #[tokio::test]
-async fn a_quota_of_the_day_is_not_waited_for_and_one_of_the_minute_is() {
+async fn gemini_retries_a_quota_per_minute_but_not_per_day() {
     let limited = |limit: &str| {
         let violation = json!({ "quotaMetric": "generativelanguage.googleapis.com/requests",
             "quotaId": format!("GenerateRequestsPer{limit}PerProjectPerModel-FreeTier") });
@@ -417,7 +417,7 @@ async fn a_quota_of_the_day_is_not_waited_for_and_one_of_the_minute_is() {
 }
 
 #[test]
-fn counts_that_cannot_be_true_add_up_to_the_most_there_is() {
+fn gemini_usage_saturates_at_impossible_counts() {
     let most = u64::MAX;
     let mut end = ends("STOP");
     end["usageMetadata"] = json!({ "promptTokenCount": most, "toolUsePromptTokenCount": 1,
@@ -427,7 +427,7 @@ fn counts_that_cannot_be_true_add_up_to_the_most_there_is() {
 }
 
 #[test]
-fn f20_the_answer_begins_with_what_the_model_thinks_or_says() {
+fn f20_gemini_answer_begins_with_a_thought_or_text_or_call() {
     let thought = parts(&[json!({ "text": "hm", "thought": true })]);
     let called = parts(&[json!({ "functionCall": { "name": "one" } })]);
     let opened = [json!({ "responseId": "r1" }), parts(&[]), text("")];
@@ -448,14 +448,14 @@ async fn shows(request: &ModelRequest) -> Value {
 }
 
 #[tokio::test]
-async fn pictures_go_along_as_the_api_wants_them() {
+async fn gemini_request_has_images_in_the_format_of_the_api() {
     let parts = shows(&with_image(&[0xFF, 0xD8, 0xFF, 0xE0])).await;
     let picture = json!({ "inlineData": { "mimeType": "image/jpeg", "data": "/9j/4A==" } });
     assert_eq!(parts, json!([{ "text": "look" }, picture]), "the older one is a line of text only");
 }
 
 #[tokio::test]
-async fn a_picture_of_a_kind_that_the_api_refuses_stays_a_line_of_text() {
+async fn gemini_request_replaces_an_unsupported_image_with_a_line_of_text() {
     let shown = ImageRef { path: "a.gif".to_owned() };
     let image = Image { media_type: "image/gif", bytes: (*b"GIF89a").into() };
     let request = ModelRequest {

@@ -67,7 +67,7 @@ fn signatures(parts: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_signature_comes_with_its_call_and_goes_back_with_it() {
+async fn gemini_signature_of_a_call_is_sent_back_with_the_call() {
     let then = ModelAnswer::Calls(vec![("f".to_owned(), json!({})), ("f".to_owned(), json!({}))]);
     let asked = ask_for(ModelAnswer::thinks("hm", then)).await;
     let reply = asked.reply.unwrap();
@@ -79,7 +79,7 @@ async fn a_signature_comes_with_its_call_and_goes_back_with_it() {
 }
 
 #[tokio::test]
-async fn a_signature_of_the_text_goes_back_with_the_text() {
+async fn gemini_signature_of_text_is_sent_back_with_the_text() {
     let (first, second) = (signature("a"), signature("b"));
     let parts = [
         json!({ "text": "I look", "thoughtSignature": first }),
@@ -97,14 +97,14 @@ async fn a_signature_of_the_text_goes_back_with_the_text() {
 }
 
 #[tokio::test]
-async fn a_reply_without_a_signature_has_no_reasoning() {
+async fn gemini_reply_without_a_signature_has_no_reasoning() {
     let parts = [json!({ "functionCall": { "name": "f", "args": {} } })];
     let reply = ask_for(streams(&parts)).await.reply.unwrap();
     assert_eq!((reply.calls, reply.reasoning), (vec![call("f", &json!({}))], None));
 }
 
 #[tokio::test]
-async fn calls_of_others_say_that_they_are_not_signed() {
+async fn gemini_request_marks_calls_of_other_models_as_unsigned() {
     let others = thought_by("claude/x", json!({ "calls": [signature("theirs"), null] }));
     for reasoning in [None, Some(others), Some(ours(json!("nonsense")))] {
         assert_eq!(signatures(&sent("", reasoning).await), [SKIPPED, "-"]);
@@ -112,7 +112,7 @@ async fn calls_of_others_say_that_they_are_not_signed() {
 }
 
 #[test]
-fn models_want_signatures_since_gemini_3() {
+fn gemini_signatures_are_wanted_since_gemini_3() {
     for model in ["gemini-3-pro-preview", "gemini-3.1-flash", "models/gemini-3-test", "gemini-10"] {
         assert!(signatures::are_wanted(model), "{model}");
     }

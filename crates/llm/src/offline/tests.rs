@@ -41,7 +41,7 @@ fn calls(text: &str, name: &str, arguments: Value) {
 }
 
 #[test]
-fn tools_are_called_by_plain_commands() {
+fn offline_command_parses_tool_calls() {
     calls("read_file README.md", "read_file", json!({"path": "README.md"}));
     calls(
         "read_file README.md --start_line 3 --end_line 9",
@@ -77,7 +77,7 @@ fn tools_are_called_by_plain_commands() {
 }
 
 #[test]
-fn memory_is_spoken_to_in_phrases() {
+fn offline_command_parses_memory_phrases() {
     calls(
         "remember the key is under the mat",
         "memory_write",
@@ -88,7 +88,7 @@ fn memory_is_spoken_to_in_phrases() {
 }
 
 #[test]
-fn everything_else_is_not_understood() {
+fn offline_command_is_unknown_for_any_other_text() {
     for text in
         ["", "hello", "read_files x", "remember", "count to zero", "count to 0", "count to 1001"]
     {
@@ -120,7 +120,7 @@ fn user(text: &str) -> Message {
 }
 
 #[tokio::test]
-async fn what_it_says_it_streams() {
+async fn offline_streams_its_whole_answer() {
     for text in ["hello", "help"] {
         let asked = ask(&Arc::default(), vec![user(text)]).await;
         assert_eq!(asked.shown, asked.reply.text);
@@ -129,7 +129,7 @@ async fn what_it_says_it_streams() {
 }
 
 #[tokio::test]
-async fn it_is_honest_about_what_it_is() {
+async fn offline_answers_describe_its_limits() {
     let unknown = ask(&Arc::default(), vec![user("what is the meaning of life?")]).await;
     insta::assert_snapshot!("unknown", unknown.reply.text);
     let help = ask(&Arc::default(), vec![user("help")]).await;
@@ -137,7 +137,7 @@ async fn it_is_honest_about_what_it_is() {
 }
 
 #[tokio::test]
-async fn results_are_reported_for_a_person() {
+async fn offline_reports_results_in_plain_text() {
     let table = [
         (json!("     1\thello").to_string(), "\"     1\\thello\""),
         ("plain text".to_owned(), "plain text"),
@@ -163,7 +163,7 @@ async fn results_are_reported_for_a_person() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_counts() {
+async fn offline_count_streams_one_number_at_a_time() {
     let clock = Arc::new(ManualClock::default());
     let (asked, ()) = tokio::join!(ask(&clock, vec![user("count to 3")]), async {
         for _ in 0..3 {

@@ -26,7 +26,7 @@ async fn facts(known: Known) -> ModelFacts {
 }
 
 #[tokio::test]
-async fn the_context_is_what_is_configured_or_asked_for_or_known_and_not_too_large() {
+async fn ollama_context_prefers_the_config_to_the_model_file_within_the_models_limit() {
     const FILE: &str = "num_ctx                        16384\nstop  \"num_ctx 9\"";
     let table = [
         (131_072, "", None, 32_768),
@@ -47,7 +47,7 @@ async fn the_context_is_what_is_configured_or_asked_for_or_known_and_not_too_lar
 }
 
 #[tokio::test]
-async fn a_model_has_eyes_if_the_server_says_so() {
+async fn ollama_images_are_on_if_the_server_reports_vision() {
     assert!(facts(Known::default()).await.images);
     for capabilities in [Some(vec!["completion", "tools"]), None] {
         assert!(!facts(Known { capabilities, ..Known::default() }).await.images);
@@ -55,7 +55,7 @@ async fn a_model_has_eyes_if_the_server_says_so() {
 }
 
 #[tokio::test]
-async fn a_model_of_ones_own_costs_nothing_and_one_in_the_cloud_nobody_knows_what() {
+async fn ollama_price_is_zero_for_a_local_model_and_unknown_for_a_cloud_model() {
     let fake = serve(Known::default()).await;
     let price = async |name: &str| {
         let config = config(fake.base_url());
@@ -72,7 +72,7 @@ async fn a_model_of_ones_own_costs_nothing_and_one_in_the_cloud_nobody_knows_wha
 }
 
 #[tokio::test]
-async fn the_server_is_asked_once_whoever_wants_to_know() {
+async fn ollama_card_is_fetched_once_for_concurrent_users() {
     let fake = serve(Known::default()).await;
     let model = model_of(&fake, &Arc::default());
     let (facts, tools, asked) = tokio::join!(model.facts(), native_tools(&model), ask(&model));
@@ -83,7 +83,7 @@ async fn the_server_is_asked_once_whoever_wants_to_know() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_say_fails_no_turn_and_is_asked_again_after_a_minute() {
+async fn ollama_card_failure_fails_no_turn_and_is_retried_after_a_minute() {
     let refusals = [
         whole(500, &[], "{\"error\": \"oops\"}"),
         whole(200, &[], "no JSON"),
@@ -106,7 +106,7 @@ async fn a_server_that_does_not_say_fails_no_turn_and_is_asked_again_after_a_min
 }
 
 #[tokio::test]
-async fn a_context_that_is_configured_is_sent_whatever_the_server_says() {
+async fn ollama_sends_a_configured_context_if_the_card_fails() {
     let failures = vec![whole(500, &[], "oops")];
     let fake = serve(Known { failures, ..Known::default() }).await;
     let config = OllamaConfig { context_tokens: Some(8192), ..config(fake.base_url()) };
@@ -116,7 +116,7 @@ async fn a_context_that_is_configured_is_sent_whatever_the_server_says() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_is_waited_for_ten_seconds() {
+async fn ollama_card_times_out_after_ten_seconds() {
     let failures = vec![vec![Piece::Hang]];
     let fake = serve(Known { failures, ..Known::default() }).await;
     let clock = Arc::<ManualClock>::default();
@@ -145,7 +145,7 @@ async fn asked_natively(capabilities: Option<Vec<&'static str>>, tools: Option<T
 }
 
 #[tokio::test]
-async fn a_model_that_has_no_tools_writes_calls_as_text_unless_the_operator_says_otherwise() {
+async fn ollama_writes_calls_as_text_for_a_model_without_tools_unless_configured() {
     let able = || Some(vec!["completion", "tools"]);
     let unable = || Some(vec!["completion"]);
     assert!(asked_natively(able(), None).await);
@@ -155,7 +155,7 @@ async fn a_model_that_has_no_tools_writes_calls_as_text_unless_the_operator_says
 }
 
 #[tokio::test]
-async fn what_the_operator_says_wins_even_if_the_server_refuses_it() {
+async fn ollama_asks_with_native_tools_if_configured_although_the_server_refuses() {
     let capabilities = Some(vec!["completion"]);
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools: Some(ToolStyle::Native), ..config(fake.base_url()) };
@@ -166,7 +166,7 @@ async fn what_the_operator_says_wins_even_if_the_server_refuses_it() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_written_as_text_is_one() {
+async fn ollama_reads_a_call_written_as_text() {
     let capabilities = Some(vec!["completion"]);
     let known = Known { capabilities, ..Known::default() };
     let fake = OllamaFake::start_as(known, |_| {
@@ -184,7 +184,7 @@ async fn a_call_that_is_written_as_text_is_one() {
 }
 
 #[test]
-fn a_table_that_cannot_be_used_says_why() {
+fn ollama_config_check_names_the_key_and_the_fault() {
     let check = |change: fn(&mut OllamaConfig)| {
         let mut config = OllamaConfig::default();
         change(&mut config);

@@ -51,13 +51,13 @@ async fn sent(known: Known, request: &ModelRequest, change: impl Fn(&mut OllamaC
 }
 
 #[tokio::test]
-async fn a_request_is_what_the_api_wants() {
+async fn ollama_request_has_the_format_of_the_api() {
     let sent = sent(Known::default(), &request(), |_| {}).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
 
 #[tokio::test]
-async fn limits_and_wishes_are_sent_if_there_are_any() {
+async fn ollama_request_has_limits_and_options_only_if_configured() {
     let plain = sent(Known::default(), &request(), |_| {}).await;
     assert!(plain["think"].is_null() && plain["keep_alive"].is_null(), "{plain}");
     let request = request();
@@ -72,7 +72,7 @@ async fn limits_and_wishes_are_sent_if_there_are_any() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_think_is_not_told_to() {
+async fn ollama_request_omits_think_for_a_model_that_cannot_think() {
     for think in [true, false] {
         let known = Known { capabilities: Some(vec!["completion", "tools"]), ..Known::default() };
         let sent = sent(known, &request(), |config| config.think = Some(think)).await;
@@ -81,7 +81,7 @@ async fn a_model_that_cannot_think_is_not_told_to() {
 }
 
 #[tokio::test]
-async fn anything_in_a_schema_is_spelt_out() {
+async fn ollama_request_writes_a_true_schema_as_an_empty_object() {
     let anything = json!({ "x": true, "y": { "anyOf": [true, { "type": "string" }] },
         "z": { "properties": { "x": true } } });
     let mut request = request();
@@ -105,13 +105,13 @@ fn long() -> ModelRequest {
 }
 
 #[tokio::test]
-async fn a_long_conversation_reaches_the_model_whole() {
+async fn ollama_request_contains_a_long_conversation_whole() {
     let sent = sent(Known::default(), &long(), |_| {}).await;
     assert_eq!(sent["messages"].as_array().unwrap().len(), 7);
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_refused_and_not_silently_cut() {
+async fn ollama_refuses_a_request_that_exceeds_the_context_before_sending() {
     let fake = OllamaFake::start(|_| ModelAnswer::says("ok")).await;
     let config = OllamaConfig { context_tokens: Some(4096), ..config(fake.base_url()) };
     let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
@@ -122,7 +122,7 @@ async fn what_is_too_long_is_refused_and_not_silently_cut() {
 }
 
 #[tokio::test]
-async fn f33_a_later_request_begins_as_the_earlier_one() {
+async fn f33_ollama_request_begins_like_the_earlier_one() {
     let mut messages = long().messages;
     let of = async |messages: &[Message]| {
         let request = ModelRequest { messages: messages.to_vec(), ..request() };
@@ -149,7 +149,7 @@ fn streams(lines: &[Value]) -> ModelAnswer {
 }
 
 #[tokio::test]
-async fn f8_calls_that_come_in_one_line_are_two_even_in_the_last() {
+async fn f8_ollama_reads_two_calls_in_one_line_even_in_the_last() {
     let called =
         |arguments: Value| json!({ "function": { "name": "one", "arguments": arguments } });
     let both = [called(json!({ "x": 1 })), called(json!({ "y": 2 }))];
@@ -163,7 +163,7 @@ async fn f8_calls_that_come_in_one_line_are_two_even_in_the_last() {
 }
 
 #[tokio::test]
-async fn f8_arguments_that_are_text_are_repaired_only_if_they_are_whole() {
+async fn f8_ollama_repairs_arguments_as_text_only_if_they_are_complete() {
     let object = json!({ "x": 1 });
     for (arguments, reason, expected) in [
         (json!("{x: 1,}"), "stop", Some(&object)),
@@ -180,7 +180,7 @@ async fn f8_arguments_that_are_text_are_repaired_only_if_they_are_whole() {
 }
 
 #[tokio::test]
-async fn why_an_answer_ends() {
+async fn ollama_done_reason_decides_if_the_answer_is_truncated() {
     for (reason, truncated) in [("stop", false), ("length", true), ("something new", false)] {
         let reply = ask_for(streams(&[says("so"), done(reason)])).await.0.reply.unwrap();
         assert_eq!((reply.text.as_str(), reply.truncated), ("so", truncated), "{reason}");
@@ -190,7 +190,7 @@ async fn why_an_answer_ends() {
 }
 
 #[tokio::test]
-async fn what_the_server_still_has_and_does_not_count_is_estimated() {
+async fn ollama_estimates_the_cached_input_that_the_server_does_not_count() {
     let mut cached = done("stop");
     cached["eval_count"] = json!(7);
     let reply = ask_for(streams(&[says("12345678"), cached])).await.0.reply.unwrap();
@@ -203,7 +203,7 @@ fn json_answer(status: u16, body: &Value) -> ModelAnswer {
 }
 
 #[tokio::test]
-async fn thoughts_go_back_in_the_message_with_their_calls() {
+async fn ollama_request_has_reasoning_in_the_message_of_its_calls() {
     let call = SentCall { id: "1".to_owned(), name: "f".to_owned(), arguments: Default::default() };
     let thought = Reasoning { model: format!("home/{MODEL}"), content: json!("hm") };
     let step =
@@ -216,13 +216,13 @@ async fn thoughts_go_back_in_the_message_with_their_calls() {
 }
 
 #[tokio::test]
-async fn a_thought_that_led_to_no_call_is_not_kept() {
+async fn ollama_drops_reasoning_that_led_to_no_call() {
     let asked = ask_for(ModelAnswer::thinks("hm", ModelAnswer::says("Hello."))).await.0;
     assert_eq!(asked.reply.unwrap().reasoning, None);
 }
 
 #[tokio::test]
-async fn a_refusal_says_what_to_do_about_it() {
+async fn ollama_refusal_names_the_remedy() {
     let table = [
         (
             400,
@@ -244,7 +244,7 @@ async fn a_refusal_says_what_to_do_about_it() {
 }
 
 #[tokio::test]
-async fn f36_the_first_error_names_the_fix() {
+async fn f36_ollama_first_error_names_the_fix() {
     let clock = Arc::<ManualClock>::default();
     let fake = OllamaFake::start(|_| ModelAnswer::says("ok")).await;
     let ask_as = async |model: &str, base_url: String| {
@@ -265,7 +265,7 @@ async fn f36_the_first_error_names_the_fix() {
 }
 
 #[tokio::test]
-async fn what_may_pass_by_itself_is_told_from_what_will_not() {
+async fn ollama_distinguishes_transient_from_lasting_errors() {
     let busy =
         json!({ "error": "server busy, please try again. maximum pending requests exceeded" });
     let error = ask_for(streams(&[says("so "), busy])).await.0.reply.unwrap_err();
@@ -279,7 +279,7 @@ fn head() -> Piece {
 }
 
 #[tokio::test]
-async fn f20_a_model_that_is_loaded_has_time_and_one_that_thinks_is_alive() {
+async fn f20_ollama_waits_longer_for_a_loading_model_and_counts_thinking_as_activity() {
     let thinks = json!({ "message": { "content": "", "thinking": "hm" } });
     let begun = vec![head(), Piece::chunk(line(&thinks).as_bytes())];
     let table = [
@@ -298,7 +298,7 @@ async fn f20_a_model_that_is_loaded_has_time_and_one_that_thinks_is_alive() {
 }
 
 #[tokio::test]
-async fn f20_the_last_line_is_the_end_whatever_it_says() {
+async fn f20_ollama_ends_at_the_last_line_and_keeps_its_content() {
     let mut last = done("stop");
     last["message"]["content"] = json!("all of it");
     let pieces = vec![head(), Piece::chunk(line(&last).as_bytes()), Piece::Hang];
@@ -306,7 +306,7 @@ async fn f20_the_last_line_is_the_end_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn lines_are_told_apart_however_they_end_and_come() {
+async fn ollama_splits_lines_with_any_line_ends_and_pieces() {
     let lines: String = [says("grün "), says("😀 "), done("stop")].iter().map(line).collect();
     let windows = lines.replace('\n', "\r\n\r\n");
     let endless = lines.trim_end().to_owned();
@@ -319,7 +319,7 @@ async fn lines_are_told_apart_however_they_end_and_come() {
 }
 
 #[tokio::test]
-async fn pictures_go_along_as_the_api_wants_them() {
+async fn ollama_request_has_images_in_the_format_of_the_api() {
     let picture = with_image(&[0xFF, 0xD8, 0xFF, 0xE0]);
     let message = sent(Known::default(), &picture, |_| {}).await["messages"][0].clone();
     assert_eq!(message["images"], json!(["/9j/4A=="]), "the older one is a line of text only");

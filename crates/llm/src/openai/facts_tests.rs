@@ -13,7 +13,7 @@ use super::*;
 use crate::{OpenAi, OpenAiConfig};
 
 #[test]
-fn each_server_says_it_in_its_own_words() {
+fn openai_facts_read_the_context_from_the_fields_of_each_server() {
     let other = json!({ "id": "other", "max_model_len": 7 });
     let table = [
         (json!([other, { "id": "qwen3", "max_model_len": 32768 }]), Some(32768)),
@@ -58,7 +58,7 @@ fn list() -> Vec<Piece> {
 }
 
 #[tokio::test]
-async fn the_server_is_asked_once() {
+async fn openai_facts_are_fetched_once() {
     let (model, _, asked) = model(vec![list()]).await;
     assert_eq!(asked.load(Ordering::SeqCst), 0, "not before somebody wants to know");
     for _ in 0..3 {
@@ -68,7 +68,7 @@ async fn the_server_is_asked_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_no_list_is_not_asked_again() {
+async fn openai_facts_are_not_fetched_again_from_a_server_without_a_list() {
     for answer in [whole(404, &[], "no"), whole(401, &[], "no"), whole(200, &[], "<html>")] {
         let (model, clock, asked) = model(vec![answer]).await;
         for _ in 0..2 {
@@ -80,7 +80,7 @@ async fn a_server_that_has_no_list_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_failed_is_asked_again_after_a_while() {
+async fn openai_facts_are_fetched_again_after_a_pause_if_the_server_failed() {
     for failed in [vec![Piece::Close], whole(503, &[], "loading")] {
         let (model, clock, asked) = model(vec![failed, list()]).await;
         for _ in 0..2 {
@@ -93,7 +93,7 @@ async fn a_server_that_failed_is_asked_again_after_a_while() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_not_waited_for() {
+async fn openai_facts_time_out_at_a_silent_server() {
     let (model, clock, _) = model(vec![vec![Piece::Hang]]).await;
     let passing = async {
         clock.sleeper_within(LIMIT..=LIMIT).await;
@@ -104,7 +104,7 @@ async fn a_silent_server_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn asking_for_the_list_is_no_request_of_a_model() {
+async fn openai_facts_are_fetched_without_a_model_request() {
     let fake = OpenAiFake::start(|_| ModelAnswer::says("ok")).await;
     let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
     let clock = Arc::<ManualClock>::default();

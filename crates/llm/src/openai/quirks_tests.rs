@@ -47,7 +47,7 @@ async fn switches(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> (ModelRepl
 }
 
 #[tokio::test]
-async fn the_limit_of_an_answer_has_two_names() {
+async fn openai_max_tokens_field_names_the_output_limit() {
     let newer = MaxTokensField::MaxCompletionTokens;
     let (_, request) = switches(Insists::MaxCompletionTokens, |config| {
         config.max_tokens_field = Some(newer);
@@ -76,7 +76,7 @@ async fn the_limit_of_an_answer_has_two_names() {
 }
 
 #[tokio::test]
-async fn instructions_can_be_a_developers_or_part_of_the_first_message() {
+async fn openai_system_role_puts_instructions_in_a_developer_or_user_message() {
     let (_, request) =
         switches(Insists::Developer, |config| config.system_role = SystemRole::Developer).await;
     assert_eq!(request["messages"][0], json!({ "role": "developer", "content": "be kind" }));
@@ -87,19 +87,19 @@ async fn instructions_can_be_a_developers_or_part_of_the_first_message() {
 }
 
 #[tokio::test]
-async fn tokens_need_not_be_counted_in_a_stream() {
+async fn openai_stream_usage_can_be_switched_off() {
     let (reply, _) = switches(Insists::NoStreamOptions, |config| config.stream_usage = false).await;
     assert!(reply.usage().input > 0);
 }
 
 #[tokio::test]
-async fn answers_can_come_whole() {
+async fn openai_stream_can_be_switched_off() {
     let (reply, _) = switches(Insists::NoStream, |config| config.stream = false).await;
     assert_eq!(reply.usage().input, 12);
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_whole_may_take_all_of_its_time() {
+async fn openai_answer_without_a_stream_may_take_the_total_timeout() {
     let fake = OpenAiFake::start(|_| ModelAnswer::Raw(vec![Piece::Hang])).await;
     let config = OpenAiConfig {
         base_url: fake.base_url(),
@@ -118,7 +118,7 @@ fn headers(name: &str, value: &str) -> BTreeMap<String, Secret> {
 }
 
 #[tokio::test]
-async fn requests_can_have_headers_which_no_error_shows() {
+async fn openai_headers_are_sent_and_shown_in_no_error() {
     const TOKEN: &str = "token-1234567890";
     let on = Insists::Header("x-proxy-token", TOKEN);
     switches(on, |config| config.headers = headers("X-Proxy-Token", TOKEN)).await;
@@ -131,7 +131,7 @@ async fn requests_can_have_headers_which_no_error_shows() {
 }
 
 #[tokio::test]
-async fn an_untrusted_server_is_asked_on_the_public_internet_only() {
+async fn openai_untrusted_server_is_asked_on_the_public_internet_only() {
     let fake = OpenAiFake::start(|_| ModelAnswer::says("all good")).await;
     let untrusted = |untrusted| OpenAiConfig {
         base_url: fake.base_url(),
@@ -158,7 +158,7 @@ async fn an_untrusted_server_is_asked_on_the_public_internet_only() {
 }
 
 #[tokio::test]
-async fn requests_can_say_more() {
+async fn openai_extra_body_adds_keys_to_the_request() {
     let more = json!({ "enable_thinking": false });
     let (_, request) = switches(Insists::NoThinking, |config| {
         config.extra_body.insert("chat_template_kwargs".to_owned(), more.clone());
@@ -171,7 +171,7 @@ async fn requests_can_say_more() {
 }
 
 #[tokio::test]
-async fn chance_and_effort_can_be_set() {
+async fn openai_temperature_and_reasoning_effort_can_be_set() {
     let (_, request) = asked(Insists::MaxTokens, |config| {
         config.temperature = Some(0.5);
         config.reasoning_effort = Some("low".to_owned());
@@ -185,7 +185,7 @@ async fn chance_and_effort_can_be_set() {
 }
 
 #[tokio::test]
-async fn responses_have_the_switches_that_fit_them() {
+async fn openai_responses_api_accepts_the_switches_that_fit_it() {
     let fake = ResponsesFake::start(|_| ModelAnswer::says("all good")).await;
     let ask_with = async |change: &dyn Fn(&mut OpenAiConfig)| {
         let mut config = OpenAiConfig {
@@ -214,7 +214,7 @@ async fn responses_have_the_switches_that_fit_them() {
 }
 
 #[test]
-fn switches_that_cannot_be_are_errors_that_name_the_key() {
+fn openai_config_check_names_the_key_of_an_impossible_switch() {
     type Change = fn(&mut OpenAiConfig);
     let table: [(Change, &str, &str); 9] = [
         (

@@ -34,7 +34,7 @@ async fn ask_for(answer: ModelAnswer) -> Result<ModelReply, ModelError> {
 }
 
 #[tokio::test]
-async fn a_request_is_what_the_api_wants() {
+async fn openai_request_has_the_format_of_the_api() {
     let (fake, model) = start(ModelAnswer::says("hello"), |config| config).await;
     ask(&model).await.reply.unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&fake.requests()[0]).unwrap());
@@ -54,7 +54,7 @@ async fn reply_of(events: Vec<String>) -> ModelReply {
 }
 
 #[tokio::test]
-async fn f8_pieces_of_calls_without_an_index_belong_to_the_call_before_them() {
+async fn f8_openai_adds_call_pieces_without_an_index_to_the_call_before_them() {
     let piece = |call: Value| json!({ "tool_calls": [call] });
     let without_index = [
         piece(json!({"id": "a", "function": {"name": "one", "arguments": "{\"x\""}})),
@@ -72,7 +72,7 @@ async fn f8_pieces_of_calls_without_an_index_belong_to_the_call_before_them() {
 }
 
 #[tokio::test]
-async fn f8_calls_are_told_apart_however_servers_name_their_pieces() {
+async fn f8_openai_distinguishes_calls_for_each_numbering_of_their_pieces() {
     let expected = [call("one", &json!({"x": 1})), call("two", &json!({"y": 2}))];
     let tables = [
         // All calls have the same index.
@@ -122,7 +122,7 @@ async fn f8_calls_are_told_apart_however_servers_name_their_pieces() {
 }
 
 #[tokio::test]
-async fn a_text_may_come_in_parts() {
+async fn openai_reads_text_in_content_parts() {
     let thought = json!({ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] });
     let parts = [
         thought,
@@ -140,7 +140,7 @@ async fn a_text_may_come_in_parts() {
 }
 
 #[tokio::test]
-async fn f20_an_answer_that_has_ended_is_whole_however_its_connection_ends() {
+async fn f20_openai_keeps_an_ended_answer_if_the_connection_breaks() {
     let mut body = events(&[json!({ "content": "so" })], "stop");
     body.pop();
     for end in [Piece::Close, Piece::Reset, Piece::chunk(b"data: {\n\n"), Piece::end()] {
@@ -150,7 +150,7 @@ async fn f20_an_answer_that_has_ended_is_whole_however_its_connection_ends() {
 }
 
 #[tokio::test]
-async fn what_is_null_is_not_there() {
+async fn openai_reads_null_as_a_missing_value() {
     let usage = json!({ "prompt_tokens": 7, "completion_tokens": null,
         "prompt_tokens_details": { "cached_tokens": null } });
     let said = json!({ "choices": [{ "delta": { "content": "so", "tool_calls": null },
@@ -163,7 +163,7 @@ async fn what_is_null_is_not_there() {
 }
 
 #[tokio::test]
-async fn f8_arguments_are_repaired_only_if_they_are_whole() {
+async fn f8_openai_repairs_arguments_only_if_they_are_complete() {
     let function = json!({"name": "one", "arguments": "{'x': 1,"});
     let open = [json!({ "tool_calls": [{ "index": 0, "function": function }] })];
     for (finish, filtered) in [("length", false), ("content_filter", true)] {
@@ -175,7 +175,7 @@ async fn f8_arguments_are_repaired_only_if_they_are_whole() {
 }
 
 #[tokio::test]
-async fn why_an_answer_ends() {
+async fn openai_finish_reason_decides_if_the_answer_is_truncated_or_filtered() {
     let ends = async |said: &[Value], reason: &str| {
         ask_for(ModelAnswer::Events(events(said, reason))).await.map(|reply| {
             let text = reply.text;
@@ -204,7 +204,7 @@ async fn why_an_answer_ends() {
 }
 
 #[tokio::test]
-async fn f20_what_an_answer_cost_is_waited_for_but_not_for_ever() {
+async fn f20_openai_waits_for_usage_after_the_end_but_not_for_ever() {
     let clock = Arc::<ManualClock>::default();
     let usage = json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 2 } });
     let mut body = events(&[json!({ "content": "so" })], "stop");
@@ -227,7 +227,7 @@ async fn f20_what_an_answer_cost_is_waited_for_but_not_for_ever() {
 }
 
 #[test]
-fn an_empty_reason_is_no_end() {
+fn openai_empty_finish_reason_is_not_an_end() {
     let chunk = json!({ "choices": [{ "delta": { "content": "half" }, "finish_reason": "" }] });
     let mut answer = PartialAnswer::default();
     Answer::take(&mut answer, &chunk.to_string()).unwrap();
@@ -235,14 +235,14 @@ fn an_empty_reason_is_no_end() {
 }
 
 #[tokio::test]
-async fn the_end_need_not_be_announced_twice() {
+async fn openai_answer_may_end_without_done() {
     let mut without_done = events(&[json!({"content": "hello"})], "stop");
     without_done.pop();
     assert_eq!(reply_of(without_done).await.text, "hello");
 }
 
 #[tokio::test]
-async fn errors_in_words_mean_the_same_at_the_beginning_and_in_the_middle() {
+async fn openai_error_means_the_same_before_and_within_a_stream() {
     let busy = "is busy";
     let table = [
         (429, json!({ "code": "insufficient_quota" }), "refused the request"),
@@ -275,7 +275,7 @@ async fn errors_in_words_mean_the_same_at_the_beginning_and_in_the_middle() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_that_says_no_status_may_pass() {
+async fn openai_error_without_a_status_within_a_stream_is_transient() {
     for error in [json!({ "message": "CUDA out of memory" }), json!("CUDA out of memory")] {
         let failed = vec![event(&json!({ "error": error }).to_string())];
         let error = ask_for(ModelAnswer::Events(failed)).await.unwrap_err();
@@ -284,7 +284,7 @@ async fn an_error_in_the_middle_that_says_no_status_may_pass() {
 }
 
 #[tokio::test]
-async fn pictures_are_urls_that_hold_them() {
+async fn openai_request_has_images_as_data_urls() {
     let (fake, model) = start(ModelAnswer::says("a beach"), |config| config).await;
     let jpeg = [0xFF, 0xD8, 0xFF, 0xE0, 7];
     model.complete(&with_image(&jpeg), &|_| ()).await.unwrap();

@@ -13,7 +13,7 @@ fn read(head: &str) -> Result<String, Refused> {
 }
 
 #[test]
-fn a_request_says_where_it_goes_and_what_the_server_is_told() {
+fn head_parse_returns_the_target_and_the_head_for_the_server() {
     for (head, expected) in [
         ("CONNECT crates.io:443 HTTP/1.1\r\nHost: crates.io:443\r\n\r\n", "crates.io:443"),
         ("CONNECT Crates.IO.:443 HTTP/1.0\r\n\r\n", "crates.io:443"),
@@ -50,7 +50,7 @@ fn a_request_says_where_it_goes_and_what_the_server_is_told() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_or_none_is_refused() {
+fn head_parse_refuses_an_ambiguous_or_invalid_head() {
     let many = (0..=MOST_HEADERS).map(|number| format!("X-{number}: 1\r\n")).collect::<String>();
     let many = format!("GET http://a.example/ HTTP/1.1\r\n{many}\r\n");
     for (head, status, why) in [

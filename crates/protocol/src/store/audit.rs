@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_as_it_is_written() {
+    fn audit_head_parses_its_own_display() {
         let head = AuditHead { sequence: 17, hash: "0a".repeat(32) };
         assert_eq!(format!("{head}\n").parse(), Ok(head));
         for text in ["", "17", "x 00", "17 00", &format!("17 {}", "zz".repeat(32))] {

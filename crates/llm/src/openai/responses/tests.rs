@@ -53,13 +53,13 @@ async fn sent(request: &ModelRequest) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_is_what_the_api_wants() {
+async fn responses_request_has_the_format_of_the_api() {
     let sent = sent(&request()).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
 
 #[tokio::test]
-async fn how_much_is_thought_and_written_can_be_set() {
+async fn responses_request_has_the_configured_output_limit_and_effort() {
     let (fake, model) = start(ModelAnswer::says("ok"), MODEL, |config| {
         config.max_output_tokens = Some(1000);
         config.reasoning_effort = Some("low".to_owned());
@@ -74,7 +74,7 @@ async fn how_much_is_thought_and_written_can_be_set() {
 }
 
 #[tokio::test]
-async fn a_model_that_does_not_think_is_not_asked_for_its_thoughts() {
+async fn responses_request_asks_for_reasoning_only_of_a_reasoning_model() {
     let (fake, model) = start(ModelAnswer::says("ok"), PLAIN, |_| ()).await;
     assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
     assert_eq!(fake.refusals(), [""; 0]);
@@ -99,7 +99,7 @@ async fn a_model_that_does_not_think_is_not_asked_for_its_thoughts() {
 }
 
 #[tokio::test]
-async fn pictures_are_urls_that_hold_them() {
+async fn responses_request_has_images_as_data_urls() {
     let sent = sent(&with_image(&[0xFF, 0xD8, 0xFF, 0xE0, 7])).await;
     let expected = json!([{ "type": "input_text", "text": "look" },
         { "type": "input_image", "image_url": "data:image/jpeg;base64,/9j/4Ac=" }]);
@@ -130,7 +130,7 @@ async fn step(text: &str, thoughts: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn thoughts_stand_before_what_they_led_to() {
+async fn responses_request_puts_reasoning_before_its_text_and_calls() {
     let [one, two] = [thought("rs_1", "hm"), thought("rs_2", "aha")];
     let table = [
         ("I look", json!([one, "message", "call", "call"]), &["rs_1", "I look", "c1", "c2"][..]),
@@ -150,7 +150,7 @@ async fn thoughts_stand_before_what_they_led_to() {
 }
 
 #[test]
-fn a_thought_goes_with_the_last_call_that_it_led_to() {
+fn thoughts_without_removes_reasoning_with_the_last_call_that_it_led_to() {
     let [one, two] = [json!({ "id": "rs_1" }), json!({ "id": "rs_2" })];
     let table = [
         (json!([one, "call", "call"]), &[0][..], json!([one, "call"])),
@@ -184,7 +184,7 @@ fn completed(output: &[Value]) -> Value {
 }
 
 #[tokio::test]
-async fn thoughts_texts_and_calls_keep_their_order() {
+async fn responses_keep_the_order_of_reasoning_text_and_calls() {
     let called = json!({ "type": "function_call", "call_id": "a", "name": "f", "arguments": "{}" });
     let said = message(&json!({ "type": "output_text", "text": "so" }));
     let thoughts = [thought("rs_1", "hm"), thought("rs_2", "aha")];
@@ -199,7 +199,7 @@ async fn thoughts_texts_and_calls_keep_their_order() {
 }
 
 #[tokio::test]
-async fn what_does_not_come_in_pieces_counts_all_the_same() {
+async fn responses_read_items_that_come_without_deltas() {
     let said = message(&json!({ "type": "output_text", "text": "hello" }));
     let declined = message(&json!({ "type": "refusal", "refusal": "hello" }));
     let index = |value: Value| {
@@ -225,7 +225,7 @@ async fn what_does_not_come_in_pieces_counts_all_the_same() {
 }
 
 #[tokio::test]
-async fn f20_the_whole_answer_is_the_end_whatever_it_says() {
+async fn f20_responses_end_at_the_completed_event_and_keep_its_content() {
     let said = message(&json!({ "type": "output_text", "text": "all of it" }));
     let last = event(&completed(&[said]));
     let pieces = vec![stream_head(), Piece::chunk(last.as_bytes()), Piece::Hang];
@@ -234,7 +234,7 @@ async fn f20_the_whole_answer_is_the_end_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn all_arguments_of_a_call_count_more_than_their_pieces() {
+async fn responses_prefer_the_complete_arguments_of_a_call_to_its_deltas() {
     let begun = json!({ "type": "response.output_item.added", "output_index": 0,
         "item": { "type": "function_call", "name": "f", "arguments": "" } });
     let delta = json!({ "type": "response.function_call_arguments.delta", "output_index": 0,
@@ -251,7 +251,7 @@ async fn all_arguments_of_a_call_count_more_than_their_pieces() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
+async fn responses_refuse_a_filtered_answer_and_keep_a_truncated_one() {
     let mut filtered = response("incomplete", &[], &Value::Null);
     filtered["incomplete_details"] = json!({ "reason": "content_filter" });
     let filtered = json!({ "type": "response.incomplete", "response": filtered });
@@ -267,7 +267,7 @@ async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
 }
 
 #[tokio::test]
-async fn what_is_null_is_not_there() {
+async fn responses_read_null_as_a_missing_value() {
     let said = message(&json!({ "type": "output_text", "text": "so" }));
     let usage = json!({ "input_tokens": 7, "output_tokens": null, "input_tokens_details": null });
     let end = json!({ "type": "response.completed", "response": { "status": "completed",
@@ -277,7 +277,7 @@ async fn what_is_null_is_not_there() {
 }
 
 #[tokio::test]
-async fn errors_come_in_two_shapes() {
+async fn responses_read_errors_in_two_formats() {
     let error = json!({ "code": "rate_limit_exceeded", "message": "slow down" });
     let flat = json!({ "type": "error", "code": error["code"], "message": error["message"] });
     let nested = json!({ "type": "error", "error": error });
