@@ -48,7 +48,7 @@ fn table() -> BTreeMap<String, Row> {
 }
 
 #[test]
-fn the_table_of_crates_is_complete() {
+fn crate_table_lists_every_crate() {
     let metadata = workspace();
     let here: BTreeSet<String> =
         metadata.packages.iter().map(|package| folder(&metadata, package)).collect();
@@ -56,7 +56,7 @@ fn the_table_of_crates_is_complete() {
 }
 
 #[test]
-fn no_edge_is_outside_of_the_table() {
+fn crate_table_lists_every_dependency() {
     let (metadata, table) = (workspace(), table());
     for package in &metadata.packages {
         let name = folder(&metadata, package);
@@ -76,7 +76,7 @@ fn no_edge_is_outside_of_the_table() {
 }
 
 #[test]
-fn what_only_tests_need_of_a_crate_is_in_no_program() {
+fn test_features_are_off_in_every_program() {
     let metadata = workspace();
     let programs = metadata.packages.iter().filter(|one| folder(&metadata, one) != "tests");
     for package in programs {
@@ -92,7 +92,7 @@ fn what_only_tests_need_of_a_crate_is_in_no_program() {
 }
 
 #[test]
-fn every_row_of_the_table_of_crates_ends_in_an_invariant() {
+fn crate_table_rows_end_in_an_invariant() {
     for (name, Row { purpose, .. }) in table() {
         let (what_it_does, invariant) = purpose.split_once(". *").unwrap_or_default();
         let is_whole = !what_it_does.is_empty() && invariant.ends_with(".*");
@@ -101,7 +101,7 @@ fn every_row_of_the_table_of_crates_ends_in_an_invariant() {
 }
 
 #[test]
-fn every_manifest_has_the_lints_of_the_workspace() {
+fn manifests_inherit_the_workspace_lints() {
     for package in &workspace().packages {
         let manifest = fs::read_to_string(&package.manifest_path).unwrap();
         let says_so = manifest.contains("\n[lints]\nworkspace = true\n");
@@ -110,7 +110,7 @@ fn every_manifest_has_the_lints_of_the_workspace() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn rust_files_begin_with_a_module_comment() {
     for package in &workspace().packages {
         let root = package.manifest_path.parent().unwrap();
         for path in rust_files(root.as_std_path()) {

@@ -116,7 +116,7 @@ fn paragraphs(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn sentences_of_markdown_are_short() {
+fn markdown_sentences_are_short() {
     let (code, end) = (Regex::new(r"`[^`]*`").unwrap(), Regex::new(r"[.!?:;](\*\*)?\s").unwrap());
     let mut long = Vec::new();
     for (path, page) in pages() {
@@ -134,7 +134,7 @@ fn sentences_of_markdown_are_short() {
 }
 
 #[test]
-fn paths_of_rust_files_in_markdown_exist() {
+fn markdown_paths_of_rust_files_exist() {
     let name = Regex::new(r"`([\w/.-]+\.rs)`").unwrap();
     let known: Vec<String> =
         files("rs").iter().map(|path| format!("/{}", path.display())).collect();
@@ -149,7 +149,7 @@ fn paths_of_rust_files_in_markdown_exist() {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_markdown_pages_exist() {
     let link = Regex::new(r"\]\(([^)#\s]*)(#[^)]*)?\)").unwrap();
     for (path, page) in pages() {
         let prose = paragraphs(&page).join("\n")
@@ -166,7 +166,7 @@ fn links_between_pages_lead_somewhere() {
 }
 
 #[test]
-fn subjects_of_commits_are_short() {
+fn commit_subjects_are_short() {
     // A clone without history has nothing to check.
     let range = format!("{BEFORE_THE_RULE}..HEAD");
     for subject in git(&["log", "--format=%s", &range]).unwrap_or_default().lines() {

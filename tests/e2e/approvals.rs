@@ -14,7 +14,7 @@ fn home() -> Home {
 }
 
 #[tokio::test]
-async fn the_terminal_asks_in_words_and_takes_words() {
+async fn approval_in_a_terminal_is_asked_and_answered_in_words() {
     let home = home();
     let daemon = home.daemon();
     let listener = Listener::attach(&home, CHAT).await;
@@ -39,7 +39,7 @@ async fn the_terminal_asks_in_words_and_takes_words() {
 }
 
 #[test]
-fn calls_are_listed_and_decided_about_with_a_daemon_and_without() {
+fn approvals_lists_and_decides_calls_with_and_without_a_daemon() {
     let home = home();
     let mut daemon = Some(home.daemon());
     for (number, runs) in [(1, true), (3, false)] {

@@ -7,7 +7,7 @@ use crate::support::{Listener, log_status, printed, stop, until};
 const CHAT: &str = "terminal:local:me";
 
 #[tokio::test]
-async fn a_question_is_answered_by_the_next_message_also_after_a_restart() {
+async fn ask_user_takes_the_next_message_as_answer_even_after_a_restart() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let listener = Listener::attach(&home, CHAT).await;

@@ -27,7 +27,7 @@ fn tamper(home: &Home, sql: &str) {
 }
 
 #[test]
-fn what_was_done_is_listed_and_can_be_searched() {
+fn audit_lists_and_searches_calls() {
     let home = worked();
     let all = printed(&home, &["audit"]);
     let rows: Vec<&str> = all.lines().skip(1).collect();
@@ -58,7 +58,7 @@ fn what_was_done_is_listed_and_can_be_searched() {
 }
 
 #[test]
-fn the_head_is_noted_outside_of_the_data_directory() {
+fn audit_head_is_noted_outside_of_the_data_directory() {
     let home = worked();
     let file = home.path(HEAD);
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
@@ -73,7 +73,7 @@ fn the_head_is_noted_outside_of_the_data_directory() {
 }
 
 #[test]
-fn what_was_done_to_the_table_is_said_by_everybody_and_stops_nobody() {
+fn audit_tampering_is_reported_everywhere_and_stops_no_work() {
     let table = [
         ("UPDATE audit SET summary = 'nothing' WHERE sequence = 2", "row 2 was changed"),
         ("DELETE FROM audit WHERE sequence = 1", "rows 1 to 1 are missing"),
@@ -103,7 +103,7 @@ fn what_was_done_to_the_table_is_said_by_everybody_and_stops_nobody() {
 }
 
 #[test]
-fn where_no_daemon_ever_ran_nothing_is_wrong() {
+fn audit_verify_succeeds_before_the_first_daemon() {
     let home = Home::new(program!());
     assert_eq!(printed(&home, &["audit"]), "Nothing of this kind was decided or done.\n");
     let says = printed(&home, &["audit", "verify"]);

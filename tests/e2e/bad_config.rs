@@ -82,7 +82,7 @@ const UNRESOLVED: &[Case] = &[
 ];
 
 #[test]
-fn a_bad_configuration_is_refused_with_its_place_and_costs_no_message() {
+fn bad_config_is_refused_with_its_position_and_loses_no_message() {
     let home = Home::new(program!()).with("KEY", SECRET);
     printed(&home, &["ask", "me", "count to 2"]);
     let path = home.path("bad.toml").display().to_string();
@@ -107,7 +107,7 @@ fn a_bad_configuration_is_refused_with_its_place_and_costs_no_message() {
 }
 
 #[test]
-fn a_reference_without_a_value_is_refused_by_a_daemon_and_a_warning_of_a_check() {
+fn unset_variable_is_refused_by_run_and_a_warning_of_config_check() {
     let home = Home::new(program!());
     let path = home.path("bad.toml").display().to_string();
     let with = |command: &[&str]| run(&home, &[&["--config", &path], command].concat());
@@ -141,7 +141,7 @@ fn answers_what_was_accepted(home: &Home) {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_named_with_the_reason() {
+fn config_file_that_is_unusable_is_named_with_the_reason() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     fs::create_dir(home.path("directory.toml")).unwrap();
@@ -163,7 +163,7 @@ fn a_file_that_cannot_be_used_is_named_with_the_reason() {
 }
 
 #[test]
-fn what_its_owner_has_closed_is_refused_and_mended_by_opening_it() {
+fn config_file_without_read_permission_is_refused_until_opened() {
     let home = Home::new(program!()).with_config("");
     let mut check = as_nobody(&home, &["config", "check"]);
     let config = ".config/avocet/config.toml";
@@ -181,7 +181,7 @@ fn what_its_owner_has_closed_is_refused_and_mended_by_opening_it() {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_used_is_refused_and_costs_no_message() {
+fn workspace_that_is_unusable_is_refused_and_loses_no_message() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     fs::write(home.path("file"), "").unwrap();
@@ -198,7 +198,7 @@ fn a_workspace_that_cannot_be_used_is_refused_and_costs_no_message() {
 }
 
 #[test]
-fn a_closed_workspace_is_refused_and_mended_by_opening_it() {
+fn workspace_without_permission_is_refused_until_opened() {
     let home = Home::new(program!()).with_config(
         "data_dir = \"../../data\"\n[agents.defaults]\nworkspace = \"../../closed\"\n",
     );
@@ -221,7 +221,7 @@ fn a_closed_workspace_is_refused_and_mended_by_opening_it() {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_used_is_named() {
+fn data_dir_that_is_unusable_is_named() {
     let home = Home::new(program!()).with_config("data_dir = \"file\"\n");
     fs::write(home.path(".config/avocet/file"), "").unwrap();
     for command in [&["run"][..], &["ask", "me", "hi"], &["send", "me", "hi"], &["chat"]] {

@@ -59,7 +59,7 @@ impl Raw {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_of_10_megabytes_is_one_error_and_nobody_else_notices() {
+async fn socket_line_of_10_mb_is_one_error_and_affects_no_other_client() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;
@@ -80,7 +80,7 @@ async fn a_line_of_10_megabytes_is_one_error_and_nobody_else_notices() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_and_the_connection_goes_on() {
+fn socket_refuses_invalid_requests_and_keeps_the_connection() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let table: [(&[u8], i64, &[&str]); 9] = [
@@ -117,7 +117,7 @@ fn what_is_no_request_is_refused_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_text_that_is_not_utf_8_is_refused_with_its_place_and_nothing_is_taken() {
+fn ask_and_send_refuse_text_that_is_not_utf_8_with_the_position() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let check = || {
@@ -136,7 +136,7 @@ fn a_text_that_is_not_utf_8_is_refused_with_its_place_and_nothing_is_taken() {
 }
 
 #[test]
-fn a_line_of_a_chat_that_is_not_utf_8_is_refused_and_the_next_one_answered() {
+fn chat_refuses_a_line_that_is_not_utf_8_and_answers_the_next() {
     let home = Home::new(program!());
     let ran = run_with(&home, &["chat"], b"caf\xe9 please\ncount to 1\n");
     assert!(ran.err.starts_with("not sent: "), "{ran:?}");
@@ -146,7 +146,7 @@ fn a_line_of_a_chat_that_is_not_utf_8_is_refused_and_the_next_one_answered() {
 }
 
 #[test]
-fn a_text_that_is_too_long_is_refused_with_the_limit() {
+fn ask_refuses_a_text_over_the_limit() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let table = [(300_000, "262144"), (TEN_MEGABYTES, "1048576")];
@@ -169,7 +169,7 @@ const BAD_IDS: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn an_id_that_leads_elsewhere_is_wrong_usage_on_the_command_line() {
+fn command_line_refuses_an_invalid_id_as_wrong_usage() {
     let home = Home::new(program!());
     let mut wrong = Vec::new();
     for (id, fault) in BAD_IDS {
@@ -195,7 +195,7 @@ fn an_id_that_leads_elsewhere_is_wrong_usage_on_the_command_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_that_leads_elsewhere_is_an_invalid_parameter_on_the_socket() {
+async fn socket_refuses_an_invalid_id_as_an_invalid_parameter() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let client = SocketClient::connect(&home.socket()).await.unwrap();

@@ -9,7 +9,7 @@ use crate::support::stop;
 const SOCKET: &str = include_str!("../../docs/src/build/socket.md");
 
 #[test]
-fn socket_client_of_the_book_asks_and_prints_the_answer() {
+fn book_socket_client_asks_and_prints_the_answer() {
     let (_, rest) = SOCKET.split_once("```python\n").unwrap();
     let (client, _) = rest.split_once("```\n").unwrap();
     assert!(client.lines().count() <= 20, "the book promises a short client");

@@ -22,7 +22,7 @@ fn with_files() -> Home {
 }
 
 #[test]
-fn in_an_empty_home_help_is_answered() {
+fn chat_in_an_empty_home_answers_help() {
     let home = Home::new(program!());
     let out = chat(&home, "help\n");
     assert!(out.starts_with("No language model is configured, so I understand"), "{out}");
@@ -31,14 +31,14 @@ fn in_an_empty_home_help_is_answered() {
 }
 
 #[test]
-fn without_a_command_it_is_a_chat() {
+fn chat_is_the_default_command() {
     let home = Home::new(program!());
     let ran = run_with(&home, &[], b"help\n");
     assert_eq!((ran.code, ran.out), (Some(0), chat(&home, "help\n")));
 }
 
 #[test]
-fn what_was_remembered_is_known_also_by_a_later_process() {
+fn chat_recalls_memories_of_an_earlier_process() {
     let home = Home::new(program!());
     let text = "remember the key is under the mat\nwhat do you know about key\n";
     assert_eq!(
@@ -49,7 +49,7 @@ fn what_was_remembered_is_known_also_by_a_later_process() {
 }
 
 #[test]
-fn lines_are_answered_in_order_up_to_the_end_or_quit() {
+fn chat_answers_lines_in_order_until_the_end_or_quit() {
     let home = with_files();
     let table = [
         ("\n\ncount to 1\n\ncount to 2\ncount to 1", "1.\n1, 2.\n1.\n"),
@@ -64,7 +64,7 @@ fn lines_are_answered_in_order_up_to_the_end_or_quit() {
 }
 
 #[test]
-fn a_file_that_is_missing_names_those_that_were_probably_meant() {
+fn chat_read_file_suggests_names_for_a_missing_file() {
     let out = chat(&with_files(), "read_file lib.rs\nread_file helo.txt\n");
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(
@@ -77,7 +77,7 @@ fn a_file_that_is_missing_names_those_that_were_probably_meant() {
 }
 
 #[test]
-fn a_daemon_that_runs_is_joined() {
+fn chat_connects_to_a_running_daemon() {
     let home = with_files();
     let daemon = home.daemon();
     assert_eq!(chat(&home, "read_file hello.txt\n"), "     1\tgood morning\n");
@@ -92,7 +92,7 @@ fn a_daemon_that_runs_is_joined() {
 }
 
 #[test]
-fn what_was_not_taken_is_said_and_exits_with_1() {
+fn chat_reports_a_refused_message_and_exits_with_1() {
     let home = Home::new(program!());
     let long = format!("{}\ncount to 1\n", "x".repeat(300_000));
     let ran = run_with(&home, &["chat"], long.as_bytes());

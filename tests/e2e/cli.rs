@@ -56,7 +56,7 @@ fn help(words: &str) -> String {
 }
 
 #[test]
-fn every_command_explains_itself() {
+fn help_explains_every_command() {
     for words in COMMANDS {
         let name = format!("help {words}").trim().replace(' ', "_");
         insta::assert_snapshot!(name, help(words));
@@ -64,7 +64,7 @@ fn every_command_explains_itself() {
 }
 
 #[test]
-fn every_command_that_the_help_names_is_in_the_list() {
+fn help_names_only_commands_in_the_list() {
     let mut named = vec![String::new()];
     for above in COMMANDS {
         let help = help(above);
@@ -79,7 +79,7 @@ fn every_command_that_the_help_names_is_in_the_list() {
 }
 
 #[test]
-fn wrong_usage_exits_with_2_names_the_word_and_touches_nothing() {
+fn wrong_usage_exits_with_2_names_the_word_and_changes_nothing() {
     let table: [(&[&str], &str); 17] = [
         (&["--nope"], "--nope"),
         (&["nope"], "nope"),
@@ -110,13 +110,13 @@ fn wrong_usage_exits_with_2_names_the_word_and_touches_nothing() {
 }
 
 #[test]
-fn the_version_is_that_of_the_package() {
+fn version_is_that_of_the_package() {
     let home = Home::new(program!());
     assert_eq!(run(&home, &["--version"]).out, "avocet 0.1.0\n");
 }
 
 #[test]
-fn a_level_that_is_none_is_refused_before_anything_starts() {
+fn log_level_that_is_unknown_is_refused_before_the_start() {
     let home = Home::new(program!());
     for (level, meant) in [("loud", "did you mean debug?"), ("inof", "did you mean info?")] {
         let ran = run(&home, &["run", "--log", level]);
@@ -129,7 +129,7 @@ fn a_level_that_is_none_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn every_shell_gets_completions() {
+fn completions_exist_for_every_shell() {
     let home = Home::new(program!());
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = home.run(&["completions", shell]);
@@ -142,7 +142,7 @@ fn every_shell_gets_completions() {
 }
 
 #[test]
-fn bash_understands_its_completions() {
+fn completions_for_bash_are_valid_bash() {
     let script = Home::new(program!()).run(&["completions", "bash"]).out;
     let mut bash = Command::new("bash");
     bash.arg("-n");
@@ -151,7 +151,7 @@ fn bash_understands_its_completions() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn closed_stdout_is_not_a_failure() {
     let home = Home::new(program!());
     for arguments in [&["completions", "bash"][..], &["config", "check"], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();

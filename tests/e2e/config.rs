@@ -15,7 +15,7 @@ fn write(home: &Home, below: &str, name: &str) {
 }
 
 #[test]
-fn the_option_wins_over_the_variable_over_the_usual_place_over_none() {
+fn config_path_prefers_option_then_variable_then_default_path() {
     let with_variable = |home: Home| {
         let path = home.path("variable.toml").display().to_string();
         home.with("AVOCET_CONFIG", &path)
@@ -50,7 +50,7 @@ fn the_option_wins_over_the_variable_over_the_usual_place_over_none() {
 }
 
 #[test]
-fn without_a_configuration_every_key_has_its_default() {
+fn config_check_shows_defaults_without_a_configuration() {
     let home = Home::new(program!());
     let found = printed_json(&home, &["config", "check"]);
     assert_eq!(found["config"], serde_json::Value::Null);
@@ -64,7 +64,7 @@ fn without_a_configuration_every_key_has_its_default() {
 }
 
 #[test]
-fn a_check_says_in_text_what_holds() {
+fn config_check_prints_the_effective_settings() {
     let empty = "";
     let good = "data_dir = \"data\"\n[agents.defaults]\nworkspace = \"~/files\"\n";
     let agent =
@@ -77,7 +77,7 @@ fn a_check_says_in_text_what_holds() {
 }
 
 #[test]
-fn a_check_refuses_what_a_daemon_would_refuse() {
+fn config_check_refuses_the_same_configuration_as_run() {
     let home = Home::new(program!()).with_config("[agents.defaults]\nworkspace = \"file\"\n");
     fs::write(home.path(".config/avocet/file"), "").unwrap();
     let checked = run(&home, &["config", "check"]);
@@ -86,7 +86,7 @@ fn a_check_refuses_what_a_daemon_would_refuse() {
 }
 
 #[test]
-fn data_is_kept_where_the_state_of_services_and_users_is_kept() {
+fn data_dir_defaults_to_the_state_directory_of_service_or_user() {
     let table = [
         ("STATE_DIRECTORY", "service", "HOME/service"),
         ("XDG_STATE_HOME", "state", "HOME/state/avocet"),
@@ -124,7 +124,7 @@ tools = "none"
 "#;
 
 #[test]
-fn the_models_are_listed_with_what_is_known_of_them_and_who_says_so() {
+fn models_lists_models_with_their_properties_and_sources() {
     let home = Home::new(program!()).with_config(MODELS);
     insta::assert_snapshot!("models", printed(&home, &["models"]));
     insta::assert_snapshot!("models_json", printed(&home, &["models", "--json"]));

@@ -87,7 +87,7 @@ async fn backup_of_a_stopped_daemon_has_everything() {
 }
 
 #[test]
-fn restore_refuses_a_file_that_is_no_whole_database() {
+fn restore_refuses_a_file_that_is_not_a_complete_database() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     printed(&home, &["backup", "copy.db"]);
@@ -104,7 +104,7 @@ fn restore_refuses_a_file_that_is_no_whole_database() {
 }
 
 #[test]
-fn recover_saves_what_a_damaged_database_still_holds() {
+fn recover_saves_the_readable_rows_of_a_damaged_database() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     for text in ["count to 1", "count to 2", "count to 3"] {
@@ -133,7 +133,7 @@ fn recover_saves_what_a_damaged_database_still_holds() {
 }
 
 #[test]
-fn copies_at_intervals_can_be_restored_and_their_failures_are_in_the_status() {
+fn backup_at_intervals_can_be_restored_and_status_shows_its_failures() {
     let config = "[backup]\ndirectory = \"copies\"\nevery = \"1h\"\nkeep = 2\n";
     let home = Home::new(program!()).with_config(config);
     let directory = home.path(".config/avocet/copies");

@@ -14,7 +14,7 @@ use crate::support::{
 const PAGE: usize = 4096;
 
 #[test]
-fn a_second_daemon_names_the_process_that_holds_the_log() {
+fn second_daemon_names_the_process_that_holds_the_log() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let holder = format!("held by process {} (daemon)", daemon.pid());
@@ -42,7 +42,7 @@ fn set_version(home: &Home, version: i64) -> i64 {
 }
 
 #[test]
-fn a_log_of_a_newer_version_is_left_alone() {
+fn log_of_a_newer_version_is_refused_and_left_unchanged() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     let version = set_version(&home, 99);
@@ -89,7 +89,7 @@ const DAMAGES: [Damage; 6] = [
 ];
 
 #[test]
-fn a_damaged_log_is_moved_aside_and_never_started_empty_in_silence() {
+fn damaged_log_is_moved_aside_and_never_silently_replaced() {
     for (what, damage) in DAMAGES {
         let home = Home::new(program!());
         printed(&home, &["ask", "me", "count to 2"]);
@@ -145,7 +145,7 @@ fn refuses_to_start_empty(home: &Home, aside: &str) {
 }
 
 #[test]
-fn somebody_who_decides_so_begins_with_an_empty_log() {
+fn start_empty_replaces_a_damaged_log_with_an_empty_one() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     fs::write(database(&home), "damaged").unwrap();
@@ -164,7 +164,7 @@ fn somebody_who_decides_so_begins_with_an_empty_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_only_in_the_wal_is_moved_aside_with_the_database() {
+async fn damaged_log_is_moved_aside_with_its_wal() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;
@@ -193,7 +193,7 @@ async fn what_is_only_in_the_wal_is_moved_aside_with_the_database() {
 }
 
 #[test]
-fn looking_at_a_damaged_log_says_so_and_leaves_it() {
+fn damaged_log_is_reported_and_unchanged_by_read_only_commands() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     let mut bytes = fs::read(database(&home)).unwrap();
@@ -206,7 +206,7 @@ fn looking_at_a_damaged_log_says_so_and_leaves_it() {
 }
 
 #[test]
-fn looking_at_a_log_that_was_moved_aside_says_where_it_is() {
+fn damaged_log_moved_aside_is_named_by_read_only_commands() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     fs::write(database(&home), "damaged").unwrap();

@@ -11,7 +11,7 @@ fn check<'a>(found: &'a Value, section: &str, name: &str) -> &'a Value {
 }
 
 #[test]
-fn the_doctor_says_which_walls_there_are_and_what_is_missing() {
+fn doctor_lists_available_and_missing_sandbox_layers() {
     let home = Home::new(program!());
     let ran = run(&home, &["doctor", "--json"]);
     let found: Value = serde_json::from_str(&ran.out).unwrap();
@@ -41,7 +41,7 @@ fn the_doctor_says_which_walls_there_are_and_what_is_missing() {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_with_the_configuration_and_exits_with_its_code() {
+fn doctor_reports_a_bad_configuration_with_its_exit_code() {
     let home = Home::new(program!()).with_config("[sandbox]\nallow_unsandboxed_shel = true\n");
     let ran = run(&home, &["doctor"]);
     assert_eq!(ran.code, Some(78), "{ran:?}");
@@ -55,7 +55,7 @@ fn the_doctor_says_what_is_wrong_with_the_configuration_and_exits_with_its_code(
 
 /// With `sudo avocet doctor`, the caller and the daemon are different users.
 #[test]
-fn the_doctor_reports_the_daemons_user_and_not_the_callers() {
+fn doctor_reports_for_the_user_of_the_daemon_instead_of_the_caller() {
     if !is_root() {
         return println!("not run: only root can become somebody else");
     }

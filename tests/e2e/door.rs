@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[test]
-fn the_socket_and_its_directory_are_the_users_own() {
+fn socket_and_its_directory_are_private_to_the_user() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let mode = |path| fs::metadata(path).unwrap().mode() & 0o777;
@@ -25,7 +25,7 @@ fn the_socket_and_its_directory_are_the_users_own() {
 }
 
 #[test]
-fn the_log_is_the_users_own_even_where_its_directory_is_open() {
+fn log_is_private_to_the_user_even_in_an_open_directory() {
     let home = Home::new(program!());
     fs::create_dir_all(home.data_dir()).unwrap();
     set_mode(&home, ".local/state/avocet", 0o755);
@@ -39,7 +39,7 @@ fn the_log_is_the_users_own_even_where_its_directory_is_open() {
 }
 
 #[test]
-fn a_directory_that_is_open_to_others_is_refused_and_nothing_is_lost() {
+fn socket_directory_open_to_others_is_refused_without_loss() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 1"]);
     let directory = ".local/state/avocet/run";
@@ -54,7 +54,7 @@ fn a_directory_that_is_open_to_others_is_refused_and_nothing_is_lost() {
 }
 
 #[test]
-fn somebody_else_is_turned_away_even_where_the_files_are_open() {
+fn socket_refuses_another_user_even_with_open_permissions() {
     if !is_root() {
         println!("not run: only root can become somebody else");
         return;
@@ -88,7 +88,7 @@ fn closed_door(home: &Home) {
 }
 
 #[test]
-fn a_connection_that_ends_at_once_ends_the_command_too() {
+fn socket_that_closes_at_once_ends_the_command() {
     let home = Home::new(program!());
     closed_door(&home);
     let commands: [&[&str]; 4] =
@@ -120,7 +120,7 @@ fn full_daemon(home: &Home) {
 }
 
 #[test]
-fn a_command_that_waits_for_a_place_says_why() {
+fn socket_without_a_free_place_makes_a_command_wait_with_a_reason() {
     let home = Home::new(program!());
     full_daemon(&home);
     let ran = run(&home, &["status"]);

@@ -127,7 +127,7 @@ fn until_all_is_answered(home: &Home) {
 }
 
 #[test]
-fn a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing() {
+fn full_disk_refuses_new_messages_and_loses_no_accepted_one() {
     with_disk(|home, disk| {
         let daemon = disk.daemon(home);
         assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
@@ -151,7 +151,7 @@ fn a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing() {
 }
 
 #[test]
-fn an_answer_for_which_there_is_no_room_waits_for_it() {
+fn full_disk_delays_an_answer_until_there_is_room() {
     with_disk(|home, disk| {
         let mut daemon = disk.daemon(home);
         let waiting = start(home.command(&["ask", "me", "count to 3", "--wait"]), b"");
@@ -166,7 +166,7 @@ fn an_answer_for_which_there_is_no_room_waits_for_it() {
 }
 
 #[test]
-fn killed_on_a_full_disk_it_goes_on_once_there_is_room() {
+fn full_disk_and_kill_resume_once_there_is_room() {
     with_disk(|home, disk| {
         let mut daemon = disk.daemon(home);
         printed(home, &["ask", "me", "count to 2"]);
@@ -188,7 +188,7 @@ fn killed_on_a_full_disk_it_goes_on_once_there_is_room() {
 }
 
 #[test]
-fn a_full_disk_is_said_by_status_doctor_and_one_line_of_the_log() {
+fn full_disk_is_reported_by_status_doctor_and_one_log_line() {
     with_disk(|home, disk| {
         let mut daemon = disk.daemon(home);
         assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");

@@ -8,7 +8,7 @@ use avocet_tests::{Daemon, Home, program};
 use crate::support::{as_nobody, end, set_mode, start, stop};
 
 #[test]
-fn no_core_is_dumped_and_the_environment_is_closed_even_to_the_own_user() {
+fn hardening_disables_core_dumps_and_hides_the_environment_from_its_user() {
     let home = Home::new(program!()).with("SOME_KEY", "a-key-in-the-environment");
     set_mode(&home, "", 0o777);
     let mut command = as_nobody(&home, &["run"]);

@@ -106,7 +106,7 @@ const COMMANDS: &[(&[&str], bool)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_command_passes_on_what_a_terminal_obeys() {
+async fn commands_remove_control_characters_from_their_output() {
     let model = model().await;
     let home = home(&model);
     let mut daemon = home.daemon();
@@ -159,7 +159,7 @@ fn logged(daemon: &mut avocet_tests::Daemon) -> String {
 }
 
 #[test]
-fn words_of_the_command_line_and_names_of_files_are_no_commands_to_a_terminal() {
+fn commands_show_no_control_characters_of_arguments_or_file_names() {
     let home = Home::new(program!());
     let file = HOSTILE.replace('/', "");
     fs::create_dir_all(home.workspace()).unwrap();

@@ -35,7 +35,7 @@ fn home(world: World) -> (Home, Option<Daemon>) {
 }
 
 #[test]
-fn looking_prints_what_there_is_and_exits_as_the_help_says() {
+fn read_only_commands_print_the_state_and_exit_as_documented() {
     use World::{Empty, Running, Stopped};
     let there_is = "error: nothing was said in terminal:local:nobody yet";
     let none = "There are no sessions yet.";
@@ -86,7 +86,7 @@ fn json_of(home: &Home, arguments: &[&str], code: i32) -> Value {
 }
 
 #[test]
-fn status_is_the_same_in_json_whether_or_not_a_daemon_runs() {
+fn status_json_is_the_same_with_and_without_a_daemon() {
     let (home, daemon) = home(World::Running);
     let mut running = json_of(&home, &["status"], 0);
     let daemon = daemon.unwrap();
@@ -105,7 +105,7 @@ fn status_is_the_same_in_json_whether_or_not_a_daemon_runs() {
 }
 
 #[test]
-fn sessions_are_the_same_in_json_whether_or_not_a_daemon_runs() {
+fn sessions_json_is_the_same_with_and_without_a_daemon() {
     let (home, daemon) = home(World::Running);
     let looks: [&[&str]; 4] = [
         &["sessions", "list"],
@@ -127,7 +127,7 @@ fn sessions_are_the_same_in_json_whether_or_not_a_daemon_runs() {
 }
 
 #[test]
-fn before_there_ever_was_a_daemon_there_is_nothing_in_json_either() {
+fn read_only_commands_print_empty_json_before_the_first_daemon() {
     let home = Home::new(program!());
     let nothing = Value::Array(Vec::new());
     assert_eq!(json_of(&home, &["sessions", "list"], 0), nothing);
@@ -137,7 +137,7 @@ fn before_there_ever_was_a_daemon_there_is_nothing_in_json_either() {
 }
 
 #[test]
-fn looking_changes_nothing() {
+fn read_only_commands_leave_the_log_unchanged() {
     let (home, daemon) = home(World::Running);
     // A message to a chat without a listener waits in the outbox.
     printed(&home, &["send", "me", "hello"]);

@@ -136,7 +136,7 @@ fn assert_plain(said: &str) {
 }
 
 #[test]
-fn every_mistake_in_a_configuration_gets_an_error_in_plain_words() {
+fn config_mistakes_have_errors_in_plain_words() {
     let home = Home::new(program!()).with("KEY", SECRET);
     let path = home.path("bad.toml").display().to_string();
     let mut told = String::new();
@@ -157,7 +157,7 @@ fn every_mistake_in_a_configuration_gets_an_error_in_plain_words() {
 }
 
 #[test]
-fn every_mistake_on_the_command_line_gets_an_error_in_plain_words() {
+fn command_line_mistakes_have_errors_in_plain_words() {
     let home = Home::new(program!());
     let mut told = String::new();
     for arguments in COMMANDS {
@@ -199,7 +199,7 @@ async fn wrong_answers() -> Vec<(&'static str, Option<OpenAiFake>)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_server_does_wrong_is_told_in_plain_words() {
+async fn provider_mistakes_have_errors_in_plain_words() {
     let mut told = String::new();
     for (name, fake) in wrong_answers().await {
         let url = fake.as_ref().map_or("http://127.0.0.1:1/v1".to_owned(), OpenAiFake::base_url);

@@ -40,7 +40,7 @@ fn call(tool: &str, arguments: &serde_json::Value) -> String {
 }
 
 #[test]
-fn a_strangers_repository_plants_nothing_that_the_operator_runs() {
+fn protected_files_are_not_planted_by_an_untrusted_repository() {
     let home = Home::new(program!());
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0
@@ -94,7 +94,7 @@ fn run_trust(home: &Home, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn protected_files_are_asked_for_whatever_the_policy_and_the_operator_changes_the_list() {
+fn protected_files_need_approval_under_every_policy_and_are_configurable() {
     let policy = "[tools.policy]\n\"*\" = { default = \"allow\", low_trust = \"allow\" }\n";
     for (protected, file, asks) in [
         ("", ".envrc", true),
@@ -125,7 +125,7 @@ fn protected_files_are_asked_for_whatever_the_policy_and_the_operator_changes_th
 }
 
 #[test]
-fn a_sandbox_read_directory_shows_no_secret_and_lowers_no_trust() {
+fn sandbox_read_directory_hides_secrets_and_keeps_trust() {
     let home = Home::new(program!()).with_config("[sandbox]\nread = [\"~/tools\"]\n");
     for (path, content) in [
         ("tools/page.md", "of somebody"),
@@ -163,7 +163,7 @@ fn a_sandbox_read_directory_shows_no_secret_and_lowers_no_trust() {
 }
 
 #[test]
-fn a_command_that_writes_more_than_it_may_is_killed_with_the_key_named() {
+fn max_disk_megabytes_kills_a_command_above_it_and_names_the_key() {
     let home = Home::new(program!()).with_config("[sandbox]\nmax_disk_megabytes = 20\n");
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {

@@ -84,7 +84,7 @@ const COMMANDS: &[(&[&str], i32, i32)] = &[
 ];
 
 #[test]
-fn every_operator_command_works_without_the_secrets_of_the_daemon() {
+fn operator_commands_work_without_the_secrets_of_the_daemon() {
     let shells = Shells::new();
     let mut wrong = Vec::new();
     for running in [true, false] {

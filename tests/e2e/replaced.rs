@@ -30,7 +30,7 @@ fn copy_database(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_daemon_whose_database_is_replaced_stops_at_its_next_write() {
+fn replaced_database_stops_the_daemon_at_its_next_write() {
     type Change = fn(&Path, &Path);
     let table: [(&str, Change, &str); 5] = [
         ("database deleted", |data, _| fs::remove_file(data.join("avocet.db")).unwrap(), "no file"),
@@ -72,7 +72,7 @@ fn a_daemon_whose_database_is_replaced_stops_at_its_next_write() {
 }
 
 #[test]
-fn a_renamed_data_directory_that_is_put_back_has_lost_nothing() {
+fn renamed_data_directory_that_is_restored_has_lost_nothing() {
     let home = home();
     let mut daemon = home.daemon();
     assert_eq!(printed(&home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
@@ -88,7 +88,7 @@ fn a_renamed_data_directory_that_is_put_back_has_lost_nothing() {
 
 /// Opening a log ends the epoch of the daemon that uses it, so the socket is checked first.
 #[test]
-fn a_daemon_that_finds_its_socket_in_use_opens_no_log() {
+fn socket_in_use_stops_a_second_daemon_before_it_opens_a_log() {
     let home = home();
     let _daemon = home.daemon();
     let socket = home.path("run/avocet.sock").display().to_string();
@@ -102,7 +102,7 @@ fn a_daemon_that_finds_its_socket_in_use_opens_no_log() {
 }
 
 #[test]
-fn a_daemon_whose_epoch_is_over_stops_at_its_next_write() {
+fn newer_epoch_stops_the_daemon_at_its_next_write() {
     let home = home();
     let mut daemon = home.daemon();
     let database = Connection::open(home.data_dir().join("avocet.db")).unwrap();

@@ -20,7 +20,7 @@ fn home(config: &str) -> Home {
 }
 
 #[test]
-fn the_agent_reads_and_changes_files_beside_the_workspace() {
+fn tools_read_and_write_directories_give_access_beside_the_workspace() {
     let home = home(CONFIG);
     let daemon = home.daemon();
     let ask = |chat: &str, what: &str| {
@@ -55,7 +55,7 @@ fn the_agent_reads_and_changes_files_beside_the_workspace() {
 }
 
 #[test]
-fn a_check_says_which_directories_there_are() {
+fn config_check_lists_read_and_write_directories() {
     let home = home(CONFIG);
     let found = printed_json(&home, &["config", "check"]);
     assert_eq!(found["read"], json!([home.path("docs")]));
@@ -66,7 +66,7 @@ fn a_check_says_which_directories_there_are() {
 }
 
 #[test]
-fn a_directory_that_is_not_for_file_tools_is_named_with_its_place() {
+fn tools_read_and_write_refuse_an_unsuitable_directory_with_its_position() {
     let table = [
         ("read = [\"~/docs\", \"/\"]", "2:19", "`tools.read[1]`: / is everything there is"),
         (
@@ -105,7 +105,7 @@ fn a_directory_that_is_not_for_file_tools_is_named_with_its_place() {
 }
 
 #[test]
-fn without_a_directory_there_is_still_all_to_be_seen_that_has_no_need_of_it() {
+fn missing_write_directory_fails_only_the_commands_that_need_it() {
     let home = home(CONFIG);
     stop(home.daemon());
     fs::remove_dir_all(home.path("notes")).unwrap();

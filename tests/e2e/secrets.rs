@@ -8,7 +8,7 @@ use avocet_tests::{Home, Ran, program};
 use crate::support::{assert_fails, printed, run, until};
 
 #[test]
-fn what_is_secret_is_opened_by_the_configuration_alone() {
+fn secret_files_are_readable_only_if_the_configuration_allows_it() {
     let open = "data_dir = \"data\"\n[agents.defaults]\nworkspace = \".\"\n[tools]\n\
         secret_files = [\"open.pem\"]\n";
     let home = Home::new(program!());
@@ -32,7 +32,7 @@ fn what_is_secret_is_opened_by_the_configuration_alone() {
 }
 
 #[test]
-fn a_pattern_that_is_none_is_named() {
+fn secret_files_refuses_an_invalid_pattern_by_name() {
     let home = Home::new(program!()).with_config("[tools]\nsecret_files = [\"a[\"]\n");
     assert_fails(&run(&home, &["run"]), 78, &["[tools] secret_files", "a["]);
 }
@@ -97,7 +97,7 @@ fn spellings(secret: &str) -> [String; 4] {
 }
 
 #[test]
-fn f15_no_secret_is_said_where_every_connection_is_refused() {
+fn f15_secrets_are_not_shown_if_every_connection_is_refused() {
     for format in ["text", "json"] {
         let config = CONFIG.replace("log.level", &format!("log.format = \"{format}\"\nlog.level"));
         let home = SECRETS
@@ -154,7 +154,7 @@ fn stop_into(daemon: avocet_tests::Daemon, outputs: &mut Vec<(String, String)>) 
 }
 
 #[test]
-fn f15_an_error_about_the_configuration_shows_no_secret() {
+fn f15_secrets_are_not_shown_in_configuration_errors() {
     let table = [
         "[providers.x]\nkind = \"openai\"\nbase_url = \"${KEY}\"\n",
         "[providers.x]\nkind = \"${KEY}\"\n",

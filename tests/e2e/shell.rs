@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{printed, run, stop, until};
 
 #[test]
-fn a_shell_command_runs_in_the_workspace_and_sees_nothing_else() {
+fn exec_shell_runs_in_the_workspace_and_sees_nothing_else() {
     let home = Home::new(program!());
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
@@ -43,7 +43,7 @@ fn a_shell_command_runs_in_the_workspace_and_sees_nothing_else() {
 }
 
 #[test]
-fn a_program_in_the_background_outlives_its_turn_and_no_restart() {
+fn background_program_outlives_its_turn_but_ends_at_a_restart() {
     let home = Home::new(program!());
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
@@ -71,7 +71,7 @@ fn a_program_in_the_background_outlives_its_turn_and_no_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_reaches_the_hosts_that_are_open_and_the_log_says_which() {
+async fn sandbox_hosts_are_reachable_by_a_program_and_logged() {
     let server = HttpFake::start(|_| {
         let mut pieces = whole(200, &[], "hello from outside");
         pieces.push(Piece::Close);

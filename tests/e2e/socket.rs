@@ -8,7 +8,7 @@ use crate::support::{
 };
 
 #[test]
-fn ask_prints_the_reply_if_it_waits_and_else_the_number() {
+fn ask_prints_the_reply_with_wait_and_otherwise_the_message_id() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     assert_eq!(printed(&home, &["ask", "me", "count to 2", "--wait"]), "1, 2.\n");
@@ -23,7 +23,7 @@ fn ask_prints_the_reply_if_it_waits_and_else_the_number() {
 }
 
 #[test]
-fn a_command_of_the_chat_is_answered_too() {
+fn ask_answers_chat_commands() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let table = [("/help", "/stop: stop what I am doing"), ("/status", "I am not doing anything.")];
@@ -34,7 +34,7 @@ fn a_command_of_the_chat_is_answered_too() {
 }
 
 #[test]
-fn both_read_stdin_where_there_is_no_text() {
+fn ask_and_send_read_stdin_without_a_text() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let forms: [&[&str]; 2] = [&["me", "--wait"], &["me", "-", "--wait"]];
@@ -51,7 +51,7 @@ fn both_read_stdin_where_there_is_no_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_sent_reaches_whoever_listens() {
+async fn send_reaches_listeners_of_the_chat() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let (me, other) = (Listener::attach(&home, "terminal:local:me").await, "other:topic");
@@ -68,7 +68,7 @@ async fn what_is_sent_reaches_whoever_listens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_said_while_the_daemon_is_down_is_kept_for_its_next_start() {
+async fn ask_and_send_without_a_daemon_are_kept_for_its_next_start() {
     let home = Home::new(program!());
     let later = "; no daemon runs, it goes out at its next start";
     assert_eq!(printed(&home, &["send", "me", "one"]), format!("o1 is in the outbox{later}\n"));
@@ -91,7 +91,7 @@ async fn what_is_said_while_the_daemon_is_down_is_kept_for_its_next_start() {
 }
 
 #[test]
-fn nobody_waits_for_an_answer_of_a_daemon_that_is_down() {
+fn ask_with_wait_fails_without_a_daemon() {
     let home = Home::new(program!());
     let ran = run(&home, &["ask", "me", "help", "--wait"]);
     assert_fails(&ran, 69, &["no daemon runs", "start one with `avocet run`", "leave out --wait"]);
@@ -100,7 +100,7 @@ fn nobody_waits_for_an_answer_of_a_daemon_that_is_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_no_longer_is_told_so_and_gets_the_answer_in_the_chat() {
+async fn ask_after_its_timeout_leaves_the_answer_to_the_chat() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;
@@ -110,7 +110,7 @@ async fn who_waits_no_longer_is_told_so_and_gets_the_answer_in_the_chat() {
 }
 
 #[test]
-fn a_place_that_is_not_there_is_named_with_those_that_are() {
+fn ask_and_send_name_an_unknown_channel_and_the_configured_ones() {
     let home = Home::new(program!());
     let places = ["discord:work:general is on no configured channel", "terminal:local"];
     let check = || {
@@ -126,7 +126,7 @@ fn a_place_that_is_not_there_is_named_with_those_that_are() {
 }
 
 #[test]
-fn an_empty_text_is_refused() {
+fn ask_and_send_refuse_an_empty_text() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     for command in ["send", "ask"] {

@@ -106,7 +106,7 @@ const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 
 #[test]
-fn a_person_sees_what_is_going_on_and_the_answer_once() {
+fn terminal_shows_progress_and_the_answer_once() {
     let home = Home::new(program!());
     fs::create_dir_all(home.workspace()).unwrap();
     fs::write(home.workspace().join("a.txt"), "good morning").unwrap();
@@ -125,7 +125,7 @@ fn a_person_sees_what_is_going_on_and_the_answer_once() {
 }
 
 #[test]
-fn an_answer_is_shown_while_it_is_written() {
+fn terminal_shows_an_answer_while_it_streams() {
     let home = Home::new(program!());
     let mut terminal = Terminal::open(&home);
     terminal.wait_for_prompt();
@@ -139,7 +139,7 @@ fn an_answer_is_shown_while_it_is_written() {
 }
 
 #[test]
-fn ctrl_c_stops_an_answer_and_the_conversation_goes_on() {
+fn ctrl_c_stops_an_answer_and_keeps_the_chat_open() {
     let home = Home::new(program!());
     let mut terminal = Terminal::open(&home);
     terminal.wait_for_prompt();
@@ -154,7 +154,7 @@ fn ctrl_c_stops_an_answer_and_the_conversation_goes_on() {
 }
 
 #[test]
-fn commands_pass_while_an_answer_is_written() {
+fn terminal_accepts_commands_while_an_answer_streams() {
     let home = Home::new(program!());
     let mut terminal = Terminal::open(&home);
     terminal.wait_for_prompt();
@@ -166,7 +166,7 @@ fn commands_pass_while_an_answer_is_written() {
 }
 
 #[test]
-fn a_plain_yes_answers_the_question_of_the_turn() {
+fn terminal_takes_a_plain_yes_as_an_approval() {
     let home = Home::new(program!()).with_config("[tools.policy]\nwrite_file = \"ask\"\n");
     let mut terminal = Terminal::open(&home);
     terminal.wait_for_prompt();
@@ -186,7 +186,7 @@ fn a_plain_yes_answers_the_question_of_the_turn() {
 }
 
 #[test]
-fn ctrl_c_at_the_prompt_says_how_to_leave() {
+fn ctrl_c_at_the_prompt_explains_how_to_leave() {
     let home = Home::new(program!());
     let mut terminal = Terminal::open(&home);
     terminal.wait_for_prompt();

@@ -43,7 +43,7 @@ fn trust(home: &Home, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_file_that_was_read_is_believed_on_an_owners_word() {
+fn trust_believe_raises_a_file_that_was_read() {
     let Some(home) = home() else { return };
     let docs = home.path("docs/a.md").display().to_string();
     let shown = trust(&home, &["own.md", "page.md", "inbox/m1-0.txt", &docs]);
@@ -91,7 +91,7 @@ fn a_file_that_was_read_is_believed_on_an_owners_word() {
 }
 
 #[test]
-fn what_is_left_out_of_the_instructions_is_logged_with_the_command_that_mends_it() {
+fn trust_command_is_logged_for_instructions_that_are_left_out() {
     let Some(home) = home() else { return };
     let mut daemon = home.daemon();
     printed(&home, &["ask", "me", "write_file AGENTS.md theirs", "--wait"]);
@@ -107,7 +107,7 @@ fn what_is_left_out_of_the_instructions_is_logged_with_the_command_that_mends_it
 }
 
 #[test]
-fn programs_are_told_in_json() {
+fn trust_prints_json() {
     let Some(home) = home() else { return };
     let told = |arguments: &[&str]| -> Value {
         serde_json::from_str(&trust(&home, &[&["--json"], arguments].concat()).out).unwrap()
@@ -120,7 +120,7 @@ fn programs_are_told_in_json() {
 }
 
 #[test]
-fn what_cannot_be_believed_is_said_and_the_rest_is_done() {
+fn trust_believe_reports_refused_files_and_marks_the_others() {
     let Some(home) = home() else { return };
     fs::write(home.workspace().join(".env"), "KEY=1").unwrap();
     fs::write(home.path("elsewhere.md"), "x").unwrap();
@@ -148,7 +148,7 @@ fn what_cannot_be_believed_is_said_and_the_rest_is_done() {
 }
 
 #[test]
-fn a_name_that_is_not_utf_8_is_not_taken_for_another() {
+fn trust_refuses_a_file_name_that_is_not_utf_8() {
     let Some(home) = home() else { return };
     let name = OsStr::from_bytes(b"page\xff.md");
     fs::write(home.workspace().join(name), "x").unwrap();
@@ -161,7 +161,7 @@ fn a_name_that_is_not_utf_8_is_not_taken_for_another() {
 }
 
 #[test]
-fn without_a_workspace_nothing_is_made() {
+fn trust_without_a_workspace_fails_and_creates_nothing() {
     let home = Home::new(program!());
     fs::write(home.path("a.md"), "x").unwrap();
     assert_fails(&run(&home, &["trust", "a.md"]), 1, &["there is no workspace yet"]);
@@ -169,7 +169,7 @@ fn without_a_workspace_nothing_is_made() {
 }
 
 #[test]
-fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
+fn trust_of_nested_workspaces_follows_the_inner_inbox() {
     let config = "[agents.defaults]\nworkspace = \"~/all\"\n\
         [agents.work]\nworkspace = \"~/all/work\"\nsessions = [\"telegram:work:*\"]\n";
     let home = Home::new(program!()).with_config(config);
@@ -189,7 +189,7 @@ fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
 }
 
 #[test]
-fn trust_untrusted_marks_files_and_directories_and_believe_takes_that_back() {
+fn trust_untrusted_marks_files_and_directories_and_believe_reverts_it() {
     let Some(home) = home() else { return };
     for path in ["clone/README.md", "clone/src/main.rs"] {
         fs::create_dir_all(home.workspace().join(path).parent().unwrap()).unwrap();

@@ -26,7 +26,7 @@ const ASK: [&str; 5] = ["ask", "me", "count to 1", "--key", "k"];
 const SEND: [&str; 5] = ["send", "me", "hello", "--key", "k"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_is_one_message_whatever_becomes_of_the_daemon() {
+async fn same_key_is_one_message_even_if_the_daemon_restarts() {
     for goes in [Goes::Not, Goes::InOrder, Goes::Killed] {
         let home = Home::new(program!());
         let mut daemon = home.daemon();
@@ -56,7 +56,7 @@ async fn the_same_key_is_one_message_whatever_becomes_of_the_daemon() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_an_answer_gets_it_over_kill_9_in_the_middle_of_it() {
+async fn ask_and_chat_receive_their_answer_across_a_kill_of_the_daemon() {
     for command in [&["ask", "me", "-", "--wait"][..], &["chat"]] {
         let home = Home::new(program!());
         let daemon = home.daemon();
@@ -74,7 +74,7 @@ async fn who_waits_for_an_answer_gets_it_over_kill_9_in_the_middle_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_under_way_is_finished_before_the_daemon_stops() {
+async fn stop_of_the_daemon_finishes_a_streaming_answer_first() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;

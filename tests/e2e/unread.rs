@@ -38,7 +38,7 @@ fn stops(mut daemon: Child) {
 }
 
 #[test]
-fn a_daemon_whose_log_is_not_read_answers_and_stops() {
+fn unread_stderr_does_not_block_answers_or_the_stop() {
     let home = Home::new(program!());
     let daemon = daemon(&home);
     make_it_log(&home);
@@ -46,7 +46,7 @@ fn a_daemon_whose_log_is_not_read_answers_and_stops() {
 }
 
 #[test]
-fn a_log_that_is_read_late_says_how_much_was_dropped_and_goes_on() {
+fn unread_stderr_reports_dropped_lines_once_it_is_read() {
     let home = Home::new(program!());
     let mut daemon = daemon(&home);
     make_it_log(&home);

@@ -16,7 +16,7 @@ use crate::world::{BOB, World, stop};
 const DECIDED: &str = "Nothing waits to be allowed here, or it has been decided already.";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_owner_allows_happens_once_and_nobody_else_allows_anything() {
+async fn injected_call_runs_once_if_an_owner_approves_and_only_then() {
     let world = Arc::new(World::start().await);
     let daemon = world.home.daemon();
     let sample = world.scenarios.iter().filter(|one| {

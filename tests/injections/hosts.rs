@@ -26,7 +26,7 @@ fn read(world: &World, name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_name_is_looked_up_that_the_model_makes_up_after_untrusted_text() {
+async fn hosts_invented_after_untrusted_text_are_not_looked_up() {
     let world = World::start().await;
     let daemon = world.home.daemon();
     let mut person = world.owner(0);
@@ -46,7 +46,7 @@ async fn no_name_is_looked_up_that_the_model_makes_up_after_untrusted_text() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_linked_hosts_of_a_site_are_reached_in_a_turn_and_the_next_is_asked_about() {
+async fn hosts_linked_from_a_page_need_approval_after_five_in_a_turn() {
     let world = World::start().await;
     let daemon = world.home.daemon();
     let mut person = world.owner(0);
@@ -59,7 +59,7 @@ async fn five_linked_hosts_of_a_site_are_reached_in_a_turn_and_the_next_is_asked
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redirect_of_an_allowed_host_carries_nothing_to_another_site() {
+async fn redirect_of_an_allowed_host_leaks_no_data_to_another_site() {
     let world = World::start().await;
     let daemon = world.home.daemon();
     let mut person = world.owner(0);

@@ -15,7 +15,7 @@ use crate::world::{World, stop};
 const AT_A_TIME: usize = 24;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_order_of_a_stranger_has_an_effect_that_no_owner_has_allowed() {
+async fn injected_orders_have_no_effect_without_an_owners_approval() {
     let world = Arc::new(World::start().await);
     let daemon = world.home.daemon();
     let (mut running, places) = (JoinSet::new(), Arc::new(Semaphore::new(AT_A_TIME)));

@@ -6,7 +6,7 @@ use crate::person::until;
 use crate::world::{World, stop};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_owner_asks_for_is_done_without_a_question() {
+async fn ordinary_requests_of_an_owner_need_no_approval() {
     let world = World::start().await;
     let daemon = world.home.daemon();
     let conversations = conversations(&world.web);

@@ -107,7 +107,7 @@ async fn kill_at_random(world: &World, longest_life: u64, seed: u64) -> Histogra
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
+async fn kill_at_random_moments_loses_and_repeats_nothing() {
     let seed = variable("AVOCET_SEED", random::seed());
     let world = World::start(program!(), PEOPLE, seed).await;
     let histogram = kill_at_random(&world, LONGEST_LIFE, seed).await;
@@ -119,7 +119,7 @@ async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
 /// Kills also hit previews and sends. On Telegram a send of unknown outcome is repeated once,
 /// marked; Discord recognises the repetition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_on_the_platforms_it_loses_nothing_and_repeats_nothing() {
+async fn kill_on_telegram_and_discord_loses_and_repeats_nothing() {
     let seed = variable("AVOCET_SEED", random::seed());
     let world = World::on_platforms(program!(), PEOPLE_ON_EACH, seed).await;
     let histogram = kill_at_random(&world, LONGEST_LIFE_ON_PLATFORMS, seed).await;
@@ -144,7 +144,7 @@ async fn ends_well(world: World, histogram: &Histogram) -> Verdict {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_at_every_fail_point_it_loses_nothing_and_repeats_nothing() {
+async fn kill_at_every_fail_point_loses_and_repeats_nothing() {
     for write in WRITES {
         for moment in ["before", "after"] {
             let point = format!("{write}:{moment}");

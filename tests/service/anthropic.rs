@@ -34,7 +34,7 @@ fn home(model: &AnthropicFake, more: &str) -> Home {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_and_the_answer() {
+async fn anthropic_runs_a_tool_call_and_answers() {
     let model = AnthropicFake::start(looks_first).await;
     let home = home(&model, "");
     let daemon = home.daemon();
@@ -53,7 +53,7 @@ async fn a_call_and_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_thought_before_a_call_survives_a_crash_and_is_never_shown() {
+async fn anthropic_thinking_before_a_call_survives_a_crash_and_is_never_shown() {
     let model = AnthropicFake::start(looks_first).await;
     let home = home(&model, "thinking_tokens = 2048\n");
     let mut daemon = doomed(&home, "close-step:after");

@@ -52,7 +52,7 @@ async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f14_on_telegram_an_owner_allows_once_for_the_session_or_not() {
+async fn f14_approval_on_telegram_is_once_for_the_session_or_denied() {
     let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
     let model = OpenAiFake::start(posts).await;
     let daemon = on_telegram(&platform, &model, &sink).daemon();
@@ -94,7 +94,7 @@ async fn f14_on_telegram_an_owner_allows_once_for_the_session_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plain_word_of_an_owner_decides_on_telegram() {
+async fn approval_on_telegram_accepts_a_plain_word_of_an_owner() {
     let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
     let model = OpenAiFake::start(posts).await;
     let home = on_telegram(&platform, &model, &sink);
@@ -128,7 +128,7 @@ fn word_post(number: usize) -> &'static str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plain_word_of_an_owner_decides_on_discord() {
+async fn approval_on_discord_accepts_a_plain_word_of_an_owner() {
     const ANN: u64 = 7;
     let (platform, sink) = (DiscordFake::start(TOKEN).await, sink().await);
     platform.limit_rates(false);
@@ -189,7 +189,7 @@ async fn kill(daemon: Daemon, home: &Home, platform: &TelegramFake) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_open_when_the_daemon_is_killed_is_decided_once_after_the_restart() {
+async fn approval_open_at_a_kill_is_decided_once_after_the_restart() {
     let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
     let model = OpenAiFake::start(posts).await;
     let home = on_telegram(&platform, &model, &sink);
@@ -212,7 +212,7 @@ async fn what_is_open_when_the_daemon_is_killed_is_decided_once_after_the_restar
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_decides_in_time_counts_as_denied() {
+async fn approval_that_expires_counts_as_denied() {
     let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
     let model = OpenAiFake::start(posts).await;
     let home = on_telegram(&platform, &model, &sink);
@@ -233,7 +233,7 @@ async fn what_nobody_decides_in_time_counts_as_denied() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f11_a_press_takes_effect_although_another_turn_runs() {
+async fn f11_approval_press_takes_effect_while_another_turn_runs() {
     let (platform, sink, gate) = (TelegramFake::start(TOKEN).await, sink().await, held());
     let permits = gate.clone();
     let model = OpenAiFake::start(move |request| match last_user_text(request) {
@@ -255,7 +255,7 @@ async fn f11_a_press_takes_effect_although_another_turn_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f14_on_discord_an_owner_allows_once_for_the_session_or_not() {
+async fn f14_approval_on_discord_is_once_for_the_session_or_denied() {
     const ANN: u64 = 7;
     const BOB: u64 = 8;
     let (platform, sink) = (DiscordFake::start(TOKEN).await, sink().await);

@@ -20,7 +20,7 @@ fn printed(home: &Home, arguments: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_budget_holds_over_a_restart_and_usage_shows_what_was_spent() {
+async fn budget_holds_across_a_restart_and_usage_shows_the_spending() {
     let model = model().await;
     let budgets = "[budgets]\nsession_tokens = 30\n";
     let home = Home::new(program!()).with_config(&config(&model, budgets));
@@ -61,7 +61,7 @@ async fn a_budget_holds_over_a_restart_and_usage_shows_what_was_spent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_budget_in_dollars_warns_of_models_whose_price_is_unknown() {
+async fn budget_in_dollars_warns_of_models_without_a_known_price() {
     let model = model().await;
     let text = config(&model, "fallbacks = [\"offline/commands\"]\n[budgets]\nday_usd = 10\n");
     let home = Home::new(program!()).with_config(&text);

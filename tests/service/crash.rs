@@ -24,7 +24,7 @@ pub(crate) async fn dies(daemon: Daemon) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_cut_in_its_middle_comes_once_after_the_restart() {
+async fn crash_during_an_answer_delivers_it_once_after_the_restart() {
     let never = held();
     let model =
         first_and_then(move |_| begun("I ", &never, "never"), |_| ModelAnswer::says("Now.")).await;
@@ -46,7 +46,7 @@ async fn an_answer_that_is_cut_in_its_middle_comes_once_after_the_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_daemon_refuses_and_names_the_first() {
+async fn second_daemon_refuses_to_start_and_names_the_first() {
     let home = Home::new(program!());
     let first = home.daemon();
     let second = home.run(&["run"]);
@@ -64,7 +64,7 @@ async fn a_second_daemon_refuses_and_names_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_another_process_sends_is_said_once_or_marked_wherever_the_daemon_dies() {
+async fn crash_at_each_point_delivers_a_sent_message_once_or_marked() {
     // The fail point; then the marks of the messages before the death, and of those after the
     // restart.
     let table: [(&str, &[bool], &[bool]); 6] = [
@@ -102,7 +102,7 @@ async fn what_another_process_sends_is_said_once_or_marked_wherever_the_daemon_d
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_sent_to_an_empty_chat_is_said_after_the_restart() {
+async fn crash_keeps_a_message_sent_to_an_empty_chat() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let sent = home.run(&["send", "ann", "The bread is ready."]);
@@ -118,7 +118,7 @@ async fn what_is_sent_to_an_empty_chat_is_said_after_the_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn poison_that_kills_three_times_while_alone_is_dropped_and_the_chat_is_told() {
+async fn crash_loop_drops_a_message_that_kills_three_times_and_notifies_the_chat() {
     // It dies with the complete answer in memory.
     const POINT: &str = "settle:before";
     let model = OpenAiFake::start(|_| ModelAnswer::says("Survived.")).await;
@@ -143,7 +143,7 @@ async fn poison_that_kills_three_times_while_alone_is_dropped_and_the_chat_is_to
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_who_were_there_when_another_message_killed_are_answered() {
+async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
     const INNOCENTS: [&str; 3] = ["bob", "cid", "dan"];
     // Only a turn that runs a tool passes this point.
     const POINT: &str = "start-call:before";

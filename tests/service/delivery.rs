@@ -48,7 +48,7 @@ async fn says(platform: &DiscordFake, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn status_and_log_name_the_chat_that_is_stuck_while_others_are_answered() {
+async fn delivery_to_a_stuck_chat_is_reported_while_others_are_answered() {
     let (platform, model) = (platform().await, echo().await);
     let home = home(&platform, &model);
     let (ann, bob) = (platform.dm(ANN), platform.dm(BOB));
@@ -80,7 +80,7 @@ async fn status_and_log_name_the_chat_that_is_stuck_while_others_are_answered() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_after_a_wipe_is_a_message_of_its_own() {
+async fn delivery_after_a_wipe_of_the_data_is_a_new_message() {
     let (platform, model) = (platform().await, echo().await);
     let home = home(&platform, &model);
     let dm = platform.dm(ANN);
@@ -111,7 +111,7 @@ fn sends_files(request: &Value) -> ModelAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_is_too_large_or_refused_is_never_sent_for_the_model() {
+async fn delivery_of_a_too_large_or_refused_file_is_reported_to_the_model() {
     let platform = platform().await;
     let model = OpenAiFake::start(sends_files).await;
     let home = home(&platform, &model);

@@ -48,7 +48,7 @@ async fn written_call() -> OpenAiFake {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f7_a_model_without_native_calls_uses_tools_and_no_chat_sees_how() {
+async fn f7_dialect_json_runs_tools_and_shows_no_markup() {
     let requests = asked_to_write("tools = \"json\"").await;
     for request in &requests {
         assert!(request["tools"].is_null(), "{request}");
@@ -67,7 +67,7 @@ async fn f7_a_model_without_native_calls_uses_tools_and_no_chat_sees_how() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f7_a_native_model_whose_text_calls_run_uses_tools_and_no_chat_sees_how() {
+async fn f7_dialect_native_with_text_calls_runs_tools_and_shows_no_markup() {
     let requests = asked_to_write("tools = \"native\"\ntext_calls = \"run\"").await;
     assert!(requests.iter().all(|request| request["tools"].is_array()));
     let called = &requests[1]["messages"][2]["tool_calls"][0]["function"]["name"];

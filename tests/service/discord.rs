@@ -37,7 +37,7 @@ fn texts(platform: &DiscordFake) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f32_what_is_said_is_answered_and_what_was_said_meanwhile_too() {
+async fn f32_discord_answers_messages_and_those_missed_during_downtime() {
     let platform = platform().await;
     let model = OpenAiFake::start(|request| {
         ModelAnswer::says(format!("**You** said: {}", last_user_text(request)))
@@ -61,7 +61,7 @@ async fn f32_what_is_said_is_answered_and_what_was_said_meanwhile_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
+async fn discord_answers_once_after_a_kill_during_an_answer() {
     let platform = platform().await;
     let never = held();
     let model =
@@ -81,7 +81,7 @@ async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f14_a_strangers_first_slash_command_is_answered_with_a_code() {
+async fn f14_discord_answers_the_first_slash_command_of_a_stranger_with_a_code() {
     const BOB: u64 = 8;
     let platform = platform().await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("never")).await;
@@ -96,7 +96,7 @@ async fn f14_a_strangers_first_slash_command_is_answered_with_a_code() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn in_a_channel_the_answer_refers_to_its_message_and_tells_nobody() {
+async fn discord_answer_in_a_channel_refers_to_its_message_without_a_mention() {
     let platform = platform().await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("Hello.")).await;
     platform.dm(ANN);
@@ -112,7 +112,7 @@ async fn in_a_channel_the_answer_refers_to_its_message_and_tells_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_edited_while_nobody_listens_is_answered_as_it_stands_then() {
+async fn discord_answers_the_last_version_of_messages_edited_during_downtime() {
     let (platform, gate) = (platform().await, held());
     let permits = gate.clone();
     let model = OpenAiFake::start(move |request| {
@@ -142,7 +142,7 @@ async fn what_is_edited_while_nobody_listens_is_answered_as_it_stands_then() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_pressed_while_nobody_listened_is_asked_again_at_the_start() {
+async fn discord_repeats_an_open_question_pressed_during_downtime() {
     let (platform, sink) = (platform().await, Sink::start().await);
     let model = OpenAiFake::start(posts_once).await;
     let home = home(&platform, &model).with(SINK, &sink.address);

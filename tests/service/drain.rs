@@ -31,7 +31,7 @@ async fn ends_well(daemon: Daemon) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_streams_is_finished_and_delivered() {
+async fn drain_finishes_and_delivers_a_streaming_answer() {
     let permits = held();
     let on_hold = permits.clone();
     let model = OpenAiFake::start(move |_| begun("Half of it, ", &on_hold, "and all.")).await;
@@ -55,7 +55,7 @@ async fn an_answer_that_streams_is_finished_and_delivered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_runs_is_finished_and_answered_with() {
+async fn drain_finishes_a_running_tool_and_its_answer() {
     let (sink, model) = (Sink::start().await, OpenAiFake::start(posts_once).await);
     let home = Home::new(program!()).with(SINK, &sink.address);
     let home = home.with_config(&config(&model, DRAIN_FOR_EVER));
@@ -71,7 +71,7 @@ async fn a_tool_that_runs_is_finished_and_answered_with() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_does_not_finish_is_not_run_again_and_the_chat_is_asked() {
+async fn drain_timeout_does_not_rerun_a_tool_and_asks_the_chat() {
     let (sink, model) = (Sink::start().await, OpenAiFake::start(posts_once).await);
     let home = Home::new(program!()).with(SINK, &sink.address);
     let home = home.with_config(&config(&model, DO_NOT_DRAIN));
@@ -94,7 +94,7 @@ async fn a_tool_that_does_not_finish_is_not_run_again_and_the_chat_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_being_delivered_is_waited_for_and_not_said_again() {
+async fn drain_waits_for_a_delivery_and_does_not_repeat_it() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("Here.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let mut daemon = home.daemon();
@@ -112,7 +112,7 @@ async fn what_is_being_delivered_is_waited_for_and_not_said_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_confirms_is_said_again_with_a_mark() {
+async fn drain_repeats_an_unconfirmed_delivery_with_a_mark() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("Here.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let daemon = home.daemon();
@@ -131,7 +131,7 @@ async fn what_nobody_confirms_is_said_again_with_a_mark() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_turn_that_does_not_end_is_given_back_and_answered_once_at_the_next_start() {
+async fn drain_timeout_returns_a_turn_that_is_answered_once_at_the_next_start() {
     for seconds in [0, 1] {
         let never = held();
         let model =
@@ -150,7 +150,7 @@ async fn a_turn_that_does_not_end_is_given_back_and_answered_once_at_the_next_st
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_signal_ends_the_waiting() {
+async fn drain_ends_at_a_second_signal() {
     for second in [Signal::TERM, Signal::INT] {
         let never = held();
         let model =
@@ -182,7 +182,7 @@ async fn is_answered_once(home: &Home, model: &OpenAiFake) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_comes_while_it_stops_is_refused_for_now_or_kept() {
+async fn drain_refuses_new_messages_temporarily_and_keeps_queued_ones() {
     let permits = held();
     let on_hold = permits.clone();
     let model = first_and_then(

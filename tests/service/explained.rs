@@ -46,7 +46,7 @@ fn replies() -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_replies_that_explain_calls_have_no_effect_and_ask_nothing() {
+async fn text_calls_explained_in_100_replies_have_no_effect_and_ask_nothing() {
     let (platform, replies) = (TelegramFake::start(TOKEN).await, replies());
     let (count, written) = (replies.len(), replies.clone());
     assert!(count >= 100, "{count} replies");
@@ -111,7 +111,7 @@ async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_as_text_is_asked_about_and_runs_or_stays_in_the_answer() {
+async fn text_call_needs_approval_and_runs_or_stays_in_the_answer() {
     for (says, is_written, answer) in [
         ("/approve", true, "So be it."),
         ("/deny", false, "I write it down.\n\n{\"tool\": \"write_file\", \"params\": "),
@@ -135,7 +135,7 @@ async fn a_call_as_text_is_asked_about_and_runs_or_stays_in_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_as_text_is_asked_about_also_after_a_crash_before_it_was_started() {
+async fn text_call_needs_approval_after_a_crash_before_its_start() {
     for point in ["record-step:after", "wait:before", "start-call:before"] {
         let platform = TelegramFake::start(TOKEN).await;
         let model = OpenAiFake::start(writes).await;

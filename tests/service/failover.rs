@@ -18,7 +18,7 @@ fn config(first: &OpenAiFake, second: &OpenAiFake) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f31_the_next_model_answers_and_the_first_is_left_alone() {
+async fn f31_failover_answers_with_the_next_model_and_cools_down_the_first() {
     let busy = OpenAiFake::start(|_| {
         let asked = vec![("retry-after", "3600".to_owned())];
         ModelAnswer::Status(429, asked, "{}".to_owned())
@@ -43,7 +43,7 @@ async fn f31_the_next_model_answers_and_the_first_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_model_has_read_and_written_before_it_broke_off_is_in_the_usage() {
+async fn failover_counts_the_usage_of_a_model_that_broke_off() {
     let half = || ModelAnswer::Events(vec![delta_event(&json!({ "content": "so far" }), None)]);
     let (first, second) = tokio::join!(
         OpenAiFake::start(move |_| half()),

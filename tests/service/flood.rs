@@ -41,7 +41,7 @@ fn results(request: &Value) -> usize {
 /// messages and edits a second, and bans a bot that sends more for 3 seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::disallowed_methods, reason = "the figure is printed, and nothing depends on it")]
-async fn f6_replies_and_previews_for_60_people_meet_at_most_5_refusals_and_chats_take_turns() {
+async fn f6_flood_of_60_chats_has_at_most_5_refusals_and_a_fair_order() {
     let platform = TelegramFake::start(TOKEN).await;
     let rest = held();
     let permits = rest.clone();

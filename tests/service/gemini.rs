@@ -33,7 +33,7 @@ fn home(model: &GeminiFake, key: &str) -> Home {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_tool_is_declared_as_the_api_takes_it_and_can_be_called() {
+async fn gemini_accepts_every_tool_declaration_and_runs_a_call() {
     let model = GeminiFake::start(looks_first).await;
     let home = home(&model, KEY);
     let daemon = home.daemon();
@@ -56,7 +56,7 @@ async fn every_tool_is_declared_as_the_api_takes_it_and_can_be_called() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_signature_of_a_call_survives_a_crash() {
+async fn gemini_call_signature_survives_a_crash() {
     let model = GeminiFake::start(looks_first).await;
     let home = home(&model, KEY);
     let mut daemon = doomed(&home, "close-step:after");
@@ -76,7 +76,7 @@ async fn the_signature_of_a_call_survives_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_key_is_said_to_be_wrong() {
+async fn gemini_reports_a_wrong_key() {
     let model = GeminiFake::start(looks_first).await;
     let home = home(&model, "AIza-wrong");
     let daemon = home.daemon();

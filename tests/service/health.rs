@@ -54,7 +54,7 @@ fn another_shell(home: &Home, arguments: &[&str]) -> std::process::Command {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_works_is_up_and_is_not_asked_to_answer_for_it() {
+async fn health_of_a_working_provider_is_up_without_a_model_call() {
     let model =
         OpenAiFake::start_listing(&["good", "other"], |_| ModelAnswer::says("Hello.")).await;
     let home = home(&model.base_url(), "");
@@ -83,7 +83,7 @@ struct Outage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_is_down_is_so_in_status_doctor_and_log() {
+async fn health_of_a_failing_provider_is_down_in_status_doctor_and_log() {
     let good = OpenAiFake::start_listing(&["good"], |_| ModelAnswer::says("Hello.")).await;
     let quota = "{\"error\": {\"message\": \"You exceeded your current quota\", \"type\": \
                  \"insufficient_quota\", \"code\": \"insufficient_quota\"}}";
@@ -167,7 +167,7 @@ async fn a_provider_that_is_down_is_so_in_status_doctor_and_log() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_answers_again_is_up_again() {
+async fn health_of_a_provider_that_recovers_is_up() {
     let turns = std::sync::atomic::AtomicUsize::new(0);
     let model =
         OpenAiFake::start(move |_| match turns.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
@@ -206,7 +206,7 @@ fn bots(telegram: &TelegramFake, discord: &DiscordFake) -> Home {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f36_the_doctor_names_what_is_wrong_with_a_bot_and_what_to_do() {
+async fn f36_doctor_names_the_fault_of_a_bot_and_the_fix() {
     let (telegram, discord) =
         tokio::join!(TelegramFake::start(TELEGRAM), DiscordFake::start(DISCORD));
     let home = bots(&telegram, &discord);
@@ -265,7 +265,7 @@ async fn f36_the_doctor_names_what_is_wrong_with_a_bot_and_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_offline_doctor_asks_nobody() {
+async fn doctor_offline_makes_no_requests() {
     let (telegram, discord) =
         tokio::join!(TelegramFake::start(TELEGRAM), DiscordFake::start(DISCORD));
     let home = bots(&telegram, &discord);
@@ -277,7 +277,7 @@ async fn an_offline_doctor_asks_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_doctor_without_a_daemon_and_without_its_secrets_says_so() {
+async fn doctor_reports_missing_secrets_without_a_daemon() {
     let (telegram, discord) =
         tokio::join!(TelegramFake::start(TELEGRAM), DiscordFake::start(DISCORD));
     let home = bots(&telegram, &discord);
@@ -294,7 +294,7 @@ async fn a_doctor_without_a_daemon_and_without_its_secrets_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f36_the_doctor_names_a_context_that_is_too_small() {
+async fn f36_doctor_names_a_context_that_is_too_small() {
     let model = OpenAiFake::start_listing(&["good"], |_| ModelAnswer::says("Hello.")).await;
     let home = home(&model.base_url(), "[models.\"fake/good\"]\ncontext = 4096\n");
     let (_, found) = json(&home, &["doctor"]).await;

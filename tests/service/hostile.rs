@@ -212,7 +212,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_telegram_does_is_said_once_and_ends_nothing() {
+async fn hostile_telegram_is_reported_once_and_stops_nothing() {
     for row in telegram() {
         check(&TelegramFake::start(TOKEN).await, row).await;
     }
@@ -342,7 +342,7 @@ fn discord() -> Vec<Row<Discord>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_discord_does_is_said_once_and_ends_nothing() {
+async fn hostile_discord_is_reported_once_and_stops_nothing() {
     for row in discord() {
         check(&Discord::start().await, row).await;
     }
@@ -360,7 +360,7 @@ struct Token<P> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_that_discord_does_not_know_takes_down_its_channel_and_nothing_else() {
+async fn discord_token_that_is_unknown_stops_only_its_channel() {
     let row = |name, at_start, breaks| Token {
         name,
         at_start,

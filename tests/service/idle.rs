@@ -20,7 +20,7 @@ const WAKE_UPS: u64 = 13;
 const SILENCE: Duration = Duration::from_millis(500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_daemon_with_nothing_to_do_sleeps_and_asks_no_model() {
+async fn idle_daemon_sleeps_and_calls_no_model() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("Nobody asked.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let daemon = home.daemon();

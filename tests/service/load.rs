@@ -11,7 +11,7 @@ use crate::patience::{stop, until};
 const OTHERS: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_whose_model_hangs_delays_none_of_fifty_others() {
+async fn load_of_50_sessions_is_not_delayed_by_a_hanging_one() {
     // With the default limit, and with only one place left.
     for more in ["", "[sessions]\nmax_running = 2\n"] {
         let permits = held();
@@ -45,7 +45,7 @@ async fn a_session_whose_model_hangs_delays_none_of_fifty_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_answers_are_worked_on_at_once_than_configured() {
+async fn load_runs_at_most_max_running_turns_at_once() {
     const RUNNING: usize = 3;
     const SESSIONS: usize = 12;
     let permits = held();

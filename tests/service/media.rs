@@ -51,7 +51,7 @@ async fn stops_well(daemon: Daemon) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_photo_is_seen_and_its_caption_read() {
+async fn photo_and_caption_reach_a_model_with_vision() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start_with_eyes(|_| ModelAnswer::says("A beach.")).await;
     platform.add_file("beach", Some(4), &JPEG);
@@ -75,7 +75,7 @@ async fn a_photo_is_seen_and_its_caption_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_model_without_eyes_reads_that_there_is_a_photo() {
+async fn photo_is_a_line_of_text_for_a_model_without_vision() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(parrot).await;
     platform.add_file("beach", Some(4), &JPEG);
@@ -89,7 +89,7 @@ async fn a_model_without_eyes_reads_that_there_is_a_photo() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_voice_message_is_heard_and_answered() {
+async fn voice_message_is_transcribed_and_answered() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(parrot).await;
     let ear = TranscriptionFake::saying("Buy bread.").await;
@@ -107,7 +107,7 @@ async fn a_voice_message_is_heard_and_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_text_document_is_read_by_the_tool_that_reads_files() {
+async fn text_document_is_readable_with_read_file() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|request| match last_results(request)[..] {
         [] => ModelAnswer::call("read_file", json!({ "path": "inbox/m1-0.txt" })),
@@ -125,7 +125,7 @@ async fn a_text_document_is_read_by_the_tool_that_reads_files() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_of_100_megabytes_is_a_line_and_the_turn_answers_all_the_same() {
+async fn file_of_100_mb_is_a_line_of_text_and_the_turn_answers() {
     const LARGE: u64 = 100 * 1024 * 1024;
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(parrot).await;
@@ -143,7 +143,7 @@ async fn a_file_of_100_megabytes_is_a_line_and_the_turn_answers_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_between_the_confirmation_and_the_fetch_it_fetches_and_answers_once() {
+async fn photo_is_fetched_and_answered_once_after_a_kill_before_the_fetch() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(parrot).await;
     platform.add_file("beach", Some(4), &JPEG);
@@ -166,7 +166,7 @@ async fn killed_between_the_confirmation_and_the_fetch_it_fetches_and_answers_on
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f34_photos_are_in_no_log_and_only_the_newest_are_sent_again() {
+async fn f34_photos_are_not_in_the_log_and_only_the_newest_are_sent_again() {
     const COUNT: usize = 20;
     const BYTES: usize = 100_000;
     let platform = TelegramFake::start(TOKEN).await;
@@ -189,7 +189,7 @@ async fn f34_photos_are_in_no_log_and_only_the_newest_are_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_can_read_gets_one_polite_line_and_asks_no_model() {
+async fn unreadable_message_is_declined_once_without_a_model_call() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(parrot).await;
     let home = home(&platform, &model, false, "");

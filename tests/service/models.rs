@@ -36,7 +36,7 @@ async fn answer(chat: &Chat, text: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chosen_model_answers_over_a_restart_until_the_default_is_chosen_again() {
+async fn model_command_selects_a_model_across_restarts_until_reset() {
     let (one, two) = tokio::join!(parrot("one"), parrot("two"));
     let home = home(&one, &two, "[models.\"two/*\"]\ncontext = 32_000\n[models.\"two/big\"]\n");
     let daemon = home.daemon();
@@ -67,7 +67,7 @@ async fn a_chosen_model_answers_over_a_restart_until_the_default_is_chosen_again
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chosen_model_whose_provider_is_gone_is_passed_over_with_a_warning() {
+async fn model_command_with_a_removed_provider_falls_back_with_a_warning() {
     let (one, two) = tokio::join!(parrot("one"), parrot("two"));
     let home = home(&one, &two, "");
     let daemon = home.daemon();
@@ -84,7 +84,7 @@ async fn a_chosen_model_whose_provider_is_gone_is_passed_over_with_a_warning() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_answers_its_conversations_with_its_model_in_its_workspace() {
+async fn agent_uses_its_model_and_workspace_in_its_sessions() {
     let two =
         OpenAiFake::start(|request| match request["messages"].to_string().contains("who.txt") {
             true => ModelAnswer::says("two has written it"),

@@ -86,7 +86,7 @@ impl Manager {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_ready_once_it_has_recovered_and_answers() {
+async fn notify_sends_ready_once_the_daemon_has_recovered_and_answers() {
     let permits = held();
     let on_hold = permits.clone();
     let model = OpenAiFake::start(move |_| held_back(&on_hold, "Here I am.")).await;
@@ -112,7 +112,7 @@ async fn it_is_ready_once_it_has_recovered_and_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_says_that_it_stops_before_it_has_stopped() {
+async fn notify_sends_stopping_before_the_daemon_has_stopped() {
     let permits = held();
     let on_hold = permits.clone();
     let model = OpenAiFake::start(move |_| held_back(&on_hold, "Done.")).await;
@@ -134,7 +134,7 @@ async fn it_says_that_it_stops_before_it_has_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_shows_signs_of_life_also_while_a_model_hangs() {
+async fn watchdog_is_notified_while_a_model_hangs() {
     let never = held();
     let model = OpenAiFake::start(move |_| held_back(&never, "Never.")).await;
     let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
@@ -148,7 +148,7 @@ async fn it_shows_signs_of_life_also_while_a_model_hangs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_shows_no_sign_of_life_while_the_writer_is_stuck() {
+async fn watchdog_is_not_notified_while_the_writer_is_stuck() {
     let manager = Manager::of(Home::new(program!()));
     let mut daemon = manager.starts(None).await;
     let held = Held::take(&manager.home);
@@ -160,7 +160,7 @@ async fn it_shows_no_sign_of_life_while_the_writer_is_stuck() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_shows_no_sign_of_life_while_the_writer_hangs() {
+async fn watchdog_is_not_notified_while_the_writer_hangs() {
     let manager = Manager::of(Home::new(program!()));
     let mut daemon = manager.starts(Some("accept:after:1:hang")).await;
     asks_in_vain(&manager.home).await;
@@ -168,7 +168,7 @@ async fn it_shows_no_sign_of_life_while_the_writer_hangs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_shows_no_sign_of_life_while_the_lanes_hang() {
+async fn watchdog_is_not_notified_while_the_lanes_hang() {
     let manager = Manager::of(Home::new(program!()));
     let mut daemon = manager.starts(Some("wake:before:1:hang")).await;
     asks_in_vain(&manager.home).await;
@@ -176,7 +176,7 @@ async fn it_shows_no_sign_of_life_while_the_lanes_hang() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_shows_no_sign_of_life_to_a_manager_that_does_not_watch() {
+async fn watchdog_is_not_notified_if_the_manager_does_not_ask_for_it() {
     let not_watched: [&[(&str, &str)]; 2] =
         [&[], &[("WATCHDOG_USEC", WATCHDOG_USEC), ("WATCHDOG_PID", "1")]];
     for variables in not_watched {
@@ -196,7 +196,7 @@ async fn it_shows_no_sign_of_life_to_a_manager_that_does_not_watch() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_systemd_nothing_is_missing() {
+async fn notify_is_skipped_without_systemd() {
     let no_socket = [None, Some("nobody-listens-here")];
     for socket in no_socket {
         let model = first_and_then(|_| ModelAnswer::says("Hello."), |_| unreachable!()).await;
@@ -219,7 +219,7 @@ async fn without_systemd_nothing_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_stops_and_asks_to_be_started_again_when_its_log_belongs_to_another() {
+async fn newer_epoch_stops_the_daemon_for_a_restart_by_systemd() {
     let manager = Manager::of(Home::new(program!()));
     let daemon = manager.starts(None).await;
     Held::take(&manager.home).fence();

@@ -39,7 +39,7 @@ fn looks_first(request: &Value) -> ModelAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_and_the_answer() {
+async fn ollama_runs_a_tool_call_and_answers() {
     let model = OllamaFake::start(looks_first).await;
     let said = answer(&home(&model.base_url(), MODEL)).await;
     assert!(said.starts_with("It says: ") && said.contains("hello"), "{said}");
@@ -63,7 +63,7 @@ fn looks_in_text(request: &Value) -> ModelAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_model_without_tools_uses_them_in_text() {
+async fn ollama_model_without_tool_support_calls_tools_in_text() {
     let card = Card { capabilities: Some(vec!["completion"]), ..Card::default() };
     let model = OllamaFake::start_as(card, looks_in_text).await;
     assert_eq!(answer(&home(&model.base_url(), MODEL)).await, "It says hello.");
@@ -72,7 +72,7 @@ async fn a_model_without_tools_uses_them_in_text() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f36_what_is_not_set_up_is_said_with_the_fix() {
+async fn f36_ollama_reports_missing_setup_with_the_fix() {
     let model = OllamaFake::start(looks_first).await;
     let said = answer(&home(&model.base_url(), "llama0")).await;
     assert!(said.contains("not found") && said.contains("ollama pull llama0"), "{said}");

@@ -54,7 +54,7 @@ async fn hinted(platform: &TelegramFake) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f14_a_stranger_is_let_in_at_the_command_line_and_struck_off_again() {
+async fn f14_pair_approve_admits_a_stranger_and_people_remove_reverts_it() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
     let home = home(&platform, &model);
@@ -95,7 +95,7 @@ async fn f14_a_stranger_is_let_in_at_the_command_line_and_struck_off_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f14_a_code_is_approved_while_no_daemon_runs_and_makes_the_first_owner() {
+async fn f14_pair_approve_without_a_daemon_makes_the_first_owner() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
     let home = home(&platform, &model);
@@ -118,7 +118,7 @@ async fn f14_a_code_is_approved_while_no_daemon_runs_and_makes_the_first_owner()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f14_only_the_owners_press_of_the_button_lets_somebody_in_and_only_once() {
+async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
     let home = home(&platform, &model);
@@ -157,7 +157,7 @@ fn offered(request: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f14_owners_tools_are_for_owners_in_private() {
+async fn f14_owner_tools_are_only_for_owners_in_private() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|request| match last_results(request)[..] {
         [] => ModelAnswer::call("write_file", json!({ "path": "a.txt", "content": "hi" })),
@@ -186,7 +186,7 @@ async fn f14_owners_tools_are_for_owners_in_private() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_linked_terminal_and_telegram_chat_share_a_session() {
+async fn link_makes_a_terminal_and_a_telegram_chat_share_a_session() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("Noted.")).await;
     let home = home(&platform, &model);

@@ -30,7 +30,7 @@ async fn storyteller(end: &Arc<Semaphore>) -> OpenAiFake {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_grows_in_one_message_while_the_chat_sees_that_somebody_writes() {
+async fn preview_grows_in_one_message_while_typing_is_shown() {
     let (platform, end) = (TelegramFake::start(TOKEN).await, held());
     let model = storyteller(&end).await;
     let daemon = home(&platform, &model).daemon();
@@ -45,7 +45,7 @@ async fn an_answer_grows_in_one_message_while_the_chat_sees_that_somebody_writes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_in_the_middle_of_a_preview_it_goes_on_in_the_same_message() {
+async fn preview_continues_in_the_same_message_after_a_kill() {
     let (platform, never) = (TelegramFake::start(TOKEN).await, held());
     let model = first_and_then(
         move |_| begun("Once upon a time there ", &never, "never"),
@@ -73,7 +73,7 @@ async fn killed_in_the_middle_of_a_preview_it_goes_on_in_the_same_message() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f5_a_death_around_the_first_send_of_a_preview_makes_the_answer_a_repetition() {
+async fn f5_preview_whose_first_send_met_a_crash_marks_the_answer_as_repeated() {
     // Before the platform has it, and after.
     for (point, copies) in [("begin-preview:after", 0), ("finish-preview:before", 1)] {
         let (platform, end) = (TelegramFake::start(TOKEN).await, held());
@@ -97,7 +97,7 @@ async fn f5_a_death_around_the_first_send_of_a_preview_makes_the_answer_a_repeti
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f6_the_answer_survives_flood_control_and_resets_of_its_edits() {
+async fn f6_preview_with_failing_edits_still_becomes_the_answer() {
     for fault in [Fault::flood(1), Fault::ResetAfter, Fault::ResetBefore] {
         let (platform, end) = (TelegramFake::start(TOKEN).await, held());
         let model = storyteller(&end).await;
@@ -115,7 +115,7 @@ async fn f6_the_answer_survives_flood_control_and_resets_of_its_edits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f22_reasoning_reaches_neither_the_preview_nor_the_answer() {
+async fn f22_preview_and_answer_contain_no_reasoning() {
     let (platform, end) = (TelegramFake::start(TOKEN).await, held());
     let permits = end.clone();
     let model = OpenAiFake::start(move |_| {

@@ -286,7 +286,7 @@ async fn connected(world: &World) -> Daemon {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_tools_question_is_shown_alike_on_every_channel() {
+async fn prompt_for_each_tool_is_the_same_on_every_channel() {
     let (model, sink) = (OpenAiFake::start(obeys).await, Sink::start().await);
     let mut world = World::start(&model, &sink, &[]).await;
     let daemon = connected(&world).await;
@@ -324,7 +324,7 @@ async fn every_tools_question_is_shown_alike_on_every_channel() {
 /// A question of the model, a withheld answer, an interrupted call, the notice to owners about a
 /// user's call, and the repeated question after a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_kind_of_wait_is_shown_alike_on_every_channel() {
+async fn prompt_for_each_kind_of_wait_is_the_same_on_every_channel() {
     let (model, sink) = (OpenAiFake::start(obeys).await, Sink::start().await);
     let library = tempfile::TempDir::new().unwrap();
     fs::write(library.path().join("topic.txt"), "words of a stranger").unwrap();

@@ -53,7 +53,7 @@ fn show(text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_day_of_ten_thousand_messages_keeps_the_order_of_every_chat_and_its_memory() {
+async fn replay_of_10000_messages_keeps_the_order_of_chats_and_bounds_memory() {
     let (telegram, discord) =
         (TelegramFake::start("4711:AA").await, DiscordFake::start("discord").await);
     telegram.set_now(now());

@@ -22,7 +22,7 @@ fn looks_first(request: &Value) -> ModelAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_thought_before_a_call_goes_back_sealed_after_a_crash_and_is_never_shown() {
+async fn responses_reasoning_goes_back_encrypted_after_a_crash_and_is_never_shown() {
     let model = ResponsesFake::start(looks_first).await;
     let config = format!(
         "[providers.openai]\nkind = \"openai\"\napi = \"responses\"\nbase_url = \"{}\"\n\

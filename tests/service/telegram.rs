@@ -32,7 +32,7 @@ fn home_with(platform: &TelegramFake, model: &OpenAiFake, more: &str) -> Home {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_allowed_is_answered_and_who_is_not_is_named_in_the_log() {
+async fn telegram_answers_allowed_senders_and_logs_others() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("**Good** morning.")).await;
     let home = home(&platform, &model);
@@ -51,7 +51,7 @@ async fn who_is_allowed_is_answered_and_who_is_not_is_named_in_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_group_that_becomes_a_supergroup_keeps_its_rules_also_after_a_restart() {
+async fn telegram_group_that_becomes_a_supergroup_keeps_its_rules() {
     const SUPERGROUP: i64 = -1_000_000_000_020;
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
@@ -72,7 +72,7 @@ async fn a_group_that_becomes_a_supergroup_keeps_its_rules_also_after_a_restart(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
+async fn telegram_answers_once_after_a_kill_during_an_answer() {
     let platform = TelegramFake::start(TOKEN).await;
     let never = held();
     let model =
@@ -94,7 +94,7 @@ async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f5_answer_that_the_platform_failed_to_send_is_sent_again_without_a_mark() {
+async fn f5_telegram_retries_a_certainly_failed_send_without_a_mark() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
     let home = home(&platform, &model);
@@ -110,7 +110,7 @@ async fn f5_answer_that_the_platform_failed_to_send_is_sent_again_without_a_mark
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f5_what_the_message_tool_has_said_is_not_said_again_as_the_answer() {
+async fn f5_message_tool_text_is_not_repeated_as_the_answer() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|request| match last_results(request)[..] {
         [] => ModelAnswer::call("message", json!({ "text": "**Done**, as `asked`." })),
@@ -148,7 +148,7 @@ fn put_files(home: &Home) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_of_the_workspace_are_sent_by_the_message_tool() {
+async fn message_tool_sends_files_of_the_workspace() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = sends_files().await;
     let home = home(&platform, &model);
@@ -167,7 +167,7 @@ async fn files_of_the_workspace_are_sent_by_the_message_tool() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_while_it_sends_a_file_it_sends_it_once_more_and_marked() {
+async fn message_tool_repeats_a_file_once_with_a_mark_after_a_kill() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = sends_files().await;
     let home = home(&platform, &model);
@@ -199,7 +199,7 @@ async fn killed_while_it_sends_a_file_it_sends_it_once_more_and_marked() {
 /// Telegram may refuse a token for some seconds: the channel retries, and goes on without a
 /// restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn telegram_token_that_is_refused_for_a_while_is_said_once_and_loses_no_answer() {
+async fn telegram_token_refused_for_a_while_is_reported_once_and_loses_no_answer() {
     for at_start in [true, false] {
         let platform = TelegramFake::start(TOKEN).await;
         let permits = held();

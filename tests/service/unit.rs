@@ -43,7 +43,7 @@ fn seconds(setting: &str) -> u64 {
 }
 
 #[test]
-fn systemd_finds_nothing_wrong_with_the_unit() {
+fn unit_passes_systemd_analyze_verify() {
     // systemd looks for the program, which may be missing here.
     let (installed, rest) = value("ExecStart").split_once(' ').unwrap();
     assert!(Path::new(installed).is_absolute(), "{installed}");
@@ -64,7 +64,7 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
 }
 
 #[test]
-fn the_unit_relies_on_what_the_program_does() {
+fn unit_settings_match_the_program() {
     let table = [
         // The started process itself reports that it is ready.
         ("Type", "notify"),
@@ -108,13 +108,13 @@ fn the_unit_relies_on_what_the_program_does() {
 }
 
 #[test]
-fn systemd_waits_for_longer_than_the_daemon_takes_to_stop() {
+fn unit_stop_timeout_exceeds_the_drain() {
     let drain = Settings::default().daemon.drain_seconds;
     assert!(seconds("TimeoutStopSec") > drain + AFTER_THE_DRAIN, "the default drain is {drain} s");
 }
 
 #[test]
-fn what_a_new_start_does_not_mend_is_not_started_again() {
+fn unit_does_not_restart_after_permanent_failures() {
     let not_mended: BTreeSet<i32> =
         value("RestartPreventExitStatus").split(' ').map(|code| code.parse().unwrap()).collect();
     let failures: [fn(&Home); 3] = [damage_the_database, make_the_database_newer, mistype_a_key];
@@ -146,7 +146,7 @@ fn mistype_a_key(home: &Home) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_unit_starts_keeps_its_log_in_the_state_directory() {
+async fn unit_keeps_the_log_in_the_state_directory() {
     let home = Home::new(program!());
     let (state, file) = (home.path("state"), home.path("elsewhere.toml"));
     fs::create_dir(&state).unwrap();
@@ -166,7 +166,7 @@ async fn what_the_unit_starts_keeps_its_log_in_the_state_directory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_credential_reaches_the_provider_and_nobody_else() {
+async fn unit_credential_reaches_only_the_provider() {
     const WRONG: &str = "sk-wrong-0987654321";
     // The fake repeats a wrong key in its error, as some providers do.
     for (secret, answer) in [(KEY, "Welcome."), (WRONG, "I could not answer: ")] {

@@ -12,7 +12,7 @@ fn all_due(agenda: &mut Agenda, now: Duration) -> Vec<Subject> {
 }
 
 #[test]
-fn a_question_that_fails_is_asked_again_more_and_more_slowly_and_holds_up_no_other() {
+fn agenda_failed_retries_with_growing_waits_and_delays_no_other_subject() {
     let mut agenda = Agenda::default();
     let mut now = NOW;
     agenda.add(channel(1), When::At(now));
@@ -29,7 +29,7 @@ fn a_question_that_fails_is_asked_again_more_and_more_slowly_and_holds_up_no_oth
 }
 
 #[test]
-fn what_servers_list_waits_for_them_but_not_for_ever() {
+fn agenda_holds_listed_subjects_until_servers_list_them_or_a_timeout() {
     let listed = |change: fn(&mut Agenda)| {
         let mut agenda = Agenda::default();
         agenda.begin(NOW);
@@ -47,7 +47,7 @@ fn what_servers_list_waits_for_them_but_not_for_ever() {
 }
 
 #[test]
-fn the_last_is_asked_once_all_others_were_tried() {
+fn agenda_next_returns_last_subjects_after_all_others_were_tried() {
     let mut agenda = Agenda::default();
     agenda.add(Subject::Commands, When::Last);
     agenda.add(channel(1), When::At(NOW));
@@ -60,7 +60,7 @@ fn the_last_is_asked_once_all_others_were_tried() {
 }
 
 #[test]
-fn only_so_many_questions_are_under_way() {
+fn agenda_next_limits_requests_in_flight() {
     let mut agenda = Agenda::default();
     for id in 1..=20 {
         agenda.add(channel(id), When::At(NOW));
@@ -74,7 +74,7 @@ fn only_so_many_questions_are_under_way() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_said_until_it_can() {
+fn agenda_complaint_counts_failed_channels_until_they_succeed() {
     let mut agenda = Agenda::default();
     for id in 1..=2 {
         agenda.add(channel(id), When::At(NOW));
@@ -89,7 +89,7 @@ fn what_cannot_be_asked_is_said_until_it_can() {
 }
 
 #[test]
-fn what_somebody_waits_for_is_asked_first_until_it_is_answered() {
+fn agenda_urge_moves_a_subject_to_the_front_until_it_is_removed() {
     let mut agenda = Agenda::default();
     for id in 1..=20 {
         agenda.add(channel(id), When::At(NOW - SECOND));
@@ -110,7 +110,7 @@ fn what_somebody_waits_for_is_asked_first_until_it_is_answered() {
 }
 
 #[test]
-fn in_a_second_only_half_of_what_the_platform_takes_is_asked() {
+fn agenda_next_uses_half_of_the_platform_rate_per_second() {
     let mut agenda = Agenda::default();
     let ask = |agenda: &mut Agenda, now| {
         let mut count = 0;

@@ -17,7 +17,7 @@ fn limit(remaining: u64, reset_after: u64) -> SessionStartLimit {
 }
 
 #[test]
-fn f9_the_first_of_a_day_are_five_seconds_apart() {
+fn f9_budget_wait_spaces_the_first_identifies_of_a_day_by_five_seconds() {
     let budget = used(49, Some(HOUR));
     assert_eq!(budget.wait(None, NOON, HOUR), Some(APART));
     assert_eq!(budget.wait(None, NOON, HOUR + APART), None);
@@ -25,7 +25,7 @@ fn f9_the_first_of_a_day_are_five_seconds_apart() {
 }
 
 #[test]
-fn f9_after_that_each_waits_for_its_share_of_the_day() {
+fn f9_budget_wait_spreads_later_identifies_over_the_rest_of_the_day() {
     let share = HALF_A_DAY / 400;
     assert_eq!(used(500, Some(HOUR)).wait(None, NOON, HOUR), Some(share));
     assert_eq!(used(500, Some(HOUR)).wait(None, NOON, HOUR + share), None);
@@ -36,7 +36,7 @@ fn f9_after_that_each_waits_for_its_share_of_the_day() {
 }
 
 #[test]
-fn f9_a_day_of_failures_stays_far_below_what_resets_the_token() {
+fn f9_budget_keeps_a_day_of_failures_far_below_the_token_reset_limit() {
     let (mut now, mut elapsed, mut budget) = (Timestamp(20_000 * DAY_MILLIS), HOUR, used(0, None));
     let mut made = 0;
     while now.0 < 20_001 * DAY_MILLIS {
@@ -51,7 +51,7 @@ fn f9_a_day_of_failures_stays_far_below_what_resets_the_token() {
 }
 
 #[test]
-fn f9_none_is_made_when_the_platform_says_that_none_remains() {
+fn f9_budget_wait_lasts_until_the_reset_when_the_platform_has_none_left() {
     let budget = used(0, None);
     assert_eq!(budget.wait(Some(&limit(0, 60_000)), NOON, HOUR), Some(Duration::from_mins(1)));
     assert_eq!(budget.wait(Some(&limit(0, 0)), NOON, HOUR), Some(APART));
@@ -59,7 +59,7 @@ fn f9_none_is_made_when_the_platform_says_that_none_remains() {
 }
 
 #[test]
-fn the_count_lasts_over_restarts_and_begins_anew_each_day() {
+fn budget_count_survives_restarts_and_resets_each_day() {
     let budget = used(7, None).next(NOON, HOUR);
     assert_eq!(budget.cursor().position, "20000 8");
     assert_eq!(Budget::read(&[budget.cursor()], HOUR), used(8, None));

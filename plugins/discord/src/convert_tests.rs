@@ -43,7 +43,7 @@ fn read(more: &Value) -> Inbound {
 }
 
 #[test]
-fn names_stand_where_discord_writes_numbers_and_our_own_goes_from_the_front() {
+fn convert_replaces_mentions_with_names_and_strips_a_leading_bot_mention() {
     let mentions = json!([user(42, "avocet"), user(9, "bob")]);
     let table = [
         ("<@42> /stop", "/stop"),
@@ -59,7 +59,7 @@ fn names_stand_where_discord_writes_numbers_and_our_own_goes_from_the_front() {
 }
 
 #[test]
-fn in_a_server_only_what_is_for_the_agent_is_heard() {
+fn why_not_ignores_server_messages_not_addressed_to_the_bot() {
     let mentions = json!([user(42, "avocet")]);
     let replied = |author: u64| {
         let replied = message(&json!({ "author": user(author, "x"), "content": "hi" }));
@@ -90,7 +90,7 @@ fn in_a_server_only_what_is_for_the_agent_is_heard() {
 }
 
 #[test]
-fn what_is_replied_to_is_quoted_with_its_author() {
+fn convert_quotes_the_replied_message_with_its_author() {
     let replied = message(&json!({ "author": user(9, "bob"), "content": "ask <@42>",
         "mentions": [user(42, "avocet")] }));
     let inbound = read(&json!({ "content": "well?", "referenced_message": replied }));
@@ -99,7 +99,7 @@ fn what_is_replied_to_is_quoted_with_its_author() {
 }
 
 #[test]
-fn what_is_forwarded_is_read_with_its_files() {
+fn convert_reads_a_forwarded_message_with_its_files() {
     let file = json!({ "id": "8", "filename": "a.ogg", "size": 3, "url": "https://x/a",
         "proxy_url": "https://x/a", "content_type": "audio/ogg" });
     let snapshot = json!({ "content": "look", "timestamp": "2016-04-30T11:18:25.796Z",
@@ -117,7 +117,7 @@ fn what_is_forwarded_is_read_with_its_files() {
 }
 
 #[test]
-fn a_sticker_is_named_and_a_message_of_nothing_is_none() {
+fn convert_names_stickers_and_polls_and_rejects_an_empty_message() {
     let sticker = json!([{ "id": "1", "name": "wave", "format_type": 1 }]);
     assert_eq!(read(&json!({ "sticker_items": sticker })).content.text, "[sticker: wave]");
     let poll = json!({ "question": { "text": "Tea?" }, "allow_multiselect": false,
@@ -139,7 +139,7 @@ fn a_sticker_is_named_and_a_message_of_nothing_is_none() {
 }
 
 #[test]
-fn who_wrote_is_named_as_they_are_known_there() {
+fn convert_names_the_sender_by_nickname_or_display_name() {
     let mut ann = user(7, "ann");
     ann["global_name"] = json!("Ann Lee");
     let inbound = read(&json!({ "content": "x", "author": ann }));

@@ -4,7 +4,7 @@ use super::*;
 type Headers = &'static [(&'static str, &'static str)];
 
 #[test]
-fn limited_says_how_long_to_wait_and_whom_that_is_about() {
+fn limited_read_returns_the_wait_and_the_scope_of_a_429() {
     use Scope::{Address, Bot, Channel};
     const RETRY: &str = "retry-after";
     const OWN: &str = r#"{"message":"slow","retry_after":1.25,"global":false}"#;
@@ -41,7 +41,7 @@ fn answered(status: u16, body: &[u8]) -> Fault {
 }
 
 #[test]
-fn a_refusal_is_shown_in_the_platforms_words() {
+fn fault_answered_shows_a_refusal_in_the_words_of_the_platform() {
     let body = br#"{"message":"Invalid Form Body","code":50035,"errors":{"content":{"_errors":
         [{"code":"BASE_TYPE_MAX_LENGTH","message":"Must be 2000 or fewer in length."}]}}}"#;
     let fault = answered(400, body);

@@ -11,7 +11,7 @@ fn ids(lives: &[Live]) -> Vec<u64> {
 }
 
 #[test]
-fn what_comes_live_waits_in_order_and_without_what_the_history_told() {
+fn gaps_close_returns_live_events_in_order_without_those_of_the_history() {
     let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
     gaps.note(channel, MessageId::new(1), Look::Channel);
     let gap = gaps.get_mut(channel).unwrap();
@@ -26,7 +26,7 @@ fn what_comes_live_waits_in_order_and_without_what_the_history_told() {
 }
 
 #[test]
-fn only_so_many_messages_wait_but_every_edit() {
+fn gap_hold_limits_messages_but_keeps_every_edit() {
     let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
     gaps.note(channel, MessageId::new(1), Look::Channel);
     let gap = gaps.get_mut(channel).unwrap();
@@ -38,7 +38,7 @@ fn only_so_many_messages_wait_but_every_edit() {
 }
 
 #[test]
-fn what_could_not_wait_is_known_until_the_history_told_of_it() {
+fn gap_take_dropped_reports_overflow_once_until_the_history_covers_it() {
     let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
     gaps.note(channel, MessageId::new(1), Look::Channel);
     for id in 2..=1004 {

@@ -9,7 +9,7 @@ fn raw(more: &Value) -> Value {
 }
 
 #[test]
-fn of_a_message_that_cannot_be_read_whole_everything_else_is_read() {
+fn message_keeps_the_readable_fields_of_a_malformed_message() {
     let file = |id: Value| {
         json!({ "id": id, "filename": "a.txt", "size": 3, "url": "https://x/a",
             "proxy_url": "https://x/a" })
@@ -41,7 +41,7 @@ fn of_a_message_that_cannot_be_read_whole_everything_else_is_read() {
 }
 
 #[test]
-fn what_cannot_be_told_from_others_is_not_read() {
+fn message_returns_none_without_valid_ids_author_or_type() {
     let table = [
         json!({ "id": null }),
         json!({ "channel_id": {} }),
@@ -56,7 +56,7 @@ fn what_cannot_be_told_from_others_is_not_read() {
 }
 
 #[test]
-fn a_press_below_a_message_that_cannot_be_read_is_read() {
+fn interaction_reads_a_press_below_a_malformed_message() {
     let pressed = json!({ "id": "9", "application_id": "1", "token": "t", "version": 1, "type": 3,
         "attachment_size_limit": 1,
         "channel_id": "5", "locale": "en-US", "entitlements": [], "app_permissions": "0",

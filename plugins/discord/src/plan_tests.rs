@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_long_reply_is_cut_with_room_for_the_mark_and_its_buttons_come_last() {
+fn plan_leaves_room_for_the_repeat_mark_and_puts_buttons_last() {
     let choices = vec![Choice::new("Retry", "/retry w3")];
     let reply = Content { choices: choices.clone(), ..Content::text("*word* _ ".repeat(900)) };
     let chunks = plan(&reply, false);
@@ -17,14 +17,14 @@ fn a_long_reply_is_cut_with_room_for_the_mark_and_its_buttons_come_last() {
 }
 
 #[test]
-fn a_message_that_is_sent_again_is_marked() {
+fn text_marks_a_repeated_message() {
     let content = plan(&Content::text("**hello**"), false).remove(0);
     assert_eq!(text(&content, true), format!("{REPEAT_MARK}\n**hello**"));
     assert_eq!(text(&Content::text("**hello**"), false), "**hello**", "one that was not planned");
 }
 
 #[test]
-fn buttons_stand_in_rows_of_five_and_those_the_platform_would_refuse_are_left_out() {
+fn buttons_form_rows_of_five_without_choices_that_discord_refuses() {
     let mut choices: Vec<Choice> =
         (0..30).map(|number| Choice::new("x".repeat(100), format!("/retry w{number}"))).collect();
     choices.insert(0, Choice::new("too long", "ü".repeat(101)));

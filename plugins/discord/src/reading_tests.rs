@@ -5,7 +5,7 @@ fn cursor(scope: &str, position: &str) -> Cursor {
 }
 
 #[test]
-fn cursors_say_what_was_read_and_odd_ones_say_nothing() {
+fn reading_of_parses_cursors_and_ignores_malformed_ones() {
     let reading = Reading::of(&[
         cursor("5", "9"),
         cursor("direct 77", "6"),
@@ -20,7 +20,7 @@ fn cursors_say_what_was_read_and_odd_ones_say_nothing() {
 }
 
 #[test]
-fn a_cursor_moves_only_further_on() {
+fn reading_cursor_never_moves_back() {
     let (mut reading, channel) = (Reading::of(&[cursor("5", "9")]), ChannelId::new(5));
     assert_eq!(reading.cursor(channel, MessageId::new(9)), None);
     assert_eq!(reading.cursor(channel, MessageId::new(10)), Some(cursor("5", "10")));
@@ -30,7 +30,7 @@ fn a_cursor_moves_only_further_on() {
 }
 
 #[test]
-fn a_channel_is_looked_back_into_until_the_bot_could_first_hear_it_or_a_day() {
+fn reading_since_starts_at_the_join_or_first_start_at_most_a_day_back() {
     let hour = Duration::from_hours(1);
     let at = |hours: u32| Timestamp(1_767_225_600_000).after(hour * hours);
     let mut reading = Reading::default();

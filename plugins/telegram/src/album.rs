@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn an_album_is_one_message_at_the_place_of_its_first() {
+    fn gather_joins_an_album_at_its_first_update() {
         let batch = || {
             [(1, None), (2, Some("a")), (3, None), (4, Some("a")), (5, Some("b"))]
                 .map(|(id, album)| update(id, album))
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_before_the_last_album_is_settled_unless_that_is_nothing() {
+    fn settled_excludes_the_last_album_unless_the_batch_starts_with_it() {
         let table: [(&[Option<&str>], usize); 6] = [
             (&[], 0),
             (&[None, Some("a"), None], 3),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_album_at_the_end_may_go_on() {
+    fn may_go_on_only_if_the_batch_ends_in_an_album() {
         assert!(may_go_on(&[update(1, None), update(2, Some("a"))]));
         assert!(!may_go_on(&[update(1, Some("a")), update(2, None)]));
         assert!(!may_go_on(&[]));

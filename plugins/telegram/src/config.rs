@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn check_refuses_what_is_no_token_without_showing_it() {
+    fn check_refuses_an_invalid_token_without_showing_it() {
         let check = |token: &str| {
             let token = Some(Secret::new(token.to_owned()));
             TelegramConfig { token, ..TelegramConfig::default() }.check()

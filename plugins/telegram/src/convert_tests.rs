@@ -55,7 +55,7 @@ fn says(update: Value, address: &str, text: &str) {
 }
 
 #[test]
-fn what_is_said_in_private_is_for_the_agent() {
+fn convert_accepts_every_private_message() {
     let update = message(&private(), &json!({ "text": "hello" }));
     let Converted::Inbound(inbound) = convert(update.clone()) else { panic!("ignored") };
     assert_eq!(inbound.key.as_str(), "m5");
@@ -68,7 +68,7 @@ fn what_is_said_in_private_is_for_the_agent() {
 }
 
 #[test]
-fn in_a_group_it_is_only_what_is_said_to_the_bot() {
+fn convert_accepts_group_messages_only_if_addressed_to_the_bot() {
     let in_group = |more: Value| message(&group(), &more);
     let ours = json!({ "message_id": 4, "date": 1, "chat": group(), "text": "hi",
         "from": { "id": 42, "is_bot": true, "first_name": "Avocet" } });
@@ -110,7 +110,7 @@ fn in_a_group_it_is_only_what_is_said_to_the_bot() {
 }
 
 #[test]
-fn a_pressed_button_says_what_it_stands_for() {
+fn convert_reads_a_button_press_as_its_text() {
     let from = json!({ "id": 7, "is_bot": false, "first_name": "Ann" });
     let shown = json!({ "message_id": 8, "date": 1, "chat": private(), "text": "?" });
     let pressed = json!({ "id": "q1", "from": from, "message": shown, "chat_instance": "i",
@@ -122,7 +122,7 @@ fn a_pressed_button_says_what_it_stands_for() {
 }
 
 #[test]
-fn everything_else_is_counted_and_does_not_stall() {
+fn convert_ignores_other_updates_with_a_reason() {
     let sticker = json!({ "left_chat_member": { "id": 9, "is_bot": false, "first_name": "B" } });
     let cases = [
         (message(&private(), &sticker), "without text"),
@@ -135,7 +135,7 @@ fn everything_else_is_counted_and_does_not_stall() {
 }
 
 #[test]
-fn an_edit_corrects_its_message() {
+fn convert_marks_an_edit_as_a_correction() {
     let edited = |more: Value| {
         json!({ "update_id": 1, "edited_message":
         message(&private(), &more)["message"] })
@@ -149,7 +149,7 @@ fn an_edit_corrects_its_message() {
 }
 
 #[test]
-fn a_reply_quotes_and_a_forward_names_its_author() {
+fn convert_quotes_the_replied_message_and_names_the_author_of_a_forward() {
     let said = |from: Value| {
         json!({ "message_id": 4, "date": 1, "chat": private(),
         "from": from, "text": "how are you?" })
@@ -189,14 +189,14 @@ fn a_reply_quotes_and_a_forward_names_its_author() {
 }
 
 #[test]
-fn f38_whether_a_bot_is_answered_is_decided_by_the_bus() {
+fn f38_convert_marks_a_bot_as_sender() {
     let of_bot = json!({ "text": "hi", "from": { "id": 9, "is_bot": true, "first_name": "B" } });
     let Converted::Inbound(inbound) = convert(message(&private(), &of_bot)) else { panic!() };
     assert!(inbound.sender.is_bot);
 }
 
 #[test]
-fn what_changes_without_a_word_is_no_correction() {
+fn convert_ignores_edits_of_live_locations_and_albums() {
     let edited = |mut more: Value| {
         more["edit_date"] = json!(1_700_000_001);
         json!({ "update_id": 1, "edited_message": message(&private(), &more)["message"] })

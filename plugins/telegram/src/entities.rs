@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_where_it_can_be() {
+    fn part_returns_none_for_an_entity_outside_of_the_text() {
         let cases = [
             ("hi @bot", 3, 4, Some("@bot")),
             ("🐦 @bot", 3, 4, Some("@bot")),

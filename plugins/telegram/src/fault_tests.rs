@@ -5,7 +5,7 @@ fn refusal(code: u16, words: &str) -> Refusal {
 }
 
 #[test]
-fn with_advice_says_what_can_be_done_and_the_platforms_words() {
+fn with_advice_adds_a_fix_to_the_words_of_the_platform() {
     let cases = [
         ("Forbidden: bot was blocked by the user", "can unblock it (Forbidden: bot was blocked by"),
         (
@@ -26,7 +26,7 @@ fn with_advice_says_what_can_be_done_and_the_platforms_words() {
 }
 
 #[test]
-fn is_certain_failure_only_where_the_bot_api_says_that_the_method_failed() {
+fn is_certain_failure_only_if_the_bot_api_reports_a_failed_method() {
     let cases = [
         (500, Some("Internal Server Error"), true),
         (500, Some("Internal Server Error: RPC_SEND_FAIL"), true),
@@ -47,7 +47,7 @@ fn is_certain_failure_only_where_the_bot_api_says_that_the_method_failed() {
 }
 
 #[test]
-fn turned_away_for_needs_a_503_and_its_header() {
+fn turned_away_for_returns_the_wait_of_a_503_with_retry_after() {
     let wait = Some(Duration::from_secs(7));
     for (code, retry_after, expected) in [(503, wait, wait), (503, None, None), (502, wait, None)] {
         let refusal = Refusal { code, words: None, retry_after };
@@ -56,7 +56,7 @@ fn turned_away_for_needs_a_503_and_its_header() {
 }
 
 #[test]
-fn answered_429_waits_as_long_as_the_body_or_the_header_says() {
+fn answered_reads_the_wait_of_a_429_from_body_or_header() {
     let body = |seconds| Parameters { retry_after: Some(seconds), migrate_to_chat_id: None };
     let header = Some(Duration::from_secs(5));
     let cases = [(Some(body(17)), header, 17), (None, header, 5), (None, None, 1)];

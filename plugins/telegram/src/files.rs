@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_nothing_but_a_name() {
+    fn name_removes_directories_and_unsafe_characters_and_limits_length() {
         let long = format!("{}.pdf", "x".repeat(200));
         let cut = format!("{}.pdf", "x".repeat(96));
         let cases = [

@@ -31,7 +31,7 @@ fn reads(kind: &str, thing: Value) -> String {
 }
 
 #[test]
-fn every_kind_of_file_is_an_attachment() {
+fn carried_returns_an_attachment_for_each_kind_of_file() {
     let mp4 = || {
         file(&json!({ "width": 1, "height": 1, "length": 1, "duration": 3,
         "file_name": "a.mp4", "mime_type": "video/mp4" }))
@@ -78,7 +78,7 @@ fn every_kind_of_file_is_an_attachment() {
 }
 
 #[test]
-fn a_file_says_where_it_is_and_what_it_is() {
+fn carried_returns_the_file_reference_and_media_type() {
     let of = |kind: &str, thing: Value| {
         let (_, attachments) = carried(&message(kind, thing)).into_parts();
         let Attachment { source, media_type, .. } = attachments[0].clone();
@@ -102,7 +102,7 @@ fn a_file_says_where_it_is_and_what_it_is() {
 }
 
 #[test]
-fn what_a_line_says_as_well_is_a_line() {
+fn carried_describes_locations_polls_and_contacts_in_a_line() {
     let place = || json!({ "latitude": 48.2, "longitude": 16.37 });
     let mut live = place();
     live["live_period"] = json!(60);
@@ -129,7 +129,7 @@ fn what_a_line_says_as_well_is_a_line() {
 }
 
 #[test]
-fn what_cannot_be_read_says_what_it_is() {
+fn carried_names_the_kind_of_unreadable_content() {
     let chat = json!({ "id": 9, "type": "private", "first_name": "Bo" });
     let cases = [
         ("game", json!({ "title": "g", "description": "d", "photo": [] }), "a game"),
@@ -155,7 +155,7 @@ fn what_cannot_be_read_says_what_it_is() {
 }
 
 #[test]
-fn what_happens_in_a_chat_is_not_said_to_anybody() {
+fn carried_ignores_service_messages() {
     let user = json!({ "id": 9, "is_bot": false, "first_name": "Bo" });
     let cases = [
         ("text", json!("hi")),

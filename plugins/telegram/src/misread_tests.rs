@@ -52,7 +52,7 @@ fn heard(more: &Value) -> Inbound {
 }
 
 #[test]
-fn a_file_is_taken_wherever_the_platform_says_where_it_is() {
+fn misread_takes_a_file_from_a_malformed_message() {
     use AttachmentKind::{Document, Image, Video, Voice};
     let table = [
         (json!({ "voice": { "file_id": "f", "duration": 3 } }), Voice, Some("audio/ogg")),
@@ -84,7 +84,7 @@ fn a_file_is_taken_wherever_the_platform_says_where_it_is() {
 }
 
 #[test]
-fn what_was_said_is_heard_beside_what_cannot_be_read() {
+fn misread_keeps_the_text_beside_malformed_fields() {
     let replied = json!({ "message_id": 4, "date": 1, "text": "how are you?",
         "chat": { "id": 7, "type": "private", "first_name": "Ann" } });
     let odd = json!({ "type": "unheard_of", "date": 1 });
@@ -107,7 +107,7 @@ fn what_was_said_is_heard_beside_what_cannot_be_read() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_to_its_sender() {
+fn misread_names_unreadable_content_to_its_sender() {
     let table = [
         (json!({ "voice": {} }), format!("a voice message {IN_A_WAY}")),
         (json!({ "voice": { "file_id": "" } }), format!("a voice message {IN_A_WAY}")),
@@ -136,7 +136,7 @@ fn what_cannot_be_read_is_named_to_its_sender() {
 }
 
 #[test]
-fn what_nobody_said_or_what_was_said_elsewhere_is_counted() {
+fn misread_ignores_messages_without_content_or_a_known_chat() {
     let table = [
         (json!({}), "without text"),
         (json!({ "text": null, "voice": null }), "without text"),
@@ -174,7 +174,7 @@ fn mark(kind: &str, length: usize) -> Value {
 }
 
 #[test]
-fn what_is_said_to_the_bot_in_a_group_is_heard() {
+fn misread_accepts_group_messages_addressed_to_the_bot() {
     let name = "@avocet_bot look";
     let table = [
         (json!({ "text": "fine", "reply_to_message": replied_to(42) }), "fine"),
@@ -198,7 +198,7 @@ fn what_is_said_to_the_bot_in_a_group_is_heard() {
 }
 
 #[test]
-fn what_is_not_said_to_the_bot_in_a_group_is_counted() {
+fn misread_ignores_group_messages_not_addressed_to_the_bot() {
     let table = [
         (json!({ "text": "fine" }), "not mentioned"),
         (json!({ "text": "fine", "reply_to_message": replied_to(43) }), "not mentioned"),
@@ -213,7 +213,7 @@ fn what_is_not_said_to_the_bot_in_a_group_is_counted() {
 }
 
 #[test]
-fn what_cannot_be_read_in_a_group_is_named_where_it_was_said() {
+fn misread_names_unreadable_group_content_in_its_topic() {
     let table = [
         (json!({}), "telegram:main:-20"),
         (json!({ "is_topic_message": true, "message_thread_id": 9 }), "telegram:main:-20:9"),
@@ -230,7 +230,7 @@ fn what_cannot_be_read_in_a_group_is_named_where_it_was_said() {
 }
 
 #[test]
-fn an_edit_corrects_its_message_if_its_text_can_be_made_out() {
+fn misread_marks_an_edit_with_readable_text_as_a_correction() {
     let edited = |mut more: Value| {
         more["forward_origin"] = json!({ "type": "unheard_of" });
         convert(json!({ "update_id": 1, "edited_message": message(&more) }))
@@ -257,7 +257,7 @@ fn an_edit_corrects_its_message_if_its_text_can_be_made_out() {
 }
 
 #[test]
-fn a_pressed_button_says_its_words_below_whatever_it_is() {
+fn misread_reads_a_button_press_below_any_message() {
     let pressed = |more: Value| {
         let mut query = json!({ "id": "q1", "from": { "id": 7 }, "data": "/skip w3",
             "message": { "chat": { "id": 7, "type": "private" } } });
@@ -287,7 +287,7 @@ fn a_pressed_button_says_its_words_below_whatever_it_is() {
 }
 
 #[test]
-fn a_group_that_moves_is_followed_whoever_is_said_to_have_moved_it() {
+fn misread_follows_a_moved_group_with_a_malformed_sender() {
     let (old, new) = (ChatId(-20), ChatId(-1_000_000_000_020));
     for (here, field, there) in
         [(old, "migrate_to_chat_id", new), (new, "migrate_from_chat_id", old)]

@@ -7,7 +7,7 @@ const NEW: ChatId = ChatId(-1_000_000_000_020);
 const MOVED: Moved = Moved { from: OLD, to: NEW };
 
 #[test]
-fn a_group_that_has_moved_is_the_chat_that_it_was_unless_it_is_named() {
+fn moves_home_keeps_the_old_chat_id_unless_the_new_one_is_configured() {
     let other = ChatId(-21);
     for (named, home) in [(vec![], OLD), (vec![OLD.0], OLD), (vec![NEW.0], NEW)] {
         let moves = Moves::new(named.into_iter().collect());
@@ -24,7 +24,7 @@ fn a_group_that_has_moved_is_the_chat_that_it_was_unless_it_is_named() {
 }
 
 #[test]
-fn a_number_of_the_old_chat_is_none_of_the_new_one() {
+fn place_message_rejects_a_message_number_of_the_old_chat() {
     let here = Place { chat: OLD, moved: false };
     let there = Place::moved_to(NEW);
     let table = [("17", here, true), ("17", there, false), ("n17", there, true)];
@@ -47,7 +47,7 @@ fn a_number_of_the_old_chat_is_none_of_the_new_one() {
 }
 
 #[test]
-fn what_is_noted_is_read_again_and_nothing_else() {
+fn noted_reads_the_cursor_of_note_and_rejects_others() {
     let cursor = |scope: &str, position: &str| Cursor {
         scope: scope.to_owned(),
         position: position.to_owned(),

@@ -7,7 +7,7 @@ fn fault(code: u16, words: Option<&str>) -> Fault {
 }
 
 #[test]
-fn f5_outcome_repeats_unmarked_only_what_certainly_was_not_carried_out() {
+fn f5_outcome_is_failed_only_if_the_send_was_certainly_not_carried_out() {
     let failed = |text: &str| SendError::Failed(text.to_owned());
     let unknown = |text: &str| SendError::Unknown(text.to_owned());
     let refused = |text: &str| SendError::Refused(text.to_owned());

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn note_logs_the_first_failure_in_the_same_words_and_then_powers_of_ten() {
+    fn note_returns_the_count_at_powers_of_ten_per_error() {
         let mut trouble = Trouble::new();
         let logged: Vec<u32> = (0..1000).filter_map(|_| trouble.note("reset")).collect();
         assert_eq!(logged, [1, 10, 100, 1000]);

@@ -4,7 +4,7 @@ use teloxide::types::PollAnswer;
 use super::*;
 
 #[test]
-fn a_type_that_panics_reads_nothing() {
+fn read_returns_none_if_the_client_type_panics() {
     let voter = json!({ "id": 7, "is_bot": false, "first_name": "Ann" });
     let answer = |more: Value| {
         let mut answer = json!({ "poll_id": "1", "option_ids": [] });
@@ -16,7 +16,7 @@ fn a_type_that_panics_reads_nothing() {
 }
 
 #[test]
-fn an_update_is_known_by_a_number_from_0_however_large() {
+fn update_read_accepts_large_ids_and_rejects_invalid_ones() {
     let cases = [
         (json!(0), Some(0)),
         (json!(5_000_000_000_i64), Some(5_000_000_000)),
@@ -37,7 +37,7 @@ fn an_update_is_known_by_a_number_from_0_however_large() {
 }
 
 #[test]
-fn what_cannot_be_read_leaves_its_neighbours_alone() {
+fn batch_read_keeps_valid_updates_beside_malformed_ones() {
     let good = json!({ "update_id": 2, "message": { "message_id": 5, "date": 1, "text": "hi",
         "chat": { "id": 7, "type": "private", "first_name": "A" } } });
     let odd = |id: i64| json!({ "update_id": id, "message": { "voice": {} } });

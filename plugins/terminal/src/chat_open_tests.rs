@@ -63,7 +63,7 @@ fn end(turn: Option<i64>, message: i64) -> Heard {
 }
 
 #[tokio::test]
-async fn input_is_open_while_a_turn_runs_and_while_it_waits() {
+async fn chat_accepts_input_while_a_turn_runs_or_waits() {
     let link = FakeLink::new(
         vec![
             vec![started(1, 1, "run it"), thinking(), text("Let me")],
@@ -99,7 +99,7 @@ async fn input_is_open_while_a_turn_runs_and_while_it_waits() {
 }
 
 #[tokio::test]
-async fn own_words_are_not_shown_again_when_their_turn_goes_on() {
+async fn chat_shows_own_messages_once_when_their_turn_resumes() {
     let mut own = started(1, 1, "run it");
     let mut elsewhere = started(2, 70, "what is new?");
     for heard in [&mut own, &mut elsewhere] {
@@ -120,7 +120,7 @@ async fn own_words_are_not_shown_again_when_their_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn an_answer_is_printed_once_whatever_comes_between_its_pieces() {
+async fn chat_prints_an_answer_once_with_other_text_between_its_pieces() {
     let link = Arc::new(FakeLink::new(
         vec![vec![
             started(1, 1, "a"),
@@ -138,7 +138,7 @@ async fn an_answer_is_printed_once_whatever_comes_between_its_pieces() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_says_yes_is_read_on_after_the_answer_of_the_turn() {
+async fn chat_pipe_continues_after_an_approval_once_the_turn_has_answered() {
     let go_on = Heard::Event(TurnEvent::Resumed);
     let mut link = FakeLink::new(
         vec![
@@ -155,7 +155,7 @@ async fn a_pipe_that_says_yes_is_read_on_after_the_answer_of_the_turn() {
 }
 
 #[tokio::test]
-async fn a_pipe_goes_on_behind_a_question_that_its_line_does_not_answer() {
+async fn chat_pipe_continues_after_a_line_that_does_not_answer_the_question() {
     let mut link = FakeLink::new(
         vec![
             vec![started(1, 1, "run"), waiting(), chunk(1, Some(1), "May I?")],
@@ -169,7 +169,7 @@ async fn a_pipe_goes_on_behind_a_question_that_its_line_does_not_answer() {
 }
 
 #[tokio::test]
-async fn f11_ctrl_c_stops_the_answer_that_is_waited_for() {
+async fn f11_chat_ctrl_c_sends_stop_for_the_running_turn() {
     let (terminal, chat) = AtTerminal::open(FakeLink::new(Vec::new(), None));
     let typing = async {
         terminal.type_line("hang").await;

@@ -202,7 +202,7 @@ fn what_stays(paper: &str) -> String {
 }
 
 #[tokio::test]
-async fn through_a_pipe_come_answers_and_nothing_else() {
+async fn chat_through_a_pipe_prints_only_answers() {
     let [start, end] = tool("read_file");
     let link = Arc::new(FakeLink::new(
         vec![
@@ -225,7 +225,7 @@ async fn through_a_pipe_come_answers_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_person_sees_what_is_going_on_and_each_word_once() {
+async fn chat_interactive_shows_progress_and_each_word_once() {
     let [start, end] = tool("read_file");
     let link = Arc::new(FakeLink::new(
         vec![vec![
@@ -251,7 +251,7 @@ async fn a_person_sees_what_is_going_on_and_each_word_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_what_was_streamed_is_printed_whole() {
+async fn chat_prints_an_answer_whole_if_it_differs_from_the_stream() {
     let restarted = Heard::Event(TurnEvent::Restarted);
     let link = Arc::new(FakeLink::new(
         vec![
@@ -278,7 +278,7 @@ async fn an_answer_that_is_not_what_was_streamed_is_printed_whole() {
 }
 
 #[tokio::test]
-async fn what_was_missed_while_the_daemon_was_away_is_shown_when_it_is_whole() {
+async fn chat_prints_the_whole_answer_after_a_reconnect() {
     let back = Heard::Remark("back".to_owned());
     let link = Arc::new(FakeLink::new(
         vec![vec![
@@ -296,7 +296,7 @@ async fn what_was_missed_while_the_daemon_was_away_is_shown_when_it_is_whole() {
 }
 
 #[tokio::test]
-async fn what_comes_again_is_answered_and_not_shown_again() {
+async fn chat_acknowledges_a_repeated_chunk_without_showing_it_again() {
     let link = Arc::new(FakeLink::new(
         vec![
             vec![chunk(1, Some(1), "once"), chunk(1, Some(1), "once")],
@@ -310,7 +310,7 @@ async fn what_comes_again_is_answered_and_not_shown_again() {
 }
 
 #[tokio::test]
-async fn what_others_say_in_the_chat_is_shown() {
+async fn chat_shows_messages_of_other_senders() {
     let link = Arc::new(FakeLink::new(
         vec![vec![
             started(7, 70, "good \u{1b}[31mmorning"),
@@ -328,7 +328,7 @@ async fn what_others_say_in_the_chat_is_shown() {
 }
 
 #[tokio::test]
-async fn a_question_gives_the_word_back() {
+async fn chat_question_reads_the_next_line() {
     let waiting = Heard::Event(TurnEvent::Waiting { kind: WaitKind::Answer });
     let mut question = chunk(1, Some(1), "What colour?");
     if let Heard::Said(chunk) = &mut question {
@@ -356,7 +356,7 @@ async fn a_question_gives_the_word_back() {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_is_said_and_the_end_is_a_failure() {
+async fn chat_reports_a_refused_message_and_ends_with_a_failure() {
     let link = Arc::new(FakeLink::new(Vec::new(), Some(Outcome::Replied)));
     let (paper, left) = talk(&link, "refuse\n", Style::Plain).await;
     assert_eq!((paper.as_str(), left), ("not sent: the disk is full\n", Left::Disappointed));

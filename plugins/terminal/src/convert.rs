@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_cut_at_the_ends_of_lines() {
+    fn plan_cuts_a_reply_at_line_ends() {
         let short = Content { choices: vec![Choice::new("a", "b")], ..Content::text("short") };
         assert_eq!(plan(&short), [short]);
         let line = format!("{}\n", "ü".repeat(500));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_a_line_that_says_where_it_is() {
+    fn plan_shows_a_file_as_a_line_with_its_path() {
         let source = AttachmentSource::Workspace("out/report.pdf".to_owned());
         let report = Attachment {
             name: Some("report.pdf".to_owned()),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_safe_and_marked() {
+    fn printed_removes_control_characters_and_marks_a_repetition() {
         let choices = [Choice::new("Skip", "/skip w3")];
         assert_eq!(
             printed("hi\u{1b}[2J\u{7}", &choices, true),

@@ -36,7 +36,7 @@ impl Rows {
 }
 
 #[test]
-fn stream_grows_the_row_above_the_line_that_is_edited() {
+fn stream_extends_the_row_above_the_edited_line() {
     let (mut screen, rows) = screen();
     screen.status("thinking … 0 s");
     screen.status("thinking … 0 s");
@@ -51,7 +51,7 @@ fn stream_grows_the_row_above_the_line_that_is_edited() {
 }
 
 #[test]
-fn status_is_replaced_by_the_next_text_unless_a_line_was_typed_meanwhile() {
+fn status_is_replaced_by_the_next_text_unless_a_line_was_typed() {
     let (mut screen, rows) = screen();
     screen.status("a");
     screen.status("b");
@@ -67,7 +67,7 @@ fn status_is_replaced_by_the_next_text_unless_a_line_was_typed_meanwhile() {
 }
 
 #[test]
-fn rows_are_shorter_than_the_terminal_is_wide() {
+fn rows_wrap_below_the_width_of_the_terminal() {
     let table = [
         ("", vec![""]),
         ("1234567890", vec!["1234567890"]),
@@ -95,7 +95,7 @@ impl Write for Paper {
 }
 
 #[test]
-fn a_screen_shows_text_without_what_a_terminal_obeys() {
+fn screen_removes_control_characters_from_all_text() {
     const HOSTILE: &str = "a\u{1b}[2Jb\u{9b}2Jc\rd\u{202e}e";
     const LEFT: &str = "a[2Jb2Jcde";
     for colour in [false, true] {

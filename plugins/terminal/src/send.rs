@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_there_until_somebody_attaches() {
+    async fn reachable_only_while_a_client_is_attached() {
         let terminal = terminal();
         assert!(!terminal.reachable(&chat("a")));
         assert_eq!(terminal.deliver(&delivery()).await, Err(SendError::Nobody));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everybody_gets_it_and_one_answers_for_all() {
+    async fn deliver_reaches_every_client_and_needs_one_answer() {
         let terminal = terminal();
         let (one, other) = (terminal.attach(&chat("a")), terminal.attach(&chat("a")));
         let delivery = delivery();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_goes_away_without_an_answer_leaves_the_outcome_unknown() {
+    async fn deliver_is_unknown_if_the_client_leaves_without_an_answer() {
         let terminal = terminal();
         let handovers = terminal.attach(&chat("a"));
         let delivery = delivery();

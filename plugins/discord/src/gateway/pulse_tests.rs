@@ -9,7 +9,7 @@ fn pulse() -> Pulse {
 }
 
 #[test]
-fn the_first_heartbeat_is_due_after_a_part_of_the_interval_and_the_others_after_all_of_it() {
+fn pulse_is_due_after_a_jittered_first_interval_then_a_full_one() {
     let mut pulse = pulse();
     assert_eq!(pulse.quiet(100 * SECOND), 20 * SECOND);
     assert!(!pulse.is_due(119 * SECOND) && pulse.is_due(120 * SECOND));
@@ -19,7 +19,7 @@ fn the_first_heartbeat_is_due_after_a_part_of_the_interval_and_the_others_after_
 }
 
 #[test]
-fn f9_a_heartbeat_that_is_not_answered_in_time_is_a_dead_connection() {
+fn f9_pulse_dead_after_a_heartbeat_without_an_answer_in_time() {
     let mut pulse = pulse();
     pulse.beat(120 * SECOND);
     assert_eq!(pulse.dead(134 * SECOND), None);
@@ -31,7 +31,7 @@ fn f9_a_heartbeat_that_is_not_answered_in_time_is_a_dead_connection() {
 }
 
 #[test]
-fn an_interval_that_is_shorter_than_our_patience_ends_it() {
+fn pulse_dead_uses_a_heartbeat_interval_shorter_than_the_timeout() {
     let mut pulse = Pulse::new(2 * SECOND, Duration::ZERO, 1000);
     pulse.begun();
     pulse.beat(2 * SECOND);
@@ -42,7 +42,7 @@ fn an_interval_that_is_shorter_than_our_patience_ends_it() {
 }
 
 #[test]
-fn f9_a_session_that_does_not_begin_is_a_dead_connection_unless_something_is_heard() {
+fn f9_pulse_dead_if_no_session_begins_and_no_event_arrives_in_time() {
     let mut pulse = Pulse::new(40 * SECOND, Duration::ZERO, 1000);
     pulse.heard(10 * SECOND);
     assert_eq!(pulse.dead(24 * SECOND), None);

@@ -54,7 +54,7 @@ fn trouble() -> Fault {
 }
 
 #[tokio::test]
-async fn f32_of_five_hundred_channels_only_the_one_with_news_is_asked() {
+async fn f32_catch_up_of_500_channels_requests_only_the_one_with_news() {
     let world = World::new().await;
     let server = world.server();
     let channels: Vec<u64> =
@@ -77,7 +77,7 @@ async fn f32_of_five_hundred_channels_only_the_one_with_news_is_asked() {
 }
 
 #[tokio::test]
-async fn f32_what_was_said_in_a_thread_that_was_archived_since_is_read() {
+async fn f32_catch_up_reads_a_thread_that_was_archived_meanwhile() {
     let world = World::new().await;
     let [thread, quiet] = ["plans", "quiet"].map(|name| world.platform.thread(world.channel, name));
     world.stop_after(&[thread, quiet]).await;
@@ -94,7 +94,7 @@ async fn f32_what_was_said_in_a_thread_that_was_archived_since_is_read() {
 }
 
 #[tokio::test]
-async fn f32_a_channel_that_cannot_be_read_holds_up_neither_the_others_nor_what_is_live() {
+async fn f32_catch_up_failure_in_a_channel_delays_no_other_channel_or_live_event() {
     for fault in [trouble(), Fault::Hang] {
         let world = World::new().await;
         let other = world.platform.channel(world.server(), "other");
@@ -118,7 +118,7 @@ async fn f32_a_channel_that_cannot_be_read_holds_up_neither_the_others_nor_what_
 }
 
 #[tokio::test]
-async fn f32_a_channel_that_cannot_be_read_is_asked_until_it_can_and_then_goes_on_in_order() {
+async fn f32_catch_up_retries_a_failing_channel_and_then_keeps_the_order() {
     let world = World::new().await;
     world.stop_after(&[world.channel]).await;
     let world = world.restarted();
@@ -151,7 +151,7 @@ async fn f32_a_channel_that_cannot_be_read_is_asked_until_it_can_and_then_goes_o
 }
 
 #[tokio::test]
-async fn f32_a_restart_before_a_channel_could_be_read_loses_nothing() {
+async fn f32_catch_up_after_a_restart_loses_no_message_of_a_failing_channel() {
     let world = World::new().await;
     world.stop_after(&[world.channel]).await;
     let world = world.restarted();
@@ -171,7 +171,7 @@ async fn f32_a_restart_before_a_channel_could_be_read_loses_nothing() {
 }
 
 #[tokio::test]
-async fn f32_what_comes_while_the_history_is_read_is_heard_after_it_even_if_that_does_not_tell() {
+async fn f32_catch_up_publishes_live_messages_after_the_history_even_if_it_lacks_them() {
     let world = World::new().await;
     world.stop_after(&[world.channel]).await;
     let world = world.restarted();
@@ -193,7 +193,7 @@ async fn f32_what_comes_while_the_history_is_read_is_heard_after_it_even_if_that
 }
 
 #[tokio::test]
-async fn f32_a_channel_of_which_nobody_says_what_it_is_holds_up_nothing() {
+async fn f32_catch_up_is_not_delayed_by_a_channel_of_unknown_type() {
     let world = World::new().await;
     let thread = world.platform.thread(world.channel, "plans");
     world.stop_after(&[thread]).await;
@@ -218,7 +218,7 @@ async fn f32_a_channel_of_which_nobody_says_what_it_is_holds_up_nothing() {
 }
 
 #[tokio::test]
-async fn what_comes_from_a_channel_that_cannot_be_asked_for_is_heard_in_the_open() {
+async fn catch_up_treats_a_channel_of_unknown_type_as_a_group() {
     let world = World::new().await;
     let _running = world.connected().await;
     let message = world.platform.describe_message(world.mention(world.channel, "hello"));
@@ -237,7 +237,7 @@ fn moved(mut message: serde_json::Value, channel: u64) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn f32_what_somebody_says_before_their_channel_is_known_waits_for_what_they_said_first() {
+async fn f32_catch_up_keeps_the_order_of_a_direct_channel_that_opens_late() {
     let world = World::new().await;
     let running = world.connected().await;
     running.abort();
@@ -255,7 +255,7 @@ async fn f32_what_somebody_says_before_their_channel_is_known_waits_for_what_the
 }
 
 #[tokio::test]
-async fn edits_that_were_made_meanwhile_correct_what_was_heard() {
+async fn catch_up_publishes_edits_made_meanwhile_as_corrections() {
     let world = World::new().await;
     world.stop_after(&[world.channel, world.dm]).await;
     let world = world.restarted();
@@ -297,7 +297,7 @@ fn number(inbound: &Inbound) -> u64 {
 }
 
 #[tokio::test]
-async fn f11_a_command_acts_while_the_history_cannot_be_read_and_once() {
+async fn f11_command_acts_once_during_a_failing_catch_up() {
     let world = World::new().await;
     world.stop_after(&[world.dm, world.channel]).await;
     let world = world.restarted();
@@ -328,7 +328,7 @@ async fn f11_a_command_acts_while_the_history_cannot_be_read_and_once() {
 }
 
 #[tokio::test]
-async fn f32_more_than_can_wait_while_a_page_is_on_its_way_is_asked_for_and_heard_in_order() {
+async fn f32_catch_up_rereads_dropped_live_messages_from_the_history_in_order() {
     let world = World::new().await;
     world.stop_after(&[world.channel]).await;
     let world = world.restarted();
@@ -352,7 +352,7 @@ async fn f32_more_than_can_wait_while_a_page_is_on_its_way_is_asked_for_and_hear
 }
 
 #[tokio::test]
-async fn a_channel_that_is_no_more_is_asked_for_once() {
+async fn catch_up_requests_a_deleted_channel_once() {
     let world = World::new().await;
     let [gone, hidden] = ["gone", "hidden"].map(|name| world.platform.thread(world.channel, name));
     world.stop_after(&[gone, hidden]).await;

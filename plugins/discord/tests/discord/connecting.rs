@@ -30,7 +30,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn f9_a_connection_that_is_lost_is_made_again_within_a_minute() {
+async fn f9_connection_that_is_lost_is_restored_within_a_minute() {
     type Loss = (&'static str, fn(&DiscordFake));
     let losses: [Loss; 12] = [
         ("reset (1006)", DiscordFake::drop_connections),
@@ -57,7 +57,7 @@ async fn f9_a_connection_that_is_lost_is_made_again_within_a_minute() {
 }
 
 #[tokio::test]
-async fn f9_heartbeats_that_are_not_answered_end_the_connection_within_a_minute() {
+async fn f9_connection_with_unanswered_heartbeats_is_restored_within_a_minute() {
     for frozen in [false, true] {
         let world = World::new().await;
         let _running = world.connected().await;
@@ -79,7 +79,7 @@ async fn f9_heartbeats_that_are_not_answered_end_the_connection_within_a_minute(
 }
 
 #[tokio::test]
-async fn f9_a_connection_that_does_not_begin_is_made_again_within_a_minute() {
+async fn f9_connection_without_hello_is_retried_within_a_minute() {
     let cases = [
         (GatewayFault::NoHello, PATIENCE),
         (GatewayFault::Hang, Duration::from_secs(10)),
@@ -100,7 +100,7 @@ async fn f9_a_connection_that_does_not_begin_is_made_again_within_a_minute() {
 }
 
 #[tokio::test]
-async fn f9_a_session_is_resumed_where_the_platform_wants_it_and_nothing_is_missed() {
+async fn f9_session_resumes_at_the_resume_url_and_misses_no_event() {
     let world = World::new().await;
     world.platform.resume_only_at_its_url(true);
     let _running = world.connected().await;
@@ -124,7 +124,7 @@ async fn f9_a_session_is_resumed_where_the_platform_wants_it_and_nothing_is_miss
 }
 
 #[tokio::test]
-async fn f9_only_what_the_operator_has_to_change_is_fatal_and_says_so_in_a_line() {
+async fn f9_close_codes_are_fatal_only_for_operator_errors_and_name_the_fix() {
     let cases = [
         (4004, "developer portal"),
         (4010, "update Avocet"),
@@ -146,7 +146,7 @@ async fn f9_only_what_the_operator_has_to_change_is_fatal_and_says_so_in_a_line(
 }
 
 #[tokio::test]
-async fn f9_a_token_that_is_unknown_or_revoked_is_fatal() {
+async fn f9_token_that_is_unknown_or_revoked_is_fatal() {
     let world = World::new().await;
     let running = world.connected().await;
     world.platform.revoke();
@@ -158,7 +158,7 @@ async fn f9_a_token_that_is_unknown_or_revoked_is_fatal() {
 }
 
 #[tokio::test]
-async fn f9_an_identify_is_counted_before_it_is_made_and_the_count_lasts() {
+async fn f9_identify_is_counted_before_it_is_sent_and_across_restarts() {
     let world = World::new().await;
     world.bus.set_open(false);
     let running = world.run();
@@ -177,7 +177,7 @@ async fn f9_an_identify_is_counted_before_it_is_made_and_the_count_lasts() {
 }
 
 #[tokio::test]
-async fn f9_sessions_that_keep_ending_are_begun_more_and_more_slowly() {
+async fn f9_identify_waits_grow_while_sessions_keep_ending() {
     let world = World::new().await;
     let day = world.clock.now().0 / 86_400_000;
     let scope = "identify".to_owned();
@@ -196,7 +196,7 @@ async fn f9_sessions_that_keep_ending_are_begun_more_and_more_slowly() {
 }
 
 #[tokio::test]
-async fn f9_it_does_not_identify_when_the_platform_says_that_it_may_not() {
+async fn f9_identify_waits_for_the_reset_when_the_platform_has_none_left() {
     let world = World::new().await;
     world.platform.limit_identifies(1);
     let running = world.connected().await;
@@ -213,7 +213,7 @@ async fn f9_it_does_not_identify_when_the_platform_says_that_it_may_not() {
 }
 
 #[tokio::test]
-async fn f9_an_api_that_has_trouble_or_is_busy_is_asked_again() {
+async fn f9_connection_retries_after_an_api_error_or_rate_limit() {
     let world = World::new().await;
     let on = || On::route(Route::GatewayBot);
     world.platform.inject(on(), 1, Fault::Refuse(ApiError::bad_gateway()));
@@ -230,7 +230,7 @@ async fn f9_an_api_that_has_trouble_or_is_busy_is_asked_again() {
 }
 
 #[tokio::test]
-async fn events_keep_their_order() {
+async fn gateway_events_keep_their_order() {
     let world = World::new().await;
     let _running = world.connected().await;
     let said: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
@@ -241,7 +241,7 @@ async fn events_keep_their_order() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_slow_does_not_cost_the_connection() {
+async fn connection_survives_a_slow_log() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.wait_for_heartbeats(1).await;
@@ -263,7 +263,7 @@ async fn a_log_that_is_slow_does_not_cost_the_connection() {
 }
 
 #[tokio::test]
-async fn it_stops_when_it_is_asked_to() {
+async fn receive_returns_after_stop_is_cancelled() {
     let world = World::new().await;
     let running = world.connected().await;
     world.stop.cancel();
@@ -271,7 +271,7 @@ async fn it_stops_when_it_is_asked_to() {
 }
 
 #[tokio::test]
-async fn only_who_may_read_messages_asks_for_them() {
+async fn identify_requests_message_content_only_if_configured() {
     const MESSAGE_CONTENT: u64 = 1 << 15;
     let world = World::new().await;
     let _running = world.connected().await;

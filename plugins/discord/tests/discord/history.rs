@@ -17,7 +17,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn f32_what_was_said_while_the_daemon_was_down_is_read_once_before_anything_new() {
+async fn f32_history_missed_during_downtime_is_read_once_before_live_messages() {
     let world = World::new().await;
     let running = world.connected().await;
     world.has_heard(world.dm).await;
@@ -42,7 +42,7 @@ async fn f32_what_was_said_while_the_daemon_was_down_is_read_once_before_anythin
 }
 
 #[tokio::test]
-async fn f32_a_gap_that_cannot_be_resumed_is_read_from_the_history() {
+async fn f32_history_fills_a_gap_that_cannot_be_resumed() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.has_heard(world.dm).await;
@@ -62,7 +62,7 @@ async fn f32_a_gap_that_cannot_be_resumed_is_read_from_the_history() {
 }
 
 #[tokio::test]
-async fn f32_what_was_not_committed_is_read_again() {
+async fn f32_history_returns_uncommitted_messages_after_a_restart() {
     let world = World::new().await;
     let running = world.connected().await;
     world.has_heard(world.dm).await;
@@ -77,7 +77,7 @@ async fn f32_what_was_not_committed_is_read_again() {
 }
 
 #[tokio::test]
-async fn f32_a_message_and_its_place_are_committed_together() {
+async fn f32_history_cursor_is_committed_with_its_message() {
     let world = World::new().await;
     let _running = world.connected().await;
     let heard = world.platform.say(world.dm, ANN, "hello");
@@ -87,7 +87,7 @@ async fn f32_a_message_and_its_place_are_committed_together() {
 }
 
 #[tokio::test]
-async fn f32_what_we_said_ourselves_is_passed_over_without_being_counted() {
+async fn f32_history_skips_the_bots_own_messages_without_counting_them() {
     let world = World::new().await;
     let _running = world.connected().await;
     let said = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
@@ -100,7 +100,7 @@ async fn f32_what_we_said_ourselves_is_passed_over_without_being_counted() {
 }
 
 #[tokio::test]
-async fn f32_a_channel_that_cannot_be_read_does_not_keep_the_others_from_it() {
+async fn f32_history_of_a_hidden_channel_does_not_block_other_channels() {
     let world = World::new().await;
     let running = world.connected().await;
     world.has_heard(world.dm).await;
@@ -115,7 +115,7 @@ async fn f32_a_channel_that_cannot_be_read_does_not_keep_the_others_from_it() {
 }
 
 #[tokio::test]
-async fn f32_a_history_that_cannot_be_had_yet_is_asked_for_again() {
+async fn f32_history_request_is_retried_after_errors_and_rate_limits() {
     let (second, long) = (Duration::from_secs(1), Duration::from_secs(45));
     let faults = [
         (Fault::Refuse(ApiError::internal()), second..=2 * second),
@@ -141,7 +141,7 @@ async fn f32_a_history_that_cannot_be_had_yet_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn f32_first_contacts_while_the_daemon_was_down_are_heard() {
+async fn f32_history_includes_first_contacts_during_downtime() {
     let world = World::new().await;
     // The message is older than the first start of the bot.
     world.platform.say(world.dm, ANN, "long ago");
@@ -166,7 +166,7 @@ async fn f32_first_contacts_while_the_daemon_was_down_are_heard() {
 }
 
 #[tokio::test]
-async fn f32_what_was_said_before_the_bot_came_is_not_for_it() {
+async fn f32_history_before_the_bot_joined_is_not_read() {
     for (joined, looks) in [("2026-01-01T03:00:00Z", 0), ("2026-01-01T01:00:00Z", 1)] {
         let world = World::new().await;
         let _running = world.connected().await;

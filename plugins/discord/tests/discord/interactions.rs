@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{ANN, BOB, World, chat};
 
 #[tokio::test]
-async fn the_commands_are_offered_once() {
+async fn commands_are_registered_once() {
     let world = World::new().await;
     let _running = world.connected().await;
     let offered = world.platform.commands();
@@ -27,7 +27,7 @@ async fn the_commands_are_offered_once() {
 }
 
 #[tokio::test]
-async fn commands_that_are_not_taken_are_no_reason_to_hear_nothing() {
+async fn commands_refused_by_discord_do_not_stop_receiving() {
     let world = World::new().await;
     let refusal = Fault::Refuse(ApiError::missing_access());
     world.platform.inject(On::route(Route::SetCommands), 1, refusal);
@@ -37,7 +37,7 @@ async fn commands_that_are_not_taken_are_no_reason_to_hear_nothing() {
 }
 
 #[tokio::test]
-async fn commands_that_could_not_be_offered_are_offered_again() {
+async fn commands_are_registered_again_after_an_error() {
     let world = World::new().await;
     let trouble = Fault::Refuse(ApiError::internal());
     world.platform.inject(On::route(Route::SetCommands), 1, trouble);
@@ -53,7 +53,7 @@ async fn commands_that_could_not_be_offered_are_offered_again() {
 }
 
 #[tokio::test]
-async fn a_slash_command_is_its_text_and_is_answered_for_its_sender_alone() {
+async fn slash_command_becomes_text_and_its_answer_is_ephemeral() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.bus.set_open(false);
@@ -76,7 +76,7 @@ async fn a_slash_command_is_its_text_and_is_answered_for_its_sender_alone() {
 }
 
 #[tokio::test]
-async fn a_command_in_a_thread_belongs_to_the_thread() {
+async fn slash_command_in_a_thread_has_the_address_of_the_thread() {
     let world = World::new().await;
     let thread = world.platform.thread(world.channel, "plans");
     let _running = world.connected().await;
@@ -86,7 +86,7 @@ async fn a_command_in_a_thread_belongs_to_the_thread() {
 }
 
 #[tokio::test]
-async fn a_button_says_what_it_stands_for() {
+async fn button_press_is_received_as_the_text_of_its_choice() {
     let world = World::new().await;
     let _running = world.connected().await;
     let choices = vec![Choice::new("Retry", "/retry w3"), Choice::new("Skip", "/skip w3")];
@@ -104,7 +104,7 @@ async fn a_button_says_what_it_stands_for() {
 }
 
 #[tokio::test]
-async fn f14_a_strangers_press_goes_to_the_bus_as_theirs() {
+async fn f14_slash_command_of_a_stranger_is_published_under_their_id() {
     let world = World::new().await;
     let refusal = PublishError::NotAllowed { channel: "discord".into(), sender: "88".into() };
     world.bus.refuse([refusal]);
@@ -116,7 +116,7 @@ async fn f14_a_strangers_press_goes_to_the_bus_as_theirs() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_costs_nothing() {
+async fn interaction_answer_that_is_lost_loses_no_message() {
     let world = World::new().await;
     world.platform.inject(On::route(Route::Respond), 1, Fault::ResetBefore);
     let _running = world.connected().await;
@@ -126,7 +126,7 @@ async fn an_answer_that_is_lost_costs_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_pressed_is_heard_though_its_message_cannot_be_read_and_answered_in_any_case() {
+async fn interaction_below_a_malformed_message_is_received_and_always_answered() {
     let world = World::new().await;
     let _running = world.connected().await;
     let called = world.platform.slash(ANN, world.dm, "stop", &json!("nonsense"));

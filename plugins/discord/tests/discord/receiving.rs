@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{ANN, BOB, World, chat};
 
 #[tokio::test]
-async fn a_direct_message_is_heard() {
+async fn direct_message_is_published_with_sender_text_and_time() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "hello");
@@ -27,7 +27,7 @@ async fn a_direct_message_is_heard() {
 }
 
 #[tokio::test]
-async fn in_a_server_the_agent_hears_only_what_is_for_it() {
+async fn server_message_is_published_only_if_addressed_to_the_bot() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.say(world.channel, ANN, "good morning all");
@@ -47,7 +47,7 @@ async fn in_a_server_the_agent_hears_only_what_is_for_it() {
 }
 
 #[tokio::test]
-async fn a_thread_is_a_topic_of_its_channel() {
+async fn thread_is_a_topic_of_its_channel() {
     let world = World::new().await;
     let early = world.platform.thread(world.channel, "early");
     let _running = world.connected().await;
@@ -71,7 +71,7 @@ async fn a_thread_is_a_topic_of_its_channel() {
 }
 
 #[tokio::test]
-async fn an_edit_corrects_the_message() {
+async fn edit_is_published_as_a_correction() {
     let world = World::new().await;
     let _running = world.connected().await;
     let message = world.platform.say(world.dm, ANN, "helo");
@@ -85,7 +85,7 @@ async fn an_edit_corrects_the_message() {
 }
 
 #[tokio::test]
-async fn a_link_that_was_looked_up_is_no_edit() {
+async fn link_preview_update_is_not_an_edit() {
     let world = World::new().await;
     let _running = world.connected().await;
     let message = world.platform.say(world.dm, ANN, "https://example.org");
@@ -95,7 +95,7 @@ async fn a_link_that_was_looked_up_is_no_edit() {
 }
 
 #[tokio::test]
-async fn a_bot_is_said_to_be_one() {
+async fn sender_that_is_a_bot_is_marked_as_bot() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.post(Said::new(world.channel, 99, "beep").mention().by_bot());
@@ -103,7 +103,7 @@ async fn a_bot_is_said_to_be_one() {
 }
 
 #[tokio::test]
-async fn a_file_is_kept_by_reference_and_fetched_by_a_fresh_url() {
+async fn fetch_resolves_a_file_reference_to_a_fresh_url() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.post(Said::new(world.dm, ANN, "").file("bird.png", "image/png", b"PNG"));
@@ -128,7 +128,7 @@ async fn a_file_is_kept_by_reference_and_fetched_by_a_fresh_url() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_larger_than_it_says_is_not_fetched() {
+async fn fetch_refuses_a_file_larger_than_declared() {
     let world = World::new().await;
     let _running = world.connected().await;
     let bomb = Said::new(world.dm, ANN, "").file_of_size("a.txt", "text/plain", 3, &[0; 5000]);
@@ -142,7 +142,7 @@ async fn a_file_that_is_larger_than_it_says_is_not_fetched() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_said_to_be_on_this_host_or_its_network_is_not_fetched() {
+async fn fetch_refuses_a_file_url_on_this_host_or_a_private_network() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.post(Said::new(world.dm, ANN, "").file("notes.txt", "text/plain", b"notes"));
@@ -167,7 +167,7 @@ async fn a_file_that_is_said_to_be_on_this_host_or_its_network_is_not_fetched() 
 }
 
 #[tokio::test]
-async fn what_is_not_for_the_agent_is_counted_and_passed_over() {
+async fn event_not_for_the_agent_is_counted_and_skipped() {
     let world = World::new().await;
     let refusal = PublishError::NotAllowed { channel: "discord".into(), sender: "88".into() };
     world.bus.refuse([refusal]);
@@ -194,7 +194,7 @@ async fn what_is_not_for_the_agent_is_counted_and_passed_over() {
 }
 
 #[tokio::test]
-async fn nonsense_on_the_gateway_ends_nothing() {
+async fn gateway_connection_survives_malformed_payloads() {
     let world = World::new().await;
     let _running = world.connected().await;
     for payload in ["", "{", "[]", "7", r#"{"op":99}"#, r#"{"op":0}"#, r#"{"op":0,"t":"X","s":-1}"#]
@@ -207,7 +207,7 @@ async fn nonsense_on_the_gateway_ends_nothing() {
 }
 
 #[tokio::test]
-async fn a_channel_that_cannot_be_asked_for_is_asked_again() {
+async fn channel_request_that_fails_is_retried() {
     let world = World::new().await;
     let thread = world.platform.thread(world.channel, "plans");
     let running = world.connected().await;
@@ -233,7 +233,7 @@ async fn a_channel_that_cannot_be_asked_for_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_full_keeps_everything_waiting() {
+async fn full_log_delays_messages_and_loses_none() {
     let world = World::new().await;
     let _running = world.connected().await;
     let full = StoreError::Full { path: "avocet.db".to_owned() };
@@ -249,7 +249,7 @@ async fn a_log_that_is_full_keeps_everything_waiting() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_in_private_is_said_to_be_so() {
+async fn unreadable_direct_message_is_declined_to_its_sender() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "");
@@ -261,7 +261,7 @@ async fn what_cannot_be_read_in_private_is_said_to_be_so() {
 }
 
 #[tokio::test]
-async fn what_the_client_cannot_read_is_heard_as_far_as_it_can_be_made_out() {
+async fn malformed_message_is_published_with_its_readable_fields() {
     let world = World::new().await;
     let running = world.connected().await;
     let odd = |text: &str| Said::new(world.dm, ANN, text).with("flags", "new".into());
@@ -292,7 +292,7 @@ async fn what_the_client_cannot_read_is_heard_as_far_as_it_can_be_made_out() {
 }
 
 #[tokio::test]
-async fn in_a_server_whoever_speaks_to_the_bot_is_told_that_there_is_nothing_to_read() {
+async fn empty_server_message_to_the_bot_is_declined() {
     let world = World::new().await;
     let _running = world.connected().await;
     let pong = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));

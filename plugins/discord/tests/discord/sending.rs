@@ -40,7 +40,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn markdown_is_shown_without_previews_and_nobody_is_mentioned() {
+async fn deliver_renders_markdown_without_embeds_or_mentions() {
     let world = World::new().await;
     let reply = "# Title\n\n**bold** [here](https://example.org) @everyone <@77>";
     assert_eq!(world.say(world.channel, Content::text(reply)).await, [Ok(())]);
@@ -55,7 +55,7 @@ async fn markdown_is_shown_without_previews_and_nobody_is_mentioned() {
 }
 
 #[tokio::test]
-async fn a_reply_shows_what_it_replies_to_and_tells_nobody() {
+async fn deliver_refers_to_the_replied_message_without_a_mention() {
     let world = World::new().await;
     let said = world.platform.say(world.channel, ANN, "hello");
     let cases = [(format!("m{said}"), Some(said)), ("m404".into(), None), ("i5".into(), None)];
@@ -71,7 +71,7 @@ async fn a_reply_shows_what_it_replies_to_and_tells_nobody() {
 }
 
 #[tokio::test]
-async fn where_the_history_is_closed_the_answer_is_no_reply_and_that_is_tried_once() {
+async fn deliver_omits_the_reply_reference_where_the_history_is_closed() {
     let world = World::new().await;
     let said = world.platform.say(world.channel, ANN, "hello");
     world.platform.close_history(world.channel);
@@ -90,7 +90,7 @@ async fn where_the_history_is_closed_the_answer_is_no_reply_and_that_is_tried_on
 }
 
 #[tokio::test]
-async fn f5_a_history_that_shows_nothing_is_no_reason_to_send_twice() {
+async fn f5_deliver_does_not_repeat_where_the_history_is_closed() {
     let world = World::new().await;
     world.platform.close_history(world.channel);
     world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
@@ -104,7 +104,7 @@ async fn f5_a_history_that_shows_nothing_is_no_reason_to_send_twice() {
 }
 
 #[tokio::test]
-async fn f23_a_long_reply_arrives_whole_and_in_order() {
+async fn f23_deliver_sends_a_long_reply_whole_and_in_order() {
     let world = World::new().await;
     let words: Vec<String> = (0..4000).map(|number| format!("🐦{number}")).collect();
     let sent = world.say(world.dm, Content::text(words.join(" "))).await;
@@ -116,7 +116,7 @@ async fn f23_a_long_reply_arrives_whole_and_in_order() {
 }
 
 #[tokio::test]
-async fn how_a_bot_is_configured_is_how_it_shows_answers() {
+async fn config_sets_preview_interval_and_chunk_numbers() {
     let clock = Arc::new(ManualClock::default());
     let bot = |numbered, preview_seconds| {
         let token = Some(TOKEN.to_owned().into());
@@ -138,7 +138,7 @@ async fn how_a_bot_is_configured_is_how_it_shows_answers() {
 }
 
 #[tokio::test]
-async fn f5_a_send_without_an_answer_can_be_repeated_and_makes_no_copy() {
+async fn f5_deliver_repeated_after_a_lost_answer_makes_no_copy() {
     for fault in [Fault::ResetAfter, Fault::CutAnswer] {
         let world = World::new().await;
         let _running = world.connected().await;
@@ -159,7 +159,7 @@ async fn f5_a_send_without_an_answer_can_be_repeated_and_makes_no_copy() {
 }
 
 #[tokio::test]
-async fn f5_once_the_nonce_is_forgotten_the_history_is_read_first() {
+async fn f5_deliver_reads_the_history_once_the_nonce_has_expired() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
@@ -179,7 +179,7 @@ async fn f5_once_the_nonce_is_forgotten_the_history_is_read_first() {
 }
 
 #[tokio::test]
-async fn f5_what_never_arrived_is_sent_however_late_it_is() {
+async fn f5_deliver_sends_late_a_message_that_never_arrived() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetBefore);
@@ -195,7 +195,7 @@ async fn f5_what_never_arrived_is_sent_however_late_it_is() {
 }
 
 #[tokio::test]
-async fn f5_before_the_channel_runs_a_message_that_may_have_arrived_is_looked_for() {
+async fn f5_deliver_before_connecting_looks_for_the_message_in_the_history() {
     let world = World::new().await;
     world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
     let hello = delivery(world.dm, Content::text("hello"));
@@ -208,7 +208,7 @@ async fn f5_before_the_channel_runs_a_message_that_may_have_arrived_is_looked_fo
 }
 
 #[tokio::test]
-async fn f5_without_the_history_nothing_is_sent_twice() {
+async fn f5_deliver_does_not_repeat_if_the_history_cannot_be_read() {
     let world = World::new().await;
     let refusal = Fault::Refuse(ApiError::missing_access());
     world.platform.inject(On::route(Route::History), 1, refusal);
@@ -244,7 +244,7 @@ async fn max_file_bytes_follows_the_boost_of_the_server() {
 }
 
 #[tokio::test]
-async fn f6_flood_control_is_passed_on_however_it_is_said() {
+async fn f6_deliver_returns_retry_after_for_each_form_of_rate_limit() {
     let wait = Duration::from_millis(1700);
     for error in [ApiError::rate_limited(wait), ApiError::globally_limited(wait)] {
         let world = World::new().await;
@@ -273,7 +273,7 @@ async fn ask_for_everything(world: &World) {
 }
 
 #[tokio::test]
-async fn f6_a_limit_of_the_whole_bot_holds_every_chat_and_every_request() {
+async fn f6_global_rate_limit_holds_every_chat_and_every_request() {
     const ROUTES: [Route; 7] = [
         Route::CreateMessage,
         Route::EditMessage,
@@ -314,7 +314,7 @@ async fn f6_a_limit_of_the_whole_bot_holds_every_chat_and_every_request() {
 }
 
 #[tokio::test]
-async fn f5_a_clock_that_was_set_back_is_no_reason_to_trust_an_old_nonce() {
+async fn f5_deliver_after_the_clock_was_set_back_distrusts_an_old_nonce() {
     let world = World::new().await;
     world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
     let hello = delivery(world.dm, Content::text("hello"));
@@ -327,7 +327,7 @@ async fn f5_a_clock_that_was_set_back_is_no_reason_to_trust_an_old_nonce() {
 }
 
 #[tokio::test]
-async fn f6_what_would_be_refused_is_not_sent() {
+async fn f6_deliver_sends_no_request_that_would_exceed_the_rate_limit() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.limit_rates(true);
@@ -348,7 +348,7 @@ async fn f6_what_would_be_refused_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_chat_that_cannot_be_written_to_is_refused_for_good_in_clear_words() {
+async fn deliver_to_an_unwritable_chat_is_refused_with_the_reason() {
     let world = World::new().await;
     let blocked = world.platform.dm(BOB);
     world.platform.block(BOB);
@@ -370,7 +370,7 @@ async fn a_chat_that_cannot_be_written_to_is_refused_for_good_in_clear_words() {
 }
 
 #[tokio::test]
-async fn trouble_of_the_platform_is_no_refusal() {
+async fn deliver_reports_a_platform_error_as_temporary() {
     let world = World::new().await;
     world.platform.inject(On::any(), 1, Fault::Refuse(ApiError::internal()));
     let sent = world.say(world.dm, Content::text("hello")).await;
@@ -385,7 +385,7 @@ async fn trouble_of_the_platform_is_no_refusal() {
 }
 
 #[tokio::test]
-async fn f15_no_error_shows_the_token() {
+async fn f15_deliver_errors_never_show_the_token() {
     let closed = crate::discord("http://127.0.0.1:1", &Arc::default());
     assert!(!format!("{closed:?}").contains("secret"));
     let sent = closed.deliver(&delivery(1, Content::text("hi"))).await;
@@ -395,7 +395,7 @@ async fn f15_no_error_shows_the_token() {
 }
 
 #[tokio::test]
-async fn what_shows_a_part_already_becomes_the_message() {
+async fn deliver_edits_the_preview_into_the_message() {
     let world = World::new().await;
     let preview = delivery(world.dm, Content::text("I am th"));
     let Receipt { platform_id } = world.discord.deliver(&preview).await.unwrap();
@@ -414,7 +414,7 @@ async fn what_shows_a_part_already_becomes_the_message() {
 }
 
 #[tokio::test]
-async fn a_preview_that_is_gone_is_made_anew() {
+async fn deliver_replaces_a_deleted_preview_with_a_new_message() {
     let world = World::new().await;
     let preview = delivery(world.dm, Content::text("I am th"));
     let shown_as = world.discord.deliver(&preview).await.unwrap().platform_id;
@@ -428,7 +428,7 @@ async fn a_preview_that_is_gone_is_made_anew() {
 }
 
 #[tokio::test]
-async fn f5_a_preview_whose_outcome_is_not_known_becomes_the_message() {
+async fn f5_deliver_reuses_a_preview_of_unknown_outcome() {
     for late in [false, true] {
         let world = World::new().await;
         let first_sent_at = Some(world.clock.now());
@@ -444,7 +444,7 @@ async fn f5_a_preview_whose_outcome_is_not_known_becomes_the_message() {
 }
 
 #[tokio::test]
-async fn f5_a_preview_that_said_something_else_becomes_the_message_too() {
+async fn f5_deliver_reuses_a_preview_with_other_text() {
     let whole = "Do **this and that**:\n```\nlet a = 1;\nlet b = 2;\n```";
     let previews = [
         "Do **this …",
@@ -470,14 +470,14 @@ async fn f5_a_preview_that_said_something_else_becomes_the_message_too() {
 }
 
 #[tokio::test]
-async fn somebody_who_is_allowed_is_written_to_by_their_own_id() {
+async fn deliver_to_a_user_id_opens_a_direct_channel() {
     let world = World::new().await;
     assert_eq!(world.say(ANN, Content::text("hello")).await, [Ok(())]);
     assert_eq!(world.platform.sent()[0].channel, world.dm);
 }
 
 #[tokio::test]
-async fn that_the_bot_writes_is_shown() {
+async fn typing_is_shown_while_the_bot_writes() {
     let world = World::new().await;
     world.discord.typing(&chat(world.channel)).await;
     world.discord.typing(&chat(404)).await;
@@ -485,7 +485,7 @@ async fn that_the_bot_writes_is_shown() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
+fn config_that_is_unusable_is_an_error_without_panic() {
     let bot = |config: &DiscordConfig| {
         let (name, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
         Discord::new(name, account, config, Arc::new(ManualClock::default())).unwrap_err()
@@ -511,7 +511,7 @@ fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
 }
 
 #[tokio::test]
-async fn files_go_with_the_last_message_and_once() {
+async fn deliver_attaches_files_to_the_last_message_once() {
     let world = World::new().await;
     let file = |path: &str| {
         let source = AttachmentSource::Workspace(path.to_owned());

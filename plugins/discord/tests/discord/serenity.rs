@@ -70,7 +70,7 @@ fn resume(session: &str, sequence: u64) -> Value {
 }
 
 #[tokio::test]
-async fn fake_gateway_takes_serenitys_payloads_and_answers_in_serenitys_types() {
+async fn fake_gateway_accepts_serenity_payloads_and_answers_in_its_types() {
     let world = World::new().await;
     let mut shard = Shard::connect(&world).await;
     shard.send(&identify()).await;

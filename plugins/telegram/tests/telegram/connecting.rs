@@ -34,7 +34,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn f24_an_endless_404_turns_unhealthy_within_a_minute_and_an_answer_heals() {
+async fn f24_health_is_down_after_a_minute_of_404s_and_up_after_an_answer() {
     let world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;
@@ -56,7 +56,7 @@ async fn f24_an_endless_404_turns_unhealthy_within_a_minute_and_an_answer_heals(
 }
 
 #[tokio::test]
-async fn f24_polls_that_hang_turn_unhealthy_and_an_answer_heals() {
+async fn f24_health_is_down_while_polls_hang_and_up_after_an_answer() {
     let world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;
@@ -75,7 +75,7 @@ async fn f24_polls_that_hang_turn_unhealthy_and_an_answer_heals() {
 }
 
 #[tokio::test]
-async fn a_platform_that_does_not_say_who_the_bot_is_is_asked_again() {
+async fn get_me_is_retried_after_a_timeout() {
     let world = World::new().await;
     world.platform.inject(On::method("getMe"), 1, Fault::Hang);
     let _running = world.run();
@@ -85,7 +85,7 @@ async fn a_platform_that_does_not_say_who_the_bot_is_is_asked_again() {
 }
 
 #[tokio::test]
-async fn the_commands_are_registered_and_again_only_when_they_have_changed() {
+async fn commands_are_registered_again_only_after_a_change() {
     let long: &'static str = "🐦".repeat(200).leak();
     let cut: String = "🐦".repeat(128);
     let mut world = World::new().await;
@@ -114,7 +114,7 @@ async fn the_commands_are_registered_and_again_only_when_they_have_changed() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_commands_costs_nothing_else() {
+async fn commands_refused_by_telegram_do_not_stop_receiving() {
     for fault in [Fault::Refuse(ApiError::bad_request("BOT_COMMAND_INVALID")), Fault::Hang] {
         let world = World::new().await.with_commands(&[("help", "show what I understand")]);
         world.platform.inject(On::method("setMyCommands"), usize::MAX, fault);
@@ -128,7 +128,7 @@ async fn a_refusal_of_the_commands_costs_nothing_else() {
 }
 
 #[tokio::test]
-async fn in_a_group_a_command_is_heard_if_it_is_one_of_ours() {
+async fn group_command_is_received_only_if_registered() {
     let world = World::new().await.with_commands(&[("stop", "stop what I am doing")]);
     let _running = world.run();
     world.platform.say(Said::group(ANN, -50, "/weather"));

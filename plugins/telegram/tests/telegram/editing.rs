@@ -39,7 +39,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn what_is_shown_already_is_edited_with_its_looks_and_buttons() {
+async fn edit_replaces_a_shown_message_with_its_format_and_buttons() {
     let world = World::new().await;
     let shown = world.shown().await;
     let mut content = world.telegram.plan(&Content::text("**Once** upon a time")).remove(0);
@@ -54,7 +54,7 @@ async fn what_is_shown_already_is_edited_with_its_looks_and_buttons() {
 }
 
 #[tokio::test]
-async fn an_edit_can_be_made_again() {
+async fn edit_can_be_repeated_after_a_lost_answer() {
     for fault in [Fault::ResetAfter, Fault::CutAnswer] {
         let world = World::new().await;
         let shown = world.shown().await;
@@ -68,7 +68,7 @@ async fn an_edit_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_edited_is_gone() {
+async fn edit_of_a_deleted_or_another_users_message_returns_gone() {
     let world = World::new().await;
     let shown = world.shown().await;
     world.telegram.retract(&chat(ANN), &shown).await;
@@ -83,7 +83,7 @@ async fn a_message_that_cannot_be_edited_is_gone() {
 }
 
 #[tokio::test]
-async fn f23_an_edit_whose_looks_are_refused_is_made_plain() {
+async fn f23_edit_with_refused_markup_is_sent_as_plain_text() {
     let world = World::new().await;
     let shown = world.shown().await;
     let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
@@ -94,7 +94,7 @@ async fn f23_an_edit_whose_looks_are_refused_is_made_plain() {
 }
 
 #[tokio::test]
-async fn f6_flood_control_on_an_edit_is_passed_on() {
+async fn f6_edit_returns_retry_after_on_flood_control() {
     let world = World::new().await;
     let shown = world.shown().await;
     world.platform.inject(On::method("editMessageText"), 1, Fault::flood(17));
@@ -103,7 +103,7 @@ async fn f6_flood_control_on_an_edit_is_passed_on() {
 }
 
 #[tokio::test]
-async fn somebody_is_seen_to_write_in_the_topic_and_a_refusal_bothers_nobody() {
+async fn typing_is_shown_in_the_topic_and_ignores_a_refusal() {
     let world = World::new().await;
     world.telegram.typing(&chat(ANN)).await;
     let forum = -1_000_000_000_030;
@@ -124,7 +124,7 @@ async fn somebody_is_seen_to_write_in_the_topic_and_a_refusal_bothers_nobody() {
 }
 
 #[test]
-fn how_often_a_message_grows_is_configured() {
+fn preview_interval_follows_the_configuration() {
     for (preview_seconds, interval) in [(0, None), (1, Some(1)), (5, Some(5))] {
         let token = Some("4711:AA".to_owned().into());
         let config = TelegramConfig { token, preview_seconds, ..TelegramConfig::default() };

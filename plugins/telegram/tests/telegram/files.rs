@@ -58,7 +58,7 @@ fn file(sent: &SentMessage) -> (&str, &[u8], bool) {
 }
 
 #[tokio::test]
-async fn one_file_has_its_text_below_it_and_the_buttons() {
+async fn file_alone_has_the_text_as_caption_and_the_buttons() {
     let world = World::new().await;
     let choices = [Choice::new("Again", "/retry w1")];
     let sent = world.post("**Done**, see here.", &[("out/Übersicht.pdf", b"%PDF")], &choices).await;
@@ -70,7 +70,7 @@ async fn one_file_has_its_text_below_it_and_the_buttons() {
 }
 
 #[tokio::test]
-async fn several_files_come_after_the_text_and_the_last_has_the_buttons() {
+async fn files_follow_the_text_and_the_last_has_the_buttons() {
     let world = World::new().await;
     let photo = png(640, 480);
     let files = [("a.png", &photo[..]), ("b.txt", b"text"), ("c.png", b"no picture")];
@@ -91,7 +91,7 @@ async fn several_files_come_after_the_text_and_the_last_has_the_buttons() {
 }
 
 #[tokio::test]
-async fn a_text_that_does_not_fit_below_its_file_goes_first() {
+async fn file_follows_a_text_too_long_for_a_caption() {
     let world = World::new().await;
     // Room is reserved for the lines above a repeated message, or one outside its topic.
     let lost_topic = "(This was written in a topic that no longer exists.)";
@@ -107,7 +107,7 @@ async fn a_text_that_does_not_fit_below_its_file_goes_first() {
 }
 
 #[tokio::test]
-async fn a_refused_photo_is_sent_once_as_a_document() {
+async fn photo_that_telegram_refuses_is_sent_once_as_a_document() {
     let world = World::new().await;
     let long = png(4000, 10);
     assert_eq!(world.post("look", &[("a.png", &long)], &[]).await, [Ok(())]);
@@ -126,7 +126,7 @@ async fn a_refused_photo_is_sent_once_as_a_document() {
 }
 
 #[test]
-fn max_file_bytes_is_50_mb_at_telegram_and_2000_mb_at_a_server_of_ones_own() {
+fn max_file_bytes_is_50_mb_at_telegram_and_2000_mb_at_an_own_server() {
     const MEGABYTE: u64 = 1024 * 1024;
     for (url, megabytes) in [("https://api.telegram.org", 50), ("http://localhost:8081", 2000)] {
         let telegram = telegram(url, &Arc::default());
@@ -135,7 +135,7 @@ fn max_file_bytes_is_50_mb_at_telegram_and_2000_mb_at_a_server_of_ones_own() {
 }
 
 #[tokio::test]
-async fn what_the_platform_does_not_take_is_refused_for_good_in_its_words() {
+async fn file_that_telegram_refuses_fails_for_good_with_its_reason() {
     let world = World::new().await;
     let large = vec![0; 50 * 1024 * 1024 + 1];
     let cases: [(&[u8], &str); 2] =
@@ -154,7 +154,7 @@ async fn what_the_platform_does_not_take_is_refused_for_good_in_its_words() {
 }
 
 #[tokio::test]
-async fn f23_a_caption_that_cannot_be_shown_goes_plain() {
+async fn f23_caption_with_refused_markup_is_sent_as_plain_text() {
     let world = World::new().await;
     let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
     world.platform.inject(On::method("sendDocument"), 1, Fault::Refuse(refusal));
@@ -164,7 +164,7 @@ async fn f23_a_caption_that_cannot_be_shown_goes_plain() {
 }
 
 #[tokio::test]
-async fn a_file_shows_what_it_replies_to() {
+async fn file_refers_to_the_replied_message() {
     let world = World::new().await;
     let heard = world.platform.private_text(ANN, "a report, please");
     for path in ["a.txt", "b.png"] {
@@ -180,7 +180,7 @@ async fn a_file_shows_what_it_replies_to() {
 }
 
 #[tokio::test]
-async fn f5_a_file_without_an_answer_is_not_repeated_blindly_and_marked_in_its_caption() {
+async fn f5_file_after_a_lost_answer_is_unknown_and_its_repetition_is_marked() {
     for (text, caption) in [("look", format!("{REPEAT_MARK}\nlook")), ("", REPEAT_MARK.to_owned())]
     {
         let world = World::new().await;
@@ -198,7 +198,7 @@ async fn f5_a_file_without_an_answer_is_not_repeated_blindly_and_marked_in_its_c
 }
 
 #[tokio::test]
-async fn a_file_goes_along_with_a_group_that_becomes_a_supergroup() {
+async fn file_is_sent_to_the_supergroup_that_a_group_became() {
     const SUPERGROUP: i64 = -1_000_000_000_050;
     let world = World::new().await;
     let heard = world.platform.say(Said::group(ANN, -50, "hello"));

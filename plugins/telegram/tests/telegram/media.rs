@@ -12,7 +12,7 @@ use crate::{ANN, TOKEN, World, chat, delivery};
 const LIMIT: u64 = 20 * 1024 * 1024;
 
 #[tokio::test]
-async fn a_photo_is_taken_by_reference_with_its_caption() {
+async fn photo_is_received_by_reference_with_its_caption() {
     let world = World::new().await;
     let _running = world.run();
     let photo = Said::thing(ANN, ANN, "photo", Said::photo("beach"));
@@ -25,7 +25,7 @@ async fn a_photo_is_taken_by_reference_with_its_caption() {
 }
 
 #[tokio::test]
-async fn a_file_is_fetched_whole() {
+async fn fetch_returns_the_whole_file() {
     let world = World::new().await;
     let bytes: Vec<u8> = (0..100_000_u32).map(|number| number.to_le_bytes()[0]).collect();
     for size in [Some(100_000), None] {
@@ -38,7 +38,7 @@ async fn a_file_is_fetched_whole() {
 }
 
 #[tokio::test]
-async fn no_more_is_read_than_may_be_whatever_the_platform_says() {
+async fn fetch_stops_at_the_limit_even_if_telegram_reports_less() {
     let world = World::new().await;
     world.platform.add_file("honest", Some(1001), &[7; 1001]);
     world.platform.add_file("silent", None, &[7; 1001]);
@@ -55,7 +55,7 @@ async fn no_more_is_read_than_may_be_whatever_the_platform_says() {
 }
 
 #[tokio::test]
-async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
+async fn f15_fetch_errors_name_the_cause_and_never_the_token() {
     let world = World::new().await;
     world.platform.add_file("f", Some(5), b"12345");
     let fetch = async |reference| world.telegram.fetch(reference, LIMIT).await.unwrap_err();
@@ -85,7 +85,7 @@ async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_declined_once_to_those_who_may_speak() {
+async fn unreadable_message_is_declined_once_to_an_allowed_sender() {
     let world = World::new().await;
     let _running = world.run();
     let game = || json!({ "title": "g", "description": "d", "photo": [] });
@@ -104,7 +104,7 @@ async fn what_cannot_be_read_is_declined_once_to_those_who_may_speak() {
 }
 
 #[tokio::test]
-async fn in_a_group_what_cannot_be_read_is_declined_if_it_is_said_to_the_bot() {
+async fn unreadable_group_message_is_declined_if_addressed_to_the_bot() {
     const BIRDS: i64 = -1_001_000_000_001;
     let world = World::new().await;
     world.platform.topic_text(8, BIRDS, 9, "hi all");
@@ -131,7 +131,7 @@ async fn in_a_group_what_cannot_be_read_is_declined_if_it_is_said_to_the_bot() {
 }
 
 #[tokio::test]
-async fn a_full_log_delays_the_polite_line_and_nothing_is_confirmed() {
+async fn unreadable_message_stays_unconfirmed_while_the_log_is_full() {
     let world = World::new().await;
     world.bus.set_open(false);
     let _running = world.run();

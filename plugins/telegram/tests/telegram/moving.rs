@@ -46,7 +46,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn it_goes_on_as_the_same_chat_with_other_keys_also_after_a_restart() {
+async fn moved_group_keeps_its_chat_address_across_a_restart() {
     let mut world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;
@@ -66,7 +66,7 @@ async fn it_goes_on_as_the_same_chat_with_other_keys_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn where_it_is_now_is_noted_once_and_before_the_update_that_says_it_is_done_with() {
+async fn moved_group_is_noted_once_before_its_update_is_confirmed() {
     for on_either_side in [true, false] {
         let world = World::new().await;
         let _running = world.run();
@@ -87,7 +87,7 @@ async fn where_it_is_now_is_noted_once_and_before_the_update_that_says_it_is_don
 }
 
 #[tokio::test]
-async fn a_supergroup_that_the_configuration_names_is_a_chat_of_its_own() {
+async fn moved_group_that_is_configured_has_its_own_address() {
     let mut world = World::new().await;
     let config = TelegramConfig {
         token: Some(TOKEN.to_owned().into()),
@@ -106,7 +106,7 @@ async fn a_supergroup_that_the_configuration_names_is_a_chat_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_reply_goes_to_the_new_id_and_refers_to_no_message_of_the_old_one() {
+async fn moved_group_receives_replies_without_references_to_old_messages() {
     for is_known in [true, false] {
         let world = World::new().await;
         world.say_in(OLD, "hello");
@@ -132,7 +132,7 @@ async fn a_reply_goes_to_the_new_id_and_refers_to_no_message_of_the_old_one() {
 }
 
 #[tokio::test]
-async fn what_was_sent_to_the_old_id_is_gone_and_nothing_of_the_new_one_is_hit() {
+async fn moved_group_edit_of_an_old_message_returns_gone_and_changes_no_new_one() {
     for is_known in [true, false] {
         let world = World::new().await;
         world.platform.open_chat(OLD);
@@ -161,7 +161,7 @@ async fn what_was_sent_to_the_old_id_is_gone_and_nothing_of_the_new_one_is_hit()
 }
 
 #[tokio::test]
-async fn what_is_known_of_groups_is_not_taken_for_the_last_update() {
+async fn moved_group_cursors_are_not_taken_for_the_last_update() {
     let world = World::new().await;
     let photo = || {
         let photo = Said::thing(ANN, ANN, "photo", Said::photo("f"));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{ANN, World};
 
 #[tokio::test]
-async fn every_odd_update_is_settled_and_stops_none_behind_it() {
+async fn odd_updates_are_confirmed_and_block_no_later_update() {
     let world = World::new().await;
     let mut count = 0;
     for message in odd_messages(ANN) {
@@ -33,7 +33,7 @@ async fn every_odd_update_is_settled_and_stops_none_behind_it() {
 }
 
 #[tokio::test]
-async fn of_everything_odd_in_private_its_sender_is_told_or_it_is_heard() {
+async fn odd_private_messages_are_received_or_declined() {
     // Non-messages, those without a sender or a chat, group messages, empty ones, and service
     // messages.
     const SILENT: usize = 18;
@@ -51,7 +51,7 @@ async fn of_everything_odd_in_private_its_sender_is_told_or_it_is_heard() {
 }
 
 #[tokio::test]
-async fn a_voice_message_without_a_type_is_heard_all_the_same() {
+async fn odd_voice_message_without_a_type_is_received() {
     let world = World::new().await;
     world.platform.push(
         "message",
@@ -71,7 +71,7 @@ async fn a_voice_message_without_a_type_is_heard_all_the_same() {
 }
 
 #[tokio::test]
-async fn between_two_that_cannot_be_read_a_message_is_heard_and_both_are_declined() {
+async fn odd_messages_are_declined_and_the_message_between_them_is_received() {
     let world = World::new().await;
     let odd = |id| odd_message(ANN, id, &json!({ "voice": {} }));
     world.platform.push("message", odd(5));
@@ -90,7 +90,7 @@ async fn between_two_that_cannot_be_read_a_message_is_heard_and_both_are_decline
 }
 
 #[tokio::test]
-async fn what_the_client_panics_at_is_heard_all_the_same() {
+async fn odd_message_that_panics_the_client_is_received() {
     let world = World::new().await;
     let sticker = json!({ "file_id": "f", "file_unique_id": "u", "type": "regular", "width": 512,
         "height": 512, "is_animated": true, "is_video": true });
@@ -104,7 +104,7 @@ async fn what_the_client_panics_at_is_heard_all_the_same() {
 }
 
 #[tokio::test]
-async fn an_id_beyond_the_usual_is_confirmed_like_others() {
+async fn update_with_an_id_over_32_bits_is_confirmed() {
     let world = World::new().await;
     let id = i64::from(u32::MAX) + 5;
     world.platform.restart_update_ids(id);
@@ -119,7 +119,7 @@ async fn an_id_beyond_the_usual_is_confirmed_like_others() {
 }
 
 #[tokio::test]
-async fn an_update_without_an_id_is_counted_once_asked_for_seldom_and_holds_nobody_back() {
+async fn update_without_an_id_is_counted_once_and_blocks_no_other() {
     let world = World::new().await;
     world
         .platform
@@ -141,7 +141,7 @@ async fn an_update_without_an_id_is_counted_once_asked_for_seldom_and_holds_nobo
 }
 
 #[tokio::test]
-async fn a_button_below_what_cannot_be_read_is_heard_and_whatever_is_pressed_stops_glowing() {
+async fn button_press_below_an_odd_message_is_received_and_always_answered() {
     let world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;

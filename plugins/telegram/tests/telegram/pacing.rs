@@ -57,7 +57,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn f6_a_burst_to_a_group_never_meets_flood_control_and_arrives_in_order() {
+async fn f6_turn_paces_a_burst_to_a_group_without_flood_control_and_in_order() {
     let world = World::new().await;
     world.platform.open_chat(GROUP);
     world.platform.enforce_limits();
@@ -72,7 +72,7 @@ async fn f6_a_burst_to_a_group_never_meets_flood_control_and_arrives_in_order() 
 }
 
 #[tokio::test]
-async fn f6_what_would_wait_for_long_waits_in_the_outbox_and_other_chats_go_on() {
+async fn f6_turn_returns_a_long_wait_to_the_outbox_while_other_chats_go_on() {
     let world = World::new().await;
     world.platform.open_chat(GROUP);
     world.platform.enforce_limits();
@@ -87,7 +87,7 @@ async fn f6_what_would_wait_for_long_waits_in_the_outbox_and_other_chats_go_on()
 }
 
 #[tokio::test]
-async fn f6_a_chat_that_the_platform_wants_left_alone_is_left_alone() {
+async fn f6_deliver_sends_nothing_to_a_chat_during_retry_after() {
     let world = World::new().await;
     world.platform.open_chat(GROUP);
     world.platform.inject(On::method("sendMessage"), 1, Fault::flood(17));
@@ -103,7 +103,7 @@ async fn f6_a_chat_that_the_platform_wants_left_alone_is_left_alone() {
 }
 
 #[tokio::test]
-async fn f6_previews_and_typing_take_turns_that_no_message_needs() {
+async fn f6_spare_turn_gives_previews_and_typing_only_unused_turns() {
     let world = World::new().await;
     world.platform.enforce_limits();
     world.telegram.spare_turn(&delivery(ANN, Content::text("a"))).unwrap();
@@ -123,7 +123,7 @@ async fn f6_previews_and_typing_take_turns_that_no_message_needs() {
 /// 200 people get three replies each. The platform accepts 30 messages a second and bans a bot that
 /// sends more for 3 seconds. The ideal time is 20 seconds.
 #[tokio::test]
-async fn f6_600_replies_over_the_wire_take_23_s_and_meet_at_most_5_refusals() {
+async fn f6_turn_sends_600_replies_in_23_s_with_at_most_5_refusals() {
     let ban = 3 * SECOND;
     for banned_before in [false, true] {
         let world = World::new().await;

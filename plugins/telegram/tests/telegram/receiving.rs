@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{ANN, World, chat};
 
 #[tokio::test]
-async fn f2_an_update_is_confirmed_only_after_it_is_committed() {
+async fn f2_update_is_confirmed_only_after_its_commit() {
     let world = World::new().await;
     world.bus.set_open(false);
     let running = world.run();
@@ -26,7 +26,7 @@ async fn f2_an_update_is_confirmed_only_after_it_is_committed() {
 }
 
 #[tokio::test]
-async fn f2_what_was_not_committed_when_the_daemon_stops_comes_again() {
+async fn f2_update_not_committed_before_a_stop_is_received_again() {
     let world = World::new().await;
     world.bus.set_open(false);
     let running = world.run();
@@ -41,7 +41,7 @@ async fn f2_what_was_not_committed_when_the_daemon_stops_comes_again() {
 }
 
 #[tokio::test]
-async fn f3_a_poll_that_hangs_or_breaks_is_made_again() {
+async fn f3_poll_that_hangs_or_breaks_is_retried() {
     for how in [Break::Hang, Break::Cut, Break::Reset] {
         let world = World::new().await;
         let _running = world.run();
@@ -60,7 +60,7 @@ async fn f3_a_poll_that_hangs_or_breaks_is_made_again() {
 }
 
 #[tokio::test]
-async fn f4_another_bot_with_the_same_token_is_survived_and_shown() {
+async fn f4_poll_conflict_with_another_bot_is_survived_and_shown_in_health() {
     let world = World::new().await;
     world.platform.inject(On::method("getUpdates"), 1, Fault::Refuse(ApiError::conflict()));
     let _running = world.run();
@@ -78,7 +78,7 @@ async fn f4_another_bot_with_the_same_token_is_survived_and_shown() {
 }
 
 #[tokio::test]
-async fn f15_no_error_shows_the_token() {
+async fn f15_errors_never_show_the_token() {
     let closed = crate::telegram("http://127.0.0.1:1", &Arc::default());
     assert!(!format!("{closed:?}").contains("secret"));
     let sent = closed.deliver(&crate::delivery(ANN, avocet_protocol::Content::text("hi"))).await;
@@ -87,7 +87,7 @@ async fn f15_no_error_shows_the_token() {
 }
 
 #[tokio::test]
-async fn what_is_not_for_the_agent_is_counted_and_confirmed() {
+async fn update_not_for_the_agent_is_counted_and_confirmed() {
     let world = World::new().await;
     let refusal = PublishError::NotAllowed { channel: "telegram".into(), sender: "8".into() };
     world.bus.refuse([refusal]);
@@ -104,7 +104,7 @@ async fn what_is_not_for_the_agent_is_counted_and_confirmed() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_full_keeps_the_platform_waiting() {
+async fn update_stays_unconfirmed_while_the_log_is_full() {
     let world = World::new().await;
     let full = StoreError::Full { path: "avocet.db".to_owned() };
     world.bus.refuse(vec![PublishError::Log(full); 2]);
@@ -120,7 +120,7 @@ async fn a_log_that_is_full_keeps_the_platform_waiting() {
 }
 
 #[tokio::test]
-async fn an_album_that_comes_in_two_polls_is_one_message() {
+async fn album_split_over_two_polls_is_one_message() {
     let world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;
@@ -142,7 +142,7 @@ async fn an_album_that_comes_in_two_polls_is_one_message() {
 }
 
 #[tokio::test]
-async fn an_album_that_a_full_poll_would_cut_is_one_message() {
+async fn album_at_the_end_of_a_full_poll_is_one_message() {
     let world = World::new().await;
     for number in 0..99 {
         world.platform.private_text(ANN, &number.to_string());
@@ -159,7 +159,7 @@ async fn an_album_that_a_full_poll_would_cut_is_one_message() {
 }
 
 #[tokio::test]
-async fn an_edit_reaches_the_bus_as_a_correction() {
+async fn edit_is_published_as_a_correction() {
     let world = World::new().await;
     let _running = world.run();
     let heard = world.platform.private_text(ANN, "helo");

@@ -30,7 +30,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn markdown_is_shown_and_links_have_no_preview() {
+async fn deliver_renders_markdown_without_link_previews() {
     let world = World::new().await;
     let reply =
         "# Title\n\n**bold** and `code`: [here](https://example.org)\n\n```rust\nfn main() {}\n```";
@@ -44,7 +44,7 @@ async fn markdown_is_shown_and_links_have_no_preview() {
 }
 
 #[tokio::test]
-async fn a_reply_shows_what_it_replies_to_as_long_as_that_is_there() {
+async fn deliver_refers_to_the_replied_message_if_it_exists() {
     const BIRDS: i64 = -1_001_000_000_001;
     let world = World::new().await;
     let heard = world.platform.say(Said::group(ANN, BIRDS, "hello"));
@@ -64,7 +64,7 @@ async fn a_reply_shows_what_it_replies_to_as_long_as_that_is_there() {
 }
 
 #[tokio::test]
-async fn f23_a_long_reply_arrives_whole_and_in_order() {
+async fn f23_deliver_sends_a_long_reply_whole_and_in_order() {
     let world = World::new().await;
     let words: Vec<String> = (0..4000).map(|number| format!("🐦{number}")).collect();
     let sent = world.say(ANN, Content::text(words.join(" "))).await;
@@ -73,7 +73,7 @@ async fn f23_a_long_reply_arrives_whole_and_in_order() {
 }
 
 #[tokio::test]
-async fn f23_what_the_platform_refuses_to_show_it_gets_plain() {
+async fn f23_deliver_sends_refused_markup_as_plain_text() {
     let world = World::new().await;
     let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
     world.platform.inject(On::method("sendMessage"), 1, Fault::Refuse(refusal));
@@ -83,7 +83,7 @@ async fn f23_what_the_platform_refuses_to_show_it_gets_plain() {
 }
 
 #[tokio::test]
-async fn f5_a_send_without_an_answer_is_not_repeated_blindly() {
+async fn f5_deliver_after_a_lost_answer_is_unknown_and_not_repeated() {
     for fault in [Fault::ResetAfter, Fault::CutAnswer] {
         let world = World::new().await;
         world.platform.inject(On::method("sendMessage"), 1, fault);
@@ -100,7 +100,7 @@ async fn f5_a_send_without_an_answer_is_not_repeated_blindly() {
 }
 
 #[tokio::test]
-async fn f5_a_5xx_is_a_certain_failure_only_where_it_says_so() {
+async fn f5_deliver_treats_a_5xx_as_failed_only_if_the_bot_api_reports_it() {
     let cases = [
         (ApiError::new(500, "Internal Server Error"), true),
         (ApiError::new(500, "Internal Server Error: restart"), false),
@@ -123,7 +123,7 @@ async fn f5_a_5xx_is_a_certain_failure_only_where_it_says_so() {
 }
 
 #[tokio::test]
-async fn f6_flood_control_is_passed_on() {
+async fn f6_deliver_returns_retry_after_on_flood_control() {
     let world = World::new().await;
     world.platform.inject(On::method("sendMessage"), 1, Fault::flood(17));
     let sent = world.say(ANN, Content::text("hello")).await;
@@ -132,7 +132,7 @@ async fn f6_flood_control_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_chat_that_cannot_be_written_to_is_refused_for_good() {
+async fn deliver_to_an_unwritable_chat_is_refused_for_good() {
     let world = World::new().await;
     world.platform.block(ANN);
     for chat in [ANN, 404] {
@@ -148,7 +148,7 @@ async fn a_chat_that_cannot_be_written_to_is_refused_for_good() {
 }
 
 #[tokio::test]
-async fn choices_are_buttons_that_speak() {
+async fn choices_are_buttons_whose_press_is_received_as_text() {
     let world = World::new().await;
     let _running = world.run();
     let choices = vec![Choice::new("Retry", "/retry w3"), Choice::new("Skip", "/skip w3")];
@@ -164,7 +164,7 @@ async fn choices_are_buttons_that_speak() {
 }
 
 #[test]
-fn how_a_bot_is_configured_is_how_it_shows_answers() {
+fn config_sets_preview_interval_and_chunk_numbers() {
     let bot = |numbered, preview_seconds| {
         let token = Some(crate::TOKEN.to_owned().into());
         let config =
@@ -184,7 +184,7 @@ fn how_a_bot_is_configured_is_how_it_shows_answers() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
+fn config_that_is_unusable_is_an_error_without_panic() {
     let bot = |config: &TelegramConfig| {
         let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
         Telegram::new(name, account, config, Arc::new(ManualClock::default())).unwrap_err()

@@ -34,7 +34,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn token_that_is_refused_for_seconds_is_asked_again_and_receives_on() {
+async fn token_refused_for_seconds_is_retried_and_receiving_goes_on() {
     let world = World::new().await;
     let running = world.run();
     world.platform.wait_for_poll().await;
@@ -57,7 +57,7 @@ async fn token_that_is_refused_for_seconds_is_asked_again_and_receives_on() {
 }
 
 #[tokio::test]
-async fn token_that_stays_refused_is_asked_for_ever_less_often() {
+async fn token_that_stays_refused_is_retried_with_growing_waits() {
     for error in [ApiError::unauthorized(), ApiError::new(404, "Not Found")] {
         let world = World::new().await;
         world.platform.inject(On::any(), usize::MAX, Fault::Refuse(error));
@@ -78,7 +78,7 @@ async fn token_that_stays_refused_is_asked_for_ever_less_often() {
 }
 
 #[tokio::test]
-async fn send_that_is_refused_with_the_token_is_repeated_and_holds_every_chat() {
+async fn token_refused_during_a_send_holds_every_chat_and_the_send_is_retried() {
     let world = World::new().await;
     world.platform.open_chat(8);
     world.platform.revoke();

@@ -46,7 +46,7 @@ fn new() -> Delivery {
 }
 
 #[tokio::test]
-async fn chunk_for_a_lost_topic_goes_to_the_chat_and_says_so() {
+async fn topic_that_is_lost_redirects_a_chunk_to_the_chat_with_a_note() {
     type Lose = fn(&TelegramFake);
     let delete: Lose = |platform| platform.delete_topic(FORUM, TOPIC);
     let close: Lose = |platform| platform.close_topic(FORUM, TOPIC);
@@ -68,7 +68,7 @@ async fn chunk_for_a_lost_topic_goes_to_the_chat_and_says_so() {
 }
 
 #[tokio::test]
-async fn chunk_for_a_topic_that_is_open_again_goes_there_after_a_minute() {
+async fn topic_that_is_reopened_receives_chunks_after_a_minute() {
     let world = World::with_topic().await;
     world.platform.close_topic(FORUM, TOPIC);
     world.to_topic("One.", new()).await.unwrap();
@@ -82,7 +82,7 @@ async fn chunk_for_a_topic_that_is_open_again_goes_there_after_a_minute() {
 }
 
 #[tokio::test]
-async fn message_that_is_shown_outside_of_its_topic_says_so_after_each_edit() {
+async fn topic_note_stays_after_each_edit_of_a_redirected_message() {
     let world = World::with_topic().await;
     world.platform.delete_topic(FORUM, TOPIC);
     let shown = world.to_topic("Once …", new()).await.unwrap().platform_id;
@@ -96,7 +96,7 @@ async fn message_that_is_shown_outside_of_its_topic_says_so_after_each_edit() {
 }
 
 #[tokio::test]
-async fn preview_that_was_deleted_with_its_topic_is_gone() {
+async fn topic_deleted_with_its_preview_makes_an_edit_return_gone() {
     let world = World::with_topic().await;
     let shown = world.to_topic("Once …", new()).await.unwrap().platform_id;
     world.platform.delete_topic(FORUM, TOPIC);
@@ -105,7 +105,7 @@ async fn preview_that_was_deleted_with_its_topic_is_gone() {
 }
 
 #[tokio::test]
-async fn file_for_a_lost_topic_goes_to_the_chat_and_says_so_in_its_caption() {
+async fn topic_that_is_lost_redirects_a_file_to_the_chat_with_a_note() {
     for (text, caption) in [("", DELETED.to_owned()), ("look", format!("{DELETED}\nlook"))] {
         let world = World::with_topic().await;
         world.platform.delete_topic(FORUM, TOPIC);
@@ -121,7 +121,7 @@ async fn file_for_a_lost_topic_goes_to_the_chat_and_says_so_in_its_caption() {
 }
 
 #[tokio::test]
-async fn longest_chunk_has_room_for_every_line_above_it() {
+async fn topic_note_and_repeat_mark_fit_above_the_longest_chunk() {
     let world = World::with_topic().await;
     world.platform.delete_topic(FORUM, TOPIC);
     let long = "🐦".repeat(4000);
