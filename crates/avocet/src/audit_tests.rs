@@ -56,7 +56,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn the_head_is_noted_at_the_start_and_when_it_has_changed() {
+async fn audit_head_is_written_at_the_start_and_after_changes() {
     let world = World::new().await;
     let first = world.append().await;
     let (keeper, group) = world.keep().await;
@@ -74,7 +74,7 @@ async fn the_head_is_noted_at_the_start_and_when_it_has_changed() {
 }
 
 #[tokio::test]
-async fn what_was_noted_of_another_table_stays_and_is_said() {
+async fn audit_head_of_another_table_is_kept_and_reported() {
     let world = World::new().await;
     let last = world.append().await;
     let noted = AuditHead { sequence: last.sequence + 1, ..last };
@@ -91,7 +91,7 @@ async fn what_was_noted_of_another_table_stays_and_is_said() {
 }
 
 #[tokio::test]
-async fn a_note_that_is_none_is_said_and_one_that_cannot_be_written_stops_nothing() {
+async fn audit_head_errors_are_reported_and_stop_nothing() {
     let world = World::new().await;
     fs::write(world.file(), "nonsense").unwrap();
     let fault = world.fault().await.unwrap();

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_in_dollars_holds_because_somebody_wants_it_or_by_default() {
+    fn holds_tells_configured_from_default_dollar_budgets() {
         let table = [
             ("", Some(Holds::ByDefault)),
             ("turn_usd = \"none\"", Some(Holds::ByDefault)),

@@ -56,7 +56,7 @@ fn copy_names_are_read_back_and_other_files_are_not_copies() {
 }
 
 #[tokio::test]
-async fn copies_are_made_in_time_and_the_oldest_are_deleted() {
+async fn copies_are_made_on_schedule_and_the_oldest_are_deleted() {
     let (data, target) = (database().await, TempDir::new().unwrap());
     let directory = target.path().join("not/there/yet");
     let (copies, clock) = copies(plan(data.path(), &directory));
@@ -108,7 +108,7 @@ async fn copies_that_fail_are_counted_until_one_is_made() {
 }
 
 #[tokio::test]
-async fn a_cancelled_copy_leaves_nothing_and_is_no_failure() {
+async fn copy_that_is_cancelled_leaves_no_file_and_is_no_failure() {
     let (data, target) = (database().await, TempDir::new().unwrap());
     let (copies, _) = copies(plan(data.path(), target.path()));
     let cancel = CancelCopy::default();

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_said_in_the_unit_that_fits() {
+    fn bytes_uses_the_unit_that_fits() {
         let table =
             [(0, "0 KB"), (2_097_152, "2 MB"), (999_999_999, "999 MB"), (5_100_000_000, "5 GB")];
         for (count, expected) in table {

@@ -21,7 +21,7 @@ fn level_takes_levels_and_levels_of_parts() {
 }
 
 #[test]
-fn level_refuses_what_would_silence_the_log_and_names_the_nearest_word() {
+fn level_refuses_unknown_words_and_suggests_the_nearest() {
     let table = [
         ("loud", "\"loud\" is no level; did you mean debug?"),
         ("verbose", "\"verbose\" is no level; did you mean debug?"),
@@ -48,7 +48,7 @@ fn level_refuses_what_would_silence_the_log_and_names_the_nearest_word() {
 }
 
 #[test]
-fn every_level_that_is_taken_is_one_of_the_filter() {
+fn levels_are_all_accepted_by_the_filter() {
     for level in LEVELS {
         assert!(EnvFilter::try_new(level).is_ok(), "{level}");
     }
@@ -72,7 +72,7 @@ fn parts_are_the_crates_of_the_program() {
 }
 
 #[test]
-fn a_dropped_line_is_a_line_of_the_log_in_its_format() {
+fn dropped_is_a_line_in_the_format_of_the_log() {
     let clock = ManualClock::default();
     let text = dropped(LogFormat::Text, &clock, 312);
     assert!(

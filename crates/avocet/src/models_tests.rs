@@ -13,7 +13,7 @@ fn models(more: &str) -> Models {
 }
 
 #[tokio::test]
-async fn a_model_is_made_once_and_has_its_fallbacks_behind_it() {
+async fn model_is_made_once_and_chains_its_fallbacks() {
     let models = models("");
     let one = models.model("local/one", &[]).unwrap();
     let again = models.model("local/one", &["local/one".to_owned()]).unwrap();
@@ -24,7 +24,7 @@ async fn a_model_is_made_once_and_has_its_fallbacks_behind_it() {
 }
 
 #[tokio::test]
-async fn a_model_is_known_by_its_name_and_by_what_the_operator_says() {
+async fn model_facts_come_from_its_name_and_the_configuration() {
     let models = models(
         "[models.\"open/*\"]\nprice = { input = 1, output = 2 }\n[models.\"local/gpt-4o\"]\n\
          context = 1000\n",
@@ -42,7 +42,7 @@ async fn a_model_is_known_by_its_name_and_by_what_the_operator_says() {
 }
 
 #[test]
-fn there_is_no_model_without_a_provider_and_the_error_names_those_that_there_are() {
+fn model_without_a_provider_is_an_error_that_lists_providers() {
     let table = [
         ("nope/x", "there is no provider \"nope\"; there are local, offline, open"),
         ("qwen3", "\"qwen3\" is not of the form provider/model"),
@@ -58,7 +58,7 @@ fn there_is_no_model_without_a_provider_and_the_error_names_those_that_there_are
 }
 
 #[test]
-fn the_configuration_speaks_of_the_models_of_its_agents_and_of_those_that_it_describes() {
+fn configured_lists_the_models_of_agents_and_of_model_tables() {
     let models = models(
         "[agents.defaults]\nmodel = \"local/a\"\nfallbacks = [\"local/c\"]\n[agents.work]\n\
          model = \"open/gpt-5\"\ncheap_model = \"local/b\"\n[models.\"local/d\"]\ncontext = 1\n\
@@ -68,7 +68,7 @@ fn the_configuration_speaks_of_the_models_of_its_agents_and_of_those_that_it_des
 }
 
 #[test]
-fn what_is_wrong_with_a_model_is_said_with_its_place() {
+fn check_error_names_the_place_of_a_wrong_model() {
     let table = [
         (
             "[models.\"local/qwen2.5\"]\ncontex = 1\n",

@@ -111,21 +111,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_they_have_to_be() {
+    fn columns_are_as_wide_as_their_longest_cell() {
         let rows = [["a", "bb", "c"], ["ééé", "b", ""]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(columns(&rows), "a    bb  c\nééé  b\n");
     }
 
     #[test]
-    fn columns_keep_a_cell_on_its_line_and_count_what_is_seen() {
+    fn columns_keep_a_cell_on_one_line_and_count_visible_characters() {
         let rows = [["a\u{1b}[2J", "x"], ["one\ntwo", "y"]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(columns(&rows), "a[2J     x\none two  y\n");
     }
 
     #[test]
-    fn spans_are_said_in_two_units_at_most() {
+    fn span_uses_two_units_at_most() {
         let table =
             [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")];
         for (seconds, text) in table {

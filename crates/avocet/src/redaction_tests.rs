@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn no_secret_is_logged_whatever_field_it_is_in(
+    fn redaction_removes_a_secret_from_every_field(
         secret in "[!-Z^-~\\\\][ -~é]{6,30}[!-Z^-~\\\\]",
         (before, behind) in ("[ -~\\n]{0,10}", "[ -~\\n]{0,10}"),
     ) {
@@ -72,7 +72,7 @@ proptest! {
 }
 
 #[test]
-fn an_event_is_one_however_it_is_written() {
+fn redaction_joins_the_writes_of_one_event() {
     let kept = Kept::default();
     let redactor = Arc::new(Redactor::new([Secret::new("correct horse".to_owned())]));
     let form = Form::Plain;
@@ -86,7 +86,7 @@ fn an_event_is_one_however_it_is_written() {
 }
 
 #[test]
-fn an_event_has_nothing_that_a_terminal_obeys_but_the_colours_of_the_log() {
+fn printable_removes_terminal_controls_and_keeps_the_colours_of_the_log() {
     let text = "\u{1b}[2m12:00\u{1b}[0m x\u{1b}[2Jy\u{1b}]0;z\u{7} \u{9b}\u{202e}\r end\n";
     let table = [
         (Form::Plain, "[2m12:00[0m x[2Jy]0;z  end\n"),

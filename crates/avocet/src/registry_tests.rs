@@ -48,7 +48,7 @@ fn whole() -> Document {
 }
 
 #[test]
-fn the_example_can_be_used() {
+fn example_configuration_passes_the_check() {
     for document in [parse(EXAMPLE), whole()] {
         let settings = document.table("").unwrap();
         check(&document, &settings).unwrap();
@@ -56,7 +56,7 @@ fn the_example_can_be_used() {
 }
 
 #[test]
-fn the_example_names_every_key() {
+fn example_configuration_names_every_key() {
     let (document, under) = (whole(), |table: &str, keys: Vec<String>| {
         keys.into_iter().map(|key| format!("{table}{key}")).collect::<Vec<_>>()
     });
@@ -94,7 +94,7 @@ fn the_example_names_every_key() {
 }
 
 #[test]
-fn the_example_shows_the_defaults() {
+fn example_configuration_shows_the_defaults() {
     let document = parse(EXAMPLE);
     let shown: Settings = document.table("").unwrap();
     let shown = Settings { providers: Default::default(), channels: Default::default(), ..shown };
@@ -143,7 +143,7 @@ fn the_example_shows_the_defaults() {
 }
 
 #[test]
-fn a_channel_has_one_account_or_a_table_for_each() {
+fn channel_has_one_account_or_a_table_for_each() {
     let cases = [
         ("[channels.telegram]\ntoken = \"1:a\"\n", &["telegram:main"][..]),
         (
@@ -165,7 +165,7 @@ fn a_channel_has_one_account_or_a_table_for_each() {
 }
 
 #[test]
-fn a_way_to_call_tools_that_there_is_not_is_an_error_that_names_those_that_there_are() {
+fn check_error_of_an_unknown_tool_format_lists_the_formats() {
     let document = parse("[providers.local]\nkind = \"openai\"\ntools = \"yaml\"\n");
     let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
     assert!(error.contains("3:1"), "{error}");
@@ -173,7 +173,7 @@ fn a_way_to_call_tools_that_there_is_not_is_an_error_that_names_those_that_there
 }
 
 #[test]
-fn headers_and_more_of_a_provider_are_free_and_may_be_referred_to() {
+fn provider_headers_and_extra_body_may_use_variables() {
     let document = parse(
         "[providers.local]\nkind = \"openai\"\nheaders = { \"X-Key.1\" = \"${KEY}\" }\n\
          extra_body = { top_p = 0.9, chat_template_kwargs = { enable_thinking = false } }\n",
@@ -188,7 +188,7 @@ fn headers_and_more_of_a_provider_are_free_and_may_be_referred_to() {
 }
 
 #[test]
-fn a_value_that_cannot_be_used_is_an_error_in_its_line() {
+fn check_error_names_the_line_of_an_invalid_value() {
     let document = parse("\n[transcription]\nbase_url = \"whisper\"\n");
     let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
     assert!(error.contains("transcription.base_url") && error.contains('3'), "{error}");
@@ -203,7 +203,7 @@ fn a_value_that_cannot_be_used_is_an_error_in_its_line() {
 }
 
 #[test]
-fn a_search_engine_that_cannot_be_used_is_an_error_that_says_how_it_can() {
+fn check_error_of_a_search_engine_explains_the_correction() {
     let table = [
         ("provider = \"barve\"", 2, "provider`: there is no such provider; did you mean `brave`?"),
         ("provider = \"bing\"", 2, "the providers are brave, duckduckgo, searxng, tavily"),
@@ -251,7 +251,7 @@ fn secret_keys<T: JsonSchema>() -> Vec<String> {
 }
 
 #[test]
-fn every_key_for_secrets_is_known_to_be_one_before_anything_is_said_of_it() {
+fn secret_keys_are_all_secrets_of_a_document() {
     let keys = [
         secret_keys::<AnthropicConfig>(),
         secret_keys::<DiscordConfig>(),

@@ -70,7 +70,7 @@ fn said(names: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
+fn roots_are_refused_if_they_overlap_or_contain_the_daemons_files() {
     let table: [(&[&str], Option<&str>); 38] = [
         (&[], None),
         (&["$/home/me/notes", "!$/out", "$/with a space"], None),
@@ -133,7 +133,7 @@ fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
 }
 
 #[test]
-fn where_what_is_written_cannot_be_marked_that_is_said() {
+fn unmarked_warns_of_a_writable_directory_without_marks() {
     for (access, marks, is_said) in [
         (Access::Change, false, true),
         (Access::Change, true, false),

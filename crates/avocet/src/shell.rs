@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shell_where_a_program_could_reach_or_replace_what_is_not_its_own() {
+    fn unsafe_place_is_a_path_that_exposes_the_daemons_files() {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let shells = Shells {
             cell: None,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn without_walls_there_is_a_shell_only_if_the_operator_says_so_and_a_warning() {
+    fn shell_without_sandbox_layers_needs_consent_and_warns() {
         let no = |why: &str| Err(why.to_owned());
         let table = [
             ((Ok(()), no("old")), false, Some((true, true)), None, ""),

@@ -28,7 +28,7 @@ fn queue() -> (Arc<Queue>, Receiver<String>) {
 }
 
 #[test]
-fn push_drops_what_finds_no_room_and_the_reader_learns_how_much() {
+fn push_drops_lines_above_the_limit_and_counts_them() {
     let (queue, read) = queue();
     queue.push("first");
     let line = "x".repeat(MAX_WAITING / 4);
@@ -48,7 +48,7 @@ fn push_drops_what_finds_no_room_and_the_reader_learns_how_much() {
 }
 
 #[test]
-fn flush_waits_for_what_is_read_and_not_for_what_nobody_reads() {
+fn flush_waits_for_a_reader_until_its_timeout() {
     let (queue, read) = queue();
     queue.push("one");
     queue.push("two");
@@ -59,7 +59,7 @@ fn flush_waits_for_what_is_read_and_not_for_what_nobody_reads() {
 }
 
 #[test]
-fn a_text_that_is_longer_than_the_queue_is_dropped_and_told() {
+fn push_drops_and_counts_a_text_longer_than_the_queue() {
     let (queue, read) = queue();
     queue.push(&"x".repeat(MAX_WAITING + 1));
     assert_eq!(read.recv().unwrap(), "dropped 1");

@@ -21,7 +21,7 @@ fn write(workspace: &Workspace, path: &str, trust: Trust) -> WorkspacePath {
 }
 
 #[test]
-fn a_person_who_has_read_a_file_can_say_so() {
+fn believe_raises_a_file_to_full_trust() {
     let (_directory, workspace) = world();
     if !workspace.marks() {
         println!("skipped: no extended attributes here");
@@ -42,7 +42,7 @@ fn a_person_who_has_read_a_file_can_say_so() {
 }
 
 #[test]
-fn a_file_that_may_not_be_written_to_is_believed_and_stays_so() {
+fn believe_works_on_a_read_only_file_and_keeps_its_mode() {
     let (directory, workspace) = world();
     let path = write(&workspace, "a.txt", Trust::Low);
     let mode = || fs::metadata(directory.path().join("a.txt")).unwrap().permissions().mode();
@@ -57,7 +57,7 @@ fn a_file_that_may_not_be_written_to_is_believed_and_stays_so() {
 }
 
 #[test]
-fn a_file_is_not_believed_whose_mark_is_not_the_reason() {
+fn believe_refuses_a_file_that_is_untrusted_for_another_reason() {
     let (directory, workspace) = world();
     let refused = |workspace: &Workspace, path: &WorkspacePath| {
         workspace.believe(path).unwrap_err().to_string()
@@ -80,7 +80,7 @@ fn a_file_is_not_believed_whose_mark_is_not_the_reason() {
 }
 
 #[test]
-fn only_what_a_file_tool_reads_is_believed() {
+fn believe_refuses_files_that_file_tools_cannot_read() {
     let (directory, workspace) = world();
     rustix::fs::mkfifoat(rustix::fs::CWD, directory.path().join("f"), Mode::RWXU).unwrap();
     fs::write(directory.path().join(".env"), "x").unwrap();
@@ -96,7 +96,7 @@ fn only_what_a_file_tool_reads_is_believed() {
 }
 
 #[test]
-fn where_nothing_is_believed_any_more_the_note_is_named() {
+fn believe_error_names_the_note_of_an_untrusted_workspace() {
     let (directory, workspace) = world();
     let note = directory.path().join("note");
     let path = write(&workspace, "a.txt", Trust::Full);
@@ -144,7 +144,7 @@ fn distrust_lowers_a_file_and_believe_takes_that_back() {
 }
 
 #[test]
-fn distrust_of_a_directory_lowers_what_is_and_will_be_in_it() {
+fn distrust_of_a_directory_lowers_its_present_and_future_files() {
     for start in ["a", ""] {
         let (directory, workspace) = world();
         if !workspace.marks() {
@@ -185,7 +185,7 @@ fn distrust_of_a_directory_lowers_what_is_and_will_be_in_it() {
 }
 
 #[test]
-fn standing_of_a_directory_counts_what_is_untrusted_in_it() {
+fn standing_of_a_directory_counts_its_untrusted_files() {
     let (_directory, workspace) = world();
     if !workspace.marks() {
         return println!("skipped: no extended attributes here");

@@ -39,7 +39,7 @@ impl World {
 }
 
 #[test]
-fn directories_are_made_with_those_above() {
+fn create_directory_makes_the_parents() {
     let world = world();
     let make = |path: &str| {
         let made = world.workspace.create_directory(&world.path(path));
@@ -56,7 +56,7 @@ fn directories_are_made_with_those_above() {
 }
 
 #[test]
-fn what_is_removed_is_in_the_workspace_and_no_more_than_was_meant() {
+fn remove_stays_in_the_workspace_and_needs_recursive_for_contents() {
     let world = world();
     let root = world.workspace.root();
     symlink(world.outside.path(), root.join("door")).unwrap();
@@ -82,7 +82,7 @@ fn what_is_removed_is_in_the_workspace_and_no_more_than_was_meant() {
 }
 
 #[test]
-fn a_secret_is_neither_read_nor_written_nor_removed_through_whatever_link() {
+fn secrets_are_not_read_written_or_removed_through_links() {
     let world = world();
     let root = world.workspace.root();
     symlink("../.env", root.join("src/notes")).unwrap();
@@ -120,7 +120,7 @@ fn a_secret_is_neither_read_nor_written_nor_removed_through_whatever_link() {
 }
 
 #[test]
-fn the_operator_opens_secrets_and_keeps_what_is_the_daemons_own() {
+fn secrets_opened_by_the_operator_exclude_the_daemons_files() {
     let World { workspace, _inside: inside, .. } = world();
     let own = [workspace.root().join("src"), "/elsewhere".into(), workspace.root().to_owned()];
     let open = Workspace::open(inside.path()).unwrap().guarded(&[".env".to_owned()], &own);
@@ -133,7 +133,7 @@ fn the_operator_opens_secrets_and_keeps_what_is_the_daemons_own() {
 }
 
 #[test]
-fn what_of_the_daemons_own_is_a_link_or_a_directory_is_not_removed_with_what_is_around_it() {
+fn remove_refuses_a_directory_that_contains_the_daemons_files() {
     let World { workspace, outside, _inside: inside } = world();
     let root = workspace.root();
     fs::create_dir_all(root.join("etc/avocet")).unwrap();

@@ -18,7 +18,7 @@ fn corpus() -> Vec<String> {
 }
 
 #[test]
-fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+fn fuzzing_has_a_target_for_every_entry_point() {
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
     for (name, _) in TARGETS {
         let target = root().join(format!("fuzz/fuzz_targets/{name}.rs"));
@@ -29,23 +29,23 @@ fn every_entry_point_has_a_fuzz_target_that_runs_it() {
 }
 
 #[test]
-fn the_corpus_holds() {
+fn path_accepts_the_corpus() {
     corpus().iter().for_each(|text| path(text.as_bytes()));
 }
 
 proptest! {
     #[test]
-    fn any_bytes_hold(data in prop::collection::vec(any::<u8>(), 0..100)) {
+    fn path_accepts_any_bytes(data in prop::collection::vec(any::<u8>(), 0..100)) {
         path(&data);
     }
 
     #[test]
-    fn paths_of_odd_names_hold(text in r"(/work/space|/link/to|[./a \u{0}\u{301}.ENVenv~\\-]){0,20}") {
+    fn path_accepts_odd_names(text in r"(/work/space|/link/to|[./a \u{0}\u{301}.ENVenv~\\-]){0,20}") {
         path(text.as_bytes());
     }
 
     #[test]
-    fn changed_paths_of_the_corpus_hold(
+    fn path_accepts_mutated_paths_of_the_corpus(
         text in select(corpus()),
         more in select(corpus()),
         (at, from) in any::<(Index, Index)>(),

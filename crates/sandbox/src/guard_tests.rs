@@ -87,7 +87,7 @@ impl World {
 }
 
 #[test]
-fn settle_sets_aside_what_a_new_repository_would_run() {
+fn settle_sets_aside_hooks_and_configuration_of_a_new_repository() {
     for namespaces in [true, false] {
         let world = World::new(namespaces);
         let aside = world.ran(&Rights::Ordinary, |world| {
@@ -135,7 +135,7 @@ fn settle_leaves_a_new_repository_that_runs_nothing() {
 }
 
 #[test]
-fn settle_sets_aside_what_is_no_readable_configuration_and_what_is_a_link() {
+fn settle_sets_aside_an_unreadable_configuration_and_a_link() {
     let world = World::new(true);
     let aside = world.ran(&Rights::Ordinary, |world| {
         for (name, text) in [("a", "[core"), ("b", "[x \"]\n[core] fsmonitor = y \"]\n")] {
@@ -160,7 +160,7 @@ fn settle_sets_aside_what_is_no_readable_configuration_and_what_is_a_link() {
 }
 
 #[test]
-fn settle_without_walls_takes_out_what_was_added_and_keeps_what_was_there() {
+fn settle_without_namespaces_removes_additions_and_keeps_the_rest() {
     let world = World::new(false);
     let aside = world.ran(&Rights::Ordinary, |world| {
         world.put(
@@ -187,7 +187,7 @@ fn settle_without_walls_takes_out_what_was_added_and_keeps_what_was_there() {
 }
 
 #[test]
-fn settle_with_walls_leaves_what_only_others_can_have_changed() {
+fn settle_with_namespaces_leaves_the_changes_of_others() {
     let world = World::new(true);
     let aside = world.ran(&Rights::Ordinary, |world| {
         world.put("mine/.git/hooks/pre-push", "a person's");
@@ -208,7 +208,7 @@ fn settle_with_walls_leaves_what_only_others_can_have_changed() {
 }
 
 #[test]
-fn settle_of_git_keeps_the_files_that_it_checks_out_and_nothing_that_it_would_run() {
+fn settle_of_git_keeps_checked_out_files_and_no_hooks() {
     let world = World::new(true);
     let rights = Rights::Git(vec![GitPlace { worktree: None, git_dirs: Vec::new() }]);
     let other = world.cell.guard(&Rights::Ordinary);
@@ -229,7 +229,7 @@ fn settle_of_git_keeps_the_files_that_it_checks_out_and_nothing_that_it_would_ru
 }
 
 #[test]
-fn settle_says_which_configurations_were_changed_and_run_nothing_new() {
+fn settle_reports_changed_configurations_that_run_nothing_new() {
     let world = World::new(true);
     let guard = world.cell.guard(&Rights::Ordinary);
     world.put("mine/.git/config", &format!("{CONFIG}[branch \"a\"]\n\tremote = origin\n"));
@@ -238,7 +238,7 @@ fn settle_says_which_configurations_were_changed_and_run_nothing_new() {
 }
 
 #[test]
-fn settle_leaves_what_was_approved_as_long_as_it_is_as_it_was_left() {
+fn settle_leaves_an_approved_file_until_it_changes_again() {
     for is_changed_again in [false, true] {
         let world = World::new(true);
         let aside = world.ran(&Rights::Ordinary, |world| {
@@ -254,7 +254,7 @@ fn settle_leaves_what_was_approved_as_long_as_it_is_as_it_was_left() {
 }
 
 #[test]
-fn settle_looks_into_the_directory_of_hooks_that_a_configuration_names() {
+fn settle_checks_the_hooks_directory_that_a_configuration_names() {
     for is_absolute in [false, true] {
         let world = World::new(true);
         let named = if is_absolute { world.at("mine/team") } else { "team".into() };
@@ -267,7 +267,7 @@ fn settle_looks_into_the_directory_of_hooks_that_a_configuration_names() {
 }
 
 #[test]
-fn a_second_file_at_the_same_path_is_set_aside_under_another_name() {
+fn settle_sets_a_second_file_aside_under_another_name() {
     let world = World::new(true);
     for expected in [".envrc.avocet-quarantine", ".envrc.avocet-quarantine-2"] {
         let aside = world.ran(&Rights::Ordinary, |world| world.put(".envrc", "evil"));
@@ -276,7 +276,7 @@ fn a_second_file_at_the_same_path_is_set_aside_under_another_name() {
 }
 
 #[test]
-fn a_guard_that_is_dropped_settles_and_one_without_paths_does_nothing() {
+fn guard_settles_when_dropped_and_does_nothing_without_paths() {
     let world = World::new(true);
     let guard = world.cell.guard(&Rights::Ordinary);
     world.put(".envrc", "evil");

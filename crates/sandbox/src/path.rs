@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_relative_to_the_root() {
+    fn resolve_makes_paths_relative_to_the_root() {
         check("a.txt", Ok("a.txt"));
         check("./src//main.rs", Ok("src/main.rs"));
         check("src/../README.md", Ok("README.md"));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_shows_what_was_given_where_that_is_written_otherwise() {
+    fn as_given_shows_the_input_if_it_is_written_differently() {
         for (given, shown) in [
             ("src/main.rs", "src/main.rs"),
             ("./src//main.rs", "src/main.rs (given as \"./src//main.rs\")"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_path_inside_is_accepted() {
+    fn resolve_accepts_an_absolute_path_inside() {
         check("/work/space/src/main.rs", Ok("src/main.rs"));
         check("/work/space", Ok("."));
         check("/work/../work/space/a", Ok("a"));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_outside_shows_where_it_leads() {
+    fn resolve_of_a_path_outside_shows_its_target() {
         check("../secret", Err("/work/secret"));
         check("a/../../secret", Err("/work/secret"));
         check("/etc/passwd", Err("/etc/passwd"));

@@ -11,7 +11,7 @@ fn among(
 }
 
 #[test]
-fn among_finds_what_git_runs_in_every_kind_of_git_directory() {
+fn among_finds_configuration_and_hooks_in_every_kind_of_git_directory() {
     let protection = Protection::default();
     let config = ("config", Kind::Config);
     let worktree = ("config.worktree", Kind::Config);
@@ -80,7 +80,7 @@ fn among_finds_paths_of_patterns_in_every_directory_but_those_of_packages() {
 }
 
 #[test]
-fn has_name_holds_for_protected_paths_and_all_that_is_below() {
+fn has_name_holds_for_protected_paths_and_all_paths_below() {
     let protection = Protection::default();
     for (path, has_name) in [
         (".git/hooks/pre-commit", true),
@@ -112,7 +112,7 @@ fn has_name_holds_for_protected_paths_and_all_that_is_below() {
 }
 
 #[test]
-fn new_refuses_what_is_no_path_and_names_the_key() {
+fn new_refuses_an_invalid_pattern_and_names_the_key() {
     for pattern in ["", "/etc", "../x", "a/../b"] {
         let error = Protection::new(&[pattern.to_owned()]).unwrap_err().to_string();
         assert!(error.starts_with("[sandbox] protected: ") && error.contains(pattern), "{error}");

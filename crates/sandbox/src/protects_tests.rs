@@ -22,7 +22,7 @@ fn workspace() -> (TempDir, Workspace) {
 }
 
 #[test]
-fn is_protected_holds_for_names_and_for_repositories_that_are_there() {
+fn is_protected_holds_for_names_and_for_existing_repositories() {
     let (_directory, workspace) = workspace();
     for (path, is_protected) in [
         ("a/.git/hooks/pre-commit", true),
@@ -53,7 +53,7 @@ fn is_protected_holds_for_names_and_for_repositories_that_are_there() {
 }
 
 #[test]
-fn a_link_does_not_lead_a_change_to_a_protected_path() {
+fn write_refuses_a_link_to_a_protected_path() {
     let (directory, workspace) = workspace();
     fs::create_dir(directory.path().join("a/.git/hooks")).unwrap();
     for path in ["window/pre-commit", "door/config", "door/hooks/x/y"] {
@@ -76,7 +76,7 @@ fn a_link_does_not_lead_a_change_to_a_protected_path() {
 }
 
 #[test]
-fn protected_below_finds_what_a_directory_has_in_it() {
+fn protected_below_finds_protected_paths_in_a_directory() {
     let (_directory, workspace) = workspace();
     for (path, expected) in
         [("", true), ("a", true), ("odd", false), ("src", false), ("plain", false)]

@@ -48,7 +48,7 @@ fn without_marks(world: &World) -> Workspace {
 }
 
 #[test]
-fn a_file_has_the_trust_that_it_was_written_with() {
+fn trust_of_a_file_is_that_of_its_writer() {
     let world = world();
     for trust in Trust::ALL {
         write(&world.workspace, "file", trust);
@@ -59,7 +59,7 @@ fn a_file_has_the_trust_that_it_was_written_with() {
 }
 
 #[test]
-fn the_mark_goes_along_with_the_file_and_a_copy_by_us_has_it() {
+fn trust_mark_stays_with_a_renamed_file_and_a_copy_by_us() {
     let World { workspace, _inside } = world();
     write(&workspace, "file", Trust::Low);
     fs::rename(workspace.root().join("file"), workspace.root().join("other")).unwrap();
@@ -74,7 +74,7 @@ fn the_mark_goes_along_with_the_file_and_a_copy_by_us_has_it() {
 }
 
 #[test]
-fn what_came_with_messages_is_foreign_by_whatever_way() {
+fn trust_of_the_inbox_is_low_by_every_path() {
     let World { workspace, _inside } = world();
     fs::create_dir_all(workspace.root().join("inbox/deep")).unwrap();
     fs::write(workspace.root().join("inbox/deep/a"), "x").unwrap();
@@ -89,7 +89,7 @@ fn what_came_with_messages_is_foreign_by_whatever_way() {
 }
 
 #[test]
-fn names_are_words_too() {
+fn trust_of_a_listing_is_that_of_its_names() {
     let World { workspace, _inside } = world();
     write(&workspace, "own/file", Trust::Full);
     write(&workspace, "new/file", Trust::Low);
@@ -104,7 +104,7 @@ fn names_are_words_too() {
 }
 
 #[test]
-fn a_refusal_that_names_a_secret_tells_whose_name_that_is() {
+fn trust_of_a_refusal_is_that_of_the_secret_it_names() {
     let World { workspace, _inside } = world();
     let root = workspace.root();
     for (path, mark) in [("own/a.pem", None), ("other/obey me.pem", Some(b"low")), ("d/x", None)] {
@@ -145,7 +145,7 @@ fn a_refusal_that_names_a_secret_tells_whose_name_that_is() {
 }
 
 #[test]
-fn what_is_read_apart_is_told_only_if_that_is_said() {
+fn apart_reads_lower_the_trust_only_after_tell() {
     let World { workspace, _inside } = world();
     write(&workspace, "file", Trust::Low);
     let apart = |tells: bool| {
@@ -163,7 +163,7 @@ fn what_is_read_apart_is_told_only_if_that_is_said() {
 }
 
 #[test]
-fn a_mark_that_is_none_of_ours_is_not_believed() {
+fn trust_of_a_file_with_an_unknown_mark_is_low() {
     let World { workspace, _inside } = world();
     for value in [&b"full"[..], b"", b"user and more than that", b"LOW"] {
         let path = workspace.root().join("file");
@@ -174,7 +174,7 @@ fn a_mark_that_is_none_of_ours_is_not_believed() {
 }
 
 #[test]
-fn without_attributes_nothing_is_believed_once_something_foreign_was_written() {
+fn trust_without_attributes_is_low_after_an_untrusted_write() {
     let world = world();
     let notes = TempDir::new().unwrap();
     let note = notes.path().join("foreign/workspace");
@@ -192,7 +192,7 @@ fn without_attributes_nothing_is_believed_once_something_foreign_was_written() {
 }
 
 #[test]
-fn without_attributes_nothing_foreign_is_written_that_cannot_be_remembered() {
+fn write_without_attributes_is_refused_if_the_note_cannot_be_kept() {
     let world = world();
     let notes = TempDir::new().unwrap();
     fs::write(notes.path().join("file"), "in the way").unwrap();

@@ -71,7 +71,7 @@ fn repository_is_the_nearest_one_with_its_directories_and_filters() {
 }
 
 #[test]
-fn repository_is_untrusted_by_every_file_that_says_what_git_runs() {
+fn repository_is_untrusted_if_any_file_that_git_obeys_is() {
     type Make = fn(&World);
     let table: [(&str, &str, Make); 9] = [
         ("a", "a/.git/config", |world| world.put("a/.git/config", CONFIG, Trust::Low)),
@@ -112,7 +112,7 @@ fn repository_is_untrusted_by_every_file_that_says_what_git_runs() {
 }
 
 #[test]
-fn repository_tells_of_an_untrusted_one_below() {
+fn repository_names_an_untrusted_one_below() {
     let world = World::new();
     world.repository("a/.git", Trust::Full);
     world.repository("b/.git", Trust::Low);

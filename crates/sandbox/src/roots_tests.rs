@@ -37,7 +37,7 @@ fn done<T: std::fmt::Debug>(
 }
 
 #[test]
-fn a_path_is_in_the_directory_that_it_leads_into() {
+fn roots_of_is_the_directory_that_a_path_leads_into() {
     let world = world();
     for (given, content) in [
         ("a.txt", "workspace"),
@@ -55,7 +55,7 @@ fn a_path_is_in_the_directory_that_it_leads_into() {
 }
 
 #[test]
-fn what_is_outside_of_all_is_told_which_there_are() {
+fn roots_error_for_a_path_outside_lists_the_directories() {
     let world = world();
     let error = |given: &str| done(&world, given, Workspace::read).unwrap_err();
     assert_eq!(
@@ -73,7 +73,7 @@ fn what_is_outside_of_all_is_told_which_there_are() {
 }
 
 #[test]
-fn paths_beside_the_workspace_are_absolute_in_all_that_is_said() {
+fn roots_show_paths_beside_the_workspace_as_absolute() {
     let world = world();
     let shown = |given: &str| done(&world, given, |_, path| Ok(path.to_string())).unwrap();
     assert_eq!(shown("a.txt"), "a.txt");
@@ -97,7 +97,7 @@ fn paths_beside_the_workspace_are_absolute_in_all_that_is_said() {
 }
 
 #[test]
-fn nothing_is_changed_in_what_is_only_read() {
+fn roots_refuse_every_change_in_a_read_only_directory() {
     type Change = fn(&Workspace, &WorkspacePath) -> Result<(), FileError>;
     let changes: [(&str, Change); 7] = [
         ("write", |one, path| one.write(path, b"x")),
@@ -132,7 +132,7 @@ fn nothing_is_changed_in_what_is_only_read() {
 }
 
 #[test]
-fn what_is_read_beside_the_workspace_is_foreign_whoever_wrote_it() {
+fn roots_read_untrusted_content_beside_the_workspace() {
     let (directory, roots) = world();
     for (name, expected) in
         [("workspace", Trust::Full), ("notes", Trust::Low), ("docs", Trust::Low)]
@@ -160,7 +160,7 @@ fn what_is_read_beside_the_workspace_is_foreign_whoever_wrote_it() {
 }
 
 #[test]
-fn what_is_written_beside_the_workspace_is_marked_as_in_it() {
+fn roots_mark_files_written_beside_the_workspace() {
     let (directory, roots) = world();
     if !roots.workspace().marks() {
         println!("skipped: no extended attributes here");
@@ -183,7 +183,7 @@ fn what_is_written_beside_the_workspace_is_marked_as_in_it() {
 }
 
 #[test]
-fn a_directory_that_is_only_read_is_not_written_to_when_it_is_opened() {
+fn beside_does_not_write_to_a_read_only_directory() {
     use std::os::unix::fs::MetadataExt;
     let directory = TempDir::new().unwrap();
     let changed = || {
@@ -202,7 +202,7 @@ fn a_directory_that_is_only_read_is_not_written_to_when_it_is_opened() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_named() {
+fn beside_names_a_directory_that_cannot_be_used() {
     let directory = TempDir::new().unwrap();
     fs::write(directory.path().join("file"), "").unwrap();
     for name in ["none", "file"] {
@@ -216,7 +216,7 @@ fn a_directory_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_path_has_one_place_by_whichever_name() {
+fn place_is_equal_for_every_name_of_a_path() {
     let (directory, roots) = world();
     let here = directory.path().canonicalize().unwrap().display().to_string();
     for (given, place) in [

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_known_in_whatever_case() {
+    fn secrets_match_names_in_any_case() {
         let opened = ["test.pem", "spec*", "keys/*"].map(str::to_owned);
         let secrets = Secrets::new(&opened, &[]).unwrap();
         let secret = [
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_daemons_own_is_secret_with_all_that_is_in_it() {
+    fn secrets_include_the_daemons_files_and_directories() {
         let own = [PathBuf::from("state/avocet"), PathBuf::from("config.toml")];
         let opened = ["state/avocet/notes/*", "avocet*"].map(str::to_owned);
         let secrets = Secrets::new(&opened, &own).unwrap();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_the_workspace_the_whole_path_counts() {
+    fn secrets_beside_the_workspace_match_the_whole_path() {
         let opened = ["/srv/docs/keys/*.pem", "a.key", "srv/docs/more/*", "**/any/*"];
         let opened = opened.map(str::to_owned);
         let secrets = |root: &str| {

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_passes_through_its_links_and_what_they_lead_to() {
+    fn trail_lists_the_links_of_a_path_and_their_targets() {
         let directory = TempDir::new().unwrap();
         let here = directory.path().canonicalize().unwrap();
         fs::create_dir_all(here.join("a/b")).unwrap();

@@ -42,7 +42,7 @@ fn ran(workspace: &Workspace, request: Trust, work: impl Fn(&Path)) -> (Trust, T
 }
 
 #[test]
-fn who_reads_a_foreign_file_writes_its_words() {
+fn watch_lowers_a_program_that_reads_an_untrusted_file() {
     let read = |path: &'static str| move |root: &Path| drop(fs::read(root.join(path)).unwrap());
     for (path, expected) in
         [("own", Trust::Full), ("user", Trust::User), ("low", Trust::Low), ("inbox/a", Trust::Low)]
@@ -56,7 +56,7 @@ fn who_reads_a_foreign_file_writes_its_words() {
 }
 
 #[test]
-fn other_names_of_a_foreign_file_are_watched_too() {
+fn watch_covers_other_names_of_an_untrusted_file() {
     let World { workspace, _inside } = world();
     let by_link = |root: &Path| {
         fs::hard_link(root.join("low"), root.join("link")).unwrap();
@@ -70,7 +70,7 @@ fn other_names_of_a_foreign_file_are_watched_too() {
 }
 
 #[test]
-fn what_is_let_go_of_has_written_something_too() {
+fn watch_marks_written_files_when_dropped() {
     let World { workspace, _inside } = world();
     let watch = on(&workspace, Trust::Low).watch();
     fs::create_dir(workspace.root().join("made")).unwrap();
@@ -83,7 +83,7 @@ fn what_is_let_go_of_has_written_something_too() {
 }
 
 #[test]
-fn what_is_being_written_is_not_believed_before_it_is_marked() {
+fn watch_distrusts_files_while_they_are_written() {
     let World { workspace, _inside } = world();
     let low = on(&workspace, Trust::Low).watch();
     fs::write(workspace.root().join("made"), "x").unwrap();
@@ -112,7 +112,7 @@ fn what_is_being_written_is_not_believed_before_it_is_marked() {
 }
 
 #[test]
-fn who_reaches_a_host_writes_its_words() {
+fn watch_lowers_a_program_that_reaches_a_host() {
     let World { workspace, _inside } = world();
     let watch = on(&workspace, Trust::Full).watch();
     fs::write(workspace.root().join("made"), "x").unwrap();

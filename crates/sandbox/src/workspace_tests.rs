@@ -42,7 +42,7 @@ impl World {
 }
 
 #[test]
-fn files_are_read_written_and_listed_below_the_root() {
+fn workspace_reads_writes_and_lists_files_below_the_root() {
     let world = world();
     assert_eq!(world.read("src/lib.rs"), Ok("fn main() {}".to_owned()));
     world.write("new/deep/file.txt", "hello").unwrap();
@@ -56,7 +56,7 @@ fn files_are_read_written_and_listed_below_the_root() {
 }
 
 #[test]
-fn no_link_leads_out() {
+fn workspace_refuses_links_that_lead_outside() {
     let world = world();
     let outside = world.outside.path();
     symlink(outside, world.real("door")).unwrap();
@@ -74,14 +74,14 @@ fn no_link_leads_out() {
 }
 
 #[test]
-fn a_link_inside_is_followed() {
+fn workspace_follows_a_link_inside() {
     let world = world();
     symlink("src/lib.rs", world.real("inside")).unwrap();
     assert_eq!(world.read("inside"), Ok("fn main() {}".to_owned()));
 }
 
 #[test]
-fn only_regular_files_are_read_and_written() {
+fn workspace_reads_and_writes_regular_files_only() {
     let world = world();
     assert!(Command::new("mkfifo").arg(world.real("pipe")).status().unwrap().success());
     let not_regular = |path: &str| {
@@ -97,7 +97,7 @@ fn only_regular_files_are_read_and_written() {
 }
 
 #[test]
-fn what_does_not_exist_names_what_was_probably_meant() {
+fn read_of_a_missing_file_suggests_similar_paths() {
     let world = world();
     for path in ["crates/a/src/lib.rs", "crates/b/src/lib.rs", "docs/guide.md", ".git/lib.rs"] {
         world.write(path, "x").unwrap();
@@ -117,7 +117,7 @@ fn what_does_not_exist_names_what_was_probably_meant() {
 }
 
 #[test]
-fn a_path_outside_names_what_has_its_name_inside() {
+fn read_of_a_path_outside_suggests_a_file_of_that_name_inside() {
     let world = world();
     for path in ["/home/user/project/src/lib.rs", "/lib.rs", "../lib.rs"] {
         let error = world.read(path).unwrap_err().to_string();
@@ -129,7 +129,7 @@ fn a_path_outside_names_what_has_its_name_inside() {
 }
 
 #[test]
-fn a_workspace_behind_a_link_is_known_by_both_its_names() {
+fn resolve_accepts_both_names_of_a_workspace_behind_a_link() {
     let world = world();
     let link = world.outside.path().join("link");
     symlink(world.workspace.root(), &link).unwrap();
@@ -142,7 +142,7 @@ fn a_workspace_behind_a_link_is_known_by_both_its_names() {
 }
 
 #[test]
-fn what_fails_shows_the_path_and_what_was_given() {
+fn read_error_shows_the_resolved_and_the_given_path() {
     let world = world();
     fs::write(world.real("large"), vec![0; MAX_FILE_BYTES as usize + 1]).unwrap();
     for (given, error) in [
@@ -156,7 +156,7 @@ fn what_fails_shows_the_path_and_what_was_given() {
 }
 
 #[test]
-fn a_write_keeps_permissions_and_cleans_up_after_a_dead_process() {
+fn write_keeps_permissions_and_removes_stale_temporary_files() {
     let world = world();
     world.write("run.sh", "1").unwrap();
     fs::set_permissions(world.real("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -173,7 +173,7 @@ fn a_write_keeps_permissions_and_cleans_up_after_a_dead_process() {
 }
 
 #[test]
-fn what_is_written_runs_as_nobody_else_and_is_never_more_open_than_before() {
+fn write_clears_setuid_and_never_widens_permissions() {
     let world = world();
     for (mode, after) in [(0o4755, 0o755), (0o2775, 0o775), (0o600, 0o600), (0o640, 0o640)] {
         world.write("file", "1").unwrap();
@@ -185,7 +185,7 @@ fn what_is_written_runs_as_nobody_else_and_is_never_more_open_than_before() {
 }
 
 #[test]
-fn a_file_with_further_names_is_not_opened_unless_the_operator_says_so() {
+fn read_refuses_a_hard_linked_file_unless_the_operator_opens_it() {
     let world = world();
     fs::create_dir(world.real("store")).unwrap();
     fs::write(world.real("store/file"), "text").unwrap();
@@ -209,7 +209,7 @@ fn a_file_with_further_names_is_not_opened_unless_the_operator_says_so() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn workspace_refuses_to_read_or_write_a_large_file() {
     let world = world();
     let file = fs::File::create(world.real("large")).unwrap();
     file.set_len(MAX_FILE_BYTES + 1).unwrap();
@@ -221,7 +221,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_used_is_named() {
+fn open_names_a_workspace_that_cannot_be_used() {
     let world = world();
     let file = world.real("src/lib.rs");
     let error = Workspace::open(&file).unwrap_err().to_string();
@@ -229,13 +229,13 @@ fn a_workspace_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_digest_is_sha_256() {
+fn digest_is_sha_256() {
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     assert_eq!(digest(b""), empty);
 }
 
 #[test]
-fn the_size_of_a_file_is_known_without_reading_it() {
+fn size_of_a_file_needs_no_read() {
     let world = world();
     fs::write(world.real("five"), "12345").unwrap();
     symlink("/etc/passwd", world.real("way-out")).unwrap();

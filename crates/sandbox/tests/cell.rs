@@ -53,7 +53,7 @@ async fn run(script: &str, namespaces: bool) -> Result<Ran, CellError> {
 }
 
 #[tokio::test]
-async fn a_program_runs_and_says_how_it_ended() {
+async fn run_reports_the_output_and_the_end_of_a_program() {
     for namespaces in [true, false] {
         for (script, ended, text) in [
             ("echo hello; echo error >&2; exit 3", Ended::Code(3), "hello\nerror\n"),
@@ -72,7 +72,7 @@ async fn a_program_runs_and_says_how_it_ended() {
 }
 
 #[tokio::test]
-async fn what_is_printed_is_heard_before_the_end() {
+async fn run_heard_delivers_output_before_the_end() {
     for namespaces in [true, false] {
         let home = TempDir::new().unwrap();
         let heard = Mutex::new(String::new());
@@ -91,7 +91,7 @@ async fn what_is_printed_is_heard_before_the_end() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_alone_executes_no_other_one() {
+async fn rights_alone_forbid_to_execute_another_program() {
     for (namespaces, walled) in [(true, true), (false, true)] {
         let home = TempDir::new().unwrap();
         let cell = Cell { walled, ..cell(home.path(), namespaces) };
@@ -130,7 +130,7 @@ async fn a_program_that_is_alone_executes_no_other_one() {
 }
 
 #[tokio::test]
-async fn the_walls_of_this_system_are_found_out() {
+async fn probe_finds_the_sandbox_layers_of_this_system() {
     let home = TempDir::new().unwrap();
     let walls = avocet_sandbox::Walls::probe(&cell(home.path(), true)).await;
     println!("{walls}");
@@ -138,7 +138,7 @@ async fn the_walls_of_this_system_are_found_out() {
 }
 
 #[tokio::test]
-async fn without_walls_there_are_limits_and_nothing_is_left() {
+async fn run_without_sandbox_layers_sets_limits_and_leaves_no_process() {
     let (home, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let path = outside.path().display();
     let cell = Cell { walled: false, ..cell(home.path(), false) };
@@ -204,7 +204,7 @@ fn bash(directory: &Path, script: &str) -> Order {
 }
 
 #[tokio::test]
-async fn a_program_finds_the_proxy_by_its_environment_and_what_it_reached_is_known() {
+async fn proxy_is_found_by_environment_and_reports_reached_hosts() {
     let home = TempDir::new().unwrap();
     for (has, direct) in [
         (None, "localhost,127.0.0.1,::1"),
@@ -230,7 +230,7 @@ async fn a_program_finds_the_proxy_by_its_environment_and_what_it_reached_is_kno
 }
 
 #[tokio::test]
-async fn there_is_no_proxy_without_namespaces_or_where_nothing_is_open() {
+async fn proxy_is_absent_without_namespaces_or_open_hosts() {
     let home = TempDir::new().unwrap();
     let proxy = Arc::new(Answering::default());
     let opened: Option<Arc<dyn Proxy>> = Some(proxy.clone());
@@ -251,7 +251,7 @@ async fn there_is_no_proxy_without_namespaces_or_where_nothing_is_open() {
 }
 
 #[tokio::test]
-async fn nobody_but_the_program_reaches_its_proxy() {
+async fn proxy_is_reachable_only_for_its_program() {
     let home = TempDir::new().unwrap();
     let proxy = Arc::new(Answering::default());
     let opened = Cell { proxy: Some(proxy.clone()), ..cell(home.path(), true) };

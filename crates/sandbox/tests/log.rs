@@ -24,7 +24,7 @@ impl Write for Log {
 }
 
 #[test]
-fn what_is_given_and_what_it_resolves_to_is_logged() {
+fn resolve_logs_the_given_and_the_resolved_path() {
     let directory = TempDir::new().unwrap();
     fs::write(directory.path().join("a.rs"), "a").unwrap();
     let workspace = Workspace::open(directory.path()).unwrap();

@@ -62,7 +62,7 @@ fn thought(words: &str) -> Value {
 }
 
 #[test]
-fn a_valid_request_passes() {
+fn anthropic_accepts_a_valid_request() {
     takes(&json!([
         user(&[text("hi")]),
         assistant(&[text("I look"), call("1"), call("2")]),
@@ -73,7 +73,7 @@ fn a_valid_request_passes() {
 }
 
 #[test]
-fn neighbours_of_the_same_role_are_taken_together() {
+fn anthropic_accepts_adjacent_messages_of_one_role() {
     takes(&json!([
         user(&[text("a")]),
         user(&[text("b")]),
@@ -85,7 +85,7 @@ fn neighbours_of_the_same_role_are_taken_together() {
 }
 
 #[test]
-fn each_refusal_of_a_door() {
+fn anthropic_refuses_bad_headers_and_paths() {
     let good = asked(&with(&json!([user(&[text("hi")])]), &json!({})));
     let cases = [
         ("x-api-key", None, 401, "x-api-key header is required"),
@@ -110,7 +110,7 @@ fn each_refusal_of_a_door() {
 }
 
 #[test]
-fn each_refusal_of_what_stands_around_the_messages() {
+fn anthropic_refuses_bad_request_fields() {
     let tool = |name: &str| json!({ "name": name, "input_schema": { "type": "object" } });
     let thinks =
         |budget: u64| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } });
@@ -143,7 +143,7 @@ fn each_refusal_of_what_stands_around_the_messages() {
 }
 
 #[test]
-fn each_refusal_of_a_conversation() {
+fn anthropic_refuses_bad_conversations() {
     let hi = user(&[text("hi")]);
     let cases = [
         (json!([]), "messages: at least one message is required"),
@@ -183,7 +183,7 @@ fn each_refusal_of_a_conversation() {
 }
 
 #[test]
-fn each_refusal_of_a_block() {
+fn anthropic_refuses_bad_content_blocks() {
     let cases = [
         (text(""), "messages: text content blocks must be non-empty"),
         (text(" \n"), "messages: text content blocks must contain non-whitespace text"),
@@ -238,7 +238,7 @@ fn each_refusal_of_a_block() {
 }
 
 #[test]
-fn a_prefix_is_kept_in_four_places_at_most() {
+fn anthropic_accepts_four_cache_marks_at_most() {
     let mark = |mut block: Value| {
         block["cache_control"] = json!({ "type": "ephemeral" });
         block
@@ -255,7 +255,7 @@ fn a_prefix_is_kept_in_four_places_at_most() {
 }
 
 #[test]
-fn each_refusal_of_a_picture() {
+fn anthropic_refuses_bad_images() {
     let image = |media_type: &str, data: &str| {
         let source = json!({ "type": "base64", "media_type": media_type, "data": data });
         json!({ "type": "image", "source": source })
@@ -283,7 +283,7 @@ fn thinking(messages: &Value) -> Value {
 }
 
 #[test]
-fn thoughts_come_back_as_they_were() {
+fn anthropic_requires_unchanged_thinking_blocks() {
     let hi = user(&[text("hi")]);
     let sealed = redacted("hm");
     check(&asked(&thinking(&json!([

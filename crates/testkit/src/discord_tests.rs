@@ -13,7 +13,7 @@ fn create(channel: u64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_before_a_request_is_processed_has_no_effect() {
+async fn inject_before_processing_has_no_effect() {
     let known = known().await;
     let on = On::route(Route::CreateMessage).channel(known.dm);
     known.fake.inject(on.clone(), 1, Fault::ResetBefore);
@@ -41,7 +41,7 @@ async fn what_goes_wrong_before_a_request_is_processed_has_no_effect() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_after_a_request_is_processed_leaves_its_effect() {
+async fn inject_after_processing_leaves_the_effect() {
     let known = known().await;
     let on = On::route(Route::CreateMessage);
     for fault in [Fault::ResetAfter, Fault::CutAnswer] {
@@ -54,7 +54,7 @@ async fn what_goes_wrong_after_a_request_is_processed_leaves_its_effect() {
 }
 
 #[tokio::test]
-async fn an_answer_is_held_until_it_is_released() {
+async fn inject_hold_answer_waits_for_a_permit() {
     let known = known().await;
     let permits = Arc::new(Semaphore::new(0));
     known.fake.inject(On::any(), 1, Fault::HoldAnswer(permits.clone()));
@@ -68,7 +68,7 @@ async fn an_answer_is_held_until_it_is_released() {
 }
 
 #[tokio::test]
-async fn a_scripted_429_says_when_to_come_again() {
+async fn inject_rate_limit_contains_retry_after() {
     let known = known().await;
     for (error, global, after) in [
         (ApiError::rate_limited(Duration::from_millis(350)), false, 0.35),
@@ -85,7 +85,7 @@ async fn a_scripted_429_says_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn everything_that_happens_is_an_event() {
+async fn discord_fake_sends_an_event_for_every_change() {
     let known = known().await;
     let fake = &known.fake;
     let (mut socket, _) = Socket::ready(fake, INTENTS).await;
@@ -125,7 +125,7 @@ async fn everything_that_happens_is_an_event() {
 }
 
 #[tokio::test]
-async fn the_bot_hears_what_it_says_itself() {
+async fn discord_fake_sends_the_bot_its_own_messages() {
     let known = known().await;
     let (mut socket, _) = Socket::ready(&known.fake, INTENTS).await;
     socket.event("GUILD_CREATE").await;
@@ -142,7 +142,7 @@ async fn the_bot_hears_what_it_says_itself() {
 }
 
 #[tokio::test]
-async fn presses_and_commands_are_interactions() {
+async fn interaction_events_contain_presses_and_commands() {
     let known = known().await;
     let (mut socket, _) = Socket::ready(&known.fake, INTENTS).await;
     socket.event("GUILD_CREATE").await;
@@ -163,7 +163,7 @@ async fn presses_and_commands_are_interactions() {
 }
 
 #[tokio::test]
-async fn what_is_said_while_nobody_listens_is_in_the_history_only() {
+async fn history_alone_contains_messages_sent_without_a_connection() {
     let known = known().await;
     known.fake.say(known.dm, known.user, "early");
     let (mut socket, _) = Socket::ready(&known.fake, INTENTS).await;
@@ -175,7 +175,7 @@ async fn what_is_said_while_nobody_listens_is_in_the_history_only() {
 }
 
 #[tokio::test]
-async fn the_platform_outlives_its_clients() {
+async fn discord_fake_outlives_its_clients() {
     let known = known().await;
     for round in 1..=3 {
         let (socket, _) = Socket::ready(&known.fake, INTENTS).await;
@@ -192,7 +192,7 @@ async fn the_platform_outlives_its_clients() {
 }
 
 #[tokio::test]
-async fn who_answers_somebody_mentions_them_unless_they_say_not_to() {
+async fn reply_mentions_the_author_unless_pings_are_off() {
     let known = known().await;
     known.fake.grant_message_content(false);
     let own = known.created(known.channel, &json!({})).await;
@@ -206,7 +206,7 @@ async fn who_answers_somebody_mentions_them_unless_they_say_not_to() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_shown_is_an_update_and_no_edit() {
+async fn unfurl_is_an_update_and_no_edit() {
     let known = known().await;
     let (mut socket, _) = Socket::ready(&known.fake, INTENTS).await;
     socket.event("GUILD_CREATE").await;

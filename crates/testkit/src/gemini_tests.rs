@@ -58,7 +58,7 @@ fn result(id: &str) -> Value {
 }
 
 #[test]
-fn a_valid_request_passes() {
+fn gemini_accepts_a_valid_request() {
     let contents = json!([
         user(&[text("hi")]),
         model(&[text("I look"), call("1"), unsigned("2")]),
@@ -84,7 +84,7 @@ fn a_valid_request_passes() {
 }
 
 #[test]
-fn each_refusal_of_a_door() {
+fn gemini_refuses_bad_keys_and_paths() {
     let good = asked(&with(&json!([user(&[text("hi")])]), &json!({})));
     let with_key = |key: Option<&str>| {
         let headers = key.map(|key| ("x-goog-api-key".to_owned(), key.to_owned()));
@@ -116,7 +116,7 @@ fn each_refusal_of_a_door() {
 }
 
 #[test]
-fn each_refusal_of_what_stands_around_the_contents() {
+fn gemini_refuses_bad_request_fields() {
     let tool = |name: &str| json!({ "name": name, "description": "d" });
     let tools = |all: Value| json!({ "tools": [{ "functionDeclarations": all }] });
     let thinks = |budget: i64| json!({ "generationConfig": { "thinkingConfig": { "thinkingBudget": budget } } });
@@ -149,7 +149,7 @@ fn each_refusal_of_what_stands_around_the_contents() {
 }
 
 #[test]
-fn each_refusal_of_a_schema() {
+fn gemini_refuses_bad_schemas() {
     let object = |property: Value| json!({ "type": "object", "properties": { "x": property } });
     let cases = [
         (json!({ "type": "object" }), "parameters.properties: should be non-empty for OBJECT type"),
@@ -211,7 +211,7 @@ fn each_refusal_of_a_schema() {
 }
 
 #[test]
-fn each_refusal_of_a_conversation() {
+fn gemini_refuses_bad_conversations() {
     let hi = user(&[text("hi")]);
     let both = model(&[call("1"), unsigned("2")]);
     const NUMBER: &str = "the number of function response parts is equal to the number of function";
@@ -241,7 +241,7 @@ fn each_refusal_of_a_conversation() {
 }
 
 #[test]
-fn what_was_called_before_somebody_asked_again_needs_no_signature() {
+fn gemini_needs_no_signature_for_calls_of_an_earlier_turn() {
     let before = [user(&[text("hi")]), model(&[unsigned("1")]), user(&[result("1")])];
     let after = [model(&[text("done")]), user(&[text("and?")])];
     takes(&with(&json!([before.as_slice(), after.as_slice()].concat()), &json!({})));
@@ -252,7 +252,7 @@ fn what_was_called_before_somebody_asked_again_needs_no_signature() {
 }
 
 #[test]
-fn each_refusal_of_a_part() {
+fn gemini_refuses_bad_parts() {
     let signed = |signature: &str| json!({ "text": "a", "thoughtSignature": signature });
     let cases = [
         (json!({}), "required oneof field 'data' must have one initialized field"),
@@ -285,7 +285,7 @@ fn each_refusal_of_a_part() {
 }
 
 #[test]
-fn each_refusal_of_a_picture() {
+fn gemini_refuses_bad_images() {
     let image = |media_type: &str, data: &str| json!({ "inlineData": { "mimeType": media_type, "data": data } });
     takes(&with(&json!([user(&[image("image/jpeg", "/9j/4A=="), text("look")])]), &json!({})));
     let cases = [

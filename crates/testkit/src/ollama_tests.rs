@@ -30,7 +30,7 @@ fn able(capabilities: &[&'static str]) -> Card {
 }
 
 #[test]
-fn a_valid_request_passes() {
+fn ollama_accepts_a_valid_request() {
     let call = json!({ "function": { "name": "look", "arguments": {} } });
     let parameters = json!({ "type": "object", "properties": { "x": {} } });
     let tool =
@@ -49,7 +49,7 @@ fn a_valid_request_passes() {
 }
 
 #[test]
-fn each_refusal_of_a_door() {
+fn ollama_refuses_bad_paths_and_methods() {
     let good = asked(&with(&json!({})));
     let elsewhere = HttpRequest { path: "/v1/api/chat".to_owned(), ..good.clone() };
     let read = HttpRequest { method: "GET".to_owned(), ..good.clone() };
@@ -64,7 +64,7 @@ fn each_refusal_of_a_door() {
 }
 
 #[test]
-fn only_who_wants_a_key_refuses_another() {
+fn ollama_checks_the_key_only_if_one_is_configured() {
     let with_key = |key: &str| HttpRequest {
         headers: vec![("authorization".to_owned(), format!("Bearer {key}"))],
         ..asked(&with(&json!({})))
@@ -79,7 +79,7 @@ fn only_who_wants_a_key_refuses_another() {
 }
 
 #[test]
-fn each_refusal_of_a_field() {
+fn ollama_refuses_bad_fields() {
     let message = |message: Value| json!({ "messages": [message] });
     let called = |arguments: Value| {
         let call = json!({ "function": { "name": "f", "arguments": arguments } });
@@ -158,7 +158,7 @@ fn each_refusal_of_a_field() {
 }
 
 #[test]
-fn each_refusal_of_what_the_model_cannot_do() {
+fn ollama_refuses_features_that_the_model_lacks() {
     let can_chat = able(&["completion"]);
     let tools = json!({ "tools": [{ "type": "function", "function": { "name": "f" } }] });
     let says = "registry.ollama.ai/library/qwen-test:latest does not support tools";
@@ -179,7 +179,7 @@ fn long() -> Value {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_and_nobody_is_told_unless_it_may_not_be() {
+fn ollama_truncates_long_conversations_silently_unless_forbidden() {
     let card = Card::default();
     let seen = |more: Value| check(&asked(&with(&more)), &card).unwrap()["messages"].clone();
     let by_default = seen(json!({ "messages": long() }));

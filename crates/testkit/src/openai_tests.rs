@@ -29,7 +29,7 @@ fn refuses(body: &Value, message: &str) {
 }
 
 #[test]
-fn a_valid_request_passes() {
+fn openai_accepts_a_valid_request() {
     let messages = json!([
         { "role": "system", "content": "be kind" },
         { "role": "user", "content": "hi" },
@@ -41,7 +41,7 @@ fn a_valid_request_passes() {
 }
 
 #[test]
-fn a_list_of_models_is_for_whoever_has_the_key() {
+fn openai_lists_models_only_with_the_key() {
     let ask = |key: Option<&str>| {
         let headers = key.map(|key| ("authorization".to_owned(), format!("Bearer {key}")));
         let request =
@@ -61,7 +61,7 @@ fn a_list_of_models_is_for_whoever_has_the_key() {
 }
 
 #[test]
-fn each_refusal_of_the_real_api() {
+fn openai_refuses_the_requests_that_the_real_api_refuses() {
     let user = json!({ "role": "user", "content": "hi" });
     refuses(&json!({ "messages": [user] }), "you must provide a model parameter");
     refuses(&body(&json!([])), "empty array");
@@ -112,7 +112,7 @@ fn image(url: &str) -> Value {
 }
 
 #[test]
-fn a_picture_passes_if_the_model_has_eyes() {
+fn openai_accepts_an_image_only_for_a_vision_model() {
     let shown = shows(&image("data:image/jpeg;base64,/9j/4A=="));
     assert_eq!(last_user_text(&check(&request(&shown), true).unwrap()), "look");
     let refusal = check(&request(&shown), false).unwrap_err().message;
@@ -120,7 +120,7 @@ fn a_picture_passes_if_the_model_has_eyes() {
 }
 
 #[test]
-fn each_refusal_of_a_picture() {
+fn openai_refuses_bad_images() {
     let cases = [
         (json!({ "type": "image", "url": "x" }), "Invalid value: 'image'. Supported values are"),
         (json!({ "type": "text" }), "Missing required parameter: 'messages[0].content[1].text'."),

@@ -11,7 +11,7 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Ht
 }
 
 #[test]
-fn each_engine_takes_what_the_real_one_takes_and_nothing_else() {
+fn search_fake_accepts_only_the_requests_of_the_real_engine() {
     let brave = "/res/v1/web/search?q=a+b&count=3&text_decorations=false";
     let (token, json) = (("x-subscription-token", KEY), ("accept", "application/json"));
     let bearer = format!("Bearer {KEY}");

@@ -31,7 +31,7 @@ async fn updates(fake: &TelegramFake, args: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_poll_waits_for_an_update_and_its_offset_confirms() {
+async fn poll_waits_for_an_update_and_confirms_by_offset() {
     let fake = fake().await;
     let mut poll = held_poll(&fake).await;
     let heard = fake.private_text(USER, "hi");
@@ -46,7 +46,7 @@ async fn a_poll_waits_for_an_update_and_its_offset_confirms() {
 }
 
 #[tokio::test]
-async fn a_poll_ends_when_its_time_is_over_or_the_test_says_so() {
+async fn poll_ends_at_its_timeout_or_on_end_poll() {
     let fake = fake().await;
     let mut poll = held_poll(&fake).await;
     fake.advance(Duration::from_secs(29));
@@ -61,7 +61,7 @@ async fn a_poll_ends_when_its_time_is_over_or_the_test_says_so() {
 }
 
 #[tokio::test]
-async fn the_earlier_of_two_polls_is_ended() {
+async fn poll_is_ended_by_a_second_one() {
     let fake = fake().await;
     let mut first = held_poll(&fake).await;
     let mut second = held_poll(&fake).await;
@@ -75,7 +75,7 @@ async fn the_earlier_of_two_polls_is_ended() {
 }
 
 #[tokio::test]
-async fn a_poll_whose_client_goes_away_is_no_conflict() {
+async fn poll_of_a_client_that_went_away_is_no_conflict() {
     let fake = fake().await;
     drop(held_poll(&fake).await);
     fake.wait_for_no_poll().await;
@@ -86,7 +86,7 @@ async fn a_poll_whose_client_goes_away_is_no_conflict() {
 }
 
 #[tokio::test]
-async fn a_webhook_keeps_polls_out_until_it_is_deleted() {
+async fn webhook_refuses_polls_until_it_is_deleted() {
     let fake = fake().await;
     fake.private_text(USER, "hi");
     let info = async || call(&fake, "getWebhookInfo", &json!({})).await.result()["url"].clone();
@@ -104,7 +104,7 @@ async fn a_webhook_keeps_polls_out_until_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_poll_that_waits_is_broken_in_each_way() {
+async fn break_poll_ends_a_waiting_poll_in_each_way() {
     let fake = fake().await;
     for how in [Break::Cut, Break::Reset] {
         let mut poll = held_poll(&fake).await;
@@ -134,7 +134,7 @@ async fn still_waits(fake: &TelegramFake, sent: &mut client::Sent) {
 }
 
 #[tokio::test]
-async fn kinds_that_were_not_asked_for_do_not_come() {
+async fn allowed_updates_leave_out_other_kinds() {
     let fake = fake().await;
     updates(&fake, &json!({ "allowed_updates": ["message"] })).await;
     assert_eq!(fake.push("poll", json!({})), None);
@@ -146,7 +146,7 @@ async fn kinds_that_were_not_asked_for_do_not_come() {
 }
 
 #[tokio::test]
-async fn updates_are_forgotten_after_a_day() {
+async fn updates_expire_after_a_day() {
     let fake = fake().await;
     fake.private_text(USER, "hi");
     fake.advance(UPDATE_KEPT);
@@ -156,7 +156,7 @@ async fn updates_are_forgotten_after_a_day() {
 }
 
 #[tokio::test]
-async fn a_wrong_or_revoked_token_is_unauthorised() {
+async fn token_that_is_wrong_or_revoked_is_unauthorised() {
     let fake = fake().await;
     let unauthorised = (401, "Unauthorized".to_owned());
     let mut wrong = post(&fake, "/bot1:x/getMe", "application/json", b"{}").await;
@@ -170,7 +170,7 @@ async fn a_wrong_or_revoked_token_is_unauthorised() {
 }
 
 #[tokio::test]
-async fn requests_that_cannot_be_read_are_refused() {
+async fn request_that_cannot_be_parsed_is_refused() {
     let method = format!("/bot{TOKEN}/sendMessage");
     let form = "multipart/form-data; boundary=XX";
     let cases = [
@@ -190,14 +190,14 @@ async fn requests_that_cannot_be_read_are_refused() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_body_has_no_parameters() {
+async fn request_without_a_body_has_no_parameters() {
     let fake = fake().await;
     let request = format!("GET /bot{TOKEN}/getMe HTTP/1.1\r\n\r\n");
     send(&fake, request.as_bytes()).await.answer().await.unwrap().result();
 }
 
 #[tokio::test]
-async fn a_flood_meets_its_calls_in_its_chat_and_then_ends() {
+async fn inject_flood_hits_the_calls_of_its_chat_and_then_ends() {
     let fake = fake().await;
     fake.open_chat(8);
     fake.inject(On::method("sendMessage").chat(USER), 2, Fault::flood(17));
@@ -216,7 +216,7 @@ async fn a_flood_meets_its_calls_in_its_chat_and_then_ends() {
 }
 
 #[tokio::test]
-async fn a_fault_can_meet_every_call_until_it_is_cleared() {
+async fn inject_hits_every_call_until_clear_faults() {
     let fake = fake().await;
     fake.inject(On::any(), usize::MAX, Fault::Refuse(ApiError::conflict()));
     for method in ["getMe", "getUpdates"] {
@@ -227,7 +227,7 @@ async fn a_fault_can_meet_every_call_until_it_is_cleared() {
 }
 
 #[tokio::test]
-async fn a_call_that_breaks_was_processed_or_not() {
+async fn inject_break_happens_before_or_after_processing() {
     let breaks = [(Fault::ResetBefore, 0), (Fault::ResetAfter, 1), (Fault::CutAnswer, 1)];
     for (fault, processed) in breaks {
         let fake = fake().await;
@@ -246,7 +246,7 @@ async fn a_call_that_breaks_was_processed_or_not() {
 }
 
 #[tokio::test]
-async fn a_held_answer_comes_with_a_permit() {
+async fn inject_hold_answer_waits_for_a_permit() {
     let fake = fake().await;
     let permits = Arc::new(Semaphore::new(0));
     fake.inject(On::method("sendMessage"), 1, Fault::HoldAnswer(permits.clone()));
@@ -258,7 +258,7 @@ async fn a_held_answer_comes_with_a_permit() {
 }
 
 #[tokio::test]
-async fn a_poll_with_a_fault_does_not_wait() {
+async fn poll_with_a_fault_does_not_wait() {
     let fake = fake().await;
     fake.inject(On::method("getUpdates"), 1, Fault::CutAnswer);
     let mut poll = start(&fake, "getUpdates", &json!({ "timeout": 30 })).await;
@@ -266,7 +266,7 @@ async fn a_poll_with_a_fault_does_not_wait() {
 }
 
 #[tokio::test]
-async fn what_people_do_comes_as_the_platform_says_it() {
+async fn updates_have_the_form_that_telegram_sends() {
     let fake = fake().await;
     let first = fake.topic_text(USER, FORUM, 5, "/start@avocet_bot now");
     fake.say(Said::group(8, FORUM, "yes").reply_to(first.id).by_bot());
@@ -302,7 +302,7 @@ async fn what_people_do_comes_as_the_platform_says_it() {
 }
 
 #[tokio::test]
-async fn a_press_shows_the_message_below_which_it_was() {
+async fn press_contains_the_message_of_its_button() {
     let fake = fake().await;
     let button = json!({ "text": "yes", "callback_data": "y" });
     let mut args = text("sure?");
@@ -318,14 +318,14 @@ async fn a_press_shows_the_message_below_which_it_was() {
 
 #[tokio::test]
 #[should_panic(expected = "no button")]
-async fn nobody_presses_a_button_that_is_not_there() {
+async fn press_panics_on_a_missing_button() {
     let fake = fake().await;
     call(&fake, "sendMessage", &text("sure?")).await.result();
     fake.press(USER, &fake.sent()[0], "y");
 }
 
 #[tokio::test]
-async fn a_wait_ends_with_what_it_waits_for() {
+async fn wait_for_ends_once_its_condition_holds() {
     let fake = fake().await;
     let send = async {
         for word in ["a", "b"] {
@@ -339,7 +339,7 @@ async fn a_wait_ends_with_what_it_waits_for() {
 }
 
 #[test]
-fn the_fake_can_be_used_from_several_threads() {
+fn telegram_fake_is_send_and_sync() {
     fn shared<T: Send + Sync>(value: T) -> T {
         value
     }

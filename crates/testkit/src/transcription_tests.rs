@@ -23,14 +23,14 @@ const FILE: Part<'_> = ("name=\"file\"; filename=\"a.ogg\"", b"OggS");
 const MODEL: Part<'_> = ("name=\"model\"", b"whisper-1");
 
 #[test]
-fn a_valid_request_passes() {
+fn transcription_accepts_a_valid_request() {
     let language: Part<'_> = ("name=\"language\"", b"de");
     let call = check(&request(&[FILE, MODEL, language])).unwrap();
     assert_eq!((call.name.as_str(), call.language.as_deref()), ("a.ogg", Some("de")));
 }
 
 #[test]
-fn each_refusal_of_the_real_api() {
+fn transcription_refuses_the_requests_that_the_real_api_refuses() {
     let large = vec![0; AUDIO_LIMIT + 1];
     let (name, empty) = (FILE.0, &b""[..]);
     let cases: [(&[Part<'_>], u16, &str); 6] = [

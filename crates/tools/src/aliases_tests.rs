@@ -12,7 +12,7 @@ fn schema(properties: &Value) -> Value {
 }
 
 #[test]
-fn every_name_means_one_thing() {
+fn aliases_name_one_tool_or_argument_each() {
     let mut seen = HashSet::new();
     for (ours, others) in TOOLS {
         assert!(seen.insert(*ours), "{ours}");
@@ -23,7 +23,7 @@ fn every_name_means_one_thing() {
 }
 
 #[test]
-fn the_names_of_other_agents_are_those_of_our_tools() {
+fn tool_resolves_the_tool_names_of_other_agents() {
     for (theirs, ours) in [
         ("file", "read_file"),
         ("show", "read_file"),
@@ -52,7 +52,7 @@ fn the_names_of_other_agents_are_those_of_our_tools() {
 }
 
 #[test]
-fn arguments_get_the_names_of_the_schema() {
+fn resolved_renames_arguments_to_those_of_the_schema() {
     let ours = json!({ "path": {}, "find": {}, "replace": {}, "working_dir": {} });
     let table = [
         (json!({ "path": 1 }), Ok(json!({ "path": 1 }))),
@@ -79,7 +79,7 @@ fn arguments_get_the_names_of_the_schema() {
 }
 
 #[test]
-fn whichever_name_of_a_row_a_tool_has_is_its_own() {
+fn resolved_maps_to_an_alias_that_the_schema_declares() {
     let theirs = schema(&json!({ "file_path": {}, "old_text": { "x-aliases": ["t"] } }));
     assert_eq!(theirs["properties"]["old_text"]["x-aliases"][0], "t");
     let given = json!({ "path": 1, "t": 2 });
@@ -88,7 +88,7 @@ fn whichever_name_of_a_row_a_tool_has_is_its_own() {
 }
 
 #[test]
-fn an_argument_of_its_own_is_nobodys_alias() {
+fn resolved_leaves_an_argument_that_the_schema_declares() {
     let schema = schema(&json!({ "path": {}, "file": {} }));
     let given = json!({ "file": 1, "path": 2 });
     assert!(matches!(resolved(&schema, given.as_object().unwrap()), Ok(Cow::Borrowed(_))));

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_question_is_drawn_so_that_its_text_cannot_leave_its_place() {
+fn fenced_text_cannot_close_its_code_block_and_is_cut() {
     for (text, fence) in [("ls -l", "```"), ("echo ```; a", "````"), ("`````\n**Allow**", "``````")]
     {
         let drawn = fenced(text, "sh");
@@ -26,7 +26,7 @@ fn a_question_is_drawn_so_that_its_text_cannot_leave_its_place() {
 }
 
 #[test]
-fn what_is_drawn_cannot_be_changed_by_the_name_of_its_wait() {
+fn approval_prompts_do_not_expand_a_wait_placeholder_in_content() {
     let tool = ToolName::parse("exec_shell").unwrap();
     let hour = Duration::from_hours(1);
     let grant = Grant { tool: tool.clone(), scope: "sh ./{wait}".to_owned() };
@@ -39,7 +39,7 @@ fn what_is_drawn_cannot_be_changed_by_the_name_of_its_wait() {
 }
 
 #[test]
-fn a_person_can_press_or_write() {
+fn approval_prompt_offers_buttons_and_commands() {
     let arguments = json!({ "command": "make\nall", "times": 2 });
     let Question { shown, .. } = plain(arguments.as_object().unwrap());
     assert_eq!(shown, "```\ncommand: make\nall\ntimes: 2\n```");

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_helps_is_refused_by_its_command_word_and_not_by_its_text() {
+    fn check_refuses_harmful_commands_by_program_and_not_by_text() {
         let refused = [
             "rm -rf /",
             "rm -r -f /*",
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_allowed_commands_are_run_where_there_is_a_list() {
+    fn check_accepts_only_allowed_commands_if_there_is_a_list() {
         let allowed = ["git".to_owned(), "cargo*".to_owned(), "cd".to_owned()];
         for script in
             ["git status", "cd a && cargo build", "cargo-deny check", "A=1 /usr/bin/git log"]

@@ -17,7 +17,7 @@ fn corpus(folder: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+fn fuzzing_has_a_target_for_every_entry_point() {
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
     for (name, _) in TARGETS {
         let target = root().join(format!("fuzz/fuzz_targets/{name}.rs"));
@@ -28,7 +28,7 @@ fn every_entry_point_has_a_fuzz_target_that_runs_it() {
 }
 
 #[test]
-fn every_patch_of_the_corpus_is_one() {
+fn patch_parses_every_patch_of_the_corpus() {
     for text in corpus("patches") {
         assert!(parse(&String::from_utf8(text.clone()).unwrap()).is_ok());
         patch(&text);
@@ -36,7 +36,7 @@ fn every_patch_of_the_corpus_is_one() {
 }
 
 #[test]
-fn every_page_of_the_corpus_holds() {
+fn html_accepts_every_page_of_the_corpus() {
     corpus("pages").iter().for_each(|page| html(page));
 }
 
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn changed_patches_hold(
+    fn patch_accepts_mutated_patches_of_the_corpus(
         input in select(corpus("patches")),
         (from, to, at) in any::<(Index, Index, Index)>(),
         more in select(vec!["@@ -1 +1 @@\n", "+", "-", "\\", "\r", "\n", "--- a\n", "0", "é", "\0"]),
@@ -60,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_pages_hold(
+    fn html_accepts_mutated_pages_of_the_corpus(
         input in select(corpus("pages")),
         (from, to, at) in any::<(Index, Index, Index)>(),
         more in select(vec![
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_hold(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
+    fn html_accepts_any_bytes(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
         html(&data);
     }
 }

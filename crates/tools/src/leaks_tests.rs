@@ -54,7 +54,7 @@ fn redactor(secrets: &[String]) -> Redactor {
 }
 
 #[test]
-fn every_text_of_the_corpus_gives_away_what_it_has_to() {
+fn find_reports_the_expected_leaks_of_the_corpus() {
     let Corpus { secrets, known, secret, key, password, url, pass } = corpus();
     let redactor = redactor(&secrets);
     let seen: Seen = known.into_iter().collect();
@@ -98,7 +98,7 @@ fn found(text: &str, redactor: &Redactor) -> Vec<Leak> {
 }
 
 #[test]
-fn each_leak_is_said_once_and_of_a_secret_no_more_than_its_beginning() {
+fn find_reports_each_leak_once_and_masks_secrets() {
     let redactor = redactor(&["correct horse battery".to_owned()]);
     let key = filled("ghp_{40}");
     let text = format!(
@@ -116,7 +116,7 @@ fn each_leak_is_said_once_and_of_a_secret_no_more_than_its_beginning() {
 }
 
 #[test]
-fn a_megabyte_that_was_made_to_be_slow_is_read() {
+fn find_stays_fast_on_a_hostile_megabyte() {
     let pieces = [
         "a",
         "%",
@@ -159,7 +159,7 @@ fn a_megabyte_that_was_made_to_be_slow_is_read() {
 
 proptest! {
     #[test]
-    fn a_secret_is_found_wherever_it_is_and_any_text_can_be_read(
+    fn find_sees_a_split_secret_in_any_text(
         (before, behind) in ("\\PC{0,40}", "\\PC{0,40}"),
         gap in "[ \\n\u{200B}]{0,2}",
         more in "(https?:|//|[a-z./?#%&;:()\\[\\]<>]){0,40}",

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_git_is_known_with_the_directories_in_which_git_is_called() {
+    fn only_git_returns_the_directories_of_git_commands() {
         for (script, expected) in [
             ("git status", &[""][..]),
             ("git config user.name 'A B'", &[""]),

@@ -34,7 +34,7 @@ new mode 100755
 ";
 
 #[test]
-fn what_git_writes_is_read() {
+fn parse_reads_the_patches_of_git() {
     let files = parse(GIT).unwrap();
     let changes: Vec<&Change> = files.iter().map(|file| &file.change).collect();
     assert_eq!(
@@ -62,7 +62,7 @@ fn what_git_writes_is_read() {
 }
 
 #[test]
-fn an_error_names_the_line_of_the_patch() {
+fn parse_error_names_the_line_of_the_patch() {
     let table = [
         ("", "there is no file in it; begin each"),
         ("@@ -1 +1 @@\n-a\n+b\n", "line 1: the hunk is of no file"),
@@ -93,7 +93,7 @@ fn an_error_names_the_line_of_the_patch() {
 }
 
 #[test]
-fn hunks_fit_where_they_say_or_at_one_other_place() {
+fn apply_fits_a_hunk_at_its_line_or_at_one_other_place() {
     let applied = |text: &str, hunks: &str| {
         let files = parse(&format!("--- a/x\n+++ b/x\n{hunks}")).unwrap();
         apply(text, &files[0].hunks).map(|Applied { text, moved }| (text, moved))

@@ -7,7 +7,7 @@ fn paths(paths: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn calls_that_touch_the_same_wait_for_each_other() {
+async fn take_waits_for_calls_on_the_same_paths() {
     use ToolClass::{Effect, Pure, Verifiable};
     type Case = (&'static [&'static str], ToolClass, &'static [&'static str], ToolClass, bool);
     let table: &[Case] = &[
@@ -38,7 +38,7 @@ async fn calls_that_touch_the_same_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn everybody_has_their_turn() {
+async fn take_serves_every_waiting_call() {
     let used = Arc::new(Paths::default());
     let wanted = paths(&["a"]);
     let first = used.take(&wanted, ToolClass::Effect).await;

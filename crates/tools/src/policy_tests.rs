@@ -21,7 +21,7 @@ fn word(rule: Rule) -> ToolPolicy {
 }
 
 #[test]
-fn what_does_more_than_read_is_asked_for_after_others_words() {
+fn decide_asks_for_changes_after_untrusted_content() {
     use Caution::{Always, ByTrust, Never};
     use Rule::{Allow, Ask};
     use ToolClass::{Effect, InLog, Pure, Verifiable};
@@ -50,7 +50,7 @@ fn what_does_more_than_read_is_asked_for_after_others_words() {
 }
 
 #[test]
-fn the_operators_word_counts_and_the_most_careful_of_several_cases() {
+fn decide_follows_the_strictest_rule_of_the_operator() {
     use Rule::{Allow, Ask, Deny};
     let shell = tool("exec_shell", ToolClass::Effect);
     let (private, group) = (private_place(), group());
@@ -91,7 +91,7 @@ fn the_operators_word_counts_and_the_most_careful_of_several_cases() {
 }
 
 #[test]
-fn a_tool_has_to_be_in_every_list_that_concerns_a_call() {
+fn left_out_checks_every_list_that_applies_to_a_call() {
     let list = |table: &str, channel: Option<&str>, role, allow: &[&str], deny: &[&str]| Listed {
         table: table.to_owned(),
         channel: channel.map(str::to_owned),

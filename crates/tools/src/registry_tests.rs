@@ -77,7 +77,7 @@ async fn run(registry: &Registry, call: ToolCall) -> Result<ToolOutcome, ToolErr
 }
 
 #[test]
-fn tools_are_offered_by_name_in_order() {
+fn specs_are_sorted_by_name() {
     let registry = registry(Arc::default());
     let specs = registry.specs(Role::Owner, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
@@ -103,7 +103,7 @@ fn tools_are_offered_by_name_in_order() {
 }
 
 #[tokio::test]
-async fn only_the_configuration_replaces_a_tool() {
+async fn add_replaces_a_tool_only_from_the_configuration() {
     let mut registry = registry(Arc::default());
     let other = |text| Sample { name: "read", text };
     let refused = registry.add(other("mine"), Origin::BuiltIn).unwrap_err();
@@ -117,7 +117,7 @@ async fn only_the_configuration_replaces_a_tool() {
 }
 
 #[tokio::test]
-async fn a_bad_call_is_an_error_that_the_model_can_act_on() {
+async fn prepare_explains_how_to_correct_an_invalid_call() {
     let registry = registry(Arc::default());
     let expected = r#"Expected: {"path": string, "times": integer (optional)}"#;
     let table = [
@@ -172,7 +172,7 @@ async fn a_bad_call_is_an_error_that_the_model_can_act_on() {
 }
 
 #[tokio::test]
-async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
+async fn f13_owner_tools_are_hidden_from_users_and_refused() {
     let mut registry = registry(Arc::default());
     let names = |registry: &Registry, role| {
         registry
@@ -210,7 +210,7 @@ fn with_tools(names: &[&'static str]) -> Registry {
 }
 
 #[tokio::test]
-async fn a_tool_answers_to_the_names_that_others_have_for_it() {
+async fn alias_of_another_agent_runs_our_tool() {
     let registry = with_tools(&["exec_shell", "list_directory", "read_file", "run_tests"]);
     for (name, tool) in [
         ("show", "read_file"),
@@ -228,7 +228,7 @@ async fn a_tool_answers_to_the_names_that_others_have_for_it() {
 }
 
 #[tokio::test]
-async fn a_tool_of_its_own_goes_before_what_others_call_so() {
+async fn alias_yields_to_a_tool_of_that_name() {
     let registry = with_tools(&["read_file", "show"]);
     for name in ["show", "Show"] {
         let done = run(&registry, call(name, r#"{"path": "a"}"#)).await;
@@ -241,7 +241,7 @@ async fn a_tool_of_its_own_goes_before_what_others_call_so() {
 }
 
 #[tokio::test]
-async fn a_failure_says_which_tool_the_other_name_stands_for() {
+async fn alias_call_error_names_the_tool() {
     let clock = Arc::new(ManualClock::default());
     let mut registry = Registry::new(clock.clone());
     registry.add(Sample { name: "read_file", text: "" }, Origin::BuiltIn).unwrap();
@@ -261,7 +261,7 @@ async fn a_failure_says_which_tool_the_other_name_stands_for() {
 }
 
 #[tokio::test]
-async fn f13_another_name_opens_no_door() {
+async fn f13_alias_call_has_the_permissions_of_its_tool() {
     let mut registry = with_tools(&["read_file"]);
     let context = ToolContext { role: Role::User, ..context() };
     let show = call("show", r#"{"path": "a"}"#);
@@ -275,7 +275,7 @@ async fn f13_another_name_opens_no_door() {
 }
 
 #[tokio::test]
-async fn a_call_by_another_name_is_verified_by_its_tool() {
+async fn verify_resolves_an_alias_to_its_tool() {
     let registry = with_tools(&["read_file"]);
     let evidence = Evidence { subject: "a".to_owned(), before: None, after: "b".to_owned() };
     let verdict = registry.verify(&call("show", "{}"), &evidence).await;
@@ -284,7 +284,7 @@ async fn a_call_by_another_name_is_verified_by_its_tool() {
 }
 
 #[tokio::test]
-async fn an_interrupted_call_is_shown_without_secrets_and_cut() {
+async fn interrupted_shows_the_call_redacted_and_cut() {
     let secret = avocet_protocol::Secret::new("correct horse".to_owned());
     let redactor = Arc::new(Redactor::new([secret]));
     let registry = registry(Arc::default()).with_secrets(redactor);
@@ -307,7 +307,7 @@ async fn an_interrupted_call_is_shown_without_secrets_and_cut() {
 }
 
 #[tokio::test]
-async fn a_tool_says_how_much_a_model_is_given_at_once_within_bounds() {
+async fn prepare_keeps_the_output_limit_of_a_tool_within_bounds() {
     let registry = registry(Arc::default());
     for (name, expected) in [("list", 2000), ("read", 65_536), ("write", 1024)] {
         let call = call(name, r#"{"path": "a"}"#);
@@ -317,7 +317,7 @@ async fn a_tool_says_how_much_a_model_is_given_at_once_within_bounds() {
 }
 
 #[tokio::test]
-async fn a_tool_has_its_time_and_its_panic_is_its_error() {
+async fn execute_reports_a_timeout_or_a_panic_as_an_error() {
     let clock = Arc::new(ManualClock::default());
     let registry = registry(clock.clone());
     let half_minute = Duration::from_secs(30);
@@ -331,7 +331,7 @@ async fn a_tool_has_its_time_and_its_panic_is_its_error() {
 }
 
 #[test]
-fn an_answer_is_held_where_what_was_read_is_believed_less_than_who_asks() {
+fn hold_withholds_an_answer_after_less_trusted_content() {
     let registry = registry(Arc::default());
     let answer = "see https://elsewhere.dev/?d=4711";
     let held = |role, trust| {

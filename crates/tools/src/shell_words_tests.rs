@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_commands_of_a_script_are_found_wherever_they_stand() {
+fn commands_finds_every_command_of_a_script() {
     let table: [(&str, &[&str]); 33] = [
         ("", &[]),
         ("ls", &["ls"]),
@@ -58,19 +58,19 @@ fn the_commands_of_a_script_are_found_wherever_they_stand() {
 
 proptest! {
     #[test]
-    fn any_script_is_read(script in "[a-z$(){}`'\"\\\\;&|<> \n#=é-]{0,200}") {
+    fn commands_accepts_any_script(script in "[a-z$(){}`'\"\\\\;&|<> \n#=é-]{0,200}") {
         commands(&script);
     }
 
     #[test]
-    fn a_quoted_word_stays_one(word in "[^'\0]{0,40}") {
+    fn commands_keeps_a_quoted_word_whole(word in "[^'\0]{0,40}") {
         let found = commands(&format!("echo '{word}' end"));
         prop_assert_eq!(&found[0], &["echo".to_owned(), word, "end".to_owned()]);
     }
 }
 
 #[test]
-fn scripts_in_scripts_end_somewhere() {
+fn commands_limits_the_depth_of_nested_scripts() {
     commands(&"$(".repeat(10_000));
     commands(&"eval ".repeat(10_000));
     commands(&"env ".repeat(3000));

@@ -15,7 +15,7 @@ fn page(html: &str) -> Page {
 }
 
 #[tokio::test]
-async fn a_page_that_takes_too_long_to_be_made_readable_gives_its_words() {
+async fn page_falls_back_to_plain_text_on_a_markdown_timeout() {
     const HTML: &str = "<title>T</title><p hidden>SECRET</p><p>a <a href=y>b</a></p>";
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
@@ -37,7 +37,7 @@ async fn a_page_that_takes_too_long_to_be_made_readable_gives_its_words() {
 }
 
 #[test]
-fn text_from_outside_is_put_on_a_line_and_cut() {
+fn on_a_line_joins_lines_and_cuts_long_text() {
     let table = [
         (" a\n\n b\t", 9, "a b"),
         ("abcdef", 3, "abc…"),
@@ -51,7 +51,7 @@ fn text_from_outside_is_put_on_a_line_and_cut() {
 }
 
 #[test]
-fn what_a_server_wants_to_be_asked_for_again_is_not_kept() {
+fn may_be_kept_follows_cache_control() {
     for (said, expected) in [
         (None, true),
         (Some("public, max-age=60"), true),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn files_are_read_and_written_within_the_walls() {
+    async fn workspace_files_read_and_write_inside_the_workspace_only() {
         let directory = TempDir::new().unwrap();
         let files =
             WorkspaceFiles::new(Arc::new(Workspace::open(directory.path()).unwrap().into()));

@@ -18,7 +18,7 @@ fn no(why: &str) -> Result<(), String> {
 }
 
 #[test]
-fn each_wall_is_a_line_with_what_it_gives_or_how_to_have_it() {
+fn sandbox_layers_have_one_line_each_with_effect_or_remedy() {
     let denied = || no("the user namespace: EPERM: Operation not permitted");
     let old = || no("Landlock: incompatible");
     let table = [

@@ -19,7 +19,7 @@ fn row(sequence: i64, kind: &str, tool: Option<&str>, summary: &str) -> AuditRow
 }
 
 #[test]
-fn the_rows_are_a_table_that_nobody_can_disturb() {
+fn table_removes_control_characters_from_rows() {
     let long = format!("{{\"command\":\"echo \u{1b}[2J\n{}\"}}", "x".repeat(200));
     let rows = [
         row(9, "started", Some("exec_shell"), &long),
@@ -30,7 +30,7 @@ fn the_rows_are_a_table_that_nobody_can_disturb() {
 }
 
 #[test]
-fn a_moment_is_a_day_or_a_time_or_how_long_ago() {
+fn moment_of_accepts_a_date_a_time_or_an_age() {
     const NOW: Timestamp = Timestamp(1_795_000_000_000);
     const HOUR: i64 = 3_600_000;
     let of = |text: &str| moment_of(text, NOW, &TimeZone::UTC).ok();

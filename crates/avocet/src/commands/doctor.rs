@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_says_first_what_has_to_be_corrected_then_what_is_down_then_the_sandbox() {
+    fn exit_ranks_configuration_before_outages_before_the_sandbox() {
         let walls = vec![bad("namespaces"), bad("Landlock"), bad("exec_shell")];
         let no_walls = Checkup { walls, ..Checkup::default() };
         let down = Checkup { channels: vec![bad("telegram:main")], ..no_walls.clone() };
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn text_has_a_line_for_each_check_whatever_is_in_it() {
+    fn text_has_one_line_for_each_check() {
         let checkup = Checkup {
             avocet: vec![Check::good("configuration", "none")],
             providers: vec![Check::bad("local/x", "says \u{1b}[2J\nmore", "avocet ask me hello")],

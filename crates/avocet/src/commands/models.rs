@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_shown_as_the_configuration_has_them() {
+    fn thousands_groups_digits_with_underscores() {
         let table = [(0, "0"), (999, "999"), (1000, "1_000"), (1_047_576, "1_047_576")];
         for (number, text) in table {
             assert_eq!(thousands(number), text);

@@ -86,14 +86,14 @@ fn status() -> DaemonStatus {
 }
 
 #[test]
-fn the_status_is_a_page() {
+fn text_shows_the_status_with_and_without_a_daemon() {
     insta::assert_snapshot!(text(&status(), NOW));
     let down = DaemonStatus { pid: None, channels: Vec::new(), ..status() };
     assert!(text(&down, NOW).starts_with("daemon           not running\n"), "{}", text(&down, NOW));
 }
 
 #[test]
-fn the_exit_code_says_whether_something_is_down() {
+fn status_exit_code_reports_a_failed_part() {
     let well = DaemonStatus {
         disk: DiskStatus::default(),
         providers: vec![provider("local", None, LastExchanges::default())],

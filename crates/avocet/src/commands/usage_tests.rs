@@ -18,12 +18,12 @@ fn rows() -> Vec<UsageRow> {
 }
 
 #[test]
-fn usage_is_a_table_with_its_sums() {
+fn table_shows_usage_with_sums() {
     insta::assert_snapshot!(table(UsageBy::Model, &Listed::of(&rows(), 50, 0), false));
 }
 
 #[test]
-fn on_a_terminal_bars_show_whose_share_is_how_large() {
+fn table_on_a_terminal_shows_the_shares_as_bars() {
     insta::assert_snapshot!(table(UsageBy::Model, &Listed::of(&rows(), 50, 0), true));
     let table_of = |rows: &[UsageRow]| table(UsageBy::Session, &Listed::of(rows, 50, 0), true);
     let of_tokens = table_of(&[
@@ -34,14 +34,14 @@ fn on_a_terminal_bars_show_whose_share_is_how_large() {
 }
 
 #[test]
-fn one_row_needs_no_sum() {
+fn table_of_one_row_has_no_sum() {
     let table = table(UsageBy::Day, &Listed::of(&rows()[..1], 50, 0), false);
     assert_eq!(table.lines().count(), 2, "{table}");
     assert!(table.starts_with("day "), "{table}");
 }
 
 #[test]
-fn programs_get_dollars_and_null_where_the_price_is_unknown() {
+fn to_json_has_dollars_and_null_for_an_unknown_price() {
     let found = to_json(UsageBy::Model, Timestamp(5), &Listed::of(&rows(), 50, 0));
     assert_eq!((&found["since"], &found["rows"][0]["model"]), (&json!(5), &json!("claude/sonnet")));
     let costs: Vec<&Value> = (0..3).map(|row| &found["rows"][row]["cost_usd"]).collect();

@@ -24,7 +24,7 @@ fn text(place: &Path, file: &str) -> String {
 }
 
 #[test]
-fn the_group_of_a_process_is_found_where_it_is_mounted() {
+fn find_locates_the_mounted_cgroup_of_a_process() {
     const MOUNTS: &str = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
     const MIXED: &str = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
         32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
@@ -43,7 +43,7 @@ fn the_group_of_a_process_is_found_where_it_is_mounted() {
 }
 
 #[test]
-fn a_group_is_divided_only_where_it_can_limit_memory_and_processes() {
+fn divide_needs_the_memory_and_pids_controllers() {
     for (has, expected) in [("cpu memory pids\n", true), ("cpu pids\n", false), ("\n", false)] {
         let home = tempfile::tempdir().unwrap();
         directory(home.path(), &[("cgroup.controllers", has), ("cgroup.subtree_control", "")]);
@@ -61,7 +61,7 @@ fn a_group_is_divided_only_where_it_can_limit_memory_and_processes() {
 }
 
 #[test]
-fn what_cannot_be_divided_says_which_file_and_why() {
+fn divide_error_names_the_file_and_the_cause() {
     let home = tempfile::tempdir().unwrap();
     directory(home.path(), &[("cgroup.controllers", "memory pids")]);
     let error = Cgroups::at(home.path().to_owned()).unwrap().divide().unwrap_err();
@@ -70,7 +70,7 @@ fn what_cannot_be_divided_says_which_file_and_why() {
 }
 
 #[test]
-fn a_cell_has_the_limits_of_all_of_its_processes_together() {
+fn cgroup_limits_all_processes_of_a_sandbox_together() {
     let home = tempfile::tempdir().unwrap();
     directory(home.path(), &[("cgroup.controllers", "memory pids")]);
     let groups = Cgroups::at(home.path().to_owned()).unwrap();
@@ -106,7 +106,7 @@ fn a_cell_has_the_limits_of_all_of_its_processes_together() {
 
 /// Uses the kernel's own groups, below that of the test.
 #[test]
-fn a_group_of_the_kernel_takes_a_process_in_and_ends_with_it() {
+fn cgroup_of_the_kernel_takes_a_process_and_kills_it() {
     let place = Cgroups::place().map(|own| own.join(format!("avocet-test-{}", std::process::id())));
     let Some(place) = place.filter(|place| fs::create_dir(place).is_ok()) else {
         return println!("skipped: control groups: none that this user may divide");

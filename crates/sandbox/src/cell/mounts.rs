@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mounts_below_a_path_are_known_with_what_they_keep() {
+    fn below_lists_the_mounts_with_their_flags() {
         let text = b"22 1 0:21 / / rw,relatime - ext4 /dev/sda rw\n\
             23 22 0:22 / /srv/a\\040b rw,nosuid,noexec,noatime shared:1 - tmpfs none rw\n\
             24 22 0:23 / /srv ro - tmpfs none rw\n\

@@ -1,7 +1,7 @@
 use super::counts_by_namespace;
 
 #[test]
-fn the_limit_of_processes_is_not_written_where_it_is_that_of_the_host() {
+fn counts_by_namespace_holds_from_linux_6_14() {
     for (release, counts) in [
         ("6.14.0", true),
         ("6.18.44-generic", true),

@@ -65,7 +65,7 @@ const SAMPLES: [&str; 23] = [
 ];
 
 #[test]
-fn parse_reads_what_git_reads() {
+fn parse_agrees_with_git() {
     if Command::new("git").arg("--version").output().is_err() {
         return println!("skipped: there is no git");
     }
@@ -75,7 +75,7 @@ fn parse_reads_what_git_reads() {
 }
 
 #[test]
-fn written_is_read_again_as_it_was_by_us_and_by_git() {
+fn written_round_trips_through_parse_and_git() {
     for text in SAMPLES.into_iter().filter(|text| parse(text).is_some()) {
         let entries = parse(text).unwrap();
         let again = written(entries.iter());
@@ -87,7 +87,7 @@ fn written_is_read_again_as_it_was_by_us_and_by_git() {
 }
 
 #[test]
-fn is_plain_holds_for_what_git_writes_and_for_nothing_ambiguous() {
+fn is_plain_accepts_the_style_of_git_and_nothing_ambiguous() {
     for text in [SAMPLES[0], SAMPLES[1], SAMPLES[21], "", "# a\n\n[a]\n\tb\n"] {
         assert!(is_plain(text) && parse(text).is_some(), "{text:?}");
     }
@@ -106,7 +106,7 @@ fn is_plain_holds_for_what_git_writes_and_for_nothing_ambiguous() {
 }
 
 #[test]
-fn is_harmless_holds_for_what_git_sets_and_for_nothing_that_runs() {
+fn is_harmless_accepts_common_keys_and_none_that_run_programs() {
     let git_dir = Path::new("project/.git");
     let harmless = [
         entry("core", None, "bare", Some("false")),
@@ -152,7 +152,7 @@ fn is_harmless_holds_for_what_git_sets_and_for_nothing_that_runs() {
 
 proptest! {
     #[test]
-    fn parse_of_what_is_plain_is_line_by_line(text in "(\\[[a-z]{1,3}( \"[ -~]{0,4}\")?\\]\n|\t?[a-z-]{1,3} ?=? ?[ -~]{0,6}\n|[#;][ -~]{0,3}\n){0,6}") {
+    fn parse_of_plain_text_has_one_entry_per_line(text in "(\\[[a-z]{1,3}( \"[ -~]{0,4}\")?\\]\n|\t?[a-z-]{1,3} ?=? ?[ -~]{0,6}\n|[#;][ -~]{0,3}\n){0,6}") {
         if is_plain(&text) && let Some(entries) = parse(&text) {
             let lines = text.lines().map(str::trim);
             let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';', '[']));

@@ -25,7 +25,7 @@ const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (nohup sleep 1000 > /dev/
     until [ -s ready ]; do echo > ready; done; while :; do sleep 1000; done";
 
 #[tokio::test]
-async fn a_cell_dies_with_whoever_made_it() {
+async fn sandbox_dies_with_its_creator() {
     #[expect(clippy::disallowed_methods, reason = "how this test tells itself what to run")]
     let told = TOLD.map(|name| std::env::var(name).ok());
     if let [Some(workspace), Some(mark), Some(namespaces)] = told {
@@ -38,7 +38,7 @@ async fn a_cell_dies_with_whoever_made_it() {
         let told =
             [workspace.path().display().to_string(), host.mark.clone(), namespaces.to_string()];
         let mut maker = Command::new(std::env::current_exe().unwrap())
-            .args(["death::a_cell_dies_with_whoever_made_it", "--exact"])
+            .args(["death::sandbox_dies_with_its_creator", "--exact"])
             .envs(TOLD.into_iter().zip(told))
             .stdout(Stdio::null())
             .spawn()
@@ -52,7 +52,7 @@ async fn a_cell_dies_with_whoever_made_it() {
 }
 
 #[tokio::test]
-async fn a_cell_dies_when_it_is_not_waited_for() {
+async fn sandbox_dies_when_its_run_is_dropped() {
     for namespaces in [true, false] {
         let (host, workspace) = (Host::new(), TempDir::new().unwrap());
         let cell = cell(workspace.path(), host.mark.clone(), namespaces);

@@ -26,25 +26,25 @@ const PARTS: &str = "AVOCET_TEST_PARTS";
 const ORDINARY: u32 = 65534;
 
 #[tokio::test]
-async fn nothing_gets_out_of_a_cell() {
+async fn sandbox_holds_every_escape_of_the_corpus() {
     let trials = Trials::new(parts(), None);
     trials.escapes(include_str!("../../../../tests/corpus/escapes/shell.toml")).await;
 }
 
 #[test]
-fn nothing_gets_out_of_the_cell_of_an_ordinary_user() {
-    as_an_ordinary_user("nothing_gets_out_of_a_cell");
+fn sandbox_of_an_ordinary_user_holds_every_escape_of_the_corpus() {
+    as_an_ordinary_user("sandbox_holds_every_escape_of_the_corpus");
 }
 
 #[tokio::test]
-async fn what_people_do_works_in_a_cell() {
+async fn sandbox_permits_everyday_work() {
     let trials = Trials::new(parts(), toolchain());
     trials.works(include_str!("../../../../tests/corpus/escapes/works.toml")).await;
 }
 
 #[test]
-fn what_people_do_works_in_the_cell_of_an_ordinary_user() {
-    as_an_ordinary_user("what_people_do_works_in_a_cell");
+fn sandbox_of_an_ordinary_user_permits_everyday_work() {
+    as_an_ordinary_user("sandbox_permits_everyday_work");
 }
 
 /// Programs that the trials need, in a place that is open to everybody.

@@ -22,7 +22,7 @@ const MOUNTS: &str = r#"
     mkdir "below/deep er" && mount -t tmpfs -o noexec,nosuid,noatime none "below/deep er"
     mkdir twice && mount -t tmpfs none twice && mkdir twice/lost && mount -t tmpfs none twice/lost
     mount -t tmpfs none twice
-    exec "$0" submounts::what_is_mounted_below_what_is_read_is_only_read --exact --nocapture
+    exec "$0" submounts::sandbox_keeps_mounts_below_a_read_only_path_read_only --exact --nocapture
 "#;
 
 const SCRIPT: &str = r#"
@@ -33,7 +33,7 @@ const SCRIPT: &str = r#"
 "#;
 
 #[tokio::test]
-async fn what_is_mounted_below_what_is_read_is_only_read() {
+async fn sandbox_keeps_mounts_below_a_read_only_path_read_only() {
     #[expect(
         clippy::disallowed_methods,
         reason = "how this test tells itself where its mounts are"

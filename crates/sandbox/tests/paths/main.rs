@@ -47,7 +47,7 @@ struct Case {
 }
 
 #[test]
-fn no_path_leads_out_of_a_workspace() {
+fn workspace_refuses_every_escaping_path_of_the_corpus() {
     let text = include_str!("../../../../tests/corpus/escapes/paths.toml");
     let corpus: Corpus = toml::from_str(text).unwrap();
     assert!(corpus.case.len() >= 60, "{} cases", corpus.case.len());
@@ -112,8 +112,8 @@ fn try_all(corpus: &Corpus, kind: Kind) {
 }
 
 #[test]
-fn no_path_leads_an_ordinary_user_out_of_a_workspace() {
-    as_an_ordinary_user("no_path_leads_out_of_a_workspace");
+fn workspace_of_an_ordinary_user_refuses_every_escaping_path() {
+    as_an_ordinary_user("workspace_refuses_every_escaping_path_of_the_corpus");
 }
 
 /// Runs a test of this file as an ordinary user, if this one is root.

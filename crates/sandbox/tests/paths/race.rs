@@ -13,7 +13,7 @@ use super::world::{CANARY, KINDS, Kind, World};
 const SWAPS: usize = 100_000;
 
 #[test]
-fn no_race_leads_out_of_a_workspace() {
+fn workspace_withstands_races_on_paths() {
     // The pairs: a directory and a link to the victim's, a file and a link to the victim's, a
     // directory and a link to secrets of the workspace.
     let victims: [(&[&str], &[&str]); 3] = [
@@ -34,8 +34,8 @@ fn no_race_leads_out_of_a_workspace() {
 }
 
 #[test]
-fn no_race_leads_an_ordinary_user_out_of_a_workspace() {
-    super::as_an_ordinary_user("race::no_race_leads_out_of_a_workspace");
+fn workspace_of_an_ordinary_user_withstands_races_on_paths() {
+    super::as_an_ordinary_user("race::workspace_withstands_races_on_paths");
 }
 
 /// Returns the numbers of swaps, and of operations done and refused.

@@ -33,7 +33,7 @@ fn roots(directory: &Path) -> Roots {
 }
 
 #[test]
-fn no_link_leads_from_one_directory_into_another() {
+fn roots_refuse_links_from_one_directory_into_another() {
     for from in NAMES {
         for to in NAMES.iter().filter(|to| **to != from) {
             for below in [
@@ -65,7 +65,7 @@ fn no_link_leads_from_one_directory_into_another() {
 }
 
 #[test]
-fn dots_from_one_directory_into_another_are_a_path_of_the_other() {
+fn roots_of_dots_into_another_directory_is_that_directory() {
     for from in NAMES {
         for to in NAMES {
             let directory = TempDir::new().unwrap();

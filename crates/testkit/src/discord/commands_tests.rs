@@ -22,7 +22,7 @@ fn option(name: &str, required: bool) -> Value {
 }
 
 #[tokio::test]
-async fn each_refusal_of_commands() {
+async fn commands_refuse_invalid_definitions() {
     let known = known().await;
     let path = format!("/applications/{}/commands", known.fake.bot());
     let cases: Vec<(Value, &[&str])> = vec![

@@ -22,7 +22,7 @@ fn button(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn each_refusal_of_a_text() {
+async fn draft_refuses_invalid_texts_and_embeds() {
     let embed = |embed: Value| json!({ "embeds": [embed] });
     let fields = json!([{ "name": "a".repeat(257), "value": "b".repeat(1025) }]);
     refuses(vec![
@@ -74,7 +74,7 @@ async fn each_refusal_of_a_text() {
 }
 
 #[tokio::test]
-async fn each_refusal_of_components() {
+async fn draft_refuses_invalid_components() {
     let row = |id: &str| json!({ "type": 1, "components": [button(id)] });
     let rows: Vec<Value> = (0..6).map(|place| row(&place.to_string())).collect();
     let six: Vec<Value> = (0..6).map(|place| button(&place.to_string())).collect();
@@ -144,7 +144,7 @@ async fn each_refusal_of_components() {
 }
 
 #[tokio::test]
-async fn what_just_fits_is_taken() {
+async fn draft_accepts_values_at_the_limits() {
     let known = known().await;
     let row = |row: usize| {
         let id = |place: usize| format!("{row}-{place}-{}", "a".repeat(96));
@@ -191,7 +191,7 @@ async fn upload(
 const NOTHING: &str = r#"{"attachments":[{"id":0,"filename":"a.txt"}]}"#;
 
 #[tokio::test]
-async fn files_are_taken_and_can_be_downloaded() {
+async fn draft_keeps_files_for_download() {
     let known = known().await;
     let described = upload(&known, NOTHING, &[("a.txt", b"one"), ("b.txt", b"two")]).await.result();
     let [message] = &known.fake.sent()[..] else { panic!("{:?}", known.fake.sent()) };
@@ -206,7 +206,7 @@ async fn files_are_taken_and_can_be_downloaded() {
 }
 
 #[tokio::test]
-async fn a_file_beyond_the_limit_is_refused() {
+async fn draft_refuses_a_file_above_the_limit() {
     let known = known().await;
     known.fake.limit_uploads(3);
     assert_eq!(upload(&known, NOTHING, &[("a.txt", b"one")]).await.status, 200);
@@ -218,7 +218,7 @@ async fn a_file_beyond_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_form_that_is_none_is_refused() {
+async fn draft_refuses_an_invalid_form() {
     let known = known().await;
     let refusal = upload(&known, "{", &[]).await.refusal();
     assert_eq!(refusal, (400, 50109, "The request body contains invalid JSON.".to_owned()));

@@ -15,7 +15,7 @@ async fn resumed(ready: &Value, seq: u64) -> Socket {
 }
 
 #[tokio::test]
-async fn a_resume_brings_what_was_missed() {
+async fn resume_replays_missed_events() {
     let known = known().await;
     let (mut socket, ready) = Socket::ready(&known.fake, INTENTS).await;
     socket.event("GUILD_CREATE").await;
@@ -37,7 +37,7 @@ async fn a_resume_brings_what_was_missed() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_cannot_be_resumed() {
+async fn resume_of_an_ended_session_is_refused() {
     let known = known().await;
     // The client closed it, or came back too late, or the platform forgot the session.
     for round in 0..3 {
@@ -67,7 +67,7 @@ async fn a_session_that_is_gone_cannot_be_resumed() {
 }
 
 #[tokio::test]
-async fn a_session_survives_another_close_code() {
+async fn resume_works_after_another_close_code() {
     let known = known().await;
     let (socket, ready) = Socket::ready(&known.fake, 0).await;
     socket.close(4000).await;
@@ -77,7 +77,7 @@ async fn a_session_survives_another_close_code() {
 }
 
 #[tokio::test]
-async fn a_resume_elsewhere_or_from_the_future_is_refused() {
+async fn resume_at_another_url_or_from_the_future_is_refused() {
     let known = known().await;
     known.fake.resume_only_at_its_url(true);
     let (mut first, ready) = Socket::ready(&known.fake, 0).await;
@@ -94,7 +94,7 @@ async fn a_resume_elsewhere_or_from_the_future_is_refused() {
 }
 
 #[tokio::test]
-async fn one_identify_too_many_resets_the_token() {
+async fn identify_above_the_limit_resets_the_token() {
     let known = known().await;
     known.fake.limit_identifies(1);
     let (socket, _) = Socket::ready(&known.fake, 0).await;
@@ -107,7 +107,7 @@ async fn one_identify_too_many_resets_the_token() {
 }
 
 #[tokio::test]
-async fn the_budget_of_identifies_is_that_of_a_day() {
+async fn identify_limit_renews_after_a_day() {
     let known = known().await;
     known.fake.limit_identifies(1);
     Socket::ready(&known.fake, 0).await;
@@ -118,7 +118,7 @@ async fn the_budget_of_identifies_is_that_of_a_day() {
 }
 
 #[tokio::test]
-async fn a_frozen_connection_says_and_hears_nothing() {
+async fn frozen_connection_sends_and_receives_nothing() {
     let known = known().await;
     let (mut socket, ready) = Socket::ready(&known.fake, INTENTS).await;
     socket.event("GUILD_CREATE").await;
@@ -133,7 +133,7 @@ async fn a_frozen_connection_says_and_hears_nothing() {
 }
 
 #[tokio::test]
-async fn a_session_can_go_on_after_an_invalid_session_only_if_it_says_so() {
+async fn invalid_session_can_be_resumed_only_if_marked_resumable() {
     let known = known().await;
     for resumable in [true, false] {
         let (mut socket, ready) = Socket::ready(&known.fake, 0).await;
@@ -150,7 +150,7 @@ async fn a_session_can_go_on_after_an_invalid_session_only_if_it_says_so() {
 }
 
 #[tokio::test]
-async fn some_close_codes_end_the_session() {
+async fn close_codes_4007_and_4009_end_the_session() {
     let known = known().await;
     for (code, taken) in [(4000, true), (4007, false), (4009, false)] {
         let (socket, ready) = Socket::ready(&known.fake, 0).await;
@@ -162,7 +162,7 @@ async fn some_close_codes_end_the_session() {
 }
 
 #[tokio::test]
-async fn a_client_that_gives_up_an_older_connection_keeps_its_session() {
+async fn session_survives_the_close_of_an_older_connection() {
     let known = known().await;
     let (first, ready) = Socket::ready(&known.fake, 0).await;
     let mut second = resumed(&ready, 1).await;

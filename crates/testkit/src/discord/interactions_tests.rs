@@ -30,7 +30,7 @@ fn webhook(known: &Known, interaction: u64, message: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_press_is_acknowledged_once() {
+async fn press_is_acknowledged_once() {
     let known = known().await;
     let (message, press) = pressed(&known).await;
     respond(&known, press, 6, Value::Null).await.nothing();
@@ -42,7 +42,7 @@ async fn a_press_is_acknowledged_once() {
 }
 
 #[tokio::test]
-async fn a_press_can_change_its_message() {
+async fn press_can_update_its_message() {
     let known = known().await;
     let (_, press) = pressed(&known).await;
     let update = json!({ "content": "done", "components": [],
@@ -53,7 +53,7 @@ async fn a_press_can_change_its_message() {
 }
 
 #[tokio::test]
-async fn an_interaction_is_unknown_after_three_seconds_and_with_another_token() {
+async fn interaction_is_unknown_after_three_seconds_or_with_another_token() {
     let known = known().await;
     let unknown = (404, 10062, "Unknown interaction".to_owned());
     let slow = known.fake.slash(known.user, known.dm, "help", &json!([]));
@@ -68,7 +68,7 @@ async fn an_interaction_is_unknown_after_three_seconds_and_with_another_token() 
 }
 
 #[tokio::test]
-async fn each_refusal_of_an_answer() {
+async fn interaction_refuses_invalid_responses() {
     let known = known().await;
     let slash = known.fake.slash(known.user, known.channel, "help", &json!([]));
     let (_, press) = pressed(&known).await;
@@ -93,7 +93,7 @@ async fn each_refusal_of_an_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_for_one_person_is_not_in_the_channel() {
+async fn interaction_response_that_is_ephemeral_is_not_in_the_channel() {
     let known = known().await;
     let slash = known.fake.slash(known.user, known.channel, "help", &json!([]));
     let mut data = text("for you");
@@ -110,7 +110,7 @@ async fn an_answer_for_one_person_is_not_in_the_channel() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_later_takes_the_place_of_the_first() {
+async fn interaction_response_that_is_deferred_replaces_the_first() {
     let known = known().await;
     let slash = known.fake.slash(known.user, known.channel, "help", &json!([]));
     let original = webhook(&known, slash, "/messages/@original");
@@ -128,7 +128,7 @@ async fn an_answer_that_comes_later_takes_the_place_of_the_first() {
 }
 
 #[tokio::test]
-async fn more_can_be_said_for_fifteen_minutes() {
+async fn interaction_accepts_followups_for_15_minutes() {
     let known = known().await;
     let slash = known.fake.slash(known.user, known.channel, "help", &json!([]));
     respond(&known, slash, 4, text("first")).await.nothing();

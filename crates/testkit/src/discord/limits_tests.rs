@@ -6,7 +6,7 @@ use super::super::client::{known, messages};
 use super::super::{CHANNEL_LIMIT, CHANNEL_WINDOW, GLOBAL_LIMIT, Route};
 
 #[tokio::test]
-async fn a_channel_takes_so_many_messages_and_then_says_when_to_come_again() {
+async fn channel_limit_refuses_with_retry_after() {
     let known = known().await;
     known.fake.limit_rates(true);
     for left in (0..CHANNEL_LIMIT).rev() {
@@ -34,7 +34,7 @@ async fn a_channel_takes_so_many_messages_and_then_says_when_to_come_again() {
 }
 
 #[tokio::test]
-async fn all_requests_together_are_limited() {
+async fn global_limit_counts_all_requests_together() {
     let known = known().await;
     known.fake.limit_rates(true);
     for place in 0..GLOBAL_LIMIT {
@@ -52,7 +52,7 @@ async fn all_requests_together_are_limited() {
 }
 
 #[tokio::test]
-async fn without_limits_the_headers_leave_room() {
+async fn limit_headers_leave_room_if_limits_are_off() {
     let known = known().await;
     for _ in 0..=GLOBAL_LIMIT {
         let path = format!("/channels/{}/typing", known.dm);

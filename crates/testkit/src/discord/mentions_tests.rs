@@ -5,7 +5,7 @@ use super::*;
 const TEXT: &str = "@everyone <@1> <@!2> <@&3> <@1> <@x> <@4";
 
 #[test]
-fn all_kinds_of_mentions_are_found_once() {
+fn mentions_finds_each_mention_of_every_kind_once() {
     let all = vec![Mention::Everyone, Mention::User(1), Mention::User(2), Mention::Role(3)];
     assert_eq!(mentions(TEXT), all);
     assert_eq!(mentions("@here"), [Mention::Everyone]);
@@ -13,7 +13,7 @@ fn all_kinds_of_mentions_are_found_once() {
 }
 
 #[test]
-fn who_is_told_is_what_allowed_mentions_say() {
+fn allowed_mentions_select_the_notified_users() {
     let cases = [
         (json!({ "parse": [] }), vec![]),
         (json!({}), vec![]),

@@ -6,7 +6,7 @@ use super::super::client::{TOKEN, id, known, messages, raw, request, send};
 use super::super::{LINK_KEPT, Route, Said};
 
 #[tokio::test]
-async fn the_gateway_is_named_to_all_and_its_budget_to_the_bot() {
+async fn gateway_is_public_and_gateway_bot_shows_the_budget() {
     let known = known().await;
     let open = request("GET", "/gateway", None, &Value::Null);
     let answer = send(&known.fake, &open).await.answer().await.unwrap().result();
@@ -17,7 +17,7 @@ async fn the_gateway_is_named_to_all_and_its_budget_to_the_bot() {
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_refused() {
+async fn methods_refuse_a_wrong_token() {
     let known = known().await;
     let unauthorized = (401, 0, "401: Unauthorized".to_owned());
     for token in [None, Some(TOKEN), Some("Bot x"), Some("Bearer a.b.c")] {
@@ -31,7 +31,7 @@ async fn a_wrong_token_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_not_meant_so_is_refused() {
+async fn methods_refuse_unknown_routes_and_verbs() {
     let known = known().await;
     let not_found = (404, 0, "404: Not Found".to_owned());
     assert_eq!(known.get("/users/@me/dance").await.refusal(), not_found);
@@ -48,7 +48,7 @@ async fn what_is_not_there_or_not_meant_so_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_is_refused() {
+async fn methods_refuse_a_body_that_is_not_json() {
     let known = known().await;
     let token = format!("Bot {TOKEN}");
     let broken = raw("POST", &messages(known.dm), Some(&token), "application/json", b"{");
@@ -97,7 +97,7 @@ async fn direct_messages_are_opened_once_and_with_people_only() {
 }
 
 #[tokio::test]
-async fn the_application_is_the_bot() {
+async fn application_is_the_bot() {
     let known = known().await;
     for path in ["/applications/@me", "/oauth2/applications/@me"] {
         assert_eq!(id(&known.get(path).await.result()), known.fake.bot());
@@ -114,7 +114,7 @@ async fn typing_is_counted() {
 }
 
 #[tokio::test]
-async fn a_link_to_a_file_expires_and_is_renewed_with_its_message() {
+async fn file_link_expires_and_is_renewed_with_its_message() {
     let known = known().await;
     let said = Said::new(known.dm, known.user, "look");
     let message = known.fake.post(said.file_of_size("a.txt", "text/plain", 1 << 30, b"bytes"));

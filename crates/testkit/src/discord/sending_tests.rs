@@ -18,7 +18,7 @@ fn texts(messages: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_the_bot_says_is_in_its_channel_in_order() {
+async fn create_message_keeps_the_order_of_each_channel() {
     let known = known().await;
     let question = known.fake.say(known.channel, known.user, "hi?");
     let more =
@@ -39,7 +39,7 @@ async fn what_the_bot_says_is_in_its_channel_in_order() {
 }
 
 #[tokio::test]
-async fn each_refusal_of_a_channel() {
+async fn channel_without_access_refuses_messages_and_typing() {
     let all = known().await;
     let fake = &all.fake;
     let gone = fake.channel(all.guild, "gone");
@@ -77,7 +77,7 @@ async fn each_refusal_of_a_channel() {
 }
 
 #[tokio::test]
-async fn each_refusal_of_a_message() {
+async fn messages_refuse_invalid_sends_edits_and_deletions() {
     let known = known().await;
     let heard = known.fake.say(known.dm, known.user, "hi");
     let own = known.created(known.dm, &json!({})).await;
@@ -111,7 +111,7 @@ async fn each_refusal_of_a_message() {
 }
 
 #[tokio::test]
-async fn a_reply_that_may_fail_is_sent_as_no_reply() {
+async fn reply_to_a_missing_message_is_sent_plain_if_it_may_fail() {
     let known = known().await;
     let reply = json!({ "message_id": "404", "fail_if_not_exists": false });
     known.create(known.dm, &json!({ "message_reference": reply })).await.result();
@@ -119,7 +119,7 @@ async fn a_reply_that_may_fail_is_sent_as_no_reply() {
 }
 
 #[tokio::test]
-async fn where_the_history_is_closed_nothing_is_read_and_nothing_replied_to() {
+async fn history_that_is_closed_refuses_reads_and_replies() {
     let known = known().await;
     let heard = known.fake.say(known.channel, known.user, "hi");
     known.fake.close_history(known.channel);
@@ -157,14 +157,14 @@ async fn edits_are_kept_and_deletions_marked() {
 }
 
 #[tokio::test]
-async fn in_a_guild_the_bot_deletes_what_others_said() {
+async fn delete_in_a_guild_removes_a_message_of_another_user() {
     let known = known().await;
     let heard = known.fake.say(known.channel, known.user, "hi");
     known.ask("DELETE", &path(known.channel, heard), &Value::Null).await.nothing();
 }
 
 #[tokio::test]
-async fn an_enforced_nonce_makes_no_second_message_until_it_is_forgotten() {
+async fn nonce_if_enforced_prevents_a_second_message_until_it_expires() {
     let known = known().await;
     let nonce = json!({ "nonce": "n", "enforce_nonce": true });
     let first = known.created(known.dm, &nonce).await;
@@ -179,7 +179,7 @@ async fn an_enforced_nonce_makes_no_second_message_until_it_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_nonce_that_is_not_enforced_makes_copies() {
+async fn nonce_if_not_enforced_allows_duplicates() {
     let known = known().await;
     let first = known.created(known.dm, &json!({ "nonce": "n", "enforce_nonce": true })).await;
     assert_ne!(known.created(known.dm, &json!({ "nonce": "n" })).await, first);
@@ -192,7 +192,7 @@ async fn page(known: &Known, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn history_comes_in_pages_with_the_newest_first_and_without_nonces() {
+async fn history_is_paged_newest_first_without_nonces() {
     let known = known().await;
     let ids: Vec<u64> =
         (0..120).map(|number| known.fake.say(known.dm, known.user, &number.to_string())).collect();
@@ -211,7 +211,7 @@ async fn history_comes_in_pages_with_the_newest_first_and_without_nonces() {
 }
 
 #[tokio::test]
-async fn each_refusal_of_a_page() {
+async fn history_refuses_invalid_queries() {
     let known = known().await;
     for (query, reason) in [
         ("limit=0", "limit NUMBER_TYPE_MIN: int value should be greater than or equal to 1."),
@@ -225,7 +225,7 @@ async fn each_refusal_of_a_page() {
 }
 
 #[tokio::test]
-async fn content_of_guilds_is_hidden_from_a_bot_that_may_not_read_it() {
+async fn message_content_of_guilds_is_hidden_without_the_grant() {
     let known = known().await;
     known.fake.grant_message_content(false);
     known.fake.say(known.channel, known.user, "secret");
@@ -239,7 +239,7 @@ async fn content_of_guilds_is_hidden_from_a_bot_that_may_not_read_it() {
 }
 
 #[tokio::test]
-async fn who_is_told_by_a_message_is_noted() {
+async fn mentioned_records_the_notified_users() {
     let known = known().await;
     let question = known.fake.say(known.channel, known.user, "hi?");
     let reply = json!({ "message_id": question.to_string() });

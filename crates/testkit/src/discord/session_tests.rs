@@ -7,7 +7,7 @@ use super::super::client::{INTENTS, Socket, TOKEN, after, id, identify, known};
 use super::super::{GatewayFault, PAYLOAD_LIMIT, PAYLOAD_WINDOW, Said};
 
 #[tokio::test]
-async fn a_session_begins_with_ready_and_the_guilds() {
+async fn session_begins_with_ready_and_the_guilds() {
     let known = known().await;
     let mut socket = Socket::greeted(&known.fake).await;
     socket.send(&json!({ "op": 1, "d": null })).await;
@@ -27,7 +27,7 @@ async fn a_session_begins_with_ready_and_the_guilds() {
 }
 
 #[tokio::test]
-async fn a_server_says_what_was_said_last_in_its_channels_and_active_threads() {
+async fn guild_create_shows_the_last_message_of_channels_and_threads() {
     let known = known().await;
     let quiet = known.fake.channel(known.guild, "quiet");
     let said = known.fake.say(known.channel, known.user, "hello");
@@ -57,7 +57,7 @@ async fn a_server_says_what_was_said_last_in_its_channels_and_active_threads() {
 }
 
 #[tokio::test]
-async fn each_close_code_of_a_client_that_does_wrong() {
+async fn session_closes_with_a_code_for_each_client_error() {
     let known = known().await;
     let bad = |d: Value| json!({ "op": 2, "d": d });
     for (payload, code) in [
@@ -84,14 +84,14 @@ async fn each_close_code_of_a_client_that_does_wrong() {
 }
 
 #[tokio::test]
-async fn another_version_is_refused() {
+async fn session_of_another_gateway_version_is_refused() {
     let known = known().await;
     let socket = Socket::open(&format!("{}/?v=9", known.fake.gateway_url())).await.unwrap();
     assert_eq!(socket.closed().await, 4012);
 }
 
 #[tokio::test]
-async fn content_is_for_those_who_have_it_granted_and_ask_for_it() {
+async fn message_content_needs_the_grant_and_the_intent() {
     let known = known().await;
     let (mut socket, _) = Socket::ready(&known.fake, INTENTS & !(1 << 15)).await;
     socket.event("GUILD_CREATE").await;
@@ -108,7 +108,7 @@ async fn content_is_for_those_who_have_it_granted_and_ask_for_it() {
 }
 
 #[tokio::test]
-async fn a_second_identify_and_too_many_payloads_close() {
+async fn session_closes_on_a_second_identify_or_too_many_payloads() {
     let known = known().await;
     let (mut socket, _) = Socket::ready(&known.fake, 0).await;
     socket.send(&identify(TOKEN, 0)).await;
@@ -130,7 +130,7 @@ async fn a_second_identify_and_too_many_payloads_close() {
 }
 
 #[tokio::test]
-async fn connections_go_wrong_as_scripted() {
+async fn inject_gateway_breaks_connections_as_scripted() {
     let known = known().await;
     let url = format!("{}/?v=10", known.fake.gateway_url());
     known.fake.inject_gateway(1, GatewayFault::Reset);
@@ -153,7 +153,7 @@ async fn connections_go_wrong_as_scripted() {
 }
 
 #[tokio::test]
-async fn the_platform_says_what_the_test_wants() {
+async fn session_sends_the_payloads_that_a_test_scripts() {
     let known = known().await;
     let (mut socket, _) = Socket::ready(&known.fake, 0).await;
     known.fake.request_reconnect();
@@ -176,7 +176,7 @@ async fn the_platform_says_what_the_test_wants() {
 }
 
 #[tokio::test]
-async fn a_connection_that_never_opens_ends_with_its_client() {
+async fn connection_that_never_opens_ends_with_its_client() {
     let known = known().await;
     known.fake.inject_gateway(1, GatewayFault::Hang);
     let url = format!("{}/?v=10", known.fake.gateway_url());
@@ -192,7 +192,7 @@ async fn a_connection_that_never_opens_ends_with_its_client() {
 }
 
 #[tokio::test]
-async fn hello_says_how_often_a_heartbeat_is_due() {
+async fn hello_contains_the_heartbeat_interval() {
     let known = known().await;
     known.fake.set_heartbeat_interval(Duration::from_millis(50));
     let url = format!("{}/?v=10", known.fake.gateway_url());

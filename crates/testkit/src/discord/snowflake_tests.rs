@@ -2,7 +2,7 @@ use super::*;
 use crate::START;
 
 #[test]
-fn ids_grow_also_within_a_moment_and_hold_their_time() {
+fn snowflakes_grow_within_a_millisecond_and_contain_their_time() {
     let mut ids = Snowflakes::default();
     let (first, second, later) =
         (ids.next(START), ids.next(START), ids.next(Timestamp(START.0 + 1)));
@@ -12,7 +12,7 @@ fn ids_grow_also_within_a_moment_and_hold_their_time() {
 }
 
 #[test]
-fn time_is_written_as_the_platform_writes_it() {
+fn iso_formats_a_time_as_discord_does() {
     for (millis, written) in [
         (0, "1970-01-01T00:00:00.000000+00:00"),
         (START.0, "2026-01-01T00:00:00.000000+00:00"),

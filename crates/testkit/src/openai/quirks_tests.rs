@@ -12,7 +12,7 @@ fn complaint(on: Insists, header: &str, body: &Value) -> Option<String> {
 }
 
 #[test]
-fn each_refusal_of_a_server_that_insists() {
+fn quirks_refuse_a_request_that_a_strict_server_refuses() {
     let instructed = |role: &str| json!({ "messages": [{ "role": role }] });
     let thinks = |thinks: bool| json!({ "chat_template_kwargs": { "enable_thinking": thinks } });
     let (most, newer) = (json!({ "max_tokens": 9 }), json!({ "max_completion_tokens": 9 }));

@@ -42,7 +42,7 @@ fn user() -> Value {
 }
 
 #[test]
-fn a_valid_request_passes() {
+fn responses_accepts_a_valid_request() {
     let shown = json!([{ "type": "input_text", "text": "look" },
         { "type": "input_image", "image_url": "data:image/jpeg;base64,/9j/4A==" }]);
     let mut body = body(&json!([
@@ -64,7 +64,7 @@ fn a_valid_request_passes() {
 }
 
 #[test]
-fn each_refusal_of_a_field() {
+fn responses_refuses_bad_fields() {
     refuses(&json!({ "input": "hi" }), "Missing required parameter: 'model'.");
     refuses(&with("model", &json!("gpt-0")), "The requested model 'gpt-0' does not exist.");
     refuses(&with("max_tokens", &json!(100)), "Unknown parameter: 'max_tokens'.");
@@ -93,7 +93,7 @@ fn each_refusal_of_a_field() {
 }
 
 #[test]
-fn each_refusal_of_a_tool() {
+fn responses_refuses_bad_tools() {
     let function = json!({ "name": "f", "parameters": { "type": "object" } });
     let cases = [
         (json!({ "type": "function", "function": function }), "'tools[0].name'."),
@@ -107,7 +107,7 @@ fn each_refusal_of_a_tool() {
 }
 
 #[test]
-fn each_refusal_of_an_item() {
+fn responses_refuses_bad_items() {
     refuses(&body(&json!([])), "One of \"input\" or");
     refuses(&body(&json!([{ "role": "robot", "content": "" }])), "Invalid value: 'robot'.");
     refuses(&body(&json!([{ "role": "user" }])), "'input[0].content'.");
@@ -131,7 +131,7 @@ fn each_refusal_of_an_item() {
 }
 
 #[test]
-fn each_refusal_of_a_part() {
+fn responses_refuses_bad_parts() {
     let said = |role: &str, part: Value| body(&json!([{ "role": role, "content": [part] }]));
     let input = json!({ "type": "input_text", "text": "x" });
     refuses(&said("assistant", input), "Supported values are: 'output_text' and 'refusal'.");
@@ -145,7 +145,7 @@ fn each_refusal_of_a_part() {
 }
 
 #[test]
-fn each_refusal_of_a_thought() {
+fn responses_refuses_bad_reasoning_items() {
     let called = [call("1", "{}"), output("1")];
     let after = |thought: Value| body(&json!([thought, called[0], called[1]]));
     let without = |key: &str| {
@@ -165,7 +165,7 @@ fn each_refusal_of_a_thought() {
 }
 
 #[test]
-fn thoughts_are_given_to_those_who_ask_for_them() {
+fn responses_returns_reasoning_only_if_included() {
     let thinks = || ModelAnswer::thinks("hm", ModelAnswer::says("ok"));
     let include = with("include", &json!(["reasoning.encrypted_content"]));
     assert!(matches!(given(&include, thinks()), ModelAnswer::Thinks(..)));
@@ -173,7 +173,7 @@ fn thoughts_are_given_to_those_who_ask_for_them() {
 }
 
 #[test]
-fn what_is_not_asked_for_as_a_stream_comes_in_one_body() {
+fn responses_without_stream_returns_one_body() {
     let answer = given(&body(&json!("hi")), ModelAnswer::says("ok"));
     let ModelAnswer::Status(200, _, whole) = answer else { panic!() };
     let whole: Value = serde_json::from_str(&whole).unwrap();

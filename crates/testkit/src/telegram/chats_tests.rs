@@ -5,7 +5,7 @@ use super::super::updates::CALLBACK_KEPT;
 use super::*;
 
 #[tokio::test]
-async fn what_the_chat_has_is_what_was_sent_and_edited() {
+async fn chat_contains_the_sent_and_edited_messages() {
     let fake = fake().await;
     let bold = json!([{ "type": "bold", "offset": 1, "length": 2 }]);
     let args = json!({
@@ -37,7 +37,7 @@ async fn what_the_chat_has_is_what_was_sent_and_edited() {
 }
 
 #[tokio::test]
-async fn messages_are_numbered_in_each_chat_and_never_numbered_again() {
+async fn message_ids_grow_in_each_chat_and_are_never_reused() {
     let fake = fake().await;
     let send = json!({ "chat_id": USER, "text": "x" });
     assert_eq!(call(&fake, "sendMessage", &send).await.result()["message_id"], 3);
@@ -53,7 +53,7 @@ async fn messages_are_numbered_in_each_chat_and_never_numbered_again() {
 }
 
 #[tokio::test]
-async fn a_message_cannot_be_deleted_after_two_days() {
+async fn delete_message_fails_after_two_days() {
     let fake = fake().await;
     fake.advance(Duration::from_secs(48 * 60 * 60));
     let delete = json!({ "chat_id": USER, "message_id": 2 });
@@ -62,7 +62,7 @@ async fn a_message_cannot_be_deleted_after_two_days() {
 }
 
 #[tokio::test]
-async fn a_reply_to_nothing_is_sent_as_a_message_if_that_is_allowed() {
+async fn reply_to_a_missing_message_is_sent_plain_if_allowed() {
     let fake = fake().await;
     let reply = json!({ "message_id": 99, "allow_sending_without_reply": true });
     let args = json!({ "chat_id": USER, "text": "x", "reply_parameters": reply });
@@ -71,7 +71,7 @@ async fn a_reply_to_nothing_is_sent_as_a_message_if_that_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_press_is_answered_once_and_soon() {
+async fn answer_callback_query_works_once_and_in_time() {
     let fake = fake().await;
     let press = || json!({ "callback_query_id": fake.press(USER, &fake.sent()[0], "y") });
     let too_late = "Bad Request: query is too old and response timeout expired or query ID is \
@@ -85,7 +85,7 @@ async fn a_press_is_answered_once_and_soon() {
 }
 
 #[tokio::test]
-async fn chats_that_are_closed_refuse_and_tell_it() {
+async fn chat_that_is_closed_refuses_calls_with_the_reason() {
     for (method, rest) in [
         ("sendMessage", json!({ "text": "x" })),
         ("sendChatAction", json!({ "action": "typing" })),
@@ -118,7 +118,7 @@ async fn chats_that_are_closed_refuse_and_tell_it() {
 }
 
 #[tokio::test]
-async fn a_chat_that_takes_the_bot_back_takes_messages_and_so_does_the_new_supergroup() {
+async fn chat_accepts_messages_after_take_back_or_migrate() {
     let fake = fake().await;
     fake.block(USER);
     fake.take_back(USER, USER);

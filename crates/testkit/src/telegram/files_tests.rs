@@ -3,7 +3,7 @@ use super::super::client::{TOKEN, USER, call, fake, form, post, send};
 use super::*;
 
 #[test]
-fn each_refusal_of_an_upload() {
+fn upload_refuses_empty_and_large_files() {
     let megabytes = |count: usize| count * 1024 * 1024;
     let cases = [
         (0, false, Some("Bad Request: file must be non-empty")),
@@ -20,7 +20,7 @@ fn each_refusal_of_an_upload() {
 }
 
 #[tokio::test]
-async fn files_come_in_forms_by_part_by_attachment_and_by_identifier() {
+async fn upload_accepts_a_file_by_part_attachment_or_identifier() {
     let fake = fake().await;
     let document = b"1\r\n--X\r\n\0".as_slice();
     let photo = super::super::png(1, 1);
@@ -56,7 +56,7 @@ async fn files_come_in_forms_by_part_by_attachment_and_by_identifier() {
 }
 
 #[tokio::test]
-async fn a_body_may_come_in_chunks() {
+async fn request_body_may_be_chunked() {
     let fake = fake().await;
     let head = format!(
         "POST /bot{TOKEN}/sendMessage HTTP/1.1\r\ncontent-type: application/json\r\n\
@@ -68,7 +68,7 @@ async fn a_body_may_come_in_chunks() {
 }
 
 #[tokio::test]
-async fn a_file_is_found_and_downloaded() {
+async fn get_file_finds_a_file_for_download() {
     let fake = fake().await;
     fake.add_file("a", Some(5), b"12345");
     let found = call(&fake, "getFile", &json!({ "file_id": "a" })).await.result();

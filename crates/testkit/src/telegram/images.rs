@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_refusal_of_a_photo() {
+    fn check_refuses_invalid_photos() {
         let cases: [(&[u8], Option<&str>); 10] = [
             (&png(1, 1), None),
             (&png(5000, 5000), None),

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_speaks_too_fast_hears_how_long_to_wait() {
+    async fn limits_refuse_fast_sends_with_retry_after() {
         let fake = fake().await;
         call(&fake, "sendMessage", &text("1")).await.result();
         call(&fake, "sendMessage", &text("2")).await.result();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bot_that_sends_too_much_in_a_second_is_banned_from_every_chat() {
+    async fn ban_above_bans_a_fast_bot_from_every_chat() {
         let fake = fake().await;
         fake.ban_above(2, 3 * SECOND);
         let to_group = json!({ "chat_id": GROUP, "text": "x" });
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn each_limit() {
+    fn take_limits_a_group_per_minute_and_all_chats_per_second() {
         let at = |millis: i64| Timestamp(millis);
         let seconds = |error: Result<(), ApiError>| error.err().and_then(|error| error.retry_after);
         let mut limits = Limits { enforced: true, ..Limits::default() };

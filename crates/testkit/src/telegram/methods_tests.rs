@@ -25,7 +25,7 @@ async fn refuses(cases: &[(&str, Value, u16, &str)]) {
 }
 
 #[tokio::test]
-async fn each_refusal_of_a_message() {
+async fn send_message_refuses_invalid_arguments() {
     let args = |more: Value| {
         let mut args = text("x");
         args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -100,7 +100,7 @@ async fn each_refusal_of_a_message() {
 }
 
 #[tokio::test]
-async fn each_refusal_of_a_keyboard() {
+async fn send_message_refuses_invalid_keyboards() {
     let markup = |markup: Value| json!({ "chat_id": USER, "text": "x", "reply_markup": markup });
     let unreadable = "Bad Request: can't parse inline keyboard button: ";
     let no_text = format!("{unreadable}Can't find field \"text\"");
@@ -145,7 +145,7 @@ async fn each_refusal_of_a_keyboard() {
 }
 
 #[tokio::test]
-async fn each_refusal_of_an_edit_and_a_deletion() {
+async fn edit_and_delete_message_refuse_invalid_arguments() {
     let long = "a".repeat(TEXT_LIMIT + 1);
     let unnamed = "Bad Request: message identifier is not specified";
     let mut same = edit(2, "hello");
@@ -180,7 +180,7 @@ async fn each_refusal_of_an_edit_and_a_deletion() {
 }
 
 #[tokio::test]
-async fn each_refusal_of_the_other_methods() {
+async fn methods_other_than_messages_refuse_invalid_arguments() {
     let many = json!({ "commands": vec![json!({ "command": "a", "description": "b" }); 101] });
     let action = |action: &str| json!({ "chat_id": USER, "action": action });
     let file = |id: &str| json!({ "chat_id": USER, "document": id, "photo": id });
@@ -257,7 +257,7 @@ async fn each_refusal_of_the_other_methods() {
 }
 
 #[tokio::test]
-async fn what_just_fits_is_taken() {
+async fn methods_accept_values_at_the_limits() {
     let fake = fake().await;
     let button = json!({ "text": "yes", "callback_data": "a".repeat(64) });
     let name = "a".repeat(32);

@@ -5,7 +5,7 @@ fn entity(kind: &str, offset: i64, length: i64) -> Value {
 }
 
 #[test]
-fn each_refusal_of_entities() {
+fn check_text_refuses_invalid_entities() {
     let user = "Bad Request: can't parse MessageEntity: ";
     let cases: [(&str, Vec<Value>, String); 17] = [
         ("text", vec![json!("bold")], format!("{user}expected an Object")),
@@ -91,7 +91,7 @@ fn each_refusal_of_entities() {
 }
 
 #[test]
-fn entities_that_the_platform_takes() {
+fn check_text_accepts_valid_entities() {
     let link = json!({ "type": "text_link", "offset": 0, "length": 4, "url": "https://a.b/c" });
     let cases: [(&str, Vec<Value>); 6] = [
         ("text", vec![entity("bold", 0, 4)]),
@@ -108,7 +108,7 @@ fn entities_that_the_platform_takes() {
 }
 
 #[test]
-fn entities_that_the_platform_drops() {
+fn check_text_drops_entities_that_telegram_ignores() {
     let link = |url: &str| json!({ "type": "text_link", "offset": 0, "length": 1, "url": url });
     let dropped = [
         entity("bold", 1, 0),
@@ -125,7 +125,7 @@ fn entities_that_the_platform_drops() {
 }
 
 #[test]
-fn at_most_a_hundred_entities_are_used() {
+fn check_text_keeps_a_hundred_entities_at_most() {
     let text = "ab".repeat(101);
     let entities: Vec<Value> = (0..101).map(|index| entity("bold", 2 * index, 1)).collect();
     let (_, taken) = check_text(&text, &entities, TEXT_LIMIT).unwrap();
@@ -133,7 +133,7 @@ fn at_most_a_hundred_entities_are_used() {
 }
 
 #[test]
-fn ends_are_trimmed_and_controls_vanish_and_entities_move_along() {
+fn check_text_trims_text_and_moves_its_entities() {
     let cases: [(&str, Value, &str, Value); 6] = [
         (" \n text \n", entity("bold", 3, 4), "text", entity("bold", 0, 4)),
         // Spaces at the start of an entity stay: a code block keeps its indent.
@@ -150,7 +150,7 @@ fn ends_are_trimmed_and_controls_vanish_and_entities_move_along() {
 }
 
 #[test]
-fn lengths_are_those_after_trimming_in_utf_16() {
+fn check_text_limits_the_trimmed_length_in_utf_16() {
     let check = |text: &str, limit| check_text(text, &[], limit).is_ok();
     for limit in [TEXT_LIMIT, CAPTION_LIMIT] {
         assert!(check(&"a".repeat(limit), limit));

@@ -16,7 +16,7 @@ fn five() -> Updates {
 }
 
 #[test]
-fn an_offset_confirms_what_is_below_it() {
+fn read_confirms_the_updates_below_the_offset() {
     let all = [1000, 1001, 1002, 1003, 1004];
     let cases: [(i64, &[i64]); 10] = [
         (0, &all),
@@ -40,14 +40,14 @@ fn an_offset_confirms_what_is_below_it() {
 }
 
 #[test]
-fn what_was_confirmed_never_comes_again() {
+fn read_never_returns_a_confirmed_update() {
     let mut updates = five();
     updates.read(1003, 100, START);
     assert_eq!(ids(&updates.read(0, 100, START)), [1003, 1004]);
 }
 
 #[test]
-fn what_is_shown_without_an_id_is_confirmed_like_the_others() {
+fn read_confirms_an_update_without_an_id_like_the_others() {
     let mut updates = Updates::default();
     assert_eq!(updates.push_whole(json!({ "message": {} }), START), 1000);
     updates.push("message", json!({}), START);
@@ -56,14 +56,14 @@ fn what_is_shown_without_an_id_is_confirmed_like_the_others() {
 }
 
 #[test]
-fn a_limit_shows_less_and_confirms_nothing() {
+fn read_with_a_limit_confirms_nothing() {
     let mut updates = five();
     assert_eq!(ids(&updates.read(0, 2, START)), [1000, 1001]);
     assert_eq!(updates.waiting().len(), 5);
 }
 
 #[test]
-fn an_update_is_forgotten_after_a_day_and_a_press_after_minutes() {
+fn read_drops_updates_after_a_day_and_presses_after_minutes() {
     for (kind, kept) in [("message", UPDATE_KEPT), ("callback_query", CALLBACK_KEPT)] {
         let mut updates = Updates::default();
         updates.push(kind, json!({}), START).unwrap();
@@ -75,7 +75,7 @@ fn an_update_is_forgotten_after_a_day_and_a_press_after_minutes() {
 }
 
 #[test]
-fn only_kinds_that_are_asked_for_are_queued() {
+fn allow_queues_only_the_requested_kinds() {
     let cases: [(&[&str], &[&str]); 3] = [
         (&[], &["message", "my_chat_member", "brand_new"]),
         (&["message"], &["message"]),
@@ -91,14 +91,14 @@ fn only_kinds_that_are_asked_for_are_queued() {
 }
 
 #[test]
-fn what_is_in_the_queue_stays_when_other_kinds_are_asked_for() {
+fn allow_keeps_updates_that_are_queued_already() {
     let mut updates = five();
     updates.allow(&[json!("callback_query")]);
     assert_eq!(updates.read(0, 100, START).len(), 5);
 }
 
 #[test]
-fn numbers_out_of_range_become_the_nearest_in_range() {
+fn poll_clamps_limit_and_timeout() {
     let cases =
         [(None, 100, 0), (Some(-3), 1, 0), (Some(0), 1, 0), (Some(7), 7, 7), (Some(999), 100, 50)];
     for (given, limit, seconds) in cases {
@@ -108,7 +108,7 @@ fn numbers_out_of_range_become_the_nearest_in_range() {
 }
 
 #[test]
-fn ids_go_on_elsewhere_after_an_idle_week() {
+fn restart_ids_makes_an_old_offset_confirm_nothing() {
     let mut updates = five();
     updates.read(1005, 100, START);
     updates.restart_ids(7);
@@ -118,6 +118,6 @@ fn ids_go_on_elsewhere_after_an_idle_week() {
 
 #[test]
 #[should_panic(expected = "only while nothing waits")]
-fn ids_cannot_restart_while_updates_wait() {
+fn restart_ids_panics_while_updates_wait() {
     five().restart_ids(7);
 }

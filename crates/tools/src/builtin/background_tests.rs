@@ -14,7 +14,7 @@ fn heard(pieces: &[&[u8]]) -> Heard {
 }
 
 #[test]
-fn of_a_long_output_the_newest_is_kept_and_it_is_said_how_much_fell_out() {
+fn read_keeps_the_newest_output_and_counts_dropped_bytes() {
     let mut heard = heard(&[b"old", &[b'x'; KEPT_BYTES - 2], b"new"]);
     let text = heard.read();
     assert!(text.starts_with("[… 4 bytes were not read in time and fell out …]\nxx"), "{text:.60}");
@@ -25,7 +25,7 @@ fn of_a_long_output_the_newest_is_kept_and_it_is_said_how_much_fell_out() {
 }
 
 #[test]
-fn a_character_is_read_once_it_is_whole_or_will_never_be() {
+fn read_waits_for_the_rest_of_a_split_character() {
     let mut heard = heard(&["gr\u{fc}".as_bytes().split_last().unwrap().1]);
     assert_eq!(heard.read(), "gr");
     heard.push(&[0xbc]);
@@ -66,7 +66,7 @@ async fn start(background: &Arc<Background>, clock: &Arc<ManualClock>, of: &Sess
 }
 
 #[tokio::test]
-async fn what_has_ended_is_kept_for_an_hour_and_so_many() {
+async fn background_keeps_ended_programs_for_an_hour_up_to_a_limit() {
     let (clock, one) = (Arc::new(ManualClock::default()), SessionId::parse("terminal:local:a"));
     let (background, one) = (background(&clock, 3), one.unwrap());
     let first = start(&background, &clock, &one).await;
@@ -85,7 +85,7 @@ async fn what_has_ended_is_kept_for_an_hour_and_so_many() {
 }
 
 #[tokio::test]
-async fn what_ran_before_a_restart_is_known_to_have_ended_with_it() {
+async fn poll_reports_a_program_from_before_a_restart_as_ended() {
     let (clock, one) = (Arc::new(ManualClock::default()), SessionId::parse("terminal:local:a"));
     let one = one.unwrap();
     let before = start(&background(&clock, 3), &clock, &one).await;

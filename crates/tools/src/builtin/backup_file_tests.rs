@@ -25,14 +25,14 @@ fn add(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> 
 }
 
 #[test]
-fn the_chapter_shows_the_file_and_the_line() {
+fn backup_file_is_shown_in_its_chapter() {
     assert!(CHAPTER.contains(&format!("```rust\n{FILE}```\n")), "the file in the chapter differs");
     let this = include_str!("backup_file_tests.rs");
     assert!(CHAPTER.contains(LINE) && this.contains(LINE), "the line in the chapter differs");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tool_of_the_chapter_works() {
+async fn backup_file_copies_a_file_and_verifies_the_copy() {
     let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
     let clock = Arc::new(ManualClock::default());
     let store = log.open(clock.clone()).await;

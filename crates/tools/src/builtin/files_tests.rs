@@ -15,7 +15,7 @@ fn paths<T: Tool>(tool: &T, arguments: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_file_is_known_by_whichever_of_its_names_a_call_has() {
+fn paths_of_file_tools_are_equal_for_every_name_of_a_file() {
     let directory = TempDir::new().unwrap();
     let here = directory.path().canonicalize().unwrap();
     let [workspace, notes] = ["workspace", "notes"].map(|name| here.join(name));

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_are_told_from_uses() {
+    fn definition_matches_definitions_and_no_uses() {
         let table: &[(&str, &[&str], &[&str])] = &[
             (
                 "rs",

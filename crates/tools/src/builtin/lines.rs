@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_ends_stay_as_they_are() {
+    fn lines_replaced_and_inserted_keep_the_line_ends() {
         let table = [
             ("a\nb\nc\n", 2, 2, "x", "a\nx\nc\n"),
             ("a\nb\nc\n", 2, 3, "x\ny\n", "a\nx\ny\n"),

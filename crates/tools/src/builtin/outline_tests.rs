@@ -8,7 +8,7 @@ fn outline(path: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_stands_out_is_shown_with_its_line() {
+fn outline_lists_definitions_with_their_lines() {
     let table: &[(&str, &str, &[&str])] = &[
         (
             "a.rs",
@@ -84,7 +84,7 @@ fn what_stands_out_is_shown_with_its_line() {
 }
 
 #[test]
-fn what_cannot_be_parsed_is_passed_over() {
+fn outline_skips_text_that_cannot_be_parsed() {
     assert_eq!(outline("a.rs", "fn whole() {}\n}}}\nfn other() {}").len(), 2);
     for path in ["a.rs", "a.py", "a.ts", "a.tsx", "a.go"] {
         for text in ["", "\u{feff}", "\0", "é{{{{", &"((".repeat(5000), &"mod a {".repeat(2000)] {
@@ -96,7 +96,7 @@ fn what_cannot_be_parsed_is_passed_over() {
 }
 
 #[test]
-fn no_more_is_shown_than_can_be_read() {
+fn outline_cuts_long_lines_and_long_lists() {
     let long = Entry { line: 7, depth: 1, text: "x".repeat(500) };
     let entries: Vec<Entry> =
         (0..1001).map(|_| Entry { text: long.text.clone(), ..long }).collect();
@@ -107,7 +107,7 @@ fn no_more_is_shown_than_can_be_read() {
 }
 
 #[test]
-fn a_line_with_everything_in_it_is_read_once() {
+fn outline_entries_of_one_huge_line_stay_short() {
     let entries = entries(Path::new("a.js"), &"function a(){}".repeat(20_000), &|| false).unwrap();
     assert!(entries.iter().all(|entry| entry.text.len() < 1000));
 }

@@ -52,7 +52,7 @@ async fn question<T: Tool>(tool: T, given: Value) -> Option<Question> {
 }
 
 #[tokio::test]
-async fn whoever_has_to_allow_a_program_sees_all_of_it() {
+async fn question_shows_the_whole_command_of_a_program() {
     let directory = TempDir::new().unwrap();
     std::fs::write(directory.path().join("Cargo.toml"), "").unwrap();
     let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
@@ -88,7 +88,7 @@ async fn whoever_has_to_allow_a_program_sees_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_push_is_always_asked_about() {
+async fn git_push_caution_is_always() {
     let directory = TempDir::new().unwrap();
     let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
     let push = GitPush(Git::new(roots, shell()));
@@ -97,13 +97,13 @@ async fn a_push_is_always_asked_about() {
 }
 
 #[test]
-fn a_block_cannot_be_closed_by_what_is_in_it() {
+fn code_block_cannot_be_closed_by_its_text() {
     assert_eq!(code_block("ls"), "```\nls\n```");
     assert_eq!(code_block("a ``` b"), "````\na ``` b\n````");
 }
 
 #[test]
-fn the_last_characters_are_cut_between_characters() {
+fn last_cuts_between_characters() {
     assert_eq!(last("äöü", 2), "öü");
     assert_eq!(last("äöü", 3), "äöü");
     assert_eq!(last("äöü", 9), "äöü");

@@ -31,7 +31,7 @@ fn cases() -> impl Iterator<Item = (Framework, Case)> {
 }
 
 #[test]
-fn what_a_run_says_is_read() {
+fn parse_reads_the_output_of_each_framework() {
     let wrong: Vec<String> = cases()
         .filter_map(|(framework, Case { name, output, report })| {
             let read = parse(framework, &report::plain(&output)).told();
@@ -42,7 +42,7 @@ fn what_a_run_says_is_read() {
 }
 
 #[test]
-fn whatever_breaks_off_is_read_by_every_parser() {
+fn parse_accepts_output_cut_at_any_character() {
     for (_, Case { output, .. }) in cases() {
         for (end, _) in output.char_indices() {
             read_as_tests(&output[..end]);
@@ -51,14 +51,14 @@ fn whatever_breaks_off_is_read_by_every_parser() {
 }
 
 #[test]
-fn of_a_long_output_the_last_lines_are_read() {
+fn end_of_keeps_the_last_lines_of_a_long_output() {
     assert_eq!(end_of("a\nb"), "a\nb");
     let text = format!("{}\nlast\n", "ä".repeat(MOST_READ));
     assert_eq!(end_of(&text), "last\n");
 }
 
 #[test]
-fn of_many_failures_the_number_is_read_and_the_first_are_kept() {
+fn parse_counts_all_failures_and_keeps_the_first() {
     let lines: String = (0..5000).map(|n| format!("test t{n} ... FAILED\n")).collect();
     let blocks: String = (0..5000).map(|n| format!("---- t{n} stdout ----\nwhy {n}\n")).collect();
     let report = parse(Framework::Cargo, &format!("{lines}{blocks}"));
@@ -67,7 +67,7 @@ fn of_many_failures_the_number_is_read_and_the_first_are_kept() {
 }
 
 #[test]
-fn only_so_much_is_told() {
+fn told_limits_the_failures_and_their_messages() {
     let failure = |name: String| report::Failure {
         message: "ä".repeat(5000),
         ..report::Failure::named(name)
@@ -78,7 +78,7 @@ fn only_so_much_is_told() {
 }
 
 #[test]
-fn what_is_missing_has_a_hint() {
+fn hint_names_a_missing_network_or_dependency() {
     for (output, hint) in [
         (
             "error: failed to download from `https://x`\n[6] Could not resolve hostname",

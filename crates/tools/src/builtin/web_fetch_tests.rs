@@ -19,7 +19,7 @@ fn arguments<A: serde::de::DeserializeOwned>(arguments: Value) -> A {
 }
 
 #[test]
-fn what_comes_from_the_web_is_believed_least_and_costs_nothing_to_do_twice() {
+fn web_tools_have_low_trust_and_no_effect() {
     let fetch = WebFetch { web: web() }.describe();
     let search = WebSearch::of(web()).describe();
     for description in [fetch, search] {
@@ -30,7 +30,7 @@ fn what_comes_from_the_web_is_believed_least_and_costs_nothing_to_do_twice() {
 }
 
 #[tokio::test]
-async fn a_person_is_asked_about_the_exact_url_and_allows_its_host() {
+async fn web_fetch_question_shows_the_exact_url_and_grants_its_host() {
     let table = [
         ("https://a.dev/x?y=z#w", Some(("Fetch `https://a.dev/x?y=z#w`", "a.dev"))),
         (" http://A.dev:8080/`b` ", Some(("Fetch `http://a.dev:8080/%60b%60`", "a.dev"))),
@@ -49,7 +49,7 @@ async fn a_person_is_asked_about_the_exact_url_and_allows_its_host() {
 }
 
 #[tokio::test]
-async fn a_search_sends_its_words_away() {
+async fn web_search_leaving_contains_the_query() {
     let arguments: web_search::Arguments = arguments(json!({ "query": "the `mill`\nturns" }));
     let search = WebSearch::of(web());
     let query = Leaving::Data("the `mill`\nturns".to_owned());

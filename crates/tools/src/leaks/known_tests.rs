@@ -55,7 +55,7 @@ fn new_host_asks_unless_a_person_the_configuration_or_a_link_of_the_site_names_i
 }
 
 #[test]
-fn new_host_asks_after_so_many_that_nobody_has_named() {
+fn new_host_asks_after_too_many_unnamed_hosts() {
     let links: Vec<String> =
         (0..9).map(|number| format!("https://d{number}.shop.example/")).collect();
     let seen = seen(&["https://shop.example"], &[&links.join(" ")]);

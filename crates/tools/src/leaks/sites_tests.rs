@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn site_is_what_somebody_has_registered() {
+fn site_is_the_registered_domain() {
     let table = [
         ("docs.rs", "docs.rs"),
         ("www.bbc.co.uk", "bbc.co.uk"),

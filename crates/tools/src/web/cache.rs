@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_kept_for_a_quarter_of_an_hour_in_each_format() {
+    fn cache_keeps_a_page_for_15_minutes_in_each_format() {
         let (cache, minute) = (Cache::default(), Duration::from_mins(1));
         cache.put("a", Format::Text, view(1), minute);
         assert!(cache.get("a", Format::Markdown, minute).is_none());
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_make_way() {
+    fn cache_evicts_the_oldest_pages() {
         let (cache, now) = (Cache::default(), Duration::ZERO);
         let kept = |cache: &Cache| {
             (0..100).filter(|n| cache.get(&n.to_string(), Format::Text, now).is_some()).count()

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_encoding_is_found_where_it_is_said_or_guessed() {
+    fn decode_finds_a_declared_or_guessed_encoding() {
         let japanese = encoding_rs::SHIFT_JIS.encode("これは日本語の文章です。漢字とかな。").0;
         let table: [(&str, Option<&str>, &[u8], &str); 12] = [
             ("header", Some("text/html; Charset=\"windows-1252\""), b"caf\xe9", "café"),

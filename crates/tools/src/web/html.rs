@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_given_up_where_it_is_stopped_or_too_deep_or_too_large() {
+    fn readable_is_none_if_stopped_too_deep_or_too_large() {
         let fits = "<div>".repeat(MAX_DEPTH - 10);
         let deep = "<div>".repeat(MAX_DEPTH);
         // Misplaced content of a table is moved before it: the deepest element is not the last.
@@ -264,7 +264,7 @@ mod tests {
         }
     }
     #[test]
-    fn the_links_of_a_page_have_so_much_room() {
+    fn readable_limits_the_total_length_of_links() {
         let url = Url::parse(&format!("https://a.dev/{}/", "x".repeat(MAX_LINK / 2))).unwrap();
         let page = format!("<p>{}", "<a href=y>z</a> ".repeat(5000));
         let markdown = readable(&page, &url, &|| false).unwrap().markdown;

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_have_lines_and_keep_their_order_and_their_digits() {
+    fn pretty_breaks_lines_and_keeps_order_and_digits() {
         let text = r#"{"b":12345678901234567890.10, "a" : [ ], "c":[{ },"x\"{,:\\", true]}"#;
         let expected = "{\n  \"b\": 12345678901234567890.10,\n  \"a\": [],\n  \"c\": [\n    {},\n    \
             \"x\\\"{,:\\\\\",\n    true\n  ]\n}";

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_what_it_says_or_what_it_looks_like() {
+    fn kind_follows_the_content_type_or_the_body() {
         type Row<'r> = (Option<&'r str>, &'r [u8], Result<Kind, &'r str>);
         let table: [Row<'_>; 17] = [
             (Some("text/html; charset=utf-8"), b"<p>", Ok(Kind::Html)),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn words_are_read_and_nothing_else() {
+fn plain_reads_only_the_text_of_a_page() {
     let table = [
         ("a  b\n\nc", "a b c"),
         ("<p>a<p>b<br>c", "a\nb\nc"),
@@ -40,7 +40,7 @@ fn words_are_read_and_nothing_else() {
 }
 
 #[test]
-fn it_is_done_in_one_pass_however_hostile_the_page_is() {
+fn plain_reads_a_hostile_page_in_one_pass() {
     // Each of these takes minutes if the reader searches any part repeatedly.
     let pieces = [
         "<div>",

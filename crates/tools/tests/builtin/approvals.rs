@@ -36,7 +36,7 @@ async fn asked(
 }
 
 #[tokio::test]
-async fn what_is_asked_is_drawn_from_the_call() {
+async fn approval_question_shows_the_arguments_of_the_call() {
     let world = World::new().await;
     world.put("notes.md", "one\ntwo\nthree\n");
     let table = [
@@ -95,7 +95,7 @@ fn context_of(trust: Trust) -> ToolContext {
 
 /// The file changes between the prompt and the approval.
 #[tokio::test]
-async fn what_was_allowed_is_what_was_shown() {
+async fn approval_is_void_once_the_shown_change_differs() {
     let world = World::new().await;
     let context = low("");
     let edit = call("edit_file", &json!({ "path": "a", "find": "two", "replace": "2" }));
@@ -121,7 +121,7 @@ async fn what_was_allowed_is_what_was_shown() {
 }
 
 #[tokio::test]
-async fn an_answer_is_held_where_it_carries_something_away() {
+async fn answer_is_withheld_if_it_carries_data_away() {
     let world = World::new().await;
     let context = low("the page says: go to https://shop.example/cart?id=7");
     let table = [
@@ -149,7 +149,7 @@ async fn an_answer_is_held_where_it_carries_something_away() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_written_as_text_is_asked_about_unless_it_only_reads() {
+async fn approval_of_a_call_written_as_text_is_needed_unless_it_only_reads() {
     let world = World::new().await;
     world.put("notes.md", "one");
     let (tool, scope) = (ToolName::parse("write_file").unwrap(), "a.md".to_owned());
@@ -183,7 +183,7 @@ async fn a_call_that_was_written_as_text_is_asked_about_unless_it_only_reads() {
 }
 
 #[tokio::test]
-async fn what_was_allowed_for_the_session_is_this_and_no_more() {
+async fn approval_for_the_session_covers_the_same_command_only() {
     let world = World::new().await;
     let (tool, scope) = (ToolName::parse("exec_shell").unwrap(), "make test".to_owned());
     let context = ToolContext { grants: [Grant { tool, scope }].into(), ..low("") };
@@ -196,7 +196,7 @@ async fn what_was_allowed_for_the_session_is_this_and_no_more() {
 }
 
 #[tokio::test]
-async fn f13_what_is_denied_does_not_run_whatever_was_shown() {
+async fn f13_denied_tool_is_not_offered_and_runs_under_no_approval() {
     let world = World::new().await;
     let deny = |table: &str, channel: Option<&str>, role, deny: &[&str]| Listed {
         table: table.to_owned(),
@@ -256,7 +256,7 @@ async fn f13_what_is_denied_does_not_run_whatever_was_shown() {
 }
 
 #[tokio::test]
-async fn other_chats_and_files_need_the_words_of_who_may_have_them() {
+async fn approval_of_other_chats_and_files_is_needed_below_full_trust() {
     use Role::{Owner, User};
     let world = World::new().await;
     world.put("notes.md", "one");

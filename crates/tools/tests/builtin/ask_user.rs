@@ -17,7 +17,7 @@ async fn ask(world: &World, arguments: Value) -> Result<WaitRequest, ToolError> 
 }
 
 #[tokio::test]
-async fn a_question_waits_for_its_answer() {
+async fn ask_user_waits_for_an_answer() {
     let world = World::new().await;
     let request = ask(&world, json!({"question": "Which **one**?"})).await.unwrap();
     assert_eq!((request.kind, request.expires_after), (WaitKind::Answer, Duration::from_hours(24)));
@@ -33,7 +33,7 @@ async fn a_question_waits_for_its_answer() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_with_the_way_to_do_it() {
+async fn ask_user_explains_why_it_refuses_a_question() {
     let world = World::new().await;
     let many: Vec<String> = (0..9).map(|number| number.to_string()).collect();
     for (arguments, wrong) in [

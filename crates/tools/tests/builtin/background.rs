@@ -20,7 +20,7 @@ async fn poll(world: &World, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_program_in_the_background_is_polled_to_its_end() {
+async fn process_poll_follows_a_program_to_its_end() {
     let world = World::new().await;
     let script = "echo one; until [ -e go ]; do :; done; echo two; exit 3";
     let id = start(&world, script).await;
@@ -46,7 +46,7 @@ async fn a_program_in_the_background_is_polled_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_poll_waits_no_longer_than_it_is_told_and_can_be_stopped() {
+async fn process_poll_ends_at_its_timeout_or_on_cancel() {
     let world = World::new().await;
     let id = start(&world, "until [ -e go ]; do :; done; echo late").await;
     let arguments = || json!({"id": id, "wait": 20});
@@ -72,7 +72,7 @@ async fn a_poll_waits_no_longer_than_it_is_told_and_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_program_is_killed_with_all_that_it_has_started() {
+async fn process_kill_ends_a_program_and_its_children() {
     let world = World::new().await;
     // The loop comes last: once it writes, the rest has started.
     let script = "setsid sleep 1000 & echo started; while :; do echo $$ > alive; sleep 0.01; done & sleep 1000";
@@ -89,7 +89,7 @@ async fn a_program_is_killed_with_all_that_it_has_started() {
 }
 
 #[tokio::test]
-async fn a_program_lives_no_longer_than_it_may() {
+async fn background_program_is_killed_at_its_timeout() {
     let world = World::new().await;
     let short = json!({"command": "sleep 1000", "background": true, "timeout": 60});
     let started = world.value("exec_shell", short).await;
@@ -107,7 +107,7 @@ async fn a_program_lives_no_longer_than_it_may() {
 }
 
 #[tokio::test]
-async fn programs_belong_to_their_conversation_and_are_bounded() {
+async fn background_programs_are_limited_and_private_to_a_conversation() {
     let world = World::new().await;
     let mut ids = Vec::new();
     for _ in 0..8 {

@@ -36,7 +36,7 @@ async fn read_file_numbers_lines() {
 }
 
 #[tokio::test]
-async fn paths_stay_in_the_workspace_and_errors_show_the_way() {
+async fn file_tools_refuse_paths_outside_the_workspace_with_a_hint() {
     let world = World::new().await;
     world.put("src/lib.rs", "x");
     world.put("crates/a/src/lib.rs", "x");
@@ -71,7 +71,7 @@ async fn paths_stay_in_the_workspace_and_errors_show_the_way() {
 }
 
 #[tokio::test]
-async fn a_failure_shows_the_resolved_path_and_the_input() {
+async fn file_tools_errors_show_the_resolved_and_the_given_path() {
     let world = World::new().await;
     world.put("src/a.rs", "one\none\n");
     fs::write(world.workspace.path().join("src/binary"), [0]).unwrap();
@@ -124,7 +124,7 @@ async fn write_file_makes_parents_and_reports_bytes() {
 }
 
 #[tokio::test]
-async fn edit_file_replaces_exactly_what_was_meant() {
+async fn edit_file_replaces_a_unique_text_or_all_matches() {
     let world = World::new().await;
     let text = "let a = 1;\nlet b = 1;\n  let c = 1;\n";
     world.put("x.rs", text);
@@ -157,7 +157,7 @@ async fn edit_file_replaces_exactly_what_was_meant() {
 }
 
 #[tokio::test]
-async fn edit_file_takes_lines_as_well_as_texts() {
+async fn edit_file_accepts_line_numbers_and_texts() {
     let world = World::new().await;
     let table = [
         (
@@ -191,7 +191,7 @@ async fn edit_file_takes_lines_as_well_as_texts() {
 }
 
 #[tokio::test]
-async fn edit_file_says_how_to_say_where() {
+async fn edit_file_explains_how_to_name_the_place() {
     let world = World::new().await;
     world.put("p.txt", "one\ntwo\nthree\n");
     let table = [
@@ -235,7 +235,7 @@ async fn edit_file_says_how_to_say_where() {
 }
 
 #[tokio::test]
-async fn an_interrupted_write_is_recognised() {
+async fn verify_recognises_an_interrupted_write() {
     let world = World::new().await;
     world.put("x.txt", "before");
     for (tool, arguments) in [
@@ -265,7 +265,7 @@ async fn an_interrupted_write_is_recognised() {
 }
 
 #[tokio::test]
-async fn directories_are_made_and_files_deleted() {
+async fn create_directory_makes_parents_and_delete_file_removes_files() {
     let world = World::new().await;
     let make = json!({"path": "a/b"});
     assert_eq!(world.value("mkdir", make.clone()).await, json!("made a/b"));
@@ -290,7 +290,7 @@ async fn directories_are_made_and_files_deleted() {
 }
 
 #[tokio::test]
-async fn an_interrupted_change_of_directories_is_recognised() {
+async fn verify_recognises_an_interrupted_change_of_directories() {
     let world = World::new().await;
     let verdict = async |evidence: &Evidence, tool: &str| {
         world.registry.verify(&call(tool, &json!({"path": "x"})), evidence).await
@@ -326,7 +326,7 @@ async fn an_interrupted_change_of_directories_is_recognised() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_cannot_be_said_to_have_been_deleted() {
+async fn delete_file_of_a_missing_file_is_refused_in_prepare() {
     let world = World::new().await;
     let call = call("delete_file", &json!({"path": "nope.txt"}));
     let refused = world.registry.prepare(&call, None, &context()).await.unwrap_err();
@@ -334,7 +334,7 @@ async fn what_is_not_there_cannot_be_said_to_have_been_deleted() {
 }
 
 #[tokio::test]
-async fn hostile_arguments_of_file_tools_are_refused() {
+async fn file_tools_refuse_hostile_arguments() {
     let world = World::new().await;
     world.put("a.txt", &"a".repeat(1_000_000));
     world.put("crlf.txt", "a\r\nfoo\r\n");
@@ -363,7 +363,7 @@ async fn hostile_arguments_of_file_tools_are_refused() {
 }
 
 #[tokio::test]
-async fn no_file_tool_opens_a_secret() {
+async fn file_tools_refuse_secrets() {
     let world = World::new().await;
     world.put(".ENV", "KEY=1");
     world.put("keys/id_rsa", "key");
@@ -410,7 +410,7 @@ async fn list_directory_shows_type_and_size() {
 }
 
 #[tokio::test]
-async fn a_replaced_workspace_is_refused_by_file_tools_and_programs_alike() {
+async fn file_tools_and_programs_refuse_a_replaced_workspace() {
     let world = World::new().await;
     world.put("a.txt", "old\n");
     let root = world.workspace.path();

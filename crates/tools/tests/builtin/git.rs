@@ -37,7 +37,7 @@ fn outside(world: &World, script: &str) {
 }
 
 #[tokio::test]
-async fn changes_are_seen_staged_and_committed() {
+async fn git_tools_show_stage_and_commit_changes() {
     let Some(world) = repository().await else { return };
     world.put("a.txt", "one\ntwo\n");
     world.put("sub/ü b.txt", "new\n");
@@ -76,7 +76,7 @@ async fn changes_are_seen_staged_and_committed() {
 }
 
 #[tokio::test]
-async fn whoever_commits_is_whom_the_repository_names_or_avocet() {
+async fn git_commit_author_is_the_configured_user_or_avocet() {
     let Some(world) = repository().await else { return };
     let commit = async || {
         let arguments = json!({"message": "x", "all": true});
@@ -93,7 +93,7 @@ async fn whoever_commits_is_whom_the_repository_names_or_avocet() {
 }
 
 #[tokio::test]
-async fn branches_are_made_and_changed() {
+async fn git_switch_creates_and_changes_branches() {
     let Some(world) = repository().await else { return };
     let made = json!({"branch": "side", "create": true});
     assert_eq!(world.value("git_switch", made.clone()).await["branch"], "side");
@@ -110,7 +110,7 @@ async fn branches_are_made_and_changed() {
 }
 
 #[tokio::test]
-async fn a_branch_is_pushed_to_a_remote_in_the_workspace_and_a_person_is_shown_what() {
+async fn git_push_to_a_workspace_remote_shows_the_commits_for_approval() {
     let Some(world) = repository().await else { return };
     let path = world.workspace.path().canonicalize().unwrap();
     let origin = format!("git remote add origin file://{}/remote.git", path.display());
@@ -147,7 +147,7 @@ async fn a_branch_is_pushed_to_a_remote_in_the_workspace_and_a_person_is_shown_w
 }
 
 #[tokio::test]
-async fn nothing_that_a_remote_in_the_workspace_names_is_run() {
+async fn git_push_runs_no_hook_of_a_workspace_remote() {
     let Some(world) = repository().await else { return };
     outside(
         &world,
@@ -161,7 +161,7 @@ async fn nothing_that_a_remote_in_the_workspace_names_is_run() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_said_with_the_way_to_do_it() {
+async fn git_tools_errors_explain_the_cause_and_the_next_step() {
     let Some(world) = repository().await else { return };
     fs::create_dir(world.workspace.path().join("plain")).unwrap();
     shell(&world, "mkdir empty && cd empty && git init -q").await;
@@ -212,7 +212,7 @@ async fn what_cannot_be_done_is_said_with_the_way_to_do_it() {
 }
 
 #[tokio::test]
-async fn nothing_that_a_repository_names_is_run() {
+async fn git_tools_run_no_program_that_a_repository_names() {
     let Some(world) = repository().await else { return };
     let trap = world.workspace.path().join("trap");
     world.put("trap", "#!/bin/sh\necho \"$0 $*\" >> \"$(dirname \"$0\")/sprung\"\ncat\n");
@@ -251,7 +251,7 @@ async fn nothing_that_a_repository_names_is_run() {
 }
 
 #[tokio::test]
-async fn git_is_there_only_where_the_operator_allows_it() {
+async fn git_tools_are_refused_if_git_is_no_allowed_command() {
     let world = World::allowing(&["ls", "cargo*"]).await;
     let error = world.error("git_status", json!({})).await;
     let refused = "permission denied: git is not among the allowed commands: ls, cargo*";

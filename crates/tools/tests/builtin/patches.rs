@@ -66,7 +66,7 @@ fn patch(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_patch_changes_makes_renames_and_deletes() {
+async fn apply_patch_changes_creates_renames_and_deletes() {
     let world = world().await;
     let report = world.value("apply_patch", patch(PATCH)).await;
     assert_eq!(
@@ -81,7 +81,7 @@ async fn a_patch_changes_makes_renames_and_deletes() {
 }
 
 #[tokio::test]
-async fn a_patch_that_does_not_fit_changes_nothing() {
+async fn apply_patch_that_does_not_fit_changes_nothing() {
     let world = world().await;
     world.put(".env", "A=1\n");
     symlink("a.txt", world.workspace.path().join("link")).unwrap();
@@ -123,7 +123,7 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_written_before_an_error_is_put_back() {
+async fn apply_patch_restores_written_files_after_an_error() {
     let world = world().await;
     let before = all(&world);
     // A path that is both file and directory fails only when the second file is written.
@@ -135,7 +135,7 @@ async fn what_was_written_before_an_error_is_put_back() {
 }
 
 #[tokio::test]
-async fn an_interrupted_patch_is_recognised() {
+async fn apply_patch_is_recognised_after_an_interruption() {
     let world = world().await;
     let call = call("apply_patch", &patch(PATCH));
     let prepared = world.registry.prepare(&call, None, &context()).await.unwrap();

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::{World, until};
 
 #[tokio::test]
-async fn a_time_out_says_what_was_printed_last() {
+async fn exec_shell_timeout_error_shows_the_last_output() {
     let world = World::new().await;
     let command =
         "i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i + 1)); done; touch ready; sleep 1000";
@@ -24,7 +24,7 @@ async fn a_time_out_says_what_was_printed_last() {
 }
 
 #[tokio::test]
-async fn a_time_out_without_output_says_only_that() {
+async fn exec_shell_timeout_without_output_is_plain() {
     let world = World::new().await;
     let arguments = json!({"command": "touch ready; sleep 1000", "timeout": 7});
     let (ran, ()) = tokio::join!(world.run("exec_shell", arguments), async {

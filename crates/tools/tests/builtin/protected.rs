@@ -61,7 +61,7 @@ async fn strangers() -> Option<World> {
 }
 
 #[tokio::test]
-async fn git_tools_run_nothing_of_a_repository_that_came_with_a_message_and_ask() {
+async fn git_tools_run_nothing_of_a_received_repository_and_ask() {
     let Some(world) = strangers().await else { return };
     let unpacked = shell(&world, "tar -xf inbox/r.tar").await;
     let aside = unpacked["set_aside"].to_string();
@@ -110,7 +110,7 @@ async fn git_tools_run_nothing_of_a_repository_that_came_with_a_message_and_ask(
 }
 
 #[tokio::test]
-async fn git_runs_nothing_of_a_strangers_submodule_in_the_owners_repository() {
+async fn git_tools_run_nothing_of_an_untrusted_submodule() {
     let Some(world) = strangers().await else { return };
     shell(
         &world,
@@ -145,7 +145,7 @@ async fn git_runs_nothing_of_a_strangers_submodule_in_the_owners_repository() {
 }
 
 #[tokio::test]
-async fn filters_of_the_owners_repository_run_as_they_did() {
+async fn git_tools_run_the_filters_of_the_owners_repository() {
     let Some(world) = strangers().await else { return };
     world.put("mine/.gitattributes", "*.txt filter=up\n");
     world.put("mine/a.txt", "small\n");
@@ -160,7 +160,7 @@ async fn filters_of_the_owners_repository_run_as_they_did() {
 }
 
 #[tokio::test]
-async fn a_command_of_nothing_but_git_may_change_its_repository_and_no_other_command_may() {
+async fn exec_shell_changes_a_repository_only_with_a_command_of_only_git() {
     let Some(world) = strangers().await else { return };
     let get = "git -C mine config remote.origin.url";
     for (command, works) in [
@@ -205,7 +205,7 @@ async fn a_command_of_nothing_but_git_may_change_its_repository_and_no_other_com
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_at_a_protected_path_is_set_aside_and_told() {
+async fn protected_path_written_by_a_program_is_set_aside_and_reported() {
     let world = World::new().await;
     let ran = shell(&world, "mkdir -p a/.vscode; echo x > a/.vscode/tasks.json; echo y > .envrc; seq 20 | while read n; do echo > a/.vscode/$n; done").await;
     let aside: Vec<&str> =
@@ -222,7 +222,7 @@ async fn what_a_program_leaves_at_a_protected_path_is_set_aside_and_told() {
 }
 
 #[tokio::test]
-async fn file_tools_ask_before_they_change_a_protected_path_whatever_the_trust_and_the_rules() {
+async fn protected_path_is_changed_by_file_tools_only_after_a_question() {
     let allow = ToolPolicy {
         default: Some(Rule::Allow),
         low_trust: Some(Rule::Allow),
@@ -296,7 +296,7 @@ async fn file_tools_ask_before_they_change_a_protected_path_whatever_the_trust_a
 }
 
 #[tokio::test]
-async fn what_was_allowed_at_a_protected_path_stays_when_a_program_that_ran_meanwhile_ends() {
+async fn protected_path_keeps_an_approved_change_when_a_program_ends() {
     let world = World::new().await;
     let script = "echo ready; until [ -e go ]; do sleep 0.01; done";
     let started = world.value("exec_shell", json!({"command": script, "background": true})).await;
@@ -307,7 +307,7 @@ async fn what_was_allowed_at_a_protected_path_stays_when_a_program_that_ran_mean
 }
 
 #[tokio::test]
-async fn directories_beside_the_workspace_have_protected_paths_too() {
+async fn protected_paths_exist_beside_the_workspace_too() {
     let directory = tempfile::TempDir::new().unwrap();
     let beside = Workspace::beside(directory.path(), avocet_sandbox::Access::Change).unwrap();
     let world = World::beside(vec![beside]).await;
@@ -317,7 +317,7 @@ async fn directories_beside_the_workspace_have_protected_paths_too() {
 }
 
 #[tokio::test]
-async fn a_hook_that_a_person_has_allowed_is_written_as_it_was_shown() {
+async fn protected_path_is_written_as_approved_for_a_hook() {
     let world = World::new().await;
     world.put("a/.git/config", "[core]\n");
     world

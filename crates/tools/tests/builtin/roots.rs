@@ -64,7 +64,7 @@ impl Beside {
 }
 
 #[tokio::test]
-async fn every_file_tool_works_beside_the_workspace() {
+async fn file_tools_work_beside_the_workspace() {
     let table = [
         ("read_file", json!({"path": "$/docs/a.txt"}), "1\\tof docs"),
         ("read_file", json!({"path": "$/notes/a.txt"}), "1\\tof notes"),
@@ -125,7 +125,7 @@ async fn every_file_tool_works_beside_the_workspace() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_only_read_refuses_before_anybody_is_asked() {
+async fn file_tools_refuse_a_read_only_directory_before_asking() {
     let beside = Beside::new().await;
     let table = [
         ("write_file", json!({"path": "$/docs/a.txt", "content": "x"})),
@@ -146,7 +146,7 @@ async fn a_directory_that_is_only_read_refuses_before_anybody_is_asked() {
 }
 
 #[tokio::test]
-async fn whoever_has_to_allow_a_change_sees_it_with_its_place() {
+async fn approval_shows_the_path_of_a_change_beside_the_workspace() {
     let beside = Beside::new().await;
     let low = ToolContext { trust: Trust::Low, ..context() };
     for (tool, arguments) in [
@@ -163,7 +163,7 @@ async fn whoever_has_to_allow_a_change_sees_it_with_its_place() {
 }
 
 #[tokio::test]
-async fn after_a_crash_it_is_known_whether_a_change_beside_the_workspace_has_happened() {
+async fn verify_recognises_an_interrupted_change_beside_the_workspace() {
     for (tool, arguments) in [
         ("write_file", json!({"path": "$/notes/b.txt", "content": "x"})),
         ("edit_file", json!({"path": "$/notes/a.txt", "find": "of", "replace": "by"})),
@@ -183,7 +183,7 @@ async fn after_a_crash_it_is_known_whether_a_change_beside_the_workspace_has_hap
 }
 
 #[tokio::test]
-async fn what_is_read_beside_the_workspace_is_foreign() {
+async fn file_tools_read_untrusted_content_beside_the_workspace() {
     let beside = Beside::new().await;
     let own = json!({"path": "$/notes/own.txt", "content": "of\n"});
     beside.run(&context(), "write_file", &own).await;
@@ -208,7 +208,7 @@ async fn what_is_read_beside_the_workspace_is_foreign() {
 }
 
 #[tokio::test]
-async fn files_beside_the_workspace_go_with_messages() {
+async fn message_attaches_files_beside_the_workspace() {
     let beside = Beside::new().await;
     let arguments =
         beside.filled(&json!({"text": "here", "files": ["$/docs/../docs/a.txt", "a.txt"]}));
@@ -228,7 +228,7 @@ async fn files_beside_the_workspace_go_with_messages() {
 }
 
 #[tokio::test]
-async fn the_model_is_told_which_directories_there_are_where_there_are_any() {
+async fn tool_descriptions_name_the_directories_beside_the_workspace() {
     let beside = Beside::new().await;
     let specs = beside.world.registry.specs(Role::Owner, &private_place());
     let place = beside.place().display().to_string();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::world::{World, has, toolchain};
 
 #[tokio::test]
-async fn the_tests_of_a_crate_are_run_and_its_errors_are_results() {
+async fn run_tests_runs_a_crate_and_reports_compile_errors() {
     if toolchain().is_none() || !has("cc") {
         println!("skipped: no toolchain that a cell can be shown");
         return;
@@ -40,7 +40,7 @@ async fn the_tests_of_a_crate_are_run_and_its_errors_are_results() {
 }
 
 #[tokio::test]
-async fn the_tests_of_a_package_are_run() {
+async fn run_tests_runs_a_node_package() {
     if !has("node") || !has("npm") {
         println!("skipped: no node");
         return;
@@ -65,7 +65,7 @@ async fn the_tests_of_a_package_are_run() {
 }
 
 #[tokio::test]
-async fn what_a_directory_has_tests_for_is_found_out() {
+async fn run_tests_detects_the_framework_of_a_directory() {
     let world = World::new().await;
     let put = |directory: &str, files: &[(&str, &str)]| {
         for (name, text) in files {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
-async fn lines_are_found_sorted_by_path() {
+async fn search_files_sorts_lines_by_path() {
     let world = World::new().await;
     world.put("b.txt", "one\ntwo\nOne\r\n");
     world.put("a/c.rs", "let one = 1;\nlet x = a.b;\n");
@@ -61,7 +61,7 @@ async fn lines_are_found_sorted_by_path() {
 }
 
 #[tokio::test]
-async fn what_is_left_out_hidden_binary_secret_or_outside_is_not_searched() {
+async fn search_files_skips_ignored_hidden_binary_secret_and_outside_files() {
     let (world, outside) = (World::new().await, TempDir::new().unwrap());
     fs::write(outside.path().join("out"), "key").unwrap();
     for (path, text) in [
@@ -112,7 +112,7 @@ async fn what_is_left_out_hidden_binary_secret_or_outside_is_not_searched() {
 }
 
 #[tokio::test]
-async fn no_more_is_shown_than_can_be_read() {
+async fn search_files_limits_the_lines_shown() {
     let world = World::new().await;
     world.put("a", &"x\n".repeat(150));
     world.put("b", &"x\n".repeat(50));
@@ -131,7 +131,7 @@ async fn no_more_is_shown_than_can_be_read() {
 }
 
 #[tokio::test]
-async fn a_definition_is_found_by_its_name() {
+async fn search_files_finds_a_definition_by_its_name() {
     let world = World::new().await;
     world.put("a.rs", "fn run() {}\nrun();\nfn runner() {}\nstruct Run;\n");
     world.put("b.py", "class Run:\n    def run(self):\n        self.run()\n");
@@ -147,7 +147,7 @@ async fn a_definition_is_found_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_search_that_nobody_wants_any_more_ends() {
+async fn search_files_stops_on_cancel() {
     let world = World::new().await;
     world.put("a", "x");
     let cancel = CancellationToken::new();
@@ -159,7 +159,7 @@ async fn a_search_that_nobody_wants_any_more_ends() {
 }
 
 #[tokio::test]
-async fn an_outline_shows_where_things_are() {
+async fn outline_shows_definitions_with_their_lines() {
     let world = World::new().await;
     world.put("src/a.rs", "use std::fs;\n\nfn main() {\n}\n");
     world.put("empty.txt", "");

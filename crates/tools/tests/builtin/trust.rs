@@ -30,7 +30,7 @@ async fn reads(world: &World, path: &str) -> Trust {
 }
 
 #[tokio::test]
-async fn a_file_is_believed_as_far_as_what_wrote_it() {
+async fn trust_of_a_file_is_that_of_its_writer() {
     let world = World::new().await;
     for trust in Trust::ALL {
         write(&world, trust, "notes.md", "one\n").await;
@@ -43,7 +43,7 @@ async fn a_file_is_believed_as_far_as_what_wrote_it() {
 }
 
 #[tokio::test]
-async fn what_stays_of_a_file_keeps_its_trust() {
+async fn trust_of_a_file_stays_after_an_edit_or_a_rename() {
     let patch = |before: &str, after: &str, from: &str, to: &str| {
         let rename = format!("rename from {from}\nrename to {to}\n");
         let rename = if from == to { String::new() } else { rename };
@@ -75,7 +75,7 @@ async fn what_stays_of_a_file_keeps_its_trust() {
 }
 
 #[tokio::test]
-async fn a_patch_of_a_foreign_file_leaves_the_others_as_they_are() {
+async fn trust_of_other_files_stays_after_a_patch_of_an_untrusted_file() {
     let world = World::new().await;
     write(&world, Trust::Low, "foreign", "one\n").await;
     write(&world, Trust::Full, "own", "one\n").await;
@@ -89,7 +89,7 @@ async fn a_patch_of_a_foreign_file_leaves_the_others_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_result_is_believed_as_far_as_what_it_shows() {
+async fn trust_of_a_result_is_that_of_the_files_it_shows() {
     let world = World::new().await;
     write(&world, Trust::Low, "far/foreign.rs", "fn needle() {}\n").await;
     write(&world, Trust::Full, "src/own.rs", "fn needle() {}\nfn other() {}\n").await;
@@ -131,7 +131,7 @@ async fn a_result_is_believed_as_far_as_what_it_shows() {
 }
 
 #[tokio::test]
-async fn a_directory_made_with_low_trust_has_a_foreign_name() {
+async fn trust_of_a_directory_name_is_that_of_its_creator() {
     for (trust, expected) in [(Trust::Low, Trust::Low), (Trust::Full, Trust::Full)] {
         let world = World::new().await;
         let call = call("create_directory", &json!({"path": "a/b"}));
@@ -146,7 +146,7 @@ async fn a_directory_made_with_low_trust_has_a_foreign_name() {
 }
 
 #[tokio::test]
-async fn what_a_program_prints_and_writes_is_believed_as_far_as_what_it_read() {
+async fn trust_of_program_output_and_files_is_that_of_the_files_read() {
     let table = [
         ("cat own", Trust::Full, Trust::Full),
         ("cat foreign", Trust::Full, Trust::Low),
@@ -175,7 +175,7 @@ async fn what_a_program_prints_and_writes_is_believed_as_far_as_what_it_read() {
 }
 
 #[tokio::test]
-async fn a_copy_and_a_rename_by_a_program_are_as_foreign_as_what_they_are_of() {
+async fn trust_of_a_copied_or_renamed_file_stays_low() {
     let world = World::new().await;
     for command in ["cp inbox/a notes.md", "mv inbox/a notes.md", "cat inbox/a >> notes.md; exit 3"]
     {
@@ -187,7 +187,7 @@ async fn a_copy_and_a_rename_by_a_program_are_as_foreign_as_what_they_are_of() {
 }
 
 #[tokio::test]
-async fn a_program_in_the_background_is_believed_as_far_as_what_it_has_read_so_far() {
+async fn trust_of_a_background_program_is_that_of_the_files_read_so_far() {
     let world = World::new().await;
     write(&world, Trust::Low, "foreign", "x").await;
     let command =

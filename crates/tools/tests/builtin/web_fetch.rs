@@ -83,7 +83,7 @@ impl Site {
 const TEXT: [(&str, &str); 1] = [("content-type", "text/plain")];
 
 #[tokio::test]
-async fn redirects_are_followed_and_the_last_url_is_told() {
+async fn web_fetch_follows_redirects_and_reports_the_last_url() {
     let site = Site::new(|request| match request.path.as_str() {
         "/1" => whole(301, &[("location", "/2")], "moved"),
         "/2" => whole(302, &[("location", "3?x=y")], ""),
@@ -110,7 +110,7 @@ async fn redirects_are_followed_and_the_last_url_is_told() {
 }
 
 #[tokio::test]
-async fn after_untrusted_text_a_redirect_to_another_site_is_told_and_not_followed() {
+async fn web_fetch_reports_a_cross_site_redirect_after_untrusted_text() {
     let site = Site::new(|request| match request.path.as_str() {
         "/away" => whole(302, &[("location", "http://pin-4711.evil.dev/x?d=1")], ""),
         "/hops" => whole(302, &[("location", "/away")], ""),
@@ -146,7 +146,7 @@ async fn after_untrusted_text_a_redirect_to_another_site_is_told_and_not_followe
 }
 
 #[tokio::test]
-async fn f21_what_the_guard_refuses_is_denied_and_says_by_which_rule() {
+async fn f21_web_fetch_denies_a_guarded_address_and_names_the_rule() {
     let world = World::new().await;
     let table = [
         ("http://127.0.0.1/", "loopback"),
@@ -168,7 +168,7 @@ async fn f21_what_the_guard_refuses_is_denied_and_says_by_which_rule() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_page_names_its_status_and_what_it_says() {
+async fn web_fetch_error_shows_the_status_and_the_text() {
     let site = Site::new(|request| {
         let html = [("content-type", "text/html")];
         let body = format!("<h1>Not here</h1><p hidden>SECRET</p><p>{}</p>", "so ".repeat(500));
@@ -200,7 +200,7 @@ async fn an_answer_that_is_no_page_names_its_status_and_what_it_says() {
 }
 
 #[tokio::test]
-async fn what_is_compressed_or_too_large_is_refused() {
+async fn web_fetch_refuses_compressed_or_large_bodies() {
     let site = Site::new(|request| match request.path.as_str() {
         "/gzip" => whole(200, &[("content-encoding", "gzip"), TEXT[0]], "bomb"),
         "/5" => whole_bytes(200, &TEXT, &vec![b'x'; 5 * 1024 * 1024]),
@@ -217,7 +217,7 @@ async fn what_is_compressed_or_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn a_page_that_comes_drop_by_drop_is_given_up_after_thirty_seconds() {
+async fn web_fetch_of_a_slow_page_times_out_after_30_seconds() {
     let dripping = Arc::new(Notify::new());
     let there = dripping.clone();
     let site = Site::new(move |_| {
@@ -235,7 +235,7 @@ async fn a_page_that_comes_drop_by_drop_is_given_up_after_thirty_seconds() {
 }
 
 #[tokio::test]
-async fn a_long_page_is_read_in_parts_that_are_never_cut_again() {
+async fn web_fetch_reads_a_long_page_in_uncut_parts() {
     let text = "\"é\"\n".repeat(20_000);
     let served = text.clone();
     let site = Site::new(move |_| whole(200, &TEXT, &served)).await;
@@ -265,7 +265,7 @@ async fn a_long_page_is_read_in_parts_that_are_never_cut_again() {
 }
 
 #[tokio::test]
-async fn a_page_is_kept_for_a_quarter_of_an_hour_unless_it_must_not_be() {
+async fn web_fetch_caches_a_page_for_15_minutes_unless_forbidden() {
     let site = Site::new(|request| match request.path.as_str() {
         "/never" => whole(200, &[("cache-control", "private, No-Store"), TEXT[0]], "x"),
         "/fails" => whole(500, &[], ""),
@@ -291,7 +291,7 @@ async fn a_page_is_kept_for_a_quarter_of_an_hour_unless_it_must_not_be() {
 }
 
 #[tokio::test]
-async fn headers_say_what_can_be_read() {
+async fn web_fetch_sends_an_accept_header() {
     let seen = Arc::<Mutex<Option<String>>>::default();
     let sees = seen.clone();
     let site = Site::new(move |request| {

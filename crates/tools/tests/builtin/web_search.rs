@@ -98,7 +98,7 @@ async fn answering(way: (Engine, bool), pieces: Vec<Piece>) -> Searching {
 }
 
 #[tokio::test]
-async fn pages_are_found_as_many_as_are_wanted() {
+async fn web_search_finds_as_many_pages_as_requested() {
     for way in ways() {
         let searching = finding(way, (1..=30).map(Hit::numbered).collect()).await;
         for (count, found) in [(Some(3), 3), (Some(20), 20), (None, 8)] {
@@ -133,7 +133,7 @@ async fn pages_are_found_as_many_as_are_wanted() {
 }
 
 #[tokio::test]
-async fn nothing_found_is_no_error() {
+async fn web_search_without_results_is_no_error() {
     for way in ways() {
         let searching = finding(way, Vec::new()).await;
         let answer = searching.find(json!({"query": "a"})).await.unwrap();
@@ -143,7 +143,7 @@ async fn nothing_found_is_no_error() {
 }
 
 #[tokio::test]
-async fn what_is_found_is_bounded_and_leads_to_the_web() {
+async fn web_search_cuts_long_results_and_keeps_only_web_urls() {
     let hit = |title: &str, url: &str, snippet: &str| Hit {
         title: title.to_owned(),
         url: url.to_owned(),
@@ -169,7 +169,7 @@ async fn what_is_found_is_bounded_and_leads_to_the_web() {
 }
 
 #[tokio::test]
-async fn what_an_engine_refuses_says_what_to_do() {
+async fn web_search_refusal_explains_the_next_step() {
     let json = ("content-type", "application/json");
     let limited = "{\"error\": {\"detail\": \"slow down\"}}";
     let table = [
@@ -197,7 +197,7 @@ async fn what_an_engine_refuses_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_the_operators_to_mend_and_is_shown_to_nobody() {
+async fn web_search_error_on_a_wrong_key_hides_the_key() {
     for way in ways().filter(|way| matches!(way.0, Engine::Brave | Engine::Tavily)) {
         let fake = SearchFake::finding(way.0, Vec::new()).await;
         let searching = Searching::new(way.0, fake, way.1, "sk-mistaken").await;
@@ -213,7 +213,7 @@ async fn a_wrong_key_is_the_operators_to_mend_and_is_shown_to_nobody() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_silent_is_given_up_after_thirty_seconds() {
+async fn web_search_times_out_after_30_seconds() {
     for way in ways() {
         let searching = answering(way, vec![Piece::Hang]).await;
         let late = async {
@@ -227,7 +227,7 @@ async fn an_engine_that_is_silent_is_given_up_after_thirty_seconds() {
 }
 
 #[tokio::test]
-async fn a_redirect_takes_no_key_and_no_query_elsewhere() {
+async fn web_search_sends_no_key_or_query_to_a_redirect() {
     for way in ways() {
         let location = [("location", "http://169.254.169.254/")];
         let searching = answering(way, whole(307, &location, "")).await;
@@ -242,7 +242,7 @@ async fn a_redirect_takes_no_key_and_no_query_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_check_for_robots_is_told_from_no_results() {
+async fn web_search_tells_a_robot_check_from_no_results() {
     let page = "<html><body><form id=\"challenge-form\"><div class=\"anomaly-modal__modal\">\
         Select all squares with a duck</div></form></body></html>";
     for is_written in [true, false] {
@@ -254,14 +254,14 @@ async fn a_check_for_robots_is_told_from_no_results() {
 }
 
 #[tokio::test]
-async fn without_an_engine_the_three_lines_are_said_that_make_one() {
+async fn web_search_without_an_engine_shows_the_configuration_lines() {
     let error = World::new().await.error("web_search", json!({"query": "a"})).await;
     let lines = "\n[tools.web_search]\nprovider = \"brave\"\napi_key = \"${BRAVE_API_KEY}\"\n";
     assert!(error.contains("no search engine is configured") && error.contains(lines), "{error}");
 }
 
 #[tokio::test]
-async fn f15_no_error_of_the_network_shows_where_an_engine_is() {
+async fn f15_web_search_network_error_hides_the_engine_url() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn written_is_what_became_dirty_less_what_was_removed_before() {
+    fn written_is_the_dirtied_less_the_cancelled_bytes() {
         let io = "rchar: 10\nwchar: 999\nsyscr: 1\nsyscw: 1\nread_bytes: 0\nwrite_bytes: 8192\n\
             cancelled_write_bytes: 4096\n";
         for (io, expected) in [(io, 4096), ("write_bytes: 7\n", 7), ("", 0)] {

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_in_memory_counts_what_is_there_and_what_is_swapped_out() {
+    fn segments_in_memory_counts_resident_and_swapped_bytes() {
         let table = "       key      shmid perms       size  cpid  lpid nattch   uid   gid  cuid  cgid atime dtime ctime rss swap\n\
             0 1 1600 67108864 2 2 1 0 0 0 0 0 0 0 4096 0\n0 2 1600 67108864 2 2 1 0 0 0 0 0 0 0 8192 1024\n";
         assert_eq!(segments_in_memory(table), 4096 + 8192 + 1024);

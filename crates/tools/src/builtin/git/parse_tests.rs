@@ -10,7 +10,7 @@ const STATUS: &str = "# branch.oid 433a21\0# branch.head main\0# branch.upstream
     ? what is this\0";
 
 #[test]
-fn a_status_is_an_object() {
+fn status_parses_into_an_object() {
     assert_eq!(
         status(STATUS),
         json!({
@@ -33,13 +33,13 @@ fn a_status_is_an_object() {
 }
 
 #[test]
-fn a_warning_takes_no_record_with_it() {
+fn status_skips_a_warning_before_the_records() {
     let warned = format!("warning: could not open directory 'x/': Permission denied\n{STATUS}");
     assert_eq!(status(&warned), status(STATUS));
 }
 
 #[test]
-fn of_many_changes_the_first_are_listed_and_the_others_counted() {
+fn status_lists_the_first_changes_and_counts_the_rest() {
     let many: String = (0..400).map(|number| format!("? {number}\0")).collect();
     let status = status(&many);
     assert_eq!(status["untracked"].as_array().unwrap().len(), MOST_CHANGES);
@@ -47,7 +47,7 @@ fn of_many_changes_the_first_are_listed_and_the_others_counted() {
 }
 
 #[test]
-fn a_log_is_a_list_and_what_is_torn_is_not_in_it() {
+fn log_lists_commits_and_skips_an_incomplete_record() {
     let text = "warning: x\n\u{1e}1a\u{1f}A <a@b>\u{1f}2026-01-01T00:00:00Z\u{1f}HEAD -> main\u{1f}fix: it\u{1f}why\n\nand how\n\u{1f}\n\
         \u{1e}2b\u{1f}B <b@c>\u{1f}2026-01-01T00:00:00Z\u{1f}\u{1f}\u{1f}\u{1f}\n\u{1e}3c\u{1f}C";
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_log_is_a_list_and_what_is_torn_is_not_in_it() {
 }
 
 #[test]
-fn whatever_is_printed_is_read_up_to_wherever_it_breaks_off() {
+fn git_parsers_accept_output_cut_at_any_character() {
     let texts = [
         STATUS,
         "\u{1e}1a\u{1f}A <a@b>\u{1f}2026\u{1f}\u{1f}s\u{1f}b\u{1f}\n",
@@ -80,7 +80,7 @@ fn whatever_is_printed_is_read_up_to_wherever_it_breaks_off() {
 }
 
 #[test]
-fn a_stat_is_told_from_its_diff() {
+fn diff_splits_the_stat_from_the_patch() {
     let text = " a | 2 +-\n 1 file changed\n\ndiff --git a/a b/a\n@@ -1 +1 @@\n-1\n+2\n";
     let (stat, patch) = diff(text);
     assert_eq!(stat, " a | 2 +-\n 1 file changed");
@@ -89,7 +89,7 @@ fn a_stat_is_told_from_its_diff() {
 }
 
 #[test]
-fn what_became_of_a_push_is_read_from_its_line() {
+fn pushed_reads_the_result_from_the_ref_line() {
     let text = "To ../r.git\n*\trefs/heads/main:refs/heads/main\t[new branch]\nDone\n";
     assert_eq!(pushed(text), Some("[new branch]"));
     assert_eq!(pushed(" \ta:b\t1a..2b\n"), Some("1a..2b"));
@@ -98,7 +98,7 @@ fn what_became_of_a_push_is_read_from_its_line() {
 }
 
 #[test]
-fn what_lets_one_in_is_not_shown() {
+fn without_credentials_removes_user_and_token_from_a_url() {
     for (url, shown) in [
         ("https://me:token@example.org/a@b.git", "https://example.org/a@b.git"),
         ("https://token@example.org", "https://example.org"),
@@ -114,7 +114,7 @@ fn what_lets_one_in_is_not_shown() {
 }
 
 #[test]
-fn a_url_of_this_machine_is_told_from_others() {
+fn is_elsewhere_tells_remote_urls_from_local_ones() {
     for (url, expected) in [
         ("https://example.org/a.git", true),
         ("ssh://git@example.org/a.git", true),

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_to_allow_a_push_sees_where_it_goes_and_what() {
+    fn question_shows_the_remote_url_and_the_commits_of_a_push() {
         let target = Target {
             remote: "origin".to_owned(),
             branch: "main".to_owned(),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_with_a_push_is_said_with_the_way_on() {
+    fn refused_push_explains_the_cause_and_the_next_step() {
         for (said, meant) in [
             ("ssh: Could not resolve hostname example.org: x", "programs have no network here"),
             (
