@@ -5,8 +5,9 @@
 //! the next start after a crash in between refuses to begin an empty log.
 
 use std::collections::BTreeMap;
-
-use std::io::ErrorKind;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::{Redactor, Timestamp};
@@ -210,7 +211,26 @@ impl Replace<'_> {
         LastFile::begin(&database, last).map_err(|error| unusable(&database, error))?;
         put_in_place(new, &database)?;
         Damage::remove(&database)?;
+        self.give_to_owner().map_err(|error| unusable(self.directory, error))?;
         Ok(moved)
+    }
+
+    /// Gives new files in the data directory to the owner of the directory. An operator runs the
+    /// command as root, and the daemon runs as another user.
+    fn give_to_owner(&self) -> io::Result<()> {
+        let user = rustix::process::geteuid().as_raw();
+        let owner = fs::metadata(self.directory)?;
+        if user != 0 || owner.uid() == user {
+            return Ok(());
+        }
+        for entry in fs::read_dir(self.directory)? {
+            let entry = entry?;
+            let found = entry.metadata()?;
+            if found.is_file() && found.uid() == user {
+                lchown(entry.path(), Some(owner.uid()), Some(owner.gid()))?;
+            }
+        }
+        Ok(())
     }
 
     fn last_of(&self, new: &Path) -> Result<Last, CopyError> {

@@ -1,7 +1,7 @@
 //! Tests of `avocet backup`, `avocet restore` and `avocet recover` through the store's API.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -146,6 +146,25 @@ async fn restore_repeats_nothing_and_keeps_the_previous_log() {
     let why = status.rolled_back.unwrap().why;
     assert!(why.contains("copy.db, a copy of 2026-01-01 20:40:00 UTC"), "{why}");
     store.close().await;
+}
+
+#[tokio::test]
+async fn restore_by_root_gives_the_log_to_the_owner_of_the_data_directory() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can give files away");
+        return;
+    }
+    let (directory, copies) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    fill(directory.path(), 1..3).await;
+    let file = copies.path().join("copy.db");
+    copy(directory.path(), &file).unwrap();
+    chown(directory.path(), Some(65534), Some(65534)).unwrap();
+    replacing(directory.path(), |replace| replace.restore(&file)).await.unwrap();
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().uid(), 65534, "{}", entry.path().display());
+    }
+    assert_eq!(fs::metadata(&file).unwrap().uid(), 0, "the copy stays as it is");
 }
 
 #[tokio::test]
