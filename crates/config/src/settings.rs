@@ -219,9 +219,9 @@ pub struct Tools {
     /// `[]`, so that users have only the tools for everyone.
     pub users: Vec<String>,
     /// The rules for calls of tools, by tool name. In a name, `*` matches any characters, and the
-    /// most specific name applies. Without a rule, calls for an owner run. After the agent has read
-    /// untrusted content, an owner is asked before a call that does more than read. Default: no
-    /// rules.
+    /// most specific name applies. Without a rule, calls for an owner run, except those that always
+    /// need an approval, such as `git_push`. After the agent has read untrusted content, an owner
+    /// is asked before a call that does more than read. Default: no rules.
     pub policy: BTreeMap<String, ToolPolicy>,
     /// The tools that are available to `owner` and to `user`. Default: all.
     pub roles: BTreeMap<Role, ToolList>,
