@@ -7,11 +7,15 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GroupConfig {
-    /// Who may speak there, in place of everybody who may on the account. Empty means nobody.
+    /// Numeric user ids of the people who have access in this group, owners included. The list
+    /// replaces those of the account; an empty list admits nobody. Default: the people with access
+    /// to the account.
     pub allow: Option<Vec<u64>>,
-    /// Whether an owner has an owner's tools there, although others read along.
+    /// `true` to let owners use their own tools in this group, although other members read along.
+    /// Default: `false`.
     pub owner_tools: bool,
-    /// Whether the bot answers only when it is mentioned, replied to or commanded.
+    /// `true` to answer only messages that mention the bot, reply to it or are commands. Default:
+    /// `true`.
     pub mention: bool,
 }
 

@@ -13,11 +13,12 @@ use serde::{Deserialize, Deserializer};
 pub struct Backup {
     /// The directory for the copies. Without this key, no copies are made.
     pub directory: Option<PathBuf>,
-    /// The time from one copy to the next: minutes, hours or days, as `30m`, `6h` or `1d`; at least one minute.
+    /// The time from one copy to the next, in minutes, hours or days: `30m`, `6h` or `1d`. At least
+    /// one minute. Default: `1d`.
     #[serde(deserialize_with = "interval")]
     #[schemars(with = "String")]
     pub every: Duration,
-    /// How many copies are kept; older copies are deleted. At least 1.
+    /// Number of copies to keep; older copies are deleted. At least 1. Default: 7.
     #[serde(deserialize_with = "at_least_one")]
     pub keep: usize,
 }

@@ -12,19 +12,22 @@ use serde_json::Value;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budgets {
-    /// US dollars that one answer may cost.
+    /// Maximum cost of one turn, in US dollars. Default: 5.0.
     #[serde(deserialize_with = "dollars")]
     pub turn_usd: Option<f64>,
-    /// US dollars that everybody may cost in one day, which begins at 00:00 UTC.
+    /// Maximum cost of all conversations in one day, in US dollars. A day begins at 00:00 UTC.
+    /// Default: 50.0.
     #[serde(deserialize_with = "dollars")]
     pub day_usd: Option<f64>,
-    /// US dollars that one conversation may cost until its next `/new`.
+    /// Maximum cost of one conversation until its next `/new`, in US dollars. Default: `"none"`.
     #[serde(deserialize_with = "dollars")]
     pub session_usd: Option<f64>,
-    /// Tokens, read and written, that everybody may use in one day.
+    /// Maximum tokens of all conversations in one day, input and output together. Default:
+    /// `"none"`.
     #[serde(deserialize_with = "tokens")]
     pub day_tokens: Option<u64>,
-    /// Tokens, read and written, that one conversation may use until its next `/new`.
+    /// Maximum tokens of one conversation until its next `/new`, input and output together.
+    /// Default: `"none"`.
     #[serde(deserialize_with = "tokens")]
     pub session_tokens: Option<u64>,
 }

@@ -24,17 +24,16 @@ pub struct Profile {
     pub sessions: Vec<String>,
 }
 
-/// The table of an agent. It inherits every key of `[agents.defaults]` that it does not have
-/// itself.
+/// The table of an agent. It inherits the keys of `[agents.defaults]` that it does not set.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProfileKeys {
-    /// What is different from `[agents.defaults]`.
+    /// The keys that differ from `[agents.defaults]`.
     #[serde(flatten)]
     pub agent: AgentDefaults,
-    /// The sessions that it answers: ids, in which `*` stands for any characters. Where patterns of
-    /// several agents fit, the one that says more has the session (of those that say as much, that of
-    /// the agent whose name comes first).
+    /// The sessions that the agent answers: ids, in which `*` matches any characters. If patterns
+    /// of several agents match, the most specific pattern applies; of equally specific patterns,
+    /// that of the agent whose name comes first.
     pub sessions: Vec<String>,
 }
 

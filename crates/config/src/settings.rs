@@ -10,42 +10,44 @@ use serde_json::{Map, Value};
 
 use crate::{Backup, Budgets};
 
-/// The whole file. The tables of components are opaque here.
+/// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where the log and everything else that lasts is kept. Default: `avocet` in the platform's
-    /// state directory (`$XDG_STATE_HOME`, `~/.local/state`).
+    /// The directory for the database and all other persistent data. Default: `$STATE_DIRECTORY`
+    /// under systemd, else `avocet` in the user's state directory (`$XDG_STATE_HOME`, else
+    /// `~/.local/state`).
     pub data_dir: Option<PathBuf>,
-    /// When a promise counts as kept.
+    /// The point at which a write counts as durable. Default: `synced`.
     pub durability: Durability,
-    /// What is logged.
+    /// The program's log.
     pub log: Log,
     /// The agents.
     pub agents: Agents,
-    /// What models may cost.
+    /// Limits on the cost of models.
     pub budgets: Budgets,
     /// Conversations.
     pub sessions: Sessions,
-    /// What comes with messages beside their text.
+    /// Files that come with messages.
     pub attachments: Attachments,
-    /// Who listens to recordings; nobody by default.
+    /// The server that transcribes voice messages and other recordings. Without this table,
+    /// recordings are not transcribed.
     pub transcription: Option<Map<String, Value>>,
-    /// The table of decisions and effects.
+    /// The audit table of decisions and effects.
     pub audit: Audit,
     /// Copies of the database.
     pub backup: Backup,
-    /// Starting and stopping.
+    /// Shutdown of the daemon.
     pub daemon: Daemon,
-    /// The door for other processes.
+    /// The socket for other processes.
     pub gateway: Gateway,
-    /// What the agent can do.
+    /// The agent's tools, and the rules for them.
     pub tools: Tools,
-    /// What programs that it runs can do.
+    /// The sandbox of the programs that the agent runs.
     pub sandbox: Sandbox,
-    /// What you know of models, by `provider/model`, in which `*` stands for any characters.
+    /// Facts about models that you know, by `provider/model`; `*` matches any characters.
     pub models: Map<String, Value>,
-    /// Model providers, by the names that you give them.
+    /// Model providers, by names of your choice.
     pub providers: Map<String, Value>,
     /// Channels, by the names of their platforms.
     pub channels: Map<String, Value>,
@@ -78,10 +80,11 @@ impl Settings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// When the disk has it: it survives a power failure.
+    /// The write is on the disk and survives a power failure.
     #[default]
     Synced,
-    /// When the system has it: it survives a crash of the daemon, and may go with the power. Faster.
+    /// The operating system has the write: it survives a crash of the daemon, but a power failure
+    /// may lose it. Faster.
     Process,
 }
 
@@ -89,9 +92,10 @@ pub enum Durability {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
-    /// `error`, `warn`, `info`, `debug` or `trace`, also by part: `info,avocet_agent=debug`.
+    /// The level `error`, `warn`, `info`, `debug` or `trace`, also for parts of the program:
+    /// `info,avocet_agent=debug`. Default: `info`.
     pub level: String,
-    /// `text` for people, `json` for programs.
+    /// `text` for people, `json` for programs. Default: `text`.
     pub format: LogFormat,
 }
 
@@ -105,10 +109,10 @@ impl Default for Log {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -116,7 +120,7 @@ pub enum LogFormat {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Agents {
-    /// What every agent has.
+    /// The settings that all agents inherit.
     pub defaults: AgentDefaults,
     /// Agents for some sessions, by name: see [`profiles`](crate::profiles).
     #[serde(flatten)]
@@ -127,27 +131,30 @@ pub struct Agents {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentDefaults {
-    /// Who answers, as `provider/model`. Without a provider: the embedded `offline/commands`.
+    /// The model that answers, as `provider/model`. The embedded `offline/commands` needs no
+    /// provider: it runs tools from plain commands. Default: `offline/commands`.
     pub model: String,
-    /// Who is asked in the same turn where it gives no answer, in this order: other models, also of
-    /// `provider/model` form. One that failed is left alone for a while.
+    /// Other models, as `provider/model`, which are tried in this order in the same turn if `model`
+    /// fails. A model that failed is skipped during a cool-down. Default: `[]`.
     pub fallbacks: Vec<String>,
-    /// Who does what nobody reads as it is: summaries of a long conversation. Default: `model`.
+    /// The cheap model, as `provider/model`, for internal work such as summaries of long
+    /// conversations. Default: `model`.
     pub cheap_model: Option<String>,
-    /// The directory that file tools work in. Default: `workspace` in the data directory.
+    /// The directory in which file tools work. Default: `workspace` in the data directory.
     pub workspace: Option<PathBuf>,
-    /// Rounds of tool calls in one answer; at least 1.
+    /// Maximum rounds of tool calls in one turn. At least 1. Default: 20.
     pub max_tool_iterations: u32,
-    /// Tool calls in one answer.
+    /// Maximum tool calls in one turn. Default: 100.
     pub max_tool_calls: u32,
-    /// Seconds that one answer may take, waiting for people not counted; at least 1.
+    /// Maximum seconds of one turn; the time in which the turn waits for people is not counted. At
+    /// least 1. Default: 1800.
     pub max_turn_seconds: u64,
-    /// Tokens that one answer may cost, read and written; at least 2,000.
+    /// Maximum tokens of one turn, input and output together. At least 2,000. Default: 1,000,000.
     pub max_turn_tokens: u64,
-    /// Tokens that a request may have, as far as the model's window is not smaller: at least 2,000. A
-    /// conversation that has become longer is condensed.
+    /// Maximum tokens of a request; the model's own context window applies if it is smaller. A
+    /// longer conversation is compacted. At least 2,000. Default: 64,000.
     pub context_tokens: u64,
-    /// Which tools it has.
+    /// The tools that the agent may use. Default: all.
     pub tools: ToolList,
 }
 
@@ -172,17 +179,23 @@ impl Default for AgentDefaults {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sessions {
-    /// Answers that are worked on at the same time, over all conversations; at least 1.
+    /// Maximum number of turns that run at the same time, over all conversations. At least 1.
+    /// Default: 64.
     pub max_running: usize,
-    /// What happens to messages that arrive while an answer is worked on: `queue` (one by one
-    /// afterwards), `collect` (together afterwards), `steer` (read at the next step) or `interrupt`
-    /// (they end the work). `/queue` changes it for one conversation.
+    /// The handling of messages that arrive while a turn runs. `/queue` changes it for one
+    /// conversation. Default: `queue`.
+    ///
+    /// - `queue`: each gets its own turn afterwards, in order.
+    /// - `collect`: they are answered together afterwards.
+    /// - `steer`: the running turn reads them at its next step.
+    /// - `interrupt`: they cancel the running turn.
     pub queue_mode: QueueMode,
-    /// Milliseconds without another message before messages are answered together (`collect`), so
-    /// that a thought that comes in several messages is read as one.
+    /// Milliseconds without a new message before waiting messages are answered together (queue mode
+    /// `collect`). A thought that is split over several messages is then read as one. Default: 500.
     pub burst_milliseconds: u64,
-    /// Whether a message that is edited after it was answered is answered anew. One that still
-    /// waits says what its edit says in any case; one that is being answered is corrected.
+    /// `true` to answer a message again if it is edited after its turn has ended. This key has no
+    /// effect on earlier edits: a waiting message gets the new text, and the edit of a message
+    /// whose turn is running is passed on as a correction. Default: `false`.
     pub answer_edits: bool,
 }
 
@@ -197,33 +210,38 @@ impl Default for Sessions {
     }
 }
 
-/// The agent's tools.
+/// The agent's tools, and the rules for them.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tools {
-    /// Tools that users have beside those that are for everybody: names, in which `*` stands for any
-    /// characters. Without it they are for owners.
+    /// Tools of owners that users may have too: names, in which `*` matches any characters. Users
+    /// are all people who are not owners, and everyone in a group without `owner_tools`. Default:
+    /// `[]`, so that users have only the tools for everyone.
     pub users: Vec<String>,
-    /// What is done with calls of tools, by their names, in which `*` stands for any characters; the name
-    /// that says most counts. Without it, owners have done what they ask for, and are asked first where
-    /// the agent has read what others wrote and is about to do more than read.
+    /// The rules for calls of tools, by tool name. In a name, `*` matches any characters, and the
+    /// most specific name applies. Without a rule, calls for an owner run, except those that always
+    /// need an approval, such as `git_push`. After the agent has read untrusted content, an owner
+    /// is asked before a call that does more than read. Default: no rules.
     pub policy: BTreeMap<String, ToolPolicy>,
-    /// Which tools there are for `owner` and `user`.
+    /// The tools that are available to `owner` and to `user`. Default: all.
     pub roles: BTreeMap<Role, ToolList>,
-    /// Which tools there are on a channel, by its name.
+    /// The tools that are available on a channel, by the channel's name. Default: all.
     pub channels: BTreeMap<String, ToolList>,
-    /// Minutes after which a call that nobody has allowed counts as denied; at least 1.
+    /// Minutes until a call that waits for approval counts as denied. At least 1. Default: 60.
     pub approval_minutes: u64,
-    /// Secrets that file tools may open all the same, by patterns of their names, or of their paths from
-    /// the root of a workspace, absolute beside it, in which `*` stands for any characters. Without it no tool opens
-    /// files that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), this file or the
-    /// data directory, and programs do not see them.
+    /// Exceptions from the protection of secrets: files that file tools may open although their
+    /// names mean that they hold passwords or keys (`.env`, `id_rsa`, `*.pem`, ...). An entry is a
+    /// name, a path from the root of a workspace, or, outside of the workspaces, an absolute path;
+    /// `*` matches any characters. All other secrets, the configuration file and the data directory
+    /// are closed to tools and hidden from programs. Default: `[]`.
     pub secret_files: Vec<String>,
-    /// Directories beside the workspaces that file tools read. `~/` stands for your home.
+    /// Directories outside of the workspaces that file tools may read. `~/` is your home directory.
+    /// Default: `[]`.
     pub read: Vec<PathBuf>,
-    /// Directories that they change, too.
+    /// Directories outside of the workspaces that file tools may read and change. Default: `[]`.
     pub write: Vec<PathBuf>,
-    /// Who searches the web; nobody by default.
+    /// The search engine of the tool `web_search`. Without this table, the agent cannot search the
+    /// web.
     pub web_search: Option<Map<String, Value>>,
 }
 
@@ -243,41 +261,51 @@ impl Default for Tools {
     }
 }
 
-/// The sandbox of programs that the agent runs. They see the workspace and the system's programs,
-/// and have no network but the hosts that are opened here. Unless they run in the background, they
-/// end with their call.
+/// The sandbox of programs that the agent runs. They see the workspace and the system's programs.
+/// Their network is limited to the hosts that are listed here. They end with their call, unless
+/// they run in the background.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sandbox {
-    /// The programs that `exec_shell` may call: names, in which `*` stands for any characters. Empty: all
-    /// that the system has, but for a few that never help, like sudo and mkfs.
+    /// The programs that `exec_shell` may call: names, in which `*` matches any characters.
+    /// Default: `[]`, which means all programs of the system except a few that never help, such as
+    /// sudo and mkfs.
     pub commands: Vec<String>,
-    /// Directories that programs see beside the workspace and the system's own, as those of compilers
-    /// in your home. `~/` stands for it. Files that hold keys or tokens by their names stay hidden there.
+    /// Directories that programs may read in addition to the workspace and the system's
+    /// directories, such as those of compilers in your home directory (`~/`). Files whose names
+    /// mean that they hold keys or tokens stay hidden there. Default: `[]`.
     pub read: Vec<PathBuf>,
-    /// Directories that they may change, too.
+    /// Directories that programs may read and change. Default: `[]`.
     pub write: Vec<PathBuf>,
-    /// Hosts that programs may reach, by `http` and `https` through a proxy of the daemon: names, names with `*.`
-    /// before them for all below, and addresses, with `:PORT` or without for 80 and 443. Empty: no network.
+    /// Hosts that programs may reach by `http` and `https`, through a proxy of the daemon. An entry
+    /// is a host name, `*.NAME` for all names below it, or an IP address. `:PORT` may follow;
+    /// without it, ports 80 and 443 are open. Default: `[]`, which means no network.
     pub hosts: Vec<String>,
-    /// Seconds that one command may take at most; one that does not say how long it needs has 30.
+    /// Maximum seconds of one command. A command that states no time gets 30. At least 1. Default:
+    /// 600.
     pub timeout_seconds: u64,
-    /// Seconds that a command in the background may live.
+    /// Maximum seconds of a command in the background. At least 1. Default: 3600.
     pub background_seconds: u64,
-    /// Processes and threads at the same time.
+    /// Maximum number of processes and threads at the same time. At least 1. Default: 512.
     pub max_processes: u64,
-    /// Megabytes of memory. With a control group: of all processes of one command together. Without one: what one
-    /// process has for itself and all of them share (shared mappings, segments, `/tmp` and `/dev/shm`).
+    /// Maximum memory in megabytes. With a control group, the limit applies to all processes of one
+    /// command together. Otherwise it applies to the private memory of each process, and to the
+    /// memory that the processes share (shared mappings, segments, `/tmp` and `/dev/shm`). At least
+    /// 1. Default: 4096.
     pub max_memory_megabytes: u64,
-    /// Megabytes that one command may write to disk, with all of its processes, and by which the directories that it
-    /// may change may grow. A command that exceeds it is killed.
+    /// Maximum megabytes that all processes of one command together may write to disk. The
+    /// directories that the command may change may also grow by this much at most. A command that
+    /// exceeds the limit is killed. Default: 10240.
     pub max_disk_megabytes: u64,
-    /// Paths that programs may read and not change, wherever they are below a directory that programs may change: git, a
-    /// shell or an editor runs what they hold, outside of the sandbox. A name, or several from one directory to the
-    /// next, in which `*` stands for any characters. File tools ask an owner before they change one.
+    /// Paths that programs may read but not change, in the workspace and in the directories of
+    /// `write`: git, a shell or an editor executes their contents outside of the sandbox. An entry
+    /// is a name, or several names from one directory to the next (`.git/hooks`); `*` matches any
+    /// characters. File tools ask an owner before they change such a path. Default: files of git,
+    /// shells, editors and the desktop.
     pub protected: Vec<String>,
-    /// Run programs also where this system gives no walls: with limits, but with all that the daemon's user
-    /// may do. `avocet doctor` says which walls there are.
+    /// `true` to run programs even if this system has no sandbox layers. The limits still apply,
+    /// but programs can then do everything that the daemon's user can do. `avocet doctor` lists the
+    /// layers. Default: `false`.
     pub allow_unsandboxed_shell: bool,
 }
 
@@ -299,12 +327,12 @@ impl Default for Sandbox {
     }
 }
 
-/// Attachments of messages.
+/// Files that come with messages.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Attachments {
-    /// The largest file that is fetched, in megabytes; of a larger one the agent knows that it was
-    /// sent. Telegram gives out 20 at most.
+    /// Maximum size in megabytes of a file that is downloaded. The agent only learns that a larger
+    /// file was sent. Telegram's own limit is 20. Default: 20.
     pub max_megabytes: u64,
 }
 
@@ -318,18 +346,19 @@ impl Default for Attachments {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Audit {
-    /// Where the number and the hash of the last row are noted, outside of the database, so that who
-    /// writes all of it anew is found out. Default: `audit-head` in the logs directory that systemd
-    /// gives, else beside the data directory, under its name with `.audit-head`.
+    /// The file for the number and the hash of the last row. It is outside of the database, so that
+    /// a rewrite of the whole table is detected. Default: `audit-head` in systemd's logs directory
+    /// (`$LOGS_DIRECTORY`), else a file beside the data directory: its name with `.audit-head`.
     pub head_file: Option<PathBuf>,
 }
 
-/// Starting and stopping.
+/// Shutdown of the daemon.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Daemon {
-    /// Seconds that running answers have to finish when the daemon is told to stop; what is not
-    /// finished goes on at the next start. Keep systemd's `TimeoutStopSec` 15 seconds above it.
+    /// Seconds that running turns have to finish when the daemon is told to stop. Unfinished turns
+    /// continue at the next start. Keep systemd's `TimeoutStopSec` 15 seconds above this value.
+    /// Default: 30.
     pub drain_seconds: u64,
 }
 
@@ -343,7 +372,7 @@ impl Default for Daemon {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gateway {
-    /// The Unix socket. Its directory is readable by its owner alone. Default: `run/avocet.sock` in
-    /// the data directory.
+    /// The Unix socket. The directory of the socket is readable by its owner only. Default:
+    /// `run/avocet.sock` in the data directory.
     pub socket: Option<PathBuf>,
 }

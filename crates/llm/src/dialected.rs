@@ -13,30 +13,31 @@ use serde::{Deserialize, Serialize};
 use crate::dialects::{self, Dialect, Read, Reader, Streamed};
 use crate::{ending, hidden, schema};
 
-/// How a provider's models call tools.
+/// The way in which a provider's models call tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolStyle {
-    /// By the provider's API. A call that is written as text is treated as [`TextCalls`] says.
+    /// Through the provider's API. A call that is written as text is handled according to
+    /// [`TextCalls`].
     #[default]
     Native,
-    /// Not at all: no tools are offered.
+    /// No calls: no tools are offered.
     None,
-    /// As messages to `functions.NAME`: gpt-oss.
+    /// As messages to `functions.NAME`, for gpt-oss.
     Harmony,
-    /// As JSON in `<tool_call>`: Hermes, Qwen.
+    /// As JSON in `<tool_call>`, for Hermes and Qwen.
     Hermes,
-    /// As JSON in a fence: the best guess for a model of which nothing is known.
+    /// As JSON in a code fence: the best guess for an unknown model.
     Json,
-    /// As JSON behind `<|python_tag|>`: Llama.
+    /// As JSON after `<|python_tag|>`, for Llama.
     Llama,
-    /// As JSON behind `[TOOL_CALLS]`: Mistral.
+    /// As JSON after `[TOOL_CALLS]`, for Mistral.
     Mistral,
-    /// As `Action:` and `Action Input:`.
+    /// As lines with `Action:` and `Action Input:`.
     React,
-    /// As commands in a fence.
+    /// As commands in a code fence.
     Shell,
-    /// As tags: `<tool_use>`.
+    /// As XML tags: `<tool_use>`.
     Xml,
 }
 
@@ -57,17 +58,17 @@ impl ToolStyle {
     }
 }
 
-/// What is done with a call that a model with native calls writes as text.
+/// The handling of a call that a model with native calls writes as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TextCalls {
-    /// It runs, as a native call does.
+    /// The call runs like a native call.
     Run,
-    /// If it ends the reply and nothing frames it as an example or a question, it is a call, and an owner is
-    /// asked before it runs unless it only reads. Otherwise it is text.
+    /// The text is a call if it ends the reply and is not framed as an example or a question. An
+    /// owner is asked before the call runs, unless it only reads. Otherwise it is plain text.
     #[default]
     Ask,
-    /// It is text.
+    /// The call is plain text.
     Ignore,
 }
 

@@ -20,22 +20,24 @@ const MAX_BYTES: usize = 25 * 1024 * 1024;
 /// Maximum bytes that are read of a response.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// Who listens to voice messages and other recordings. Without this table nobody does.
+/// The server that transcribes voice messages and other recordings. Without this table, recordings
+/// are not transcribed.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TranscriptionConfig {
-    /// Where the API is, up to and including its version.
+    /// The base URL of the API, including its version. Default: `https://api.openai.com/v1`.
     pub base_url: String,
-    /// The key; leave it out where none is wanted.
+    /// The API key; leave it out if the server needs none.
     pub api_key: Option<Secret>,
-    /// What the endpoint calls the model.
+    /// The server's name of the model. Default: `whisper-1`.
     pub model: String,
-    /// The language that is spoken, as ISO 639-1 has it (`en`); found out by default.
+    /// The spoken language as an ISO 639-1 code (`en`). Default: detected.
     pub language: Option<String>,
-    /// Seconds until the answer.
+    /// Timeout in seconds until the end of the transcription. At least 1. Default: 120.
     pub total_seconds: u64,
-    /// Whether whoever runs the server is not trusted: it is reached at public addresses only, whatever
-    /// its name resolves to, and never on this host or its network.
+    /// `true` if you do not trust the operator of the server. Requests then go to public addresses
+    /// only, whatever the name resolves to, and never to this host or its network. Default:
+    /// `false`.
     pub untrusted: bool,
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub enum Rule {
     /// The call runs.
     Allow,
-    /// An owner is asked first.
+    /// An owner is asked before the call runs.
     Ask,
     /// The call is refused.
     Deny,
@@ -36,18 +36,20 @@ impl Rule {
     }
 }
 
-/// The operator's rules for a tool: one word, or a word for each case.
+/// The rules for a tool: one word, or a word for each case. If several of `users`, `groups` and
+/// `low_trust` apply to a call, the most careful one counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ToolPolicy {
-    /// Where nothing else is said. `allow` holds only as long as the model has read nothing that is to
-    /// be believed less than the tool needs.
+    /// The rule for all other calls. `allow` is valid only while the trust level of everything that
+    /// the model has read suffices for the tool.
     pub default: Option<Rule>,
-    /// For users: whoever may speak and is no owner, and everybody in a group without `owner_tools`.
+    /// The rule for users: people who are not owners, and everyone in a group without
+    /// `owner_tools`.
     pub users: Option<Rule>,
-    /// In groups.
+    /// The rule in groups.
     pub groups: Option<Rule>,
-    /// Where the model has read what is to be believed less than the tool needs.
+    /// The rule after the model has read content whose trust level is too low for the tool.
     pub low_trust: Option<Rule>,
 }
 
@@ -91,13 +93,13 @@ impl<'de> Visitor<'de> for WordOrCases {
     }
 }
 
-/// The available tools for a role or a channel: names, in which `*` stands for any characters.
+/// Available tools: names, in which `*` matches any characters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolList {
-    /// These and no others.
+    /// The available tools. Default: `["*"]`, all tools.
     pub allow: Vec<String>,
-    /// Not these, whatever is allowed.
+    /// Exceptions from `allow`: tools that are not available. Default: `[]`.
     pub deny: Vec<String>,
 }
 

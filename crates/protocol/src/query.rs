@@ -17,14 +17,14 @@ use crate::{
 )]
 #[serde(rename_all = "lowercase")]
 pub enum QueueMode {
-    /// One turn each, in order.
+    /// Each message gets its own turn, in order.
     #[default]
     Queue,
-    /// All that wait are answered together.
+    /// All waiting messages are answered together.
     Collect,
-    /// They are shown to the running turn at its next step.
+    /// The running turn reads the messages at its next step.
     Steer,
-    /// They end the running turn.
+    /// The messages cancel the running turn.
     Interrupt,
 }
 

@@ -7,35 +7,38 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A Discord bot. Several have a table each: `[channels.discord.work]`.
+/// A Discord bot. For several bots, write a table for each: `[channels.discord.work]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiscordConfig {
-    /// The bot's token, from the developer portal (your application, Bot). Best not written here but
-    /// referred to: `"${DISCORD_TOKEN}"`.
+    /// The bot's token, from the developer portal (your application, Bot). Refer to the token
+    /// instead of writing it here: `"${DISCORD_TOKEN}"`.
     pub token: Option<Secret>,
-    /// Where the REST API is, without its version; can point at a local server. The gateway's address
-    /// is asked from it.
+    /// The base URL of the REST API, without its version; it may be that of a local server. It also
+    /// supplies the address of the gateway. Default: `https://discord.com`.
     pub api_url: String,
-    /// Who may speak: numeric user ids. Empty means nobody but the owners, and whoever was let in; the
-    /// log names whoever is turned away.
+    /// Numeric user ids of the people who have access. Owners, and people who were admitted later
+    /// by pairing, need not be listed. The log names everyone who is refused. Default: `[]`.
     pub allow: Vec<u64>,
-    /// Who is an owner: has every tool, and lets others in. They need not be named in `allow`.
+    /// Numeric user ids of the owners. An owner has every tool and can admit others; `allow` need
+    /// not list owners. Default: `[]`.
     pub owners: Vec<u64>,
-    /// Whether a stranger who writes in private is given a code with which an owner can let them in.
+    /// `true` to send a pairing code to strangers who write in a private chat. An owner can admit
+    /// them with this code. Default: `true`.
     pub pairing: bool,
-    /// What is different in a server's channel and its threads, by the channel's id.
+    /// Settings of single channels of a server, with their threads, by channel id.
     pub groups: BTreeMap<String, GroupConfig>,
-    /// Whether an answer that takes several messages has them numbered: `(1/3)`.
+    /// `true` to number the messages of an answer that needs several: `(1/3)`. Default: `false`.
     pub numbered: bool,
-    /// Whether every message in a server's channels is answered, not only those that mention the bot,
-    /// reply to it or begin with a command.
+    /// `true` to answer every message in a server's channels. With `false`, only messages that
+    /// mention the bot, reply to it or begin with a command are answered. Default: `false`.
     pub answer_all: bool,
-    /// Whether the bot reads messages in a server's channels that do not mention it. Discord has to
-    /// allow it: developer portal, Bot, Message Content Intent.
+    /// `true` to read messages in a server's channels that do not mention the bot. Discord has to
+    /// permit it: developer portal, Bot, Message Content Intent. Default: `true`.
     pub message_content: bool,
-    /// Seconds between two edits of the message that grows while the model writes; 0: nothing is
-    /// shown before it is complete. Discord takes five in five seconds.
+    /// Seconds between two edits of the preview, the message that grows while the model writes. 0
+    /// turns the preview off, so that only complete messages are shown. Discord permits five edits
+    /// in five seconds. Default: 1.
     pub preview_seconds: u32,
 }
 

@@ -7,31 +7,34 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A Telegram bot. Several have a table each: `[channels.telegram.work]`.
+/// A Telegram bot. For several bots, write a table for each: `[channels.telegram.work]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelegramConfig {
-    /// The bot's token, from @BotFather. Best not written here but referred to:
+    /// The bot's token, from @BotFather. Refer to the token instead of writing it here:
     /// `"${TELEGRAM_TOKEN}"`.
     pub token: Option<Secret>,
-    /// Where the Bot API is; can point at a local server.
+    /// The base URL of the Bot API; it may be that of a local server. Default:
+    /// `https://api.telegram.org`.
     pub api_url: String,
-    /// Who may speak: numeric user ids. Empty means nobody but the owners, and whoever was let in; the
-    /// log names whoever is turned away.
+    /// Numeric user ids of the people who have access. Owners, and people who were admitted later
+    /// by pairing, need not be listed. The log names everyone who is refused. Default: `[]`.
     pub allow: Vec<u64>,
-    /// Who is an owner: has every tool, and lets others in. They need not be named in `allow`.
+    /// Numeric user ids of the owners. An owner has every tool and can admit others; `allow` need
+    /// not list owners. Default: `[]`.
     pub owners: Vec<u64>,
-    /// Whether a stranger who writes in private is given a code with which an owner can let them in.
+    /// `true` to send a pairing code to strangers who write in a private chat. An owner can admit
+    /// them with this code. Default: `true`.
     pub pairing: bool,
-    /// What is different in a group, by its id. One that becomes a supergroup keeps the id that it had,
-    /// unless its new one is named here: then it is a chat of its own.
+    /// Settings of single groups, by group id. A group that becomes a supergroup keeps its old id.
+    /// If its new id is listed here, it is a chat of its own instead.
     pub groups: BTreeMap<String, GroupConfig>,
-    /// Whether an answer that takes several messages has them numbered: `(1/3)`.
+    /// `true` to number the messages of an answer that needs several: `(1/3)`. Default: `false`.
     pub numbered: bool,
-    /// Seconds that a poll for updates stays open, 1 to 50.
+    /// Seconds that a poll for updates stays open, from 1 to 50. Default: 50.
     pub poll_seconds: u32,
-    /// Seconds between two edits of the message that grows while the model writes; 0: nothing is
-    /// shown before it is complete.
+    /// Seconds between two edits of the preview, the message that grows while the model writes. 0
+    /// turns the preview off, so that only complete messages are shown. Default: 1.
     pub preview_seconds: u32,
 }
 

@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The terminal. Whoever can reach the daemon's socket may speak: the system guards it.
+/// The terminal. Everyone who can reach the daemon's socket has access: the operating system
+/// protects the socket.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TerminalConfig {
-    /// Typed lines that are kept for the arrow keys, over restarts; 0 for none.
+    /// Number of typed lines to keep for the arrow keys, also after a restart. 0 keeps none.
+    /// Default: 1000.
     pub history_lines: usize,
 }
 

@@ -7,32 +7,33 @@ use serde::Deserialize;
 
 use crate::Limits;
 
-/// A provider of kind `anthropic`: Anthropic, and servers that speak its Messages API.
+/// A provider of kind `anthropic`: Anthropic, and servers with its Messages API.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnthropicConfig {
-    /// Where the API is, without its version.
+    /// The base URL of the API, without its version. Default: `https://api.anthropic.com`.
     pub base_url: String,
-    /// The key; leave it out where none is wanted. Best not written here but referred to:
-    /// `"${ANTHROPIC_API_KEY}"`, `"${file:/etc/avocet/key}"` or `"${credential:anthropic}"`.
+    /// The API key; leave it out if the server needs none. Refer to the key instead of writing it
+    /// here: `"${ANTHROPIC_API_KEY}"`, `"${file:/etc/avocet/key}"` or `"${credential:anthropic}"`.
     pub api_key: Option<Secret>,
-    /// Seconds until the first piece of an answer.
+    /// Timeout in seconds until the first piece of an answer. At least 1. Default: 120.
     pub first_token_seconds: u64,
-    /// Seconds from one piece of an answer to the next.
+    /// Timeout in seconds between two pieces of an answer. At least 1. Default: 60.
     pub gap_seconds: u64,
-    /// Seconds until the end of an answer.
+    /// Timeout in seconds until the end of an answer. At least 1. Default: 900.
     pub total_seconds: u64,
-    /// How often a request is made again where that can help.
+    /// Maximum number of retries of a request, after errors for which a retry can help. Default: 3.
     pub max_retries: usize,
-    /// Tokens that one answer may have, beside those of its thinking.
+    /// Maximum tokens of one answer; those of `thinking_tokens` come on top. Default: 8192.
     pub max_output_tokens: u32,
-    /// Tokens that the model may think before it answers, at least 1024, and at most three quarters of
-    /// what it can write, if that is known. Without it, it does not; what it thinks is not shown.
+    /// Maximum tokens that the model may think before it answers. The thoughts are not shown. At
+    /// least 1024; at most three quarters of the model's output limit, if that limit is known.
+    /// Without this key, the model does not think.
     pub thinking_tokens: Option<u32>,
-    /// Whether the models see pictures; by default what is known of each.
+    /// `true` if the models accept images. Default: what is known of each model.
     pub images: Option<bool>,
-    /// Whether the provider keeps the beginning of a conversation for some minutes, which makes the
-    /// next request cheaper and faster.
+    /// `true` to let the provider cache the beginning of a conversation for some minutes. This
+    /// makes the next request cheaper and faster. Default: `true`.
     pub prompt_caching: bool,
 }
 

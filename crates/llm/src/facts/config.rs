@@ -9,36 +9,37 @@ use serde::Deserialize;
 use super::Facts;
 use crate::{TextCalls, ToolStyle};
 
-/// What the operator says of a model, or of all whose names fit a pattern.
+/// The operator's facts about a model, or about all models whose names match a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
-    /// Tokens that a request and its answer may have together.
+    /// Maximum tokens of a request and its answer together.
     pub context: Option<u64>,
-    /// Tokens that one answer may have.
+    /// Maximum tokens of one answer.
     pub max_output: Option<u32>,
-    /// Whether it sees pictures.
+    /// `true` if the model accepts images.
     pub images: Option<bool>,
-    /// How it calls tools: as `tools` in a provider's table.
+    /// The way in which the model calls tools; the values are those of `tools` in a provider's
+    /// table.
     pub tools: Option<ToolStyle>,
-    /// What is done with a call that it writes as text although it calls tools natively: as `text_calls` in
-    /// a provider's table.
+    /// The handling of calls that the model writes as text although it has native calls; the values
+    /// are those of `text_calls` in a provider's table.
     pub text_calls: Option<TextCalls>,
-    /// What its tokens cost.
+    /// The price of the model's tokens.
     pub price: Option<PriceConfig>,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceConfig {
-    /// Those that are read.
+    /// The price of input tokens.
     pub input: f64,
-    /// Those that are written.
+    /// The price of output tokens.
     pub output: f64,
-    /// Those that are read from the provider's cache; as `input` by default.
+    /// The price of input tokens that are read from the provider's cache. Default: `input`.
     pub cached: Option<f64>,
-    /// Those that are read and put into the provider's cache; as `input` by default.
+    /// The price of input tokens that are written to the provider's cache. Default: `input`.
     pub cache_write: Option<f64>,
 }
 

@@ -11,25 +11,27 @@ use crate::Limits;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeminiConfig {
-    /// Where the API is, without its version.
+    /// The base URL of the API, without its version. Default:
+    /// `https://generativelanguage.googleapis.com`.
     pub base_url: String,
-    /// The key. Best not written here but referred to: `"${GEMINI_API_KEY}"`,
+    /// The API key. Refer to the key instead of writing it here: `"${GEMINI_API_KEY}"`,
     /// `"${file:/etc/avocet/key}"` or `"${credential:gemini}"`.
     pub api_key: Option<Secret>,
-    /// Seconds until the first piece of an answer.
+    /// Timeout in seconds until the first piece of an answer. At least 1. Default: 120.
     pub first_token_seconds: u64,
-    /// Seconds from one piece of an answer to the next.
+    /// Timeout in seconds between two pieces of an answer. At least 1. Default: 60.
     pub gap_seconds: u64,
-    /// Seconds until the end of an answer.
+    /// Timeout in seconds until the end of an answer. At least 1. Default: 900.
     pub total_seconds: u64,
-    /// How often a request is made again where that can help.
+    /// Maximum number of retries of a request, after errors for which a retry can help. Default: 3.
     pub max_retries: usize,
-    /// Tokens that one answer may have, beside `thinking_tokens`; the model's own limit by default.
+    /// Maximum tokens of one answer; those of `thinking_tokens` come on top. Default: the model's
+    /// own limit.
     pub max_output_tokens: Option<u32>,
-    /// Tokens that the model may think before it answers; 0: it does not, where it can leave it. As
-    /// the model sees fit by default; what it thinks is not shown.
+    /// Maximum tokens that the model may think before it answers. The thoughts are not shown. 0
+    /// turns thinking off, for models that permit this. Default: decided by the model.
     pub thinking_tokens: Option<u32>,
-    /// Whether the models see pictures; they do by default.
+    /// `true` if the models accept images. Default: `true`.
     pub images: Option<bool>,
 }
 

@@ -10,40 +10,44 @@ use crate::{Limits, TextCalls, ToolStyle};
 /// The minimum context for a conversation with tools, in tokens.
 const SMALLEST_CONTEXT: u64 = 2048;
 
-/// A provider of kind `ollama`: an Ollama server, asked for what its models can do.
+/// A provider of kind `ollama`: an Ollama server. The server reports what its models can do.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OllamaConfig {
-    /// Where the server is, without `/api` and without `/v1`.
+    /// The base URL of the server, without `/api` and without `/v1`. Default:
+    /// `http://127.0.0.1:11434`.
     pub base_url: String,
-    /// The key; leave it out where none is wanted: a server of one's own wants none. Best not written
-    /// here but referred to: `"${OLLAMA_API_KEY}"`, `"${file:/etc/avocet/key}"` or
+    /// The API key; your own server usually needs none, so leave it out. Refer to the key instead
+    /// of writing it here: `"${OLLAMA_API_KEY}"`, `"${file:/etc/avocet/key}"` or
     /// `"${credential:ollama}"`.
     pub api_key: Option<Secret>,
-    /// Seconds until the first piece of an answer, in which the model may have to be loaded.
+    /// Timeout in seconds until the first piece of an answer, including the time to load the model.
+    /// At least 1. Default: 300.
     pub first_token_seconds: u64,
-    /// Seconds from one piece of an answer to the next.
+    /// Timeout in seconds between two pieces of an answer. At least 1. Default: 60.
     pub gap_seconds: u64,
-    /// Seconds until the end of an answer.
+    /// Timeout in seconds until the end of an answer. At least 1. Default: 900.
     pub total_seconds: u64,
-    /// How often a request is made again where that can help.
+    /// Maximum number of retries of a request, after errors for which a retry can help. Default: 3.
     pub max_retries: usize,
-    /// Tokens that one answer may have; what is left of the context by default.
+    /// Maximum tokens of one answer. Default: the rest of the context.
     pub max_output_tokens: Option<u32>,
-    /// Tokens that a request and its answer may have together (`num_ctx`), at least 2048; what the
-    /// server says that the model takes by default, but at most 32768, because it costs memory.
+    /// Maximum tokens of a request and its answer together (`num_ctx`); the model's own context
+    /// applies if it is smaller. At least 2048. Default: `num_ctx` of the model's Modelfile, else
+    /// the model's context as the server reports it, but at most 32768, because context costs
+    /// memory.
     pub context_tokens: Option<u64>,
-    /// Whether the model thinks before it answers, where it can; as the server has it by default. What
-    /// it thinks is not shown.
+    /// `true` to let the model think before it answers, if it can. The thoughts are not shown.
+    /// Default: decided by the server.
     pub think: Option<bool>,
-    /// Seconds that the server keeps the model loaded after an answer, below zero for ever; as the
-    /// server has it by default, which is five minutes.
+    /// Seconds for which the server keeps the model loaded after an answer; a negative number means
+    /// forever. Default: decided by the server (five minutes).
     pub keep_alive_seconds: Option<i64>,
-    /// How the models call tools, as for kind `openai`; by default `native` for those of which the
-    /// server says that they can, and `json` for the others.
+    /// The way in which the models call tools; the values are those of kind `openai`. Default:
+    /// `native` for models that support it according to the server, `json` for the others.
     pub tools: Option<ToolStyle>,
-    /// What is done with a call that a model writes as text although its calls are native, as for kind
-    /// `openai`.
+    /// The handling of calls that a model with native calls writes as text; the values are those of
+    /// kind `openai`. Default: `ask`.
     pub text_calls: Option<TextCalls>,
 }
 

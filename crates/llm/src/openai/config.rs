@@ -15,58 +15,68 @@ use crate::{Limits, TextCalls, ToolStyle};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpenAiConfig {
-    /// Where the API is, up to and including its version.
+    /// The base URL of the API, including its version. Default: `https://api.openai.com/v1`.
     pub base_url: String,
-    /// The key; leave it out where none is wanted. Best not written here but referred to:
-    /// `"${OPENAI_API_KEY}"`, `"${file:/etc/avocet/key}"` or `"${credential:openai}"`.
+    /// The API key; leave it out if the server needs none. Refer to the key instead of writing it
+    /// here: `"${OPENAI_API_KEY}"`, `"${file:/etc/avocet/key}"` or `"${credential:openai}"`.
     pub api_key: Option<Secret>,
-    /// Which API is spoken: `chat`, the completions that everybody has, or `responses`, in which
-    /// OpenAI's models keep what they thought before a call.
+    /// The API to use: `chat` (chat completions, which all servers support) or `responses`, with
+    /// which OpenAI's models keep their reasoning from before a call. Default: `chat`.
     pub api: OpenAiApi,
-    /// Seconds until the first piece of an answer.
+    /// Timeout in seconds until the first piece of an answer. At least 1. Default: 120.
     pub first_token_seconds: u64,
-    /// Seconds from one piece of an answer to the next.
+    /// Timeout in seconds between two pieces of an answer. At least 1. Default: 60.
     pub gap_seconds: u64,
-    /// Seconds until the end of an answer.
+    /// Timeout in seconds until the end of an answer. At least 1. Default: 900.
     pub total_seconds: u64,
-    /// How often a request is made again where that can help.
+    /// Maximum number of retries of a request, after errors for which a retry can help. Default: 3.
     pub max_retries: usize,
-    /// Tokens that one answer may have; the provider's own limit by default.
+    /// Maximum tokens of one answer. Default: the provider's own limit.
     pub max_output_tokens: Option<u32>,
-    /// How much a reasoning model thinks, in the words of its provider: `low`, `medium`, `high`.
+    /// The reasoning effort of reasoning models, in the words of the provider: `low`, `medium`,
+    /// `high`. Default: decided by the provider.
     pub reasoning_effort: Option<String>,
-    /// Whether the models see pictures; by default what is known of each. Those that do not refuse every
-    /// request that has one.
+    /// `true` if the models accept images. Models that do not accept images refuse every request
+    /// with one. Default: what is known of each model.
     pub images: Option<bool>,
-    /// How the models call tools: `native`, by the API; `none`, not at all; or as text, in a dialect,
-    /// for models and servers without native calls: `harmony`, `hermes`, `json`, `llama`, `mistral`,
-    /// `react`, `shell`, `xml`. By default what is known of each model, `native` if nothing is.
+    /// The way in which the models call tools. `native` uses the API, and `none` offers no tools.
+    /// The others are dialects, in which models and servers without native calls write calls as
+    /// text: `harmony`, `hermes`, `json`, `llama`, `mistral`, `react`, `shell`, `xml`. Default:
+    /// what is known of each model, else `native`.
     pub tools: Option<ToolStyle>,
-    /// What is done with a call that a model writes as text although its calls are native. `ask`, the
-    /// default: it runs by itself if it only reads; an owner is asked before any other; it is plain text if
-    /// more text follows, or if it is framed as an example or a question. `run`: it runs, as a native call
-    /// does. `ignore`: it is plain text.
+    /// The handling of calls that a model with native calls writes as text. Default: `ask`.
+    ///
+    /// - `ask`: a call that only reads runs; before any other call, an owner is asked. If more text
+    ///   follows, or if the call is framed as an example or a question, it is plain text.
+    /// - `run`: it runs like a native call.
+    /// - `ignore`: it is plain text.
     pub text_calls: Option<TextCalls>,
-    /// How much chance there is in what is written, 0 to 2; the provider's own value by default.
+    /// The sampling temperature, from 0 to 2: a higher value makes the text more random. Default:
+    /// decided by the provider.
     pub temperature: Option<f64>,
-    /// What the limit of an answer is called: `max_tokens`, or `max_completion_tokens`, which is the
-    /// default at `api.openai.com` because its reasoning models refuse the other. Only of `chat`.
+    /// The name of the output limit in requests: `max_tokens` or `max_completion_tokens`. For
+    /// `chat` only. Default: `max_completion_tokens` at `api.openai.com`, whose reasoning models
+    /// refuse the other name, else `max_tokens`.
     pub max_tokens_field: Option<MaxTokensField>,
-    /// Who gives the instructions: `system`, `developer`, or `user` for models whose template has
-    /// neither: they stand before the first message then. Only of `chat`.
+    /// The role of the instructions in requests: `system`, `developer` or `user`. `user` is for
+    /// models whose template has neither of the others: the instructions then precede the first
+    /// message. For `chat` only. Default: `system`.
     pub system_role: SystemRole,
-    /// Whether answers are asked for piece by piece. Without it nothing is shown before the end, and
-    /// only `total_seconds` limits the wait.
+    /// `true` to stream answers. With `false`, nothing is shown before the end of an answer, and
+    /// `total_seconds` is the only timeout. Default: `true`.
     pub stream: bool,
-    /// Whether tokens are asked to be counted in a stream. Some servers refuse `stream_options`; tokens
-    /// are estimated then. Only of `chat`.
+    /// `true` to request token counts in a stream. Set it to `false` for servers that refuse
+    /// `stream_options`; tokens are then estimated. For `chat` only. Default: `true`.
     pub stream_usage: bool,
-    /// Headers of every request beside the key. Their values may be secrets.
+    /// HTTP headers of every request, in addition to the API key. The values may be secrets.
+    /// Default: `{}`.
     pub headers: BTreeMap<String, Secret>,
-    /// What every request says besides; tables are merged into what is there.
+    /// Fields to add to the body of every request; tables are merged into existing ones. Default:
+    /// `{}`.
     pub extra_body: BTreeMap<String, Value>,
-    /// Whether whoever runs the server is not trusted: it is reached at public addresses only, whatever
-    /// its name resolves to, and never on this host or its network.
+    /// `true` if you do not trust the operator of the server. Requests then go to public addresses
+    /// only, whatever the name resolves to, and never to this host or its network. Default:
+    /// `false`.
     pub untrusted: bool,
 }
 

@@ -6,37 +6,37 @@ use serde::Deserialize;
 
 use super::OpenAiConfig;
 
-/// Which of OpenAI's two APIs is spoken.
+/// OpenAI's API to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OpenAiApi {
-    /// Chat completions, which everybody speaks.
+    /// Chat completions, which all servers support.
     #[default]
     Chat,
-    /// Responses, in which OpenAI's models keep what they thought before a call.
+    /// Responses, with which OpenAI's models keep their reasoning from before a call.
     Responses,
 }
 
-/// What the limit of an answer is called.
+/// The name of the output limit in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
-    /// As it was called first, and is by most servers.
+    /// The original name, which most servers use.
     MaxTokens,
-    /// As OpenAI calls it, of whose models some refuse the other.
+    /// OpenAI's newer name; some of its models refuse the original one.
     MaxCompletionTokens,
 }
 
-/// Who gives the instructions.
+/// The role of the instructions in requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SystemRole {
-    /// As it was called first, and is by most servers.
+    /// The original name, which most servers use.
     #[default]
     System,
-    /// As OpenAI's reasoning models call it.
+    /// The name for OpenAI's reasoning models.
     Developer,
-    /// Nobody: they stand before the first message of a user.
+    /// No role of their own: the instructions precede the first message of the user.
     User,
 }
 

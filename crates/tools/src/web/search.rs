@@ -35,16 +35,16 @@ const MAX_URL: usize = 1000;
 /// Characters of an engine's error message that are quoted.
 const MAX_DETAIL: usize = 200;
 
-/// Who searches the web. Without this table nobody does.
+/// The search engine of the tool `web_search`. Without this table, the agent cannot search the web.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchConfig {
-    /// `brave`, `duckduckgo`, `searxng` or `tavily`.
+    /// The engine: `brave`, `duckduckgo`, `searxng` or `tavily`.
     pub provider: String,
-    /// Where the engine is, if that is not the provider's own place. What is written here is asked
-    /// without further questions, on a private network too.
+    /// The base URL of the engine. `searxng` needs it. A URL that is set here is trusted: requests
+    /// go to it without further checks, also in a private network. Default: the provider's own URL.
     pub base_url: Option<String>,
-    /// The key, for those who want one.
+    /// The API key; `brave` and `tavily` need one.
     pub api_key: Option<Secret>,
 }
 
