@@ -20,12 +20,12 @@ use serde_json::Value;
 
 pub(crate) use length::{ITEM, MAX_ANSWER, max_answer};
 
-use crate::Limits;
+use crate::RequestTimeouts;
 use crate::detail::clean;
 use crate::hidden::Visible;
 use crate::limits::limited;
 use crate::lines;
-use crate::retry::{Shown, retrying};
+use crate::retry::{ShownDeltas, retrying};
 use crate::sse;
 
 pub use probe::Probe;
@@ -46,7 +46,7 @@ pub(crate) struct Endpoint {
     /// The headers of every request, including the key.
     pub(crate) headers: fn(Option<&Secret>) -> Vec<(&'static str, String)>,
     pub(crate) retries: usize,
-    pub(crate) limits: Limits,
+    pub(crate) limits: RequestTimeouts,
     /// Bytes that are kept of an answer ([`max_answer`]).
     pub(crate) max_answer: usize,
     pub(crate) http: HttpClient,
@@ -61,7 +61,7 @@ pub(crate) enum Framing {
 }
 
 /// An answer that is put together from the events of its stream.
-pub(crate) trait Answer: Default + Send {
+pub(crate) trait StreamedAnswer: Default + Send {
     const FRAMING: Framing = Framing::Events;
     /// Time to wait for more data (such as usage) after the end of the answer. A value above the
     /// gap timeout counts as the gap timeout. Some servers leave the connection open or close it
@@ -69,7 +69,7 @@ pub(crate) trait Answer: Default + Send {
     const FAREWELL: Duration = Duration::from_secs(10);
 
     /// Processes the data of the next event.
-    fn take(&mut self, data: &str) -> Result<Piece, Fault>;
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError>;
 
     /// Returns `true` once the end of the answer has arrived.
     fn has_ended(&self) -> bool;
@@ -81,17 +81,17 @@ pub(crate) trait Answer: Default + Send {
     /// Ends the answer here, as if the model had reached its output limit.
     fn cut(&mut self);
 
-    /// Returns the whole answer, or a [`Fault`] if it is incomplete or failed.
-    fn finish(self) -> Result<Said, Fault>;
+    /// Returns the whole answer, or an [`AnswerError`] if it is incomplete or failed.
+    fn finish(self) -> Result<CompleteAnswer, AnswerError>;
 
     /// Processes the complete body of an answer without streaming.
-    fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
+    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
         self.take(body).map(drop)
     }
 
     /// Parses an answer without streaming and without a length limit.
     #[cfg(any(test, feature = "testing"))]
-    fn whole(body: &str) -> Result<Said, Fault> {
+    fn whole(body: &str) -> Result<CompleteAnswer, AnswerError> {
         let mut answer = Self::default();
         answer.take_whole(body)?;
         answer.finish()
@@ -107,7 +107,7 @@ pub(crate) trait Answer: Default + Send {
 
 /// A complete model answer in the form common to all providers.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct CompleteAnswer {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
     /// The value of [`Reasoning::content`].
@@ -124,7 +124,7 @@ pub(crate) struct Said {
 
 /// The result of processing one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum AnswerPiece {
     /// A sign that the connection is alive, although the model may be stalled.
     KeepAlive,
     /// A hidden part of the answer.
@@ -136,7 +136,7 @@ pub(crate) enum Piece {
 
 /// The reason why an answer that had begun failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum AnswerError {
     /// The answer broke off or is invalid.
     Unreadable(String),
     /// An error in an answer that had begun with 200, and the status that it stands for.
@@ -145,13 +145,13 @@ pub(crate) enum Fault {
     Declined(String),
 }
 
-impl From<String> for Fault {
+impl From<String> for AnswerError {
     fn from(detail: String) -> Self {
         Self::Unreadable(detail)
     }
 }
 
-impl Said {
+impl CompleteAnswer {
     /// Returns `true` if the text and the calls are empty.
     fn is_empty(&self) -> bool {
         self.text.is_empty() && self.calls.is_empty()
@@ -171,11 +171,11 @@ impl Said {
 }
 
 /// An answer after its first data has arrived.
-enum Begun<A> {
+enum BegunAnswer<A> {
     /// The complete answer.
-    Whole(Said),
+    Whole(CompleteAnswer),
     /// A streamed answer and its first piece.
-    Streaming(Streaming<A>, Piece),
+    Streaming(Streaming<A>, AnswerPiece),
 }
 
 struct Streaming<A> {
@@ -190,13 +190,13 @@ struct Streaming<A> {
 impl Endpoint {
     /// Sends the request. `body` is called anew for each attempt, to free its memory between
     /// attempts.
-    pub(crate) async fn ask<A: Answer>(
+    pub(crate) async fn ask<A: StreamedAnswer>(
         &self,
         request: &ModelRequest,
         body: impl Fn() -> serde_json::Result<Vec<u8>> + Send + Sync,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let shown = Shown::new(deltas);
+        let shown = ShownDeltas::new(deltas);
         let take_back = |delta: Delta<'_>| shown.show(delta);
         let attempt = async || {
             let body = body().map_err(|error| self.bad_answer(plain_json(&error)))?;
@@ -208,23 +208,23 @@ impl Endpoint {
         retrying(self.clock.as_ref(), self.retries, &take_back, attempt).await
     }
 
-    async fn ask_once<A: Answer>(
+    async fn ask_once<A: StreamedAnswer>(
         &self,
         body: Vec<u8>,
         input: u64,
-        shown: &Shown<'_>,
+        shown: &ShownDeltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let begun = self.begin::<A>(body, shown);
         let begun = self.limited(self.limits.first_token, "no answer began", begun).await?;
         let mut visible = Visible::keeping_calls();
         match begun {
-            Begun::Whole(said) => {
+            BegunAnswer::Whole(said) => {
                 visible.push(length::beginning(&said.text, self.max_answer), |_| {});
                 let text = visible.finish(|_| {});
                 shown.show(Delta::Text(&text));
                 Ok(self.reply(said, text, input))
             }
-            Begun::Streaming(stream, first) => {
+            BegunAnswer::Streaming(stream, first) => {
                 let said = self.read(stream, first, &mut visible, shown).await?;
                 let text = visible.finish(|delta| shown.show(delta));
                 Ok(self.reply(said, text, input))
@@ -233,11 +233,11 @@ impl Endpoint {
     }
 
     /// Sends the request and waits until the first data of an answer has arrived.
-    async fn begin<A: Answer>(
+    async fn begin<A: StreamedAnswer>(
         &self,
         body: Vec<u8>,
-        shown: &Shown<'_>,
-    ) -> Result<Begun<A>, ModelError> {
+        shown: &ShownDeltas<'_>,
+    ) -> Result<BegunAnswer<A>, ModelError> {
         let response = self.post(body).await?;
         if response.status() != 200 {
             return Err(self.refusal::<A>(response).await);
@@ -245,7 +245,7 @@ impl Endpoint {
         shown.begin();
         if response.is("application/json") {
             let body = response.beginning(MAX_BODY).await.map_err(|error| self.broken(&error))?;
-            return self.whole::<A>(body).map(Begun::Whole);
+            return self.whole::<A>(body).map(BegunAnswer::Whole);
         }
         let events = match A::FRAMING {
             Framing::Events => sse::events(response),
@@ -253,11 +253,14 @@ impl Endpoint {
         };
         let mut stream = Streaming { events, answer: A::default(), is_cut: false, too_long: None };
         let first = self.next(&mut stream).await?;
-        Ok(Begun::Streaming(stream, first))
+        Ok(BegunAnswer::Streaming(stream, first))
     }
 
     /// Parses an answer without streaming. An answer that is too long ends at the cut.
-    fn whole<A: Answer>(&self, (body, is_cut): (String, bool)) -> Result<Said, ModelError> {
+    fn whole<A: StreamedAnswer>(
+        &self,
+        (body, is_cut): (String, bool),
+    ) -> Result<CompleteAnswer, ModelError> {
         let mut answer = A::default();
         if !is_cut {
             let taken = answer.take_whole(&body);
@@ -282,7 +285,7 @@ impl Endpoint {
     }
 
     /// Ends an answer that is too long.
-    fn cut<A: Answer>(&self, answer: &mut A) {
+    fn cut<A: StreamedAnswer>(&self, answer: &mut A) {
         let (model, bytes, limit) = (&self.name, answer.bytes(), self.max_answer);
         tracing::warn!(model, bytes, limit, "the answer is too long; the rest of it is not read");
         answer.cut();
@@ -290,7 +293,7 @@ impl Endpoint {
 
     /// Builds the reply with the visible text. `input` is the estimate of input tokens, used if the
     /// provider reports none.
-    fn reply(&self, said: Said, text: String, input: u64) -> ModelReply {
+    fn reply(&self, said: CompleteAnswer, text: String, input: u64) -> ModelReply {
         let mut usage = said.usage;
         if usage.input == 0 {
             usage.input = input;
@@ -298,7 +301,7 @@ impl Endpoint {
         if usage.output == 0 {
             usage.output = said.bytes() / BYTES_A_TOKEN;
         }
-        let Said { mut calls, reasoning, truncated, filtered, .. } = said;
+        let CompleteAnswer { mut calls, reasoning, truncated, filtered, .. } = said;
         if truncated {
             length::shorten_cut_calls(&mut calls);
         }
@@ -308,23 +311,23 @@ impl Endpoint {
     }
 
     /// Reads a streamed answer, starting with its first piece.
-    async fn read<A: Answer>(
+    async fn read<A: StreamedAnswer>(
         &self,
         mut stream: Streaming<A>,
-        first: Piece,
+        first: AnswerPiece,
         visible: &mut Visible,
-        shown: &Shown<'_>,
-    ) -> Result<Said, ModelError> {
+        shown: &ShownDeltas<'_>,
+    ) -> Result<CompleteAnswer, ModelError> {
         let (mut piece, mut room) = (first, self.max_answer);
         loop {
             match piece {
-                Piece::End => break,
-                Piece::Text(text) => {
+                AnswerPiece::End => break,
+                AnswerPiece::Text(text) => {
                     let text = length::beginning(&text, room);
                     room -= text.len();
                     visible.push(text, |delta| shown.show(delta));
                 }
-                Piece::KeepAlive | Piece::Unseen => {}
+                AnswerPiece::KeepAlive | AnswerPiece::Unseen => {}
             }
             let has_ended = stream.answer.has_ended();
             let patience = match A::FAREWELL {
@@ -346,19 +349,22 @@ impl Endpoint {
         match too_long {
             Some(error) if said.is_empty() => Err(self.broken(&error)),
             // Reasoning that was cut has no signature, so every model would refuse it.
-            _ if is_cut => Ok(Said { reasoning: None, ..said }),
+            _ if is_cut => Ok(CompleteAnswer { reasoning: None, ..said }),
             _ => Ok(said),
         }
     }
 
     /// Returns the next piece of an answer and skips keep-alive events.
-    async fn next<A: Answer>(&self, stream: &mut Streaming<A>) -> Result<Piece, ModelError> {
+    async fn next<A: StreamedAnswer>(
+        &self,
+        stream: &mut Streaming<A>,
+    ) -> Result<AnswerPiece, ModelError> {
         while !stream.is_cut {
             let piece = match stream.events.next().await {
-                None => return Ok(Piece::End),
+                None => return Ok(AnswerPiece::End),
                 Some(Err(error @ NetError::TooLong(_))) => {
                     (stream.is_cut, stream.too_long) = (true, Some(error));
-                    Piece::End
+                    AnswerPiece::End
                 }
                 Some(event) => {
                     let event = event.map_err(|error| self.broken(&error))?;
@@ -370,11 +376,11 @@ impl Endpoint {
             if stream.is_cut {
                 self.cut(&mut stream.answer);
             }
-            if piece != Piece::KeepAlive {
+            if piece != AnswerPiece::KeepAlive {
                 return Ok(piece);
             }
         }
-        Ok(Piece::End)
+        Ok(AnswerPiece::End)
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {
@@ -404,11 +410,11 @@ impl Endpoint {
         limited(self.clock.as_ref(), &self.name, limit, what, part).await
     }
 
-    fn failed(&self, fault: Fault) -> ModelError {
+    fn failed(&self, fault: AnswerError) -> ModelError {
         match fault {
-            Fault::Unreadable(detail) => self.bad_answer(detail),
-            Fault::Status(status, says) => self.refused(status, "", &says, None),
-            Fault::Declined(detail) => {
+            AnswerError::Unreadable(detail) => self.bad_answer(detail),
+            AnswerError::Status(status, says) => self.refused(status, "", &says, None),
+            AnswerError::Declined(detail) => {
                 let (model, detail) = (self.name.clone(), self.clean(&detail));
                 ModelError::Refused { model, detail, lasting: false }
             }

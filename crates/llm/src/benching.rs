@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use avocet_protocol::{Delta, ModelRequest, ToolSpec};
 
 use crate::asking::Framing;
-use crate::dialects::{Reader, Streamed, named};
+use crate::dialects::{ReplyReader, Streamed, named};
 use crate::fuzzing;
 use crate::hidden::Visible;
 use crate::{Anthropic, Gemini, OpenAi};
@@ -91,6 +91,6 @@ impl Writes for OpenAi {
     }
 }
 
-fn reader<'t>(told: Option<&str>, tools: &'t [ToolSpec]) -> Reader<'t> {
-    Reader { told: told.and_then(named), tools }
+fn reader<'t>(told: Option<&str>, tools: &'t [ToolSpec]) -> ReplyReader<'t> {
+    ReplyReader { told: told.and_then(named), tools }
 }

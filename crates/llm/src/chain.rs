@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 
 use crate::Rests;
-use crate::retry::Shown;
+use crate::retry::ShownDeltas;
 
 /// Models in the order in which they are asked.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Chain {
         &self,
         model: &dyn Model,
         request: &ModelRequest,
-        shown: &Shown<'_>,
+        shown: &ShownDeltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let began = self.rests.now();
         let answered = model.complete(request, &|delta: Delta<'_>| shown.show(delta)).await;
@@ -79,8 +79,8 @@ impl Model for Chain {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let shown = Shown::new(deltas);
-        let mut asked = Asked::default();
+        let shown = ShownDeltas::new(deltas);
+        let mut asked = ChainOutcomes::default();
         for model in self.asked() {
             let facts = model.facts().await;
             let request = what_it_takes(facts, request);
@@ -111,7 +111,7 @@ impl Model for Chain {
 
 /// The outcomes of the models that were asked.
 #[derive(Debug, Default)]
-struct Asked {
+struct ChainOutcomes {
     /// The failure of the last model, until the next model is asked.
     last: Option<String>,
     failed: Option<ModelError>,
@@ -120,7 +120,7 @@ struct Asked {
     small: Option<(u64, ModelError)>,
 }
 
-impl Asked {
+impl ChainOutcomes {
     /// Keeps the error to return. `TooLong` has priority, because the caller can fix it at once.
     fn failed(&mut self, error: ModelError) {
         self.last = Some(error.to_string());

@@ -10,7 +10,7 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dialects::{self, Dialect, Read, Reader, Streamed};
+use crate::dialects::{self, Dialect, ParsedReply, ReplyReader, Streamed};
 use crate::{ending, hidden, schema};
 
 /// The way in which a provider's models call tools.
@@ -96,7 +96,7 @@ impl Dialected {
 
     /// Returns `true` if calls in a reply's text must be treated as plain text. `native` are the
     /// native calls of the reply.
-    fn is_prose(&self, read: &Read, native: &[ToolCall], tools: &[ToolSpec]) -> bool {
+    fn is_prose(&self, read: &ParsedReply, native: &[ToolCall], tools: &[ToolSpec]) -> bool {
         let is_copy = |call: &&ToolCall| native.iter().any(|other| other.name == call.name);
         let mut in_text: Vec<ToolCall> =
             read.calls.iter().filter(|call| !is_copy(call)).cloned().collect();
@@ -147,7 +147,7 @@ impl Model for Dialected {
         let style = self.style;
         let tools = if style == ToolStyle::None { &[][..] } else { &request.tools };
         let readable = ending::with_endings(tools);
-        let reader = Reader { told: style.dialect(), tools: &readable };
+        let reader = ReplyReader { told: style.dialect(), tools: &readable };
         let streamed = Mutex::new(Streamed::new(reader));
         let lock = || streamed.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = |delta: Delta<'_>| match delta {
@@ -165,7 +165,7 @@ impl Model for Dialected {
         let read = if self.is_prose(&read, &reply.calls, tools) {
             tracing::debug!(model = self.name(), "the calls in the text are no calls but text");
             let text = hidden::visible(ending::without_mark(&reply.text));
-            Read { text, ..Read::default() }
+            ParsedReply { text, ..ParsedReply::default() }
         } else {
             read
         };

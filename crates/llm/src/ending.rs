@@ -4,7 +4,7 @@
 use avocet_protocol::{Arguments, Reasoning, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use crate::dialects::{Reader, known_elsewhere};
+use crate::dialects::{ReplyReader, known_elsewhere};
 use crate::gemini::signatures;
 use crate::hidden::visible;
 use crate::openai::responses::thoughts;
@@ -71,7 +71,7 @@ pub(crate) fn with_endings(offered: &[ToolSpec]) -> Vec<ToolSpec> {
 
 /// The end calls that were removed from an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct RemovedEndCalls {
     /// The text of the end calls. `None` if other calls remain or end calls are absent.
     pub(crate) answer: Option<String>,
     /// Indexes of the removed calls.
@@ -79,7 +79,7 @@ pub(crate) struct Taken {
 }
 
 /// Removes the calls that only signal the end.
-pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> Taken {
+pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> RemovedEndCalls {
     let (mut answers, mut places, mut place) = (Vec::new(), Vec::new(), 0..);
     calls.retain(|call| {
         let (answer, place) = (answer(call, offered), place.next());
@@ -89,10 +89,10 @@ pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> Taken {
     let is_end = calls.is_empty() && !answers.is_empty();
     let answer =
         is_end.then(|| answers.iter().fold(String::new(), |text, more| joined(&text, more)));
-    Taken { answer, places }
+    RemovedEndCalls { answer, places }
 }
 
-impl Taken {
+impl RemovedEndCalls {
     /// Removes the parts of the reasoning that belong to removed native calls. The provider would
     /// refuse these parts or assign them to another call.
     pub(crate) fn out_of(&self, reasoning: Reasoning) -> Reasoning {
@@ -147,7 +147,7 @@ fn in_object(object: &Map<String, Value>) -> String {
 
 /// Cleans an argument for people: removes the hidden parts, as in a reply.
 fn said(argument: &str) -> String {
-    Reader { told: None, tools: &[] }.read(&visible(argument), false).text.trim().to_owned()
+    ReplyReader { told: None, tools: &[] }.read(&visible(argument), false).text.trim().to_owned()
 }
 
 #[cfg(test)]

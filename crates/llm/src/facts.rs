@@ -56,7 +56,7 @@ pub struct Learned {
 
 /// The source of a fact. The first one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum FactSource {
     /// The operator, in `[models]`.
     Models,
     /// The operator, in the provider's table.
@@ -67,7 +67,7 @@ pub enum Source {
     BuiltIn,
 }
 
-impl Source {
+impl FactSource {
     /// A word for display.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -81,11 +81,11 @@ impl Source {
 }
 
 /// A fact and its source; `None` if it is unknown.
-pub type Fact<T> = Option<(T, Source)>;
+pub type Fact<T> = Option<(T, FactSource)>;
 
 /// All known facts about a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Known {
+pub struct KnownFacts {
     /// See [`ModelFacts::context`].
     pub context: Fact<u64>,
     /// See [`ModelFacts::max_output`].
@@ -100,10 +100,10 @@ pub struct Known {
     pub price: Fact<Price>,
 }
 
-impl Known {
+impl KnownFacts {
     /// Merges facts from several sources. For each field, the first source that states it wins.
-    pub(crate) fn from_all(said: &[(Source, Facts)]) -> Self {
-        fn first<T>(said: &[(Source, Facts)], field: impl Fn(&Facts) -> Option<T>) -> Fact<T> {
+    pub(crate) fn from_all(said: &[(FactSource, Facts)]) -> Self {
+        fn first<T>(said: &[(FactSource, Facts)], field: impl Fn(&Facts) -> Option<T>) -> Fact<T> {
             said.iter().find_map(|(source, facts)| Some((field(facts)?, *source)))
         }
         Self {
@@ -131,8 +131,8 @@ impl Known {
 }
 
 /// The facts for callers of the model. A model gets pictures only if it is known to see them.
-impl From<Known> for ModelFacts {
-    fn from(known: Known) -> Self {
+impl From<KnownFacts> for ModelFacts {
+    fn from(known: KnownFacts) -> Self {
         Self {
             context: known.context.map(|(tokens, _)| tokens),
             max_output: known.max_output.map(|(tokens, _)| tokens),

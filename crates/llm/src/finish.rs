@@ -1,6 +1,6 @@
 //! Finish reasons of all APIs, and their consequences.
 
-use crate::asking::Fault;
+use crate::asking::AnswerError;
 
 /// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum Finish {
 
 /// The flags of a usable answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct FinishFlags {
     pub(crate) truncated: bool,
     pub(crate) filtered: bool,
 }
@@ -31,25 +31,30 @@ impl Finish {
     /// explanation, if any. `is_empty` means that the text and the calls are empty.
     ///
     /// # Errors
-    /// [`Fault`] if the answer is unusable.
-    pub(crate) fn ended(self, reason: &str, says: &str, is_empty: bool) -> Result<Ended, Fault> {
+    /// [`AnswerError`] if the answer is unusable.
+    pub(crate) fn ended(
+        self,
+        reason: &str,
+        says: &str,
+        is_empty: bool,
+    ) -> Result<FinishFlags, AnswerError> {
         let detail = |what: &str| format!("{what} ({reason}) {says}").trim_end().to_owned();
         match self {
             Self::Filtered if is_empty => {
-                return Err(Fault::Declined(detail("it will not answer this")));
+                return Err(AnswerError::Declined(detail("it will not answer this")));
             }
-            Self::Failed => return Err(Fault::Unreadable(detail("it failed"))),
+            Self::Failed => return Err(AnswerError::Unreadable(detail("it failed"))),
             Self::Unknown if is_empty => {
-                return Err(Fault::Unreadable(detail("it said nothing")));
+                return Err(AnswerError::Unreadable(detail("it said nothing")));
             }
             Self::Unknown => tracing::warn!(reason, says, "nobody knows why the answer ended"),
             Self::Complete | Self::Truncated | Self::Filtered => {}
         }
-        Ok(Ended { truncated: self == Self::Truncated, filtered: self == Self::Filtered })
+        Ok(FinishFlags { truncated: self == Self::Truncated, filtered: self == Self::Filtered })
     }
 }
 
-impl Ended {
+impl FinishFlags {
     /// Returns `true` if the end of the answer may be missing.
     pub(crate) fn is_cut(self) -> bool {
         self.truncated || self.filtered

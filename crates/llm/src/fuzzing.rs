@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use avocet_protocol::Delta;
 use serde_json::Value;
 
-use crate::dialects::lenient::{self, Fault};
-use crate::dialects::{Read, Reader, Streamed, known_names, named};
+use crate::dialects::lenient::{self, LenientError};
+use crate::dialects::{ParsedReply, ReplyReader, Streamed, known_names, named};
 use crate::hidden::Visible;
 
 pub(crate) use answers::split;
@@ -18,10 +18,10 @@ pub use answers::{anthropic, gemini, ollama, openai_chat, openai_responses, sse}
 pub(crate) use tools::tools;
 
 /// Reads bytes, and panics if the result is wrong.
-pub type EntryPoint = fn(&[u8]);
+pub type LlmFuzzTarget = fn(&[u8]);
 
 /// All entry points, by the name of their fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 18] = [
+pub const TARGETS: [(&str, LlmFuzzTarget); 18] = [
     ("anthropic", anthropic),
     ("endless", endless),
     ("gemini", gemini),
@@ -133,18 +133,21 @@ pub fn lenient(data: &[u8]) {
             }
             // With a duplicate name, the intended value is unknown.
             (Err(fault), Ok(strict)) => {
-                assert!(matches!(fault, Fault::At(at) if at <= text.len()), "{strict}: {fault:?}");
+                assert!(
+                    matches!(fault, LenientError::At(at) if at <= text.len()),
+                    "{strict}: {fault:?}"
+                );
                 assert!(lenient::value(&strict.to_string(), false).is_ok(), "{strict}");
             }
-            (Err(Fault::At(at)), Err(_)) => assert!(text.is_char_boundary(at)),
-            (Err(Fault::Open), Err(_)) => {}
+            (Err(LenientError::At(at)), Err(_)) => assert!(text.is_char_boundary(at)),
+            (Err(LenientError::Open), Err(_)) => {}
         }
     }
 }
 
 fn dialect(name: &str, data: &[u8]) {
     let (text, tools) = (String::from_utf8_lossy(data), tools());
-    let reader = Reader { told: named(name), tools: &tools };
+    let reader = ReplyReader { told: named(name), tools: &tools };
     assert!(reader.told.is_some(), "there is no {name}");
     for is_cut in [false, true] {
         let read = reader.read(&text, is_cut);
@@ -157,7 +160,7 @@ fn dialect(name: &str, data: &[u8]) {
 
 fn streams_as_whole(told: Option<&str>, text: &str) {
     let tools = tools();
-    let reader = Reader { told: told.and_then(named), tools: &tools };
+    let reader = ReplyReader { told: told.and_then(named), tools: &tools };
     let (whole, _, _) = read_streamed(reader, &[text], false);
     let (read, meanwhile, shown) = read_streamed(reader, &in_pieces(text), false);
     assert_eq!(read.calls, whole.calls, "{told:?}");
@@ -174,7 +177,7 @@ fn endlessly(data: &[u8], bytes: usize) {
     }
     let (text, tools) = (String::from_utf8_lossy(data), tools());
     let whole = text.repeat(bytes / text.len() + 1);
-    let reader = Reader { told: None, tools: &tools };
+    let reader = ReplyReader { told: None, tools: &tools };
     let read = reader.read(&whole, false);
     let (again, _, _) = read_streamed(reader, &in_pieces(&whole), false);
     assert!(read.calls.len() <= whole.len() && again.calls.len() <= whole.len());
@@ -183,10 +186,10 @@ fn endlessly(data: &[u8], bytes: usize) {
 /// Reads a reply in these pieces. Also returns the text that was shown before the end, and after
 /// it; `⟲` marks a restart, which takes back shown text.
 pub(crate) fn read_streamed(
-    reader: Reader<'_>,
+    reader: ReplyReader<'_>,
     pieces: &[&str],
     is_cut: bool,
-) -> (Read, String, String) {
+) -> (ParsedReply, String, String) {
     let shown = RefCell::new(String::new());
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.borrow_mut().push_str(text),

@@ -5,7 +5,7 @@ use proptest::sample::{Index, select};
 
 use super::answers::{said, split};
 use super::{TARGETS, endlessly};
-use crate::asking::Answer;
+use crate::asking::StreamedAnswer;
 use crate::{anthropic, gemini, ollama, openai};
 
 fn root() -> PathBuf {
@@ -33,7 +33,7 @@ fn corpus() -> Vec<String> {
     files.iter().flat_map(|file| bodies(file)).collect()
 }
 
-fn is_read<A: Answer>(file: &str) {
+fn is_read<A: StreamedAnswer>(file: &str) {
     for body in bodies(file) {
         let events = split(A::FRAMING, &[body.as_bytes()]).unwrap();
         let said = said::<A>(&events).unwrap_or_else(|fault| panic!("{file}: {fault:?}\n{body}"));
@@ -43,11 +43,11 @@ fn is_read<A: Answer>(file: &str) {
 
 #[test]
 fn fuzzing_corpus_answers_parse_as_answers() {
-    is_read::<openai::answer::PartialAnswer>("answers/openai_chat.txt");
-    is_read::<openai::responses::PartialAnswer>("answers/openai_responses.txt");
-    is_read::<anthropic::answer::PartialAnswer>("answers/anthropic.txt");
-    is_read::<gemini::answer::PartialAnswer>("answers/gemini.txt");
-    is_read::<ollama::answer::PartialAnswer>("answers/ollama.txt");
+    is_read::<openai::answer::OpenAiChatAnswer>("answers/openai_chat.txt");
+    is_read::<openai::responses::ResponsesAnswer>("answers/openai_responses.txt");
+    is_read::<anthropic::answer::AnthropicAnswer>("answers/anthropic.txt");
+    is_read::<gemini::answer::GeminiAnswer>("answers/gemini.txt");
+    is_read::<ollama::answer::OllamaAnswer>("answers/ollama.txt");
 }
 
 #[test]
@@ -82,41 +82,41 @@ fn fuzzing_entry_points_accept_inputs_that_a_fuzzer_found() {
 
 /// A change that a fuzzer makes to an input.
 #[derive(Debug, Clone)]
-enum Change {
+enum InputChange {
     Cut(Index, Index),
     Repeat(Index, Index),
     Insert(Index, Vec<u8>),
     Flip(Index, u8),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = InputChange> {
     let (place, words) =
         (any::<Index>, vec!["<", "</", "|>", "[", "{\"", "}", "`", "```\n", "\n\n", "\\u", "<|"]);
     prop_oneof![
-        (place(), place()).prop_map(|(from, to)| Change::Cut(from, to)),
-        (place(), place()).prop_map(|(from, to)| Change::Repeat(from, to)),
-        (place(), select(words)).prop_map(|(at, word)| Change::Insert(at, word.into())),
+        (place(), place()).prop_map(|(from, to)| InputChange::Cut(from, to)),
+        (place(), place()).prop_map(|(from, to)| InputChange::Repeat(from, to)),
+        (place(), select(words)).prop_map(|(at, word)| InputChange::Insert(at, word.into())),
         (place(), prop::collection::vec(any::<u8>(), 1..5))
-            .prop_map(|(at, bytes)| Change::Insert(at, bytes)),
-        (place(), any::<u8>()).prop_map(|(at, bits)| Change::Flip(at, bits)),
+            .prop_map(|(at, bytes)| InputChange::Insert(at, bytes)),
+        (place(), any::<u8>()).prop_map(|(at, bits)| InputChange::Flip(at, bits)),
     ]
 }
 
-fn changed(mut input: Vec<u8>, change: &Change) -> Vec<u8> {
+fn changed(mut input: Vec<u8>, change: &InputChange) -> Vec<u8> {
     let bytes = input.len();
     let range = |from: &Index, to: &Index| {
         let (from, to) = (from.index(bytes + 1), to.index(bytes + 1));
         from.min(to)..from.max(to)
     };
     match change {
-        Change::Cut(from, to) => drop(input.drain(range(from, to))),
-        Change::Repeat(from, to) => input.extend_from_within(range(from, to)),
-        Change::Insert(at, more) => {
+        InputChange::Cut(from, to) => drop(input.drain(range(from, to))),
+        InputChange::Repeat(from, to) => input.extend_from_within(range(from, to)),
+        InputChange::Insert(at, more) => {
             let at = at.index(bytes + 1);
             drop(input.splice(at..at, more.iter().copied()));
         }
-        Change::Flip(at, bits) if bytes > 0 => input[at.index(bytes)] ^= bits,
-        Change::Flip(..) => {}
+        InputChange::Flip(at, bits) if bytes > 0 => input[at.index(bytes)] ^= bits,
+        InputChange::Flip(..) => {}
     }
     input
 }

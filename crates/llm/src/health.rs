@@ -49,7 +49,7 @@ impl Health {
     /// Wraps a model so that its requests are recorded here.
     #[must_use]
     pub fn watch(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
-        Arc::new(Watched { model, health: self.clone() })
+        Arc::new(WatchedModel { model, health: self.clone() })
     }
 
     /// Returns the state of a provider. Its models are those with the prefix `provider/`.
@@ -102,13 +102,13 @@ impl Health {
 
 /// A model whose requests are recorded, except dropped ones, which tell nothing about the model.
 #[derive(Debug)]
-struct Watched {
+struct WatchedModel {
     model: Arc<dyn Model>,
     health: Arc<Health>,
 }
 
 #[async_trait]
-impl Model for Watched {
+impl Model for WatchedModel {
     fn name(&self) -> &str {
         self.model.name()
     }

@@ -8,7 +8,7 @@ mod mark;
 use avocet_protocol::Delta;
 
 use code::Code;
-use mark::{Mark, Sight};
+use mark::{Mark, MarkMatch};
 
 /// Removes hidden parts from a streamed answer. The result is the same however the answer is
 /// divided.
@@ -18,7 +18,7 @@ pub(crate) struct Visible {
     text: String,
     /// Received text that is still undecided.
     open: String,
-    part: Part,
+    part: AnswerPart,
     /// `true` after something was hidden: blanks before the first visible word are removed with it.
     has_hidden: bool,
     /// The last hidden character.
@@ -33,7 +33,7 @@ pub(crate) struct Visible {
 
 /// The part of an answer that the text belongs to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum AnswerPart {
     /// Visible text.
     #[default]
     Said,
@@ -48,7 +48,7 @@ enum Part {
 }
 
 /// The next step of the reader. Lengths are in bytes.
-enum Next {
+enum VisibleStep {
     /// Visible text.
     Show(usize),
     /// Hidden text.
@@ -94,25 +94,25 @@ impl Visible {
         while at < open.len() {
             let rest = &open[at..];
             at += match self.next(rest, is_all) {
-                Next::Wait => break,
-                Next::Keep(bytes, ends) => {
-                    self.part = Part::Call(ends);
+                VisibleStep::Wait => break,
+                VisibleStep::Keep(bytes, ends) => {
+                    self.part = AnswerPart::Call(ends);
                     self.say(&rest[..bytes]);
                     bytes
                 }
-                Next::Kept => {
-                    self.part = Part::Said;
+                VisibleStep::Kept => {
+                    self.part = AnswerPart::Said;
                     0
                 }
-                Next::Show(bytes) => {
+                VisibleStep::Show(bytes) => {
                     self.say(&rest[..bytes]);
                     bytes
                 }
-                Next::Hide(bytes) => {
+                VisibleStep::Hide(bytes) => {
                     self.hide(&rest[..bytes]);
                     bytes
                 }
-                Next::Mark(bytes, mark) => {
+                VisibleStep::Mark(bytes, mark) => {
                     if self.heed(mark) {
                         (shown, taken_back) = (0, true);
                     }
@@ -128,38 +128,38 @@ impl Visible {
         show(Delta::Text(&self.text[shown..]));
     }
 
-    fn next(&mut self, rest: &str, is_all: bool) -> Next {
+    fn next(&mut self, rest: &str, is_all: bool) -> VisibleStep {
         match self.part {
-            Part::Said => self.next_said(rest, is_all),
-            Part::MadeUp => Next::Hide(rest.len()),
-            Part::Aside if self.keeps_calls => {
+            AnswerPart::Said => self.next_said(rest, is_all),
+            AnswerPart::MadeUp => VisibleStep::Hide(rest.len()),
+            AnswerPart::Aside if self.keeps_calls => {
                 Self::next_call(rest, is_all).unwrap_or_else(|| Self::next_hidden(rest, is_all))
             }
-            Part::Reasoning(_) | Part::Aside => Self::next_hidden(rest, is_all),
-            Part::Call(ends) => match kept::end(rest, ends, is_all) {
-                Ok(0) => Next::Kept,
-                Err(0) => Next::Wait,
-                Ok(bytes) | Err(bytes) => Next::Show(bytes),
+            AnswerPart::Reasoning(_) | AnswerPart::Aside => Self::next_hidden(rest, is_all),
+            AnswerPart::Call(ends) => match kept::end(rest, ends, is_all) {
+                Ok(0) => VisibleStep::Kept,
+                Err(0) => VisibleStep::Wait,
+                Ok(bytes) | Err(bytes) => VisibleStep::Show(bytes),
             },
         }
     }
 
     /// The next step if a call begins here, `None` otherwise.
-    fn next_call(rest: &str, is_all: bool) -> Option<Next> {
+    fn next_call(rest: &str, is_all: bool) -> Option<VisibleStep> {
         match kept::at_start(rest, is_all) {
-            kept::Sight::Call(bytes, ends) => Some(Next::Keep(bytes, ends)),
-            kept::Sight::Open => Some(Next::Wait),
-            kept::Sight::Nothing => None,
+            kept::CallMatch::Call(bytes, ends) => Some(VisibleStep::Keep(bytes, ends)),
+            kept::CallMatch::Open => Some(VisibleStep::Wait),
+            kept::CallMatch::Nothing => None,
         }
     }
 
-    fn next_said(&mut self, rest: &str, is_all: bool) -> Next {
+    fn next_said(&mut self, rest: &str, is_all: bool) -> VisibleStep {
         // Once per line, however many marks may begin in it.
         if self.known == 0 {
             match self.code.cross(rest, is_all) {
-                code::Next::Code(bytes) => return Next::Show(bytes),
-                code::Next::Wait => return Next::Wait,
-                code::Next::Text(bytes) => self.known = bytes,
+                code::CodeStep::Code(bytes) => return VisibleStep::Show(bytes),
+                code::CodeStep::Wait => return VisibleStep::Wait,
+                code::CodeStep::Text(bytes) => self.known = bytes,
             }
         }
         match mark::find(&rest[..self.known]) {
@@ -169,24 +169,24 @@ impl Visible {
                 {
                     next
                 }
-                Sight::Mark(bytes, mark) => Next::Mark(bytes, mark),
-                Sight::Open => Next::Wait,
-                Sight::Nothing => Next::Show(mark::opener_bytes(rest)),
+                MarkMatch::Mark(bytes, mark) => VisibleStep::Mark(bytes, mark),
+                MarkMatch::Open => VisibleStep::Wait,
+                MarkMatch::Nothing => VisibleStep::Show(mark::opener_bytes(rest)),
             },
-            Some(before) => Next::Show(before),
-            None => Next::Show(self.known),
+            Some(before) => VisibleStep::Show(before),
+            None => VisibleStep::Show(self.known),
         }
     }
 
-    fn next_hidden(rest: &str, is_all: bool) -> Next {
+    fn next_hidden(rest: &str, is_all: bool) -> VisibleStep {
         match mark::find(rest) {
             Some(0) => match mark::at_start(rest, is_all) {
-                Sight::Mark(bytes, mark) => Next::Mark(bytes, mark),
-                Sight::Open => Next::Wait,
-                Sight::Nothing => Next::Hide(mark::opener_bytes(rest)),
+                MarkMatch::Mark(bytes, mark) => VisibleStep::Mark(bytes, mark),
+                MarkMatch::Open => VisibleStep::Wait,
+                MarkMatch::Nothing => VisibleStep::Hide(mark::opener_bytes(rest)),
             },
-            Some(before) => Next::Hide(before),
-            None => Next::Hide(rest.len()),
+            Some(before) => VisibleStep::Hide(before),
+            None => VisibleStep::Hide(rest.len()),
         }
     }
 
@@ -208,7 +208,7 @@ impl Visible {
 
     /// Applies a mark in its context. Returns `true` if everything before it was reasoning.
     fn heed(&mut self, mark: Mark) -> bool {
-        use Part::{Aside, MadeUp, Reasoning, Said};
+        use AnswerPart::{Aside, MadeUp, Reasoning, Said};
         self.part = match (self.part, mark) {
             (Said, Mark::Think) => Reasoning(1),
             // A tag that the reasoning only quotes needs no closing tag.
@@ -222,7 +222,7 @@ impl Visible {
                 self.code = Code::default();
                 return true;
             }
-            (part @ (Reasoning(_) | Part::Call(_)), _) => part,
+            (part @ (Reasoning(_) | AnswerPart::Call(_)), _) => part,
             (_, Mark::Final | Mark::End | Mark::Assistant) => Said,
             (_, Mark::Aside) => Aside,
             (_, Mark::User) => MadeUp,

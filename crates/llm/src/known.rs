@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 
 use crate::asking::Probe;
-use crate::facts::{BuiltIn, Facts, Known, Learned, Source};
+use crate::facts::{BuiltIn, FactSource, Facts, KnownFacts, Learned};
 use crate::{Dialected, ToolStyle};
 
 /// A model of a provider. Calls that it writes as text stay in the text.
@@ -35,29 +35,29 @@ pub struct KnownModel {
     model: Arc<dyn Served>,
     /// The same model as the trait object that `Dialected` takes.
     asked: Arc<dyn Model>,
-    said: Said,
+    said: ConfiguredFacts,
 }
 
 /// The facts about a model that are known without asking its server.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Said {
+pub(crate) struct ConfiguredFacts {
     pub(crate) models: Facts,
     pub(crate) provider: Facts,
     pub(crate) built_in: BuiltIn,
 }
 
-impl Said {
-    fn with(&self, learned: Learned) -> Known {
+impl ConfiguredFacts {
+    fn with(&self, learned: Learned) -> KnownFacts {
         let Learned { facts, images, native_tools } = learned;
         let as_text = self.built_in.dialect.unwrap_or(ToolStyle::Json);
         let tools = native_tools.map(|native| if native { ToolStyle::Native } else { as_text });
         let ModelFacts { context, max_output, price, .. } = facts;
         let server = Facts { context, max_output, images, tools, text_calls: None, price };
-        Known::from_all(&[
-            (Source::Models, self.models),
-            (Source::Provider, self.provider),
-            (Source::Server, server),
-            (Source::BuiltIn, self.built_in.facts),
+        KnownFacts::from_all(&[
+            (FactSource::Models, self.models),
+            (FactSource::Provider, self.provider),
+            (FactSource::Server, server),
+            (FactSource::BuiltIn, self.built_in.facts),
         ])
     }
 }
@@ -65,17 +65,17 @@ impl Said {
 impl KnownModel {
     /// Wraps `model` with these facts.
     #[must_use]
-    pub(crate) fn new<M: Served + 'static>(model: M, said: Said) -> Self {
+    pub(crate) fn new<M: Served + 'static>(model: M, said: ConfiguredFacts) -> Self {
         let model = Arc::new(model);
         Self { asked: model.clone(), model, said }
     }
 
     /// Returns all known facts with their sources. May ask the server once.
-    pub async fn known(&self) -> Known {
+    pub async fn known(&self) -> KnownFacts {
         self.said.with(self.model.learned().await)
     }
 
-    fn dialected(&self, known: Known) -> Dialected {
+    fn dialected(&self, known: KnownFacts) -> Dialected {
         Dialected::new(self.asked.clone(), known.tool_style()).with_text_calls(known.text_calls())
     }
 

@@ -54,18 +54,22 @@ async fn known_facts_of_the_operator_precede_the_servers_and_the_built_in_ones()
         facts: ModelFacts { context: Some(3), ..ModelFacts::default() },
         ..Learned::default()
     };
-    let all = Said { models: of(1), provider: of(2), built_in };
+    let all = ConfiguredFacts { models: of(1), provider: of(2), built_in };
     let none = Facts::default();
     let table = [
-        (all, learned, Some((1, Source::Models))),
-        (Said { models: none, ..all }, learned, Some((2, Source::Provider))),
-        (Said { models: none, provider: none, ..all }, learned, Some((3, Source::Server))),
+        (all, learned, Some((1, FactSource::Models))),
+        (ConfiguredFacts { models: none, ..all }, learned, Some((2, FactSource::Provider))),
         (
-            Said { models: none, provider: none, ..all },
-            Learned::default(),
-            Some((4, Source::BuiltIn)),
+            ConfiguredFacts { models: none, provider: none, ..all },
+            learned,
+            Some((3, FactSource::Server)),
         ),
-        (Said::default(), Learned::default(), None),
+        (
+            ConfiguredFacts { models: none, provider: none, ..all },
+            Learned::default(),
+            Some((4, FactSource::BuiltIn)),
+        ),
+        (ConfiguredFacts::default(), Learned::default(), None),
     ];
     for (said, learned, context) in table {
         let (_, fake) = fake(vec![], learned);
@@ -87,7 +91,7 @@ async fn known_images_are_on_only_if_a_source_reports_them() {
     for (operator, server, known, expected) in table {
         let learned = Learned { images: server, ..Learned::default() };
         let built_in = BuiltIn { facts: sees(known), dialect: None };
-        let said = Said { models: Facts::default(), provider: sees(operator), built_in };
+        let said = ConfiguredFacts { models: Facts::default(), provider: sees(operator), built_in };
         let model = KnownModel::new(fake(vec![], learned).1, said);
         assert_eq!(model.facts().await.images, expected);
     }
@@ -110,7 +114,8 @@ async fn known_tool_style_without_native_calls_is_the_dialect_of_the_model_famil
     for (operator, native_tools, known, dialect, expected) in table {
         let learned = Learned { native_tools, ..Learned::default() };
         let built_in = BuiltIn { facts: tools(known), dialect };
-        let said = Said { models: Facts::default(), provider: tools(operator), built_in };
+        let said =
+            ConfiguredFacts { models: Facts::default(), provider: tools(operator), built_in };
         let model = KnownModel::new(fake(vec![], learned).1, said);
         assert_eq!(model.known().await.tool_style(), expected);
     }
@@ -131,7 +136,7 @@ fn request() -> ModelRequest {
 async fn known_model_describes_tools_in_the_text_once_the_server_reports_no_native_calls() {
     let (asked, fake) = fake(["one", "two"].map(Scripted::says).to_vec(), Learned::default());
     let learned = fake.learned.clone();
-    let model = KnownModel::new(fake, Said::default());
+    let model = KnownModel::new(fake, ConfiguredFacts::default());
     model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
     learned.lock().unwrap().native_tools = Some(false);
     model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
@@ -155,7 +160,7 @@ async fn known_model_computes_the_cost_of_an_answer_from_its_price_if_known() {
         let reply = ModelReply { spent: vec![spent(said)], ..ModelReply::default() };
         let (_, fake) = fake(vec![Scripted::Reply(reply)], Learned::default());
         let models = Facts { price, ..Facts::default() };
-        let model = KnownModel::new(fake, Said { models, ..Said::default() });
+        let model = KnownModel::new(fake, ConfiguredFacts { models, ..ConfiguredFacts::default() });
         let reply = model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
         assert_eq!(reply.spent, [spent(expected)]);
     }

@@ -8,7 +8,7 @@ use avocet_protocol::{Clock, ModelError, within};
 
 /// Timeouts of one request. Connecting has its own timeout in the HTTP client: 10 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct RequestTimeouts {
     /// Until the first piece of the answer.
     pub first_token: Duration,
     /// Between two pieces.
@@ -17,7 +17,7 @@ pub struct Limits {
     pub total: Duration,
 }
 
-impl Default for Limits {
+impl Default for RequestTimeouts {
     fn default() -> Self {
         Self {
             first_token: Duration::from_mins(2),
@@ -27,7 +27,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl RequestTimeouts {
     pub(crate) fn of_seconds(first_token: u64, gap: u64, total: u64) -> Self {
         let [first_token, gap, total] = [first_token, gap, total].map(Duration::from_secs);
         Self { first_token, gap, total }

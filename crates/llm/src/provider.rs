@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::facts::{BuiltIn, Facts, host};
-use crate::known::{KnownModel, Said, Served};
+use crate::known::{ConfiguredFacts, KnownModel, Served};
 use crate::{
     Anthropic, AnthropicConfig, Gemini, GeminiConfig, Ollama, OllamaConfig, OpenAi, OpenAiConfig,
 };
@@ -69,7 +69,7 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema {
         };
         let served = config.served(provider, model, clock)?;
         let provider = Facts { max_output: asked, ..table };
-        Ok(KnownModel::new(served, Said { models, provider, built_in }))
+        Ok(KnownModel::new(served, ConfiguredFacts { models, provider, built_in }))
     }
 }
 

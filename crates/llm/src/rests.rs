@@ -21,13 +21,13 @@ const LONGEST_ASKED_REST: Duration = Duration::from_hours(1);
 /// The models in cool-down, by name.
 #[derive(Debug)]
 pub struct Rests {
-    rests: Mutex<BTreeMap<String, Rest>>,
+    rests: Mutex<BTreeMap<String, CoolDown>>,
     clock: Arc<dyn Clock>,
 }
 
 /// The cool-down of a model.
 #[derive(Debug, Clone, Copy, Default)]
-struct Rest {
+struct CoolDown {
     failures: u32,
     until: Duration,
 }
@@ -73,7 +73,7 @@ impl Rests {
                 let failures = before.failures.saturating_add(u32::from(!is_same_outage));
                 let until = self.clock.elapsed() + rest_after(error, failures);
                 let until = until.max(before.until);
-                rests.insert(model.to_owned(), Rest { failures, until });
+                rests.insert(model.to_owned(), CoolDown { failures, until });
             }
         }
     }

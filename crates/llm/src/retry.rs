@@ -53,7 +53,7 @@ where
 }
 
 /// Passes deltas on. A restart is passed on only if text was shown before.
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownDeltas<'a> {
     deltas: Deltas<'a>,
     /// Bytes of text.
     written: AtomicU64,
@@ -61,7 +61,7 @@ pub(crate) struct Shown<'a> {
     begun: AtomicBool,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ShownDeltas<'a> {
     pub(crate) fn new(deltas: Deltas<'a>) -> Self {
         Self { deltas, written: AtomicU64::new(0), begun: AtomicBool::new(false) }
     }
@@ -109,7 +109,7 @@ impl<'a> Shown<'a> {
 
 /// An attempt. Reports its lost cost when it is dropped.
 struct Attempt<'a> {
-    shown: &'a Shown<'a>,
+    shown: &'a ShownDeltas<'a>,
     model: &'a str,
     input: u64,
     is_lost: bool,

@@ -33,14 +33,17 @@ fn lost(text: &str, end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
 }
 
 /// The same for an attempt with these events before its end.
-fn lost_of(comes: impl Fn(&Shown<'_>), end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
+fn lost_of(
+    comes: impl Fn(&ShownDeltas<'_>),
+    end: Option<Result<ModelReply, ModelError>>,
+) -> Vec<Usage> {
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
             lost.lock().unwrap().push(spent.usage);
         }
     };
-    let shown = Shown::new(&deltas);
+    let shown = ShownDeltas::new(&deltas);
     let asking = async {
         comes(&shown);
         match end {

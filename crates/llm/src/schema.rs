@@ -23,8 +23,8 @@ impl Serialize for WireSchema<'_> {
             Value::Object(object) => {
                 let standard = object.iter().filter(|(key, _)| !is_ours(key));
                 serializer.collect_map(standard.map(|(key, value)| match (key.as_str(), value) {
-                    ("properties", Value::Object(named)) => (key, Part::Named(named)),
-                    _ => (key, Part::Schema(WireSchema(value))),
+                    ("properties", Value::Object(named)) => (key, SchemaPart::Named(named)),
+                    _ => (key, SchemaPart::Schema(WireSchema(value))),
                 }))
             }
             Value::Array(values) => serializer.collect_seq(values.iter().map(WireSchema)),
@@ -40,13 +40,13 @@ pub(crate) fn as_sent(tool: &ToolSpec) -> ToolSpec {
     ToolSpec { parameters, ..tool.clone() }
 }
 
-enum Part<'s> {
+enum SchemaPart<'s> {
     Schema(WireSchema<'s>),
     /// Schemas by property name. Any name is allowed, so `x-` is an ordinary prefix here.
     Named(&'s Map<String, Value>),
 }
 
-impl Serialize for Part<'_> {
+impl Serialize for SchemaPart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Schema(schema) => schema.serialize(serializer),

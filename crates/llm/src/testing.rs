@@ -50,12 +50,12 @@ pub(crate) fn request() -> ModelRequest {
 
 /// The result of a request, and the text that was shown; `<` marks a restart, which takes back
 /// shown text.
-pub(crate) struct Asked {
+pub(crate) struct ShownReply {
     pub(crate) reply: Result<ModelReply, ModelError>,
     pub(crate) shown: String,
 }
 
-pub(crate) async fn ask(model: &dyn Model) -> Asked {
+pub(crate) async fn ask(model: &dyn Model) -> ShownReply {
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
@@ -63,11 +63,15 @@ pub(crate) async fn ask(model: &dyn Model) -> Asked {
         Delta::Lost(_) => {}
     };
     let reply = model.complete(&request(), &deltas).await;
-    Asked { reply, shown: shown.into_inner().unwrap() }
+    ShownReply { reply, shown: shown.into_inner().unwrap() }
 }
 
 /// Asks, and lets the retry delays pass. The timeouts of a request are longer.
-pub(crate) async fn ask_patiently(model: &dyn Model, clock: &ManualClock, waits: usize) -> Asked {
+pub(crate) async fn ask_patiently(
+    model: &dyn Model,
+    clock: &ManualClock,
+    waits: usize,
+) -> ShownReply {
     let passing = async {
         for _ in 0..waits {
             clock.sleeper_within(..45 * SECOND).await;
@@ -78,7 +82,11 @@ pub(crate) async fn ask_patiently(model: &dyn Model, clock: &ManualClock, waits:
 }
 
 /// Asks, and lets one delay of this length pass.
-pub(crate) async fn ask_through(model: &dyn Model, clock: &ManualClock, wait: Duration) -> Asked {
+pub(crate) async fn ask_through(
+    model: &dyn Model,
+    clock: &ManualClock,
+    wait: Duration,
+) -> ShownReply {
     let passing = async {
         clock.sleeper_within(wait..=wait).await;
         clock.advance(wait);
@@ -87,7 +95,7 @@ pub(crate) async fn ask_through(model: &dyn Model, clock: &ManualClock, wait: Du
 }
 
 /// Asks, and lets every timeout for more data expire at once.
-pub(crate) async fn ask_for_ever(model: &dyn Model, clock: &ManualClock) -> Asked {
+pub(crate) async fn ask_for_ever(model: &dyn Model, clock: &ManualClock) -> ShownReply {
     let passing = pin!(async {
         loop {
             clock.sleeper_within(SECOND..=60 * SECOND).await;
@@ -150,7 +158,7 @@ pub(crate) async fn ask_through_drops(
     permits: &Semaphore,
     seconds: u32,
     drops: usize,
-) -> Asked {
+) -> ShownReply {
     let dropping = async {
         for _ in 0..drops {
             // The timeout restarts with each piece.

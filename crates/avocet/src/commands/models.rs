@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use avocet_llm::{Fact, Known, TextCalls, ToolStyle};
+use avocet_llm::{Fact, KnownFacts, TextCalls, ToolStyle};
 use avocet_protocol::{Models as _, Price};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ const LEGEND: &str = "In brackets, who says so: your table [models], the provide
 struct Row {
     name: String,
     /// `None` for the embedded model, which has no such facts.
-    known: Option<Known>,
+    known: Option<KnownFacts>,
 }
 
 pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
@@ -66,7 +66,7 @@ impl Row {
                 "free".to_owned(),
             ];
         };
-        let Known { context, max_output, images, tools, text_calls, price } = known;
+        let KnownFacts { context, max_output, images, tools, text_calls, price } = known;
         vec![
             self.name.clone(),
             cell(context, |tokens| thousands(*tokens)),
@@ -78,7 +78,8 @@ impl Row {
     }
 
     fn json(&self) -> Value {
-        let Some(Known { context, max_output, images, tools, text_calls, price }) = &self.known
+        let Some(KnownFacts { context, max_output, images, tools, text_calls, price }) =
+            &self.known
         else {
             return json!({ "model": self.name, "embedded": true });
         };

@@ -5,15 +5,15 @@ use avocet_protocol::{Arguments, ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::asking::{Answer, Fault, ITEM, Piece, Said};
-use crate::finish::{Ended, Finish};
+use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
+use crate::finish::{Finish, FinishFlags};
 use crate::null::or_default;
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct PartialAnswer {
+pub(crate) struct AnthropicAnswer {
     blocks: Vec<PartialBlock>,
-    usage: WireUsage,
+    usage: AnthropicUsage,
     stop_reason: Option<String>,
     bytes: usize,
 }
@@ -28,9 +28,9 @@ struct PartialBlock {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Event {
+enum AnthropicEvent {
     MessageStart {
-        message: Message,
+        message: AnthropicAnswerMessage,
     },
     ContentBlockStart {
         index: u64,
@@ -38,12 +38,12 @@ enum Event {
     },
     ContentBlockDelta {
         index: u64,
-        delta: Delta,
+        delta: BlockDelta,
     },
     MessageDelta {
         delta: MessageDelta,
         #[serde(default, deserialize_with = "or_default")]
-        usage: WireUsage,
+        usage: AnthropicUsage,
     },
     MessageStop,
     Ping,
@@ -51,7 +51,7 @@ enum Event {
         error: WireError,
     },
     /// A complete answer without streaming.
-    Message(Message),
+    Message(AnthropicAnswerMessage),
     /// The end of a block, and unknown events.
     #[serde(other)]
     Other,
@@ -59,12 +59,12 @@ enum Event {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Message {
+struct AnthropicAnswerMessage {
     #[serde(deserialize_with = "or_default")]
     content: Vec<Block>,
     stop_reason: Option<String>,
     #[serde(deserialize_with = "or_default")]
-    usage: WireUsage,
+    usage: AnthropicUsage,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +95,7 @@ enum Block {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
-enum Delta {
+enum BlockDelta {
     #[serde(rename = "text_delta")]
     Text { text: String },
     #[serde(rename = "input_json_delta")]
@@ -116,7 +116,7 @@ struct MessageDelta {
 /// Token counts. For each, the last value wins.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct WireUsage {
+struct AnthropicUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
@@ -130,35 +130,35 @@ struct WireError {
     message: String,
 }
 
-impl Answer for PartialAnswer {
-    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
-        let event: Event = serde_json::from_str(data).map_err(|error| {
+impl StreamedAnswer for AnthropicAnswer {
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
+        let event: AnthropicEvent = serde_json::from_str(data).map_err(|error| {
             format!("an event is no part of an answer ({})", plain_json(&error))
         })?;
         match event {
-            Event::MessageStart { message } => self.usage.update(message.usage),
-            Event::ContentBlockStart { index, content_block } => {
+            AnthropicEvent::MessageStart { message } => self.usage.update(message.usage),
+            AnthropicEvent::ContentBlockStart { index, content_block } => {
                 return Ok(self.begin(index, content_block));
             }
-            Event::ContentBlockDelta { index, delta } => return self.add(index, delta),
-            Event::MessageDelta { delta, usage } => {
+            AnthropicEvent::ContentBlockDelta { index, delta } => return self.add(index, delta),
+            AnthropicEvent::MessageDelta { delta, usage } => {
                 self.usage.update(usage);
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
-                return Ok(Piece::Unseen);
+                return Ok(AnswerPiece::Unseen);
             }
-            Event::MessageStop => return Ok(Piece::End),
-            Event::Ping => return Ok(Piece::KeepAlive),
-            Event::Error { error } => return Err(error.into()),
-            Event::Message(message) => {
+            AnthropicEvent::MessageStop => return Ok(AnswerPiece::End),
+            AnthropicEvent::Ping => return Ok(AnswerPiece::KeepAlive),
+            AnthropicEvent::Error { error } => return Err(error.into()),
+            AnthropicEvent::Message(message) => {
                 self.usage.update(message.usage);
                 self.stop_reason = message.stop_reason;
                 for (index, block) in (0..).zip(message.content) {
                     self.begin(index, block);
                 }
             }
-            Event::Other => {}
+            AnthropicEvent::Other => {}
         }
-        Ok(Piece::KeepAlive)
+        Ok(AnswerPiece::KeepAlive)
     }
 
     fn has_ended(&self) -> bool {
@@ -173,14 +173,19 @@ impl Answer for PartialAnswer {
         self.stop_reason = Some("max_tokens".to_owned());
     }
 
-    fn finish(self) -> Result<Said, Fault> {
+    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
         let Some(reason) = self.stop_reason else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
         let is_empty = self.blocks.iter().all(|partial| partial.block.says_nothing());
         let ended = finish(&reason).ended(&reason, "", is_empty)?;
-        let Ended { truncated, filtered } = ended;
-        let mut said = Said { usage: self.usage.total(), truncated, filtered, ..Said::default() };
+        let FinishFlags { truncated, filtered } = ended;
+        let mut said = CompleteAnswer {
+            usage: self.usage.total(),
+            truncated,
+            filtered,
+            ..CompleteAnswer::default()
+        };
         let mut thoughts = Vec::new();
         let mut blocks = self.blocks.into_iter().peekable();
         while let Some(PartialBlock { block, json, .. }) = blocks.next() {
@@ -235,12 +240,12 @@ impl Block {
     }
 }
 
-impl PartialAnswer {
-    fn begin(&mut self, index: u64, block: Block) -> Piece {
+impl AnthropicAnswer {
+    fn begin(&mut self, index: u64, block: Block) -> AnswerPiece {
         let piece = match &block {
             Block::Text { text } => shown(text.clone()),
-            Block::ToolUse { .. } | Block::RedactedThinking { .. } => Piece::Unseen,
-            Block::Thinking { .. } | Block::Other => Piece::KeepAlive,
+            Block::ToolUse { .. } | Block::RedactedThinking { .. } => AnswerPiece::Unseen,
+            Block::Thinking { .. } | Block::Other => AnswerPiece::KeepAlive,
         };
         self.bytes += ITEM + block.bytes();
         self.blocks.push(PartialBlock { index, block, json: String::new() });
@@ -248,35 +253,35 @@ impl PartialAnswer {
     }
 
     /// Appends a piece to its block, found by index.
-    fn add(&mut self, index: u64, delta: Delta) -> Result<Piece, Fault> {
+    fn add(&mut self, index: u64, delta: BlockDelta) -> Result<AnswerPiece, AnswerError> {
         let Some(partial) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
             return Err(format!("a piece belongs to block {index}, which has not begun").into());
         };
         self.bytes += delta.bytes();
         match (&mut partial.block, delta) {
-            (Block::Text { text }, Delta::Text { text: more }) => {
+            (Block::Text { text }, BlockDelta::Text { text: more }) => {
                 text.push_str(&more);
                 Ok(shown(more))
             }
-            (Block::ToolUse { .. }, Delta::Input { partial_json }) => {
+            (Block::ToolUse { .. }, BlockDelta::Input { partial_json }) => {
                 partial.json.push_str(&partial_json);
                 Ok(unseen(&partial_json))
             }
-            (Block::Thinking { thinking, .. }, Delta::Thinking { thinking: more }) => {
+            (Block::Thinking { thinking, .. }, BlockDelta::Thinking { thinking: more }) => {
                 thinking.push_str(&more);
                 Ok(unseen(&more))
             }
-            (Block::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
+            (Block::Thinking { signature, .. }, BlockDelta::Signature { signature: more }) => {
                 signature.push_str(&more);
                 Ok(unseen(&more))
             }
-            (_, Delta::Other) | (Block::Other, _) => Ok(Piece::Unseen),
+            (_, BlockDelta::Other) | (Block::Other, _) => Ok(AnswerPiece::Unseen),
             _ => Err(format!("a piece of block {index} is not of its kind").into()),
         }
     }
 }
 
-impl Delta {
+impl BlockDelta {
     fn bytes(&self) -> usize {
         match self {
             Self::Text { text } => text.len(),
@@ -288,12 +293,12 @@ impl Delta {
     }
 }
 
-fn shown(text: String) -> Piece {
-    if text.is_empty() { Piece::KeepAlive } else { Piece::Text(text) }
+fn shown(text: String) -> AnswerPiece {
+    if text.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Text(text) }
 }
 
-fn unseen(piece: &str) -> Piece {
-    if piece.is_empty() { Piece::KeepAlive } else { Piece::Unseen }
+fn unseen(piece: &str) -> AnswerPiece {
+    if piece.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen }
 }
 
 /// Translates `stop_reason` (Anthropic API reference, "Handling stop reasons").
@@ -306,7 +311,7 @@ fn finish(reason: &str) -> Finish {
     }
 }
 
-impl WireUsage {
+impl AnthropicUsage {
     fn update(&mut self, newer: Self) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
         self.cache_creation_input_tokens =
@@ -331,7 +336,7 @@ impl WireUsage {
 
 /// Converts an error in the middle of a stream to the status that it would have had at the
 /// beginning (Anthropic API reference, "Errors").
-impl From<WireError> for Fault {
+impl From<WireError> for AnswerError {
     fn from(error: WireError) -> Self {
         let WireError { r#type, message } = error;
         let status = match r#type.as_str() {

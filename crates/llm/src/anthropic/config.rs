@@ -5,7 +5,7 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Limits;
+use crate::RequestTimeouts;
 
 /// A provider of kind `anthropic`: Anthropic, and servers with its Messages API.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub struct AnthropicConfig {
 
 impl Default for AnthropicConfig {
     fn default() -> Self {
-        let Limits { first_token, gap, total } = Limits::default();
+        let RequestTimeouts { first_token, gap, total } = RequestTimeouts::default();
         Self {
             base_url: "https://api.anthropic.com".to_owned(),
             api_key: None,
@@ -64,7 +64,7 @@ impl AnthropicConfig {
         check_url(&self.base_url)
     }
 
-    pub(crate) fn limits(&self) -> Limits {
-        Limits::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
+    pub(crate) fn limits(&self) -> RequestTimeouts {
+        RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }
 }

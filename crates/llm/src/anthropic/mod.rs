@@ -16,8 +16,8 @@ use serde_json::Value;
 use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::facts::{BuiltIn, host};
 use crate::known::Served;
-use answer::PartialAnswer;
-use request::{Body, Options};
+use answer::AnthropicAnswer;
+use request::{AnthropicOptions, AnthropicRequest};
 
 pub use config::AnthropicConfig;
 
@@ -28,7 +28,7 @@ const VERSION: &str = "2023-06-01";
 #[derive(Debug)]
 pub struct Anthropic {
     endpoint: Endpoint,
-    options: Options,
+    options: AnthropicOptions,
     images: bool,
 }
 
@@ -48,7 +48,7 @@ impl Anthropic {
         let known = BuiltIn::of(model, host(&config.base_url)).facts.max_output;
         let most_tokens = known.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         let most_tokens = most_tokens.max(config.max_output_tokens);
-        let options = Options {
+        let options = AnthropicOptions {
             model: model.to_owned(),
             max_tokens: config.max_output_tokens,
             thinking_tokens: config.thinking_tokens.map(|tokens| tokens.min(most_tokens / 4 * 3)),
@@ -78,7 +78,7 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 impl Anthropic {
     /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec(&Body::new(&self.endpoint.name, &self.options, request))
+        serde_json::to_vec(&AnthropicRequest::new(&self.endpoint.name, &self.options, request))
     }
 }
 
@@ -98,7 +98,7 @@ impl Model for Anthropic {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let body = || self.body(request);
-        self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
+        self.endpoint.ask::<AnthropicAnswer>(request, body, deltas).await
     }
 }
 
@@ -110,15 +110,15 @@ impl Served for Anthropic {
         let (endpoint, model) = (&self.endpoint, &self.options.model);
         let models = endpoint.url.replace("/v1/messages", "/v1/models");
         let one = format!("{models}/{model}");
-        if !model.is_empty() && endpoint.look::<PartialAnswer>(&one).await?.is_some() {
+        if !model.is_empty() && endpoint.look::<AnthropicAnswer>(&one).await?.is_some() {
             return Ok(Probe::Works);
         }
         let names = |list: &Value| texts(&list["data"], "id");
         let list = format!("{models}?limit=1000");
-        match endpoint.listed::<PartialAnswer>(&list, names, model).await? {
+        match endpoint.listed::<AnthropicAnswer>(&list, names, model).await? {
             Some(found) => Ok(found),
             None if model.is_empty() => Ok(Probe::KeyUnchecked),
-            None => endpoint.begins::<PartialAnswer>(|request| self.body(request)).await,
+            None => endpoint.begins::<AnthropicAnswer>(|request| self.body(request)).await,
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 
 /// Options of all requests to a model.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct AnthropicOptions {
     /// The endpoint's name for the model.
     pub(super) model: String,
     pub(super) max_tokens: u32,
@@ -27,7 +27,7 @@ pub(super) struct Options {
 
 /// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'r> {
+pub(super) struct AnthropicRequest<'r> {
     model: &'r str,
     max_tokens: u32,
     stream: bool,
@@ -36,8 +36,8 @@ pub(super) struct Body<'r> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'r>>,
-    messages: Vec<WireMessage<'r>>,
+    tools: Vec<AnthropicTool<'r>>,
+    messages: Vec<AnthropicMessage<'r>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,14 +47,14 @@ struct Thinking {
 }
 
 #[derive(Debug, Serialize)]
-struct WireMessage<'r> {
-    role: Role,
+struct AnthropicMessage<'r> {
+    role: AnthropicRole,
     content: Vec<Block<'r>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Role {
+enum AnthropicRole {
     User,
     Assistant,
 }
@@ -101,7 +101,7 @@ struct WireImage {
 }
 
 #[derive(Debug, Serialize)]
-struct WireTool<'r> {
+struct AnthropicTool<'r> {
     name: &'r str,
     description: &'r str,
     input_schema: WireSchema<'r>,
@@ -115,16 +115,20 @@ enum CacheControl {
     Ephemeral,
 }
 
-impl Options {
+impl AnthropicOptions {
     /// The value of `max_tokens` if the model may think this many tokens.
     pub(super) fn max_tokens(&self, thinking: Option<u32>) -> u32 {
         self.max_tokens.saturating_add(thinking.unwrap_or_default()).min(self.most_tokens)
     }
 }
 
-impl<'r> Body<'r> {
+impl<'r> AnthropicRequest<'r> {
     /// `name` is the model's name; only its own reasoning is sent back.
-    pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
+    pub(super) fn new(
+        name: &str,
+        options: &'r AnthropicOptions,
+        request: &'r ModelRequest,
+    ) -> Self {
         let budget = options.thinking_tokens.filter(|_| may_think(&request.messages, name));
         let mut body = Self {
             model: &options.model,
@@ -132,7 +136,7 @@ impl<'r> Body<'r> {
             stream: true,
             thinking: budget.map(|budget_tokens| Thinking { budget_tokens }),
             system: Vec::new(),
-            tools: request.tools.iter().map(WireTool::from).collect(),
+            tools: request.tools.iter().map(AnthropicTool::from).collect(),
             messages: Vec::new(),
         };
         for message in &request.messages {
@@ -149,33 +153,33 @@ impl<'r> Body<'r> {
             Message::System { text } => self.system.extend(text_block(text)),
             Message::User { text, images } => {
                 let images = images.iter().filter_map(|image| image_block(image, request));
-                self.say(Role::User, text_block(text).into_iter().chain(images));
+                self.say(AnthropicRole::User, text_block(text).into_iter().chain(images));
             }
             Message::Assistant { text, calls, reasoning } => {
                 // Reasoning comes first, and only in messages with calls.
                 let sent = self.thinking.is_some() && !calls.is_empty();
                 let thoughts = own(reasoning.as_ref(), name).filter(|_| sent);
                 let calls = calls.iter().map(call_block);
-                self.say(Role::Assistant, thoughts.chain(text_block(text)).chain(calls));
+                self.say(AnthropicRole::Assistant, thoughts.chain(text_block(text)).chain(calls));
             }
             Message::ToolResult { call, ok, result } => {
                 let (tool_use_id, content, is_error) = (call, result, !ok);
                 let kind = BlockKind::ToolResult { tool_use_id, content, is_error };
-                self.say(Role::User, [kind.into()]);
+                self.say(AnthropicRole::User, [kind.into()]);
             }
         }
     }
 
     /// Joins neighbours of the same role into one message. The API requires that for the results of
     /// a step. Messages that steered the turn come after these results.
-    fn say(&mut self, role: Role, blocks: impl IntoIterator<Item = Block<'r>>) {
+    fn say(&mut self, role: AnthropicRole, blocks: impl IntoIterator<Item = Block<'r>>) {
         let mut blocks = blocks.into_iter().peekable();
         if blocks.peek().is_none() {
             return;
         }
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
-            _ => self.messages.push(WireMessage { role, content: blocks.collect() }),
+            _ => self.messages.push(AnthropicMessage { role, content: blocks.collect() }),
         }
     }
 
@@ -246,7 +250,7 @@ fn call_block(call: &SentCall) -> Block<'_> {
     BlockKind::ToolUse { id, name, input: arguments }.into()
 }
 
-impl<'r> From<&'r ToolSpec> for WireTool<'r> {
+impl<'r> From<&'r ToolSpec> for AnthropicTool<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
         let ToolSpec { name, description, parameters, .. } = tool;
         Self { name, description, input_schema: WireSchema(parameters), cache_control: None }

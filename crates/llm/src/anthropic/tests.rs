@@ -8,7 +8,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Asked, ask, call, request, with_image};
+use crate::testing::{ShownReply, ask, call, request, with_image};
 
 fn config(base_url: String) -> AnthropicConfig {
     let api_key = Some(Secret::new(KEY.to_owned()));
@@ -24,7 +24,7 @@ async fn serve(answer: ModelAnswer) -> (AnthropicFake, Anthropic) {
 }
 
 /// Asks a model that gives this answer. The clock stands still.
-async fn ask_for(answer: ModelAnswer) -> (Asked, AnthropicFake) {
+async fn ask_for(answer: ModelAnswer) -> (ShownReply, AnthropicFake) {
     let (fake, model) = serve(answer).await;
     (ask(&model).await, fake)
 }
@@ -310,20 +310,20 @@ async fn anthropic_refuses_pieces_that_belong_to_no_block() {
 
 #[test]
 fn f20_anthropic_ping_keeps_only_the_connection_alive() {
-    use crate::asking::{Answer, Piece};
-    let mut answer = PartialAnswer::default();
+    use crate::asking::{AnswerPiece, StreamedAnswer};
+    let mut answer = AnthropicAnswer::default();
     let begin = json!({ "type": "message_start", "message": {} }).to_string();
-    assert_eq!(answer.take(&begin), Ok(Piece::KeepAlive));
-    assert_eq!(answer.take(r#"{"type": "ping"}"#), Ok(Piece::KeepAlive));
+    assert_eq!(answer.take(&begin), Ok(AnswerPiece::KeepAlive));
+    assert_eq!(answer.take(r#"{"type": "ping"}"#), Ok(AnswerPiece::KeepAlive));
 }
 
 #[test]
 fn anthropic_usage_saturates_at_impossible_counts() {
-    use crate::asking::Answer;
+    use crate::asking::StreamedAnswer;
     let usage = json!({ "input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX });
     let whole = json!({ "type": "message", "content": [{ "type": "text", "text": "so" }],
         "stop_reason": "end_turn", "usage": usage });
-    let said = PartialAnswer::whole(&whole.to_string()).unwrap();
+    let said = AnthropicAnswer::whole(&whole.to_string()).unwrap();
     assert_eq!(said.usage.input, u64::MAX);
 }
 

@@ -7,7 +7,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Asked, SECOND, ask, ask_through, call, cut_up, request};
+use crate::testing::{SECOND, ShownReply, ask, ask_through, call, cut_up, request};
 use crate::{OpenAi, OpenAiConfig};
 
 const THOUGHT: &str = "what does \"ä\" say? <think> {";
@@ -28,7 +28,7 @@ fn model(fake: &AnthropicFake, thinking_tokens: Option<u32>) -> Anthropic {
     Anthropic::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
 }
 
-async fn ask_for(answer: ModelAnswer) -> Asked {
+async fn ask_for(answer: ModelAnswer) -> ShownReply {
     let fake = AnthropicFake::start(move |_| answer.clone()).await;
     ask(&model(&fake, Some(1024))).await
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use avocet_protocol::{Message, ModelError, ModelRequest, nearest};
 use serde_json::Value;
 
-use super::{Answer, Endpoint, MAX_BODY};
-use crate::retry::Shown;
+use super::{Endpoint, MAX_BODY, StreamedAnswer};
+use crate::retry::ShownDeltas;
 
 /// The result of a check of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Probe {
 }
 
 /// Extracts the names of the models from a list.
-pub(crate) type Names = fn(&Value) -> Option<Vec<String>>;
+pub(crate) type ModelListParser = fn(&Value) -> Option<Vec<String>>;
 
 impl Endpoint {
     /// Looks for a model in the list at `url`; `None` if the list is missing. An empty name checks
@@ -38,10 +38,10 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.
-    pub(crate) async fn listed<A: Answer>(
+    pub(crate) async fn listed<A: StreamedAnswer>(
         &self,
         url: &str,
-        names: Names,
+        names: ModelListParser,
         model: &str,
     ) -> Result<Option<Probe>, ModelError> {
         let Some(names) = self.look::<A>(url).await?.as_ref().and_then(names) else {
@@ -65,7 +65,10 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.
-    pub(crate) async fn look<A: Answer>(&self, url: &str) -> Result<Option<Value>, ModelError> {
+    pub(crate) async fn look<A: StreamedAnswer>(
+        &self,
+        url: &str,
+    ) -> Result<Option<Value>, ModelError> {
         let headers = (self.headers)(self.api_key.as_ref());
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -94,7 +97,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`ModelError`] as for any request.
-    pub(crate) async fn begins<A: Answer>(
+    pub(crate) async fn begins<A: StreamedAnswer>(
         &self,
         body: impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>>,
     ) -> Result<Probe, ModelError> {
@@ -104,7 +107,7 @@ impl Endpoint {
             images: BTreeMap::new(),
         };
         let body = body(&request).map_err(|error| self.bad_answer(error.to_string()))?;
-        self.begin::<A>(body, &Shown::new(&|_| {})).await.map(|_| Probe::Works)
+        self.begin::<A>(body, &ShownDeltas::new(&|_| {})).await.map(|_| Probe::Works)
     }
 }
 

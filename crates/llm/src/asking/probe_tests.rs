@@ -12,10 +12,10 @@ use crate::{AnthropicConfig, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderC
 const KEY: &str = "sk-of-this-test";
 
 /// A pattern of method and path, the status with the key, the status without it, and the body.
-type Row = (&'static str, u16, u16, Value);
+type ResponseRow = (&'static str, u16, u16, Value);
 
 /// A server that answers with the first matching row and records the requests.
-async fn serving(rows: Vec<Row>) -> (HttpFake, Arc<Mutex<Vec<String>>>) {
+async fn serving(rows: Vec<ResponseRow>) -> (HttpFake, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::<Mutex<Vec<String>>>::default();
     let noted = asked.clone();
     let has_key = |request: &HttpRequest| {
@@ -46,7 +46,7 @@ fn config<C: ProviderConfig>(fake: &HttpFake, path: &str, key: bool) -> C {
 }
 
 async fn probed<C: ProviderConfig>(
-    rows: Vec<Row>,
+    rows: Vec<ResponseRow>,
     path: &str,
     key: bool,
     model: &str,
@@ -77,7 +77,7 @@ async fn probe_of_openai_reads_the_model_list_and_asks_the_model_only_without_on
     let answer =
         json!({ "choices": [{ "message": { "content": "ok" }, "finish_reason": "stop" }] });
     let one = json!({ "data": [{ "id": "model.gguf" }] });
-    type Case = (Vec<Row>, bool, &'static str, Result<Probe, ModelError>, usize);
+    type Case = (Vec<ResponseRow>, bool, &'static str, Result<Probe, ModelError>, usize);
     let cases: Vec<Case> = vec![
         (vec![(get, 200, 401, list())], true, "gpt-5", Ok(Probe::Works), 2),
         (vec![(get, 200, 200, list())], true, "gpt-5", Ok(Probe::KeyUnchecked), 2),

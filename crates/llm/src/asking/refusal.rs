@@ -7,7 +7,7 @@ use avocet_net::HttpResponse;
 use avocet_protocol::ModelError;
 use serde_json::Value;
 
-use super::{Answer, Endpoint};
+use super::{Endpoint, StreamedAnswer};
 use crate::detail::says;
 use crate::openai::codes;
 
@@ -16,7 +16,7 @@ const MAX_REFUSAL: usize = 64 * 1024;
 
 impl Endpoint {
     /// Turns a response with a status other than 200 into an error.
-    pub(super) async fn refusal<A: Answer>(&self, response: HttpResponse) -> ModelError {
+    pub(super) async fn refusal<A: StreamedAnswer>(&self, response: HttpResponse) -> ModelError {
         let (status, retry_after) = (response.status(), response.retry_after());
         let body = response.text(MAX_REFUSAL).await.unwrap_or_default();
         let error = serde_json::from_str::<Value>(&body).unwrap_or_default();

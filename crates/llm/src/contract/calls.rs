@@ -5,7 +5,7 @@ use avocet_testkit::ModelAnswer;
 use serde_json::{Value, json};
 
 use super::server::{asked, reply};
-use super::{Ability, Bit, End, Wire, can, streamed};
+use super::{Ability, Bit, StreamEnd, Wire, can, streamed};
 use crate::testing::call;
 
 pub(super) async fn complete_joins_calls_from_their_pieces<W: Wire>() {
@@ -21,7 +21,7 @@ pub(super) async fn complete_joins_calls_from_their_pieces<W: Wire>() {
 
 pub(super) async fn complete_reads_text_and_a_call_of_one_answer<W: Wire>() {
     let bits = [Bit::Text("I look"), Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{}")];
-    let asked = asked::<W>(streamed::<W>(&bits, End::Done)).await;
+    let asked = asked::<W>(streamed::<W>(&bits, StreamEnd::Done)).await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("I look", "I look"));
     assert_eq!(reply.calls, [call("one", &json!({}))]);
@@ -54,7 +54,7 @@ pub(super) async fn f8_complete_distinguishes_calls_with_missing_or_equal_ids<W:
 /// Checks that these pieces give the calls of `one` and of `two`.
 async fn both<W: Wire>(bits: &[Bit<'_>]) {
     let expected = [call("one", &json!({ "x": 1 })), call("two", &json!({ "y": 2 }))];
-    assert_eq!(reply::<W>(streamed::<W>(bits, End::Done)).await.calls, expected, "{bits:?}");
+    assert_eq!(reply::<W>(streamed::<W>(bits, StreamEnd::Done)).await.calls, expected, "{bits:?}");
 }
 
 pub(super) async fn f8_complete_reads_arguments_in_many_forms<W: Wire>() {
@@ -69,12 +69,12 @@ pub(super) async fn f8_complete_reads_arguments_in_many_forms<W: Wire>() {
     ];
     for (sent, expected) in table {
         let bits = [Bit::Whole(0, "one", sent.clone())];
-        let calls = reply::<W>(streamed::<W>(&bits, End::Done)).await.calls;
+        let calls = reply::<W>(streamed::<W>(&bits, StreamEnd::Done)).await.calls;
         assert_eq!(calls, [call("one", &expected)], "{sent}");
     }
     for nothing in [&[][..], &[Bit::Arguments(0, "")]] {
         let bits = [&[Bit::Call(0, Some("a"), "one")][..], nothing].concat();
-        let calls = reply::<W>(streamed::<W>(&bits, End::Done)).await.calls;
+        let calls = reply::<W>(streamed::<W>(&bits, StreamEnd::Done)).await.calls;
         assert_eq!(calls, [call("one", &json!({}))]);
     }
 }
@@ -87,7 +87,7 @@ pub(super) async fn f8_complete_keeps_complete_calls_of_a_filtered_answer<W: Wir
     for half in ["", "{\"y\"", "{\"y\": 2"] {
         let last = [Bit::Call(1, Some("b"), "two"), Bit::Arguments(1, half)];
         let bits = [&[Bit::Text("I look")], &whole[..], &last].concat();
-        let asked = asked::<W>(streamed::<W>(&bits, End::Filtered)).await;
+        let asked = asked::<W>(streamed::<W>(&bits, StreamEnd::Filtered)).await;
         let reply = asked.reply.unwrap();
         assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("I look", "I look"));
         assert_eq!(reply.calls[0], call("one", &json!({ "x": 1 })));
@@ -96,17 +96,17 @@ pub(super) async fn f8_complete_keeps_complete_calls_of_a_filtered_answer<W: Wir
         let usage = reply.usage();
         assert!(usage.input > 50 && usage.output >= 4, "{usage:?}");
     }
-    let reply = reply::<W>(streamed::<W>(&whole, End::Filtered)).await;
+    let reply = reply::<W>(streamed::<W>(&whole, StreamEnd::Filtered)).await;
     assert_eq!((reply.calls, reply.filtered), (vec![call("one", &json!({ "x": 1 }))], true));
 }
 
 pub(super) async fn f8_complete_returns_a_truncated_call_as_malformed<W: Wire>() {
     for half in ["", "{\"x\"", "{\"x\": \"a", "{\"x\": 1,"] {
         let bits = [Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, half)];
-        let reply = reply::<W>(streamed::<W>(&bits, End::Full)).await;
+        let reply = reply::<W>(streamed::<W>(&bits, StreamEnd::Full)).await;
         assert_eq!(reply.calls[0].arguments, Arguments::Malformed(half.to_owned()));
         assert!(reply.truncated);
     }
-    let said = reply::<W>(streamed::<W>(&[Bit::Text("half an")], End::Full)).await;
+    let said = reply::<W>(streamed::<W>(&[Bit::Text("half an")], StreamEnd::Full)).await;
     assert_eq!((said.text.as_str(), said.truncated), ("half an", true));
 }

@@ -7,7 +7,7 @@ use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::{HttpFake, Piece};
 
 use super::server::{Served, asked};
-use super::{Ability, Bit, End, Setup, Wire, can, refused, streamed};
+use super::{Ability, Bit, Setup, StreamEnd, Wire, can, refused, streamed};
 use crate::testing::ask;
 
 /// Checks that an error has the right type for a status.
@@ -43,7 +43,7 @@ pub(super) async fn complete_returns_too_long_for_an_exceeded_context_with_any_s
     let answers = [
         refused::<W>(400, says),
         refused::<W>(500, says),
-        streamed::<W>(&[Bit::Text("so ")], End::Failed(500, says)),
+        streamed::<W>(&[Bit::Text("so ")], StreamEnd::Failed(500, says)),
     ];
     for answer in answers {
         let served = Served::<W>::new(vec![answer]).await;
@@ -59,7 +59,7 @@ pub(super) async fn complete_maps_an_error_within_a_stream_like_its_status<W: Wi
     let told = [400, 402, 413, 429, 500, 529];
     for status in if can::<W>(Ability::LateStatus) { &told[..] } else { &[500] } {
         let status = *status;
-        let failed = streamed::<W>(&[Bit::Text("so ")], End::Failed(status, "not like this"));
+        let failed = streamed::<W>(&[Bit::Text("so ")], StreamEnd::Failed(status, "not like this"));
         let error = asked::<W>(failed).await.reply.unwrap_err();
         assert!(meaning(status, &error), "{status}: {error:?}");
         assert!(error.to_string().contains("not like this"), "{error}");
@@ -71,7 +71,7 @@ pub(super) async fn complete_refuses_a_wholly_filtered_answer_and_does_not_retry
         return;
     }
     for bits in [&[][..], &[Bit::Thought("hm")]] {
-        let served = Served::<W>::new(vec![streamed::<W>(bits, End::Filtered)]).await;
+        let served = Served::<W>::new(vec![streamed::<W>(bits, StreamEnd::Filtered)]).await;
         let error = ask(served.model.as_ref()).await.reply.unwrap_err();
         assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
         assert!(error.to_string().contains("it will not answer this"), "{error}");
@@ -92,7 +92,7 @@ pub(super) async fn f15_complete_shows_the_key_in_no_error<W: Wire>() {
     let wordy = [
         refused::<W>(401, &repeated),
         ModelAnswer::Status(500, Vec::new(), repeated.clone()),
-        streamed::<W>(&[Bit::Text("so ")], End::Failed(500, &repeated)),
+        streamed::<W>(&[Bit::Text("so ")], StreamEnd::Failed(500, &repeated)),
     ];
     for answer in wordy {
         let error = asked::<W>(answer).await.reply.unwrap_err();

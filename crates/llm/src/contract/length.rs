@@ -8,9 +8,9 @@ use avocet_testkit::openai::stream_head;
 use serde_json::json;
 
 use super::server::{Served, asked};
-use super::{Bit, End, Setup, Wire, at_once};
+use super::{Bit, Setup, StreamEnd, Wire, at_once};
 use crate::asking::MAX_ANSWER;
-use crate::testing::{Asked, ask};
+use crate::testing::{ShownReply, ask};
 
 /// More bytes than the limit of an answer, in pieces.
 const PIECE: usize = 64 * 1024;
@@ -23,13 +23,13 @@ const CUT: std::ops::RangeInclusive<usize> = TOKENS as usize * 32 - 1..=MAX_ANSW
 
 /// A stream that stays open for ever after these events.
 fn endless<W: Wire>(bits: &[Bit<'_>]) -> ModelAnswer {
-    let events = W::events(bits, End::Lost);
+    let events = W::events(bits, StreamEnd::Lost);
     let chunks = events.iter().map(|event| Piece::chunk(event.as_bytes()));
     let pieces = [stream_head()].into_iter().chain(chunks).chain([Piece::Hang]);
     ModelAnswer::Raw(pieces.collect())
 }
 
-async fn with_tokens<W: Wire>(tokens: u32, answer: ModelAnswer) -> Asked {
+async fn with_tokens<W: Wire>(tokens: u32, answer: ModelAnswer) -> ShownReply {
     let setup = Setup { max_output_tokens: Some(tokens), ..Setup::once::<W>() };
     let served = Served::<W>::start(vec![answer], setup).await;
     ask(served.model.as_ref()).await
@@ -75,7 +75,7 @@ pub(super) async fn complete_returns_endless_arguments_as_a_malformed_call<W: Wi
 pub(super) async fn complete_truncates_a_million_empty_calls<W: Wire>() {
     let names: Vec<String> = (0..MAX_ANSWER / 64 + 10).map(|number| number.to_string()).collect();
     let calls = (0..).zip(&names).map(|(number, name)| Bit::Whole(number, name, json!({})));
-    let events = W::events(&calls.collect::<Vec<_>>(), End::Lost).concat();
+    let events = W::events(&calls.collect::<Vec<_>>(), StreamEnd::Lost).concat();
     let body = Piece::chunk(events.as_bytes());
     let answer = ModelAnswer::Raw(vec![stream_head(), body, Piece::Hang]);
     let reply = with_tokens::<W>(TOKENS, answer).await.reply.unwrap();
@@ -86,8 +86,9 @@ pub(super) async fn complete_ends_at_an_endless_line_with_its_text_or_an_error<W
     let said = Bit::Text("one ");
     for (bits, text) in [(&[][..], None), (&[said], Some("one "))] {
         let mut pieces = vec![stream_head()];
-        pieces
-            .extend(W::events(bits, End::Lost).iter().map(|event| Piece::chunk(event.as_bytes())));
+        pieces.extend(
+            W::events(bits, StreamEnd::Lost).iter().map(|event| Piece::chunk(event.as_bytes())),
+        );
         pieces.extend(vec![Piece::chunk(&vec![b'x'; 1024 * 1024]); 5]);
         pieces.push(Piece::Hang);
         let reply = asked::<W>(ModelAnswer::Raw(pieces)).await.reply;

@@ -9,7 +9,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::json;
 
 use super::server::Served;
-use super::{Bit, End, Setup, Wire};
+use super::{Bit, Setup, StreamEnd, Wire};
 use crate::testing::{
     SECOND, Writing, ask, ask_for_ever, ask_patiently, ask_through_drops, dripping,
 };
@@ -28,7 +28,8 @@ pub(super) async fn f20_complete_times_out_at_a_silent_model_with_a_live_connect
     let chunk = |event: &String| Piece::chunk(event.as_bytes());
     let greeting: Vec<Piece> = W::greeting().iter().map(chunk).collect();
     let alive = [chunk(&W::alive()), chunk(&W::alive())];
-    let said: Vec<Piece> = W::events(&[Bit::Text("one ")], End::Lost).iter().map(chunk).collect();
+    let said: Vec<Piece> =
+        W::events(&[Bit::Text("one ")], StreamEnd::Lost).iter().map(chunk).collect();
     let head = [stream_head()];
     let (begins, falls) =
         ("no answer began within 120 s", "it fell silent, no more came within 60 s");
@@ -65,7 +66,7 @@ pub(super) async fn f20_complete_counts_reasoning_and_calls_as_activity<W: Wire>
     let written = [Bit::Thought("hm"), Bit::Whole(0, "one", json!({}))];
     for bit in written {
         let head = stream_head();
-        let begun = W::events(&[bit], End::Lost).concat();
+        let begun = W::events(&[bit], StreamEnd::Lost).concat();
         let pieces = vec![head, Piece::chunk(begun.as_bytes())];
         let (answer, mut written) = Writing::begin(pieces);
         let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
@@ -80,7 +81,7 @@ pub(super) async fn f20_complete_counts_reasoning_and_calls_as_activity<W: Wire>
 }
 
 pub(super) async fn f20_complete_returns_a_whole_answer_before_its_connection_ends<W: Wire>() {
-    let body = W::events(&[Bit::Text("all of it")], End::Done).concat();
+    let body = W::events(&[Bit::Text("all of it")], StreamEnd::Done).concat();
     let pieces = vec![stream_head(), Piece::chunk(body.as_bytes()), Piece::Hang];
     let served = Served::<W>::start(vec![ModelAnswer::Raw(pieces)], Setup::once::<W>()).await;
     let asked = ask_for_ever(served.model.as_ref(), &served.clock).await;
@@ -96,7 +97,7 @@ pub(super) async fn f20_complete_ends_a_slow_but_active_model_only_at_the_total_
 
 /// The reply of a model that sends twenty words, the first `words` of them `seconds` apart.
 async fn dripped<W: Wire>(seconds: u32, words: usize) -> Result<ModelReply, ModelError> {
-    let events = W::events(&vec![Bit::Text("word "); 20], End::Done);
+    let events = W::events(&vec![Bit::Text("word "); 20], StreamEnd::Done);
     // Data before the first word arrives with it. Data after the last word arrives in one piece.
     let first = events.iter().position(|event| event.contains("word ")).unwrap();
     let last = events.iter().rposition(|event| event.contains("word ")).unwrap();

@@ -44,7 +44,7 @@ trait Wire {
     fn alive() -> String;
 
     /// An answer as the events of a stream, without token counts.
-    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String>;
+    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String>;
 
     /// An answer as one body, with this text and this call. With `usage`, it contains token counts,
     /// of which `cached` came from the cache.
@@ -88,7 +88,7 @@ enum Bit<'a> {
 
 /// The end of a streamed answer.
 #[derive(Debug, Clone, Copy)]
-enum End<'a> {
+enum StreamEnd<'a> {
     /// A normal end.
     Done,
     /// The end at the output limit.
@@ -142,7 +142,7 @@ fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
 }
 
 /// An answer as a stream.
-fn streamed<W: Wire>(bits: &[Bit<'_>], end: End<'_>) -> ModelAnswer {
+fn streamed<W: Wire>(bits: &[Bit<'_>], end: StreamEnd<'_>) -> ModelAnswer {
     ModelAnswer::Events(W::events(bits, end))
 }
 

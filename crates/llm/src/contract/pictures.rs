@@ -5,7 +5,7 @@ use avocet_testkit::ModelAnswer;
 use serde_json::Value;
 
 use super::server::Served;
-use super::{Bit, End, Setup, Wire, streamed};
+use super::{Bit, Setup, StreamEnd, Wire, streamed};
 use crate::testing::with_image;
 
 /// The beginning of the picture, in base64.
@@ -24,7 +24,7 @@ pub(super) async fn complete_sends_images_to_a_model_that_supports_them<W: Wire>
 }
 
 pub(super) async fn complete_estimates_tokens_of_an_image_by_its_kind_not_its_bytes<W: Wire>() {
-    let uncounted = streamed::<W>(&[Bit::Text("a beach")], End::Done);
+    let uncounted = streamed::<W>(&[Bit::Text("a beach")], StreamEnd::Done);
     let (reply, _) = shown::<W>(uncounted, 1_000_000).await;
     assert!((1000..2000).contains(&reply.usage().input), "{:?}", reply.usage());
 }

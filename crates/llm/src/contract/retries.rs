@@ -6,22 +6,22 @@ use avocet_testkit::http::Piece;
 use avocet_testkit::openai::stream_head;
 
 use super::server::Served;
-use super::{Bit, End, Wire, refused, streamed};
+use super::{Bit, StreamEnd, Wire, refused, streamed};
 use crate::testing::{SECOND, ask, ask_patiently, ask_through};
 
 pub(super) async fn f31_complete_retries_transient_errors_and_restarts_the_shown_text<W: Wire>() {
     const SO: &[Bit<'_>] = &[Bit::Text("so ")];
     let raw = |pieces: &[Piece]| ModelAnswer::Raw([&[stream_head()][..], pieces].concat());
-    let begun = Piece::chunk(W::events(SO, End::Lost).concat().as_bytes());
+    let begun = Piece::chunk(W::events(SO, StreamEnd::Lost).concat().as_bytes());
     let table = [
         (refused::<W>(408, "too slow"), "good"),
         (refused::<W>(429, "slow down"), "good"),
         (refused::<W>(500, "oops"), "good"),
         (refused::<W>(503, "loading"), "good"),
         (refused::<W>(529, "overloaded"), "good"),
-        (streamed::<W>(SO, End::Failed(429, "slow down")), "so <good"),
-        (streamed::<W>(SO, End::Failed(500, "out of memory")), "so <good"),
-        (streamed::<W>(SO, End::Lost), "so <good"),
+        (streamed::<W>(SO, StreamEnd::Failed(429, "slow down")), "so <good"),
+        (streamed::<W>(SO, StreamEnd::Failed(500, "out of memory")), "so <good"),
+        (streamed::<W>(SO, StreamEnd::Lost), "so <good"),
         (raw(&[begun.clone(), Piece::Reset]), "so <good"),
         (raw(&[begun, Piece::Close]), "so <good"),
         (raw(&[Piece::Reset]), "good"),

@@ -10,7 +10,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::Value;
 
 use super::{Setup, Wire};
-use crate::testing::{Asked, ask};
+use crate::testing::{ShownReply, ask};
 
 /// Produces the answer to a request body.
 pub(super) type Answering = Box<dyn Fn(&Value) -> ModelAnswer + Send + Sync>;
@@ -83,7 +83,7 @@ impl<W: Wire> Served<W> {
 }
 
 /// Asks a model that gives this answer, once. The clock stands still.
-pub(super) async fn asked<W: Wire>(answer: ModelAnswer) -> Asked {
+pub(super) async fn asked<W: Wire>(answer: ModelAnswer) -> ShownReply {
     let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
     ask(served.model.as_ref()).await
 }

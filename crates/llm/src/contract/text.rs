@@ -6,7 +6,7 @@ use avocet_testkit::ModelAnswer;
 use serde_json::json;
 
 use super::server::{Served, asked, reply};
-use super::{Ability, Bit, End, Setup, Wire, at_once, can, streamed};
+use super::{Ability, Bit, Setup, StreamEnd, Wire, at_once, can, streamed};
 use crate::testing::{ask, call, cut_up};
 
 pub(super) async fn complete_streams_the_text_and_counts_its_tokens<W: Wire>() {
@@ -26,7 +26,7 @@ fn mixed() -> [Bit<'static>; 4] {
 }
 
 pub(super) async fn complete_returns_the_same_reply_wherever_the_stream_is_cut<W: Wire>() {
-    let stream = W::events(&mixed(), End::Done).concat().into_bytes();
+    let stream = W::events(&mixed(), StreamEnd::Done).concat().into_bytes();
     let mut answers: Vec<ModelAnswer> =
         (1..stream.len()).map(|place| cut_up(&stream, &[place, stream.len()])).collect();
     answers.push(cut_up(&stream, &[1]));
@@ -45,7 +45,7 @@ pub(super) async fn complete_returns_the_same_reply_wherever_the_stream_is_cut<W
 }
 
 pub(super) async fn complete_fails_transiently_if_the_network_cuts_the_answer_off<W: Wire>() {
-    let stream = W::events(&mixed(), End::Done).concat().into_bytes();
+    let stream = W::events(&mixed(), StreamEnd::Done).concat().into_bytes();
     let answers: Vec<ModelAnswer> =
         (0..stream.len()).map(|end| cut_up(&stream[..end], &[stream.len()])).collect();
     let served = Served::<W>::start(answers, Setup::once::<W>()).await;
@@ -78,7 +78,7 @@ pub(super) async fn complete_reads_an_answer_without_a_stream<W: Wire>() {
 
 pub(super) async fn complete_estimates_tokens_that_the_server_does_not_count<W: Wire>() {
     let uncounted = [
-        streamed::<W>(&[Bit::Text("12345678")], End::Done),
+        streamed::<W>(&[Bit::Text("12345678")], StreamEnd::Done),
         at_once(&W::whole("12345678", None, None)),
     ];
     for answer in uncounted {
@@ -89,19 +89,19 @@ pub(super) async fn complete_estimates_tokens_that_the_server_does_not_count<W: 
     let called = Bit::Whole(0, "look", json!({ "at": 1 }));
     let all = [Bit::Thought("I reason."), Bit::Thought("So."), Bit::Text("1234"), called];
     let bytes = "I reason.So.1234look{\"at\":1}".len() as u64;
-    assert_eq!(reply::<W>(streamed::<W>(&all, End::Done)).await.usage().output, bytes / 4);
+    assert_eq!(reply::<W>(streamed::<W>(&all, StreamEnd::Done)).await.usage().output, bytes / 4);
 }
 
 pub(super) async fn f22_complete_counts_reasoning_and_keeps_it_out_of_the_reply<W: Wire>() {
     let words = ["I ", "reason.</thi", "nk>\n\nIt is `<thi", "nk>`.<|im_", "end|>"];
-    let asked_once = asked::<W>(streamed::<W>(&words.map(Bit::Text), End::Done)).await;
+    let asked_once = asked::<W>(streamed::<W>(&words.map(Bit::Text), StreamEnd::Done)).await;
     let reply = asked_once.reply.unwrap();
     assert_eq!(reply.text, "It is `<think>`.");
     assert_eq!(asked_once.shown, "I reason.<It is `<think>`.", "taken back once it was known");
     assert_eq!(reply.usage().output, words.concat().len() as u64 / 4);
 
     let thoughts = [Bit::Thought("I "), Bit::Thought("reason."), Bit::Text("It is.")];
-    let in_their_place = asked::<W>(streamed::<W>(&thoughts, End::Done)).await;
+    let in_their_place = asked::<W>(streamed::<W>(&thoughts, StreamEnd::Done)).await;
     let text = in_their_place.reply.unwrap().text;
     assert_eq!((text.as_str(), in_their_place.shown.as_str()), ("It is.", "It is."));
 
@@ -112,10 +112,10 @@ pub(super) async fn f22_complete_counts_reasoning_and_keeps_it_out_of_the_reply<
 
 pub(super) async fn f40_complete_returns_an_empty_text_for_an_answer_without_text<W: Wire>() {
     let answers = [
-        streamed::<W>(&[], End::Done),
+        streamed::<W>(&[], StreamEnd::Done),
         ModelAnswer::says(""),
-        streamed::<W>(&[Bit::Text("<think>what now</think>\n")], End::Done),
-        streamed::<W>(&[Bit::Thought("what now")], End::Done),
+        streamed::<W>(&[Bit::Text("<think>what now</think>\n")], StreamEnd::Done),
+        streamed::<W>(&[Bit::Thought("what now")], StreamEnd::Done),
         ModelAnswer::thinks("what now", ModelAnswer::says("")),
         at_once(&W::whole("", None, None)),
     ];

@@ -3,8 +3,8 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::lenient::{self, Fault};
-use super::{Place, schema};
+use super::lenient::{self, LenientError};
+use super::{ReplyPosition, schema};
 
 /// Keys that only a tool's name has.
 const TOOL: [&str; 6] = ["tool", "tool_name", "toolname", "function", "function_name", "action"];
@@ -59,7 +59,7 @@ impl Sure {
     }
 }
 
-impl Place<'_> {
+impl ReplyPosition<'_> {
     /// The required evidence for a call without markup of its own.
     pub(super) fn told(&self) -> Sure {
         if self.is_told { Sure::Told } else { Sure::Known }
@@ -78,11 +78,11 @@ impl Place<'_> {
                 Some(calls) => Json::Calls(bytes, calls),
                 None => Json::Other(bytes),
             },
-            Err(Fault::Open) if !self.is_all => Json::Open,
+            Err(LenientError::Open) if !self.is_all => Json::Open,
             Err(fault) => {
                 let sound = match fault {
-                    Fault::At(bytes) => bytes,
-                    Fault::Open => text.len(),
+                    LenientError::At(bytes) => bytes,
+                    LenientError::Open => text.len(),
                 };
                 match self.malformed(text, sound, sure) {
                     Some((bytes, call)) if self.is_all || bytes < text.len() => {

@@ -6,8 +6,8 @@ use std::path::Path;
 use avocet_protocol::{Arguments, ToolCall};
 use serde_json::Value;
 
-use super::read::Read;
-use super::{DIALECTS, Dialect, Reader, named};
+use super::read::ParsedReply;
+use super::{DIALECTS, Dialect, ReplyReader, named};
 use crate::fuzzing::{read_streamed, tools};
 
 struct Case {
@@ -69,7 +69,7 @@ fn is_like(call: &ToolCall, expected: &str) -> bool {
         }
 }
 
-fn fault(case: &Case, read: &Read, shown: &str) -> Option<String> {
+fn fault(case: &Case, read: &ParsedReply, shown: &str) -> Option<String> {
     let same = read.calls.len() == case.calls.len()
         && read.calls.iter().zip(&case.calls).all(|(call, expected)| is_like(call, expected));
     let is_right = same && read.text == case.text && shown.trim_end() == case.text.trim_end();
@@ -94,7 +94,7 @@ fn f7_dialects_read_every_reply_of_the_corpus_as_expected() {
                 if !case.is_for(told) {
                     continue;
                 }
-                let reader = Reader { told, tools: &tools };
+                let reader = ReplyReader { told, tools: &tools };
                 let (read, _, shown) = read_streamed(reader, &[&case.reply], case.is_cut);
                 let native = if told.is_none() { "native, " } else { "" };
                 faults.extend(
@@ -116,7 +116,7 @@ fn f7_dialects_read_the_same_wherever_a_reply_is_cut() {
             if !case.is_for(told) {
                 continue;
             }
-            let reader = Reader { told, tools: &tools };
+            let reader = ReplyReader { told, tools: &tools };
             let places = case.reply.char_indices().map(|(at, _)| at);
             let mut cuts: Vec<Vec<&str>> =
                 places.map(|at| case.reply.split_at(at)).map(|(a, b)| vec![a, b]).collect();

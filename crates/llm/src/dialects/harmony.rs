@@ -4,7 +4,9 @@
 use avocet_protocol::{Arguments, SentCall, ToolSpec};
 use serde_json::Value;
 
-use super::{Dialect, Place, Sight, begins, call, calls, find, lenient, strip, words};
+use super::{
+    Dialect, DialectMatch, ReplyPosition, begins, call, calls, find, lenient, strip, words,
+};
 
 const MESSAGE: &str = "<|message|>";
 const FUNCTIONS: &str = "functions.";
@@ -52,22 +54,22 @@ impl Dialect for Harmony {
         calls.collect::<Vec<_>>().join("<|start|>assistant")
     }
 
-    fn at_start(&self, place: &Place<'_>) -> Sight {
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         let rest = place.rest;
         let is_marked = STARTS.iter().any(|start| strip(rest, start).is_some());
         let is_bare = place.is_line && BARE.iter().any(|start| strip(rest, start).is_some());
         if !is_marked && !is_bare {
             let may_begin = |words: &[&str]| words.iter().any(|word| begins(word, rest));
             let may = may_begin(&STARTS) || (place.is_line && may_begin(&BARE));
-            return if may { Sight::Open } else { Sight::Nothing };
+            return if may { DialectMatch::Open } else { DialectMatch::Nothing };
         }
         let near = &rest[..rest.floor_char_boundary(LONGEST)];
         let body = match find(near, MESSAGE) {
             Some(at) => at + MESSAGE.len(),
-            None if near.len() == rest.len() && !place.is_all => return Sight::Open,
+            None if near.len() == rest.len() && !place.is_all => return DialectMatch::Open,
             None => match near.find('{') {
                 Some(at) => at,
-                None => return Sight::Nothing,
+                None => return DialectMatch::Nothing,
             },
         };
         message(place, body, is_marked)
@@ -75,16 +77,16 @@ impl Dialect for Harmony {
 }
 
 /// Reads a message with its body at index `body`.
-fn message(place: &Place<'_>, body: usize, is_marked: bool) -> Sight {
-    let Some(name) = recipient(&place.rest[..body]) else { return Sight::Nothing };
+fn message(place: &ReplyPosition<'_>, body: usize, is_marked: bool) -> DialectMatch {
+    let Some(name) = recipient(&place.rest[..body]) else { return DialectMatch::Nothing };
     let known = if is_marked { call::known_elsewhere } else { call::known };
     let is_known = known(name, place.tools).is_some();
     let is_sure = is_known || (is_marked && name.starts_with(FUNCTIONS));
     if !is_sure {
-        return Sight::Nothing;
+        return DialectMatch::Nothing;
     }
     if !place.is_all {
-        return Sight::Open;
+        return DialectMatch::Open;
     }
     let text = &place.rest[body..];
     let (arguments, bytes) = arguments(text, place.is_cut);

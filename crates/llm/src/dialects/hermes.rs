@@ -5,7 +5,8 @@ use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 
 use super::call::{self, Sure};
 use super::{
-    Answered, Dialect, Place, Sight, begins, calls, find, json, lenient, strip, words, xml,
+    Answered, Dialect, DialectMatch, ReplyPosition, begins, calls, find, json, lenient, strip,
+    words, xml,
 };
 
 /// Opening tags of calls.
@@ -45,27 +46,29 @@ impl Dialect for Hermes {
         format!("{}\n{}", results.collect::<String>(), words::GO_ON)
     }
 
-    fn at_start(&self, place: &Place<'_>) -> Sight {
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         let opened = OPENINGS.iter().find_map(|opening| strip(place.rest, opening));
         match opened {
             Some(inner) => in_tag(place, inner),
-            None if OPENINGS.iter().any(|opening| begins(opening, place.rest)) => Sight::Open,
-            None => Sight::Nothing,
+            None if OPENINGS.iter().any(|opening| begins(opening, place.rest)) => {
+                DialectMatch::Open
+            }
+            None => DialectMatch::Nothing,
         }
     }
 }
 
 /// Reads the content after the opening tag: one object or several. The fence is optional, and the
 /// closing tag may be missing.
-fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
+fn in_tag(place: &ReplyPosition<'_>, inner: &str) -> DialectMatch {
     if !place.is_all && find(inner, "</").is_none() {
-        return Sight::Open;
+        return DialectMatch::Open;
     }
     let body = unfenced(inner.trim_start());
     if body.starts_with('<') {
         return match xml::inside(&place.after(place.rest.len() - body.len())) {
             Some((bytes, found)) => calls(ended(place.rest, body, bytes), found),
-            None => Sight::Nothing,
+            None => DialectMatch::Nothing,
         };
     }
     let at = place.rest.len() - body.len();
@@ -73,18 +76,20 @@ fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
     let is_sound = lenient::value(body, false).is_ok();
     let end = find(body, "</tool").or_else(|| find(body, "</func")).filter(|_| !is_sound);
     let bounded = match end {
-        Some(end) => Place { rest: &body[..end], is_all: true, is_cut: false, ..place.after(at) },
+        Some(end) => {
+            ReplyPosition { rest: &body[..end], is_all: true, is_cut: false, ..place.after(at) }
+        }
         None => place.after(at),
     };
     match json::objects(&bounded, Sure::Marked).or_else(|| words_of(&bounded)) {
         Some((bytes, found)) => calls(ended(place.rest, body, bytes), found),
-        None if !place.is_all => Sight::Open,
-        None => Sight::Nothing,
+        None if !place.is_all => DialectMatch::Open,
+        None => DialectMatch::Nothing,
     }
 }
 
 /// A tool's name followed by anything except an object.
-fn words_of(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+fn words_of(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let name =
         call::known_elsewhere(place.rest.split_whitespace().next()?, place.tools)?.to_owned();
     let arguments = Arguments::Malformed(place.rest.trim().to_owned());

@@ -3,7 +3,7 @@
 use avocet_protocol::{SentCall, ToolCall, ToolSpec};
 
 use super::call::{self, Sure};
-use super::{Dialect, Place, Sight, calls, words};
+use super::{Dialect, DialectMatch, ReplyPosition, calls, words};
 
 /// Info strings of blocks that may hold calls.
 const FENCES: [&str; 10] = [
@@ -39,14 +39,14 @@ impl Dialect for Json {
         blocks.collect::<Vec<_>>().join("\n\n")
     }
 
-    fn at_start(&self, place: &Place<'_>) -> Sight {
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         if !place.rest.starts_with(['{', '[']) {
-            return Sight::Nothing;
+            return DialectMatch::Nothing;
         }
         match place.json_calls(place.rest, place.told()) {
             call::Json::Calls(bytes, found) => calls(bytes, found),
-            call::Json::Other(bytes) => Sight::Plain(bytes),
-            call::Json::Open => Sight::Open,
+            call::Json::Other(bytes) => DialectMatch::Plain(bytes),
+            call::Json::Open => DialectMatch::Open,
         }
     }
 
@@ -54,18 +54,18 @@ impl Dialect for Json {
         FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
     }
 
-    fn may_be_call(&self, place: &Place<'_>) -> bool {
+    fn may_be_call(&self, place: &ReplyPosition<'_>) -> bool {
         let body = place.rest.trim_start();
         body.is_empty() || body.starts_with(['{', '[', ','])
     }
 
-    fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
         objects(place, place.told())
     }
 }
 
 /// Reads a sequence of objects as calls; commas between them are optional.
-pub(super) fn objects(place: &Place<'_>, sure: Sure) -> Option<(usize, Vec<ToolCall>)> {
+pub(super) fn objects(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, Vec<ToolCall>)> {
     let (mut at, mut found) = (0, Vec::new());
     loop {
         let rest = place.rest[at..].trim_start_matches(|c: char| c.is_whitespace() || c == ',');

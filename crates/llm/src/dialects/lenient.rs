@@ -13,7 +13,7 @@ const SMART_SINGLE: [char; 2] = ['‘', '’'];
 
 /// The reason why parsing failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum LenientError {
     /// The text ends before the value does.
     Open,
     /// The character at this byte is invalid there.
@@ -28,8 +28,8 @@ pub(crate) enum Fault {
 /// comments.
 ///
 /// # Errors
-/// [`Fault`] if the intended value can only be guessed.
-pub(crate) fn value(text: &str, may_close: bool) -> Result<(Value, usize), Fault> {
+/// [`LenientError`] if the intended value can only be guessed.
+pub(crate) fn value(text: &str, may_close: bool) -> Result<(Value, usize), LenientError> {
     let mut parser = Parser { text, at: 0, may_close };
     let value = parser.value(0)?;
     Ok((value, parser.at))
@@ -72,9 +72,9 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn value(&mut self, depth: usize) -> Result<Value, LenientError> {
         self.blanks()?;
-        match self.peek().ok_or(Fault::Open)? {
+        match self.peek().ok_or(LenientError::Open)? {
             _ if depth > DEEPEST => self.fault(),
             '{' => self.object(depth),
             '[' => self.array(depth),
@@ -84,7 +84,7 @@ impl Parser<'_> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn object(&mut self, depth: usize) -> Result<Value, LenientError> {
         let mut object = Map::new();
         self.at += 1;
         loop {
@@ -103,7 +103,7 @@ impl Parser<'_> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn array(&mut self, depth: usize) -> Result<Value, LenientError> {
         let mut array = Vec::new();
         self.at += 1;
         loop {
@@ -116,7 +116,7 @@ impl Parser<'_> {
     }
 
     /// Passes a closing bracket, or the end of the text if `may_close` allows it.
-    fn closes(&mut self, bracket: char) -> Result<bool, Fault> {
+    fn closes(&mut self, bracket: char) -> Result<bool, LenientError> {
         self.blanks()?;
         match self.peek() {
             Some(c) if c == bracket => {
@@ -125,25 +125,25 @@ impl Parser<'_> {
             }
             Some(_) => Ok(false),
             None if self.may_close => Ok(true),
-            None => Err(Fault::Open),
+            None => Err(LenientError::Open),
         }
     }
 
     /// Passes a comma, but stays before a closing bracket.
-    fn separator(&mut self, bracket: char) -> Result<(), Fault> {
+    fn separator(&mut self, bracket: char) -> Result<(), LenientError> {
         self.blanks()?;
         match self.peek() {
             Some(',') => self.at += 1,
             Some(c) if c == bracket => {}
             None if self.may_close => {}
-            None => return Err(Fault::Open),
+            None => return Err(LenientError::Open),
             Some(_) => return self.fault(),
         }
         Ok(())
     }
 
-    fn name(&mut self) -> Result<String, Fault> {
-        match self.peek().ok_or(Fault::Open)? {
+    fn name(&mut self) -> Result<String, LenientError> {
+        match self.peek().ok_or(LenientError::Open)? {
             c if is_quote(c) => self.string(),
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -153,23 +153,23 @@ impl Parser<'_> {
         }
     }
 
-    fn string(&mut self) -> Result<String, Fault> {
-        let opening = self.next().ok_or(Fault::Open)?;
+    fn string(&mut self) -> Result<String, LenientError> {
+        let opening = self.next().ok_or(LenientError::Open)?;
         let mut string = String::new();
         loop {
             let start = self.at;
-            match self.next().ok_or(Fault::Open)? {
+            match self.next().ok_or(LenientError::Open)? {
                 '\\' => string.push(self.escape()?),
                 c if ends(opening, c) => return Ok(string),
-                '\0' => return Err(Fault::At(start)),
+                '\0' => return Err(LenientError::At(start)),
                 c => string.push(c),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<char, Fault> {
+    fn escape(&mut self) -> Result<char, LenientError> {
         let start = self.at - 1;
-        Ok(match self.next().ok_or(Fault::Open)? {
+        Ok(match self.next().ok_or(LenientError::Open)? {
             'n' => '\n',
             't' => '\t',
             'r' => '\r',
@@ -177,41 +177,49 @@ impl Parser<'_> {
             'f' => '\u{c}',
             c @ ('"' | '\'' | '\\' | '/') => c,
             'u' => self.unicode(start)?,
-            _ => return Err(Fault::At(start)),
+            _ => return Err(LenientError::At(start)),
         })
     }
 
     /// Reads `\u00e9`, or a surrogate pair (RFC 8259, section 7).
-    fn unicode(&mut self, start: usize) -> Result<char, Fault> {
+    fn unicode(&mut self, start: usize) -> Result<char, LenientError> {
         let unit = self.unit(start)?;
         if !(0xd800..0xdc00).contains(&unit) {
-            return char::from_u32(unit).ok_or(Fault::At(start));
+            return char::from_u32(unit).ok_or(LenientError::At(start));
         }
         if !self.text[self.at..].starts_with("\\u") {
-            return Err(if self.at == self.text.len() { Fault::Open } else { Fault::At(start) });
+            return Err(if self.at == self.text.len() {
+                LenientError::Open
+            } else {
+                LenientError::At(start)
+            });
         }
         self.at += 2;
         let second = self.unit(start)?;
-        let low = second.checked_sub(0xdc00).filter(|low| *low < 0x400).ok_or(Fault::At(start))?;
-        char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low).ok_or(Fault::At(start))
+        let low =
+            second.checked_sub(0xdc00).filter(|low| *low < 0x400).ok_or(LenientError::At(start))?;
+        char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low).ok_or(LenientError::At(start))
     }
 
-    fn unit(&mut self, start: usize) -> Result<u32, Fault> {
+    fn unit(&mut self, start: usize) -> Result<u32, LenientError> {
         let rest = &self.text[self.at..];
-        let digits =
-            rest.get(..4).ok_or(if rest.len() < 4 { Fault::Open } else { Fault::At(start) })?;
+        let digits = rest.get(..4).ok_or(if rest.len() < 4 {
+            LenientError::Open
+        } else {
+            LenientError::At(start)
+        })?;
         self.at += 4;
-        u32::from_str_radix(digits, 16).map_err(|_| Fault::At(start))
+        u32::from_str_radix(digits, 16).map_err(|_| LenientError::At(start))
     }
 
-    fn number(&mut self) -> Result<Value, Fault> {
+    fn number(&mut self) -> Result<Value, LenientError> {
         let start = self.at;
         let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
         let number = self.take_while(is_part).parse::<Number>();
         number.map(Value::Number).map_err(|_| self.cut_or_at(start))
     }
 
-    fn word(&mut self) -> Result<Value, Fault> {
+    fn word(&mut self) -> Result<Value, LenientError> {
         let start = self.at;
         match self.take_while(|c| c.is_ascii_alphabetic()) {
             "true" | "True" => Ok(Value::Bool(true)),
@@ -223,12 +231,16 @@ impl Parser<'_> {
 
     /// The fault for an invalid value between `start` and here. At the end of the text, the value
     /// may only be incomplete.
-    fn cut_or_at(&self, start: usize) -> Fault {
-        if self.at == self.text.len() && self.at > start { Fault::Open } else { Fault::At(start) }
+    fn cut_or_at(&self, start: usize) -> LenientError {
+        if self.at == self.text.len() && self.at > start {
+            LenientError::Open
+        } else {
+            LenientError::At(start)
+        }
     }
 
     /// Passes blanks and comments.
-    fn blanks(&mut self) -> Result<(), Fault> {
+    fn blanks(&mut self) -> Result<(), LenientError> {
         loop {
             self.take_while(char::is_whitespace);
             let rest = &self.text[self.at..];
@@ -236,19 +248,19 @@ impl Parser<'_> {
             let bytes = match () {
                 () if rest.starts_with("/*") => near.find("*/").map(|end| end + 2),
                 () if rest.starts_with("//") || rest.starts_with('#') => near.find('\n'),
-                () if rest == "/" => return Err(Fault::Open),
+                () if rest == "/" => return Err(LenientError::Open),
                 () => return Ok(()),
             };
             match bytes {
                 Some(bytes) => self.at += bytes,
-                None if near.len() == rest.len() => return Err(Fault::Open),
+                None if near.len() == rest.len() => return Err(LenientError::Open),
                 None => return self.fault(),
             }
         }
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), Fault> {
-        match self.peek().ok_or(Fault::Open)? {
+    fn expect(&mut self, wanted: char) -> Result<(), LenientError> {
+        match self.peek().ok_or(LenientError::Open)? {
             c if c == wanted => {
                 self.at += 1;
                 Ok(())
@@ -274,8 +286,8 @@ impl Parser<'_> {
         next
     }
 
-    fn fault<T>(&self) -> Result<T, Fault> {
-        Err(Fault::At(self.at))
+    fn fault<T>(&self) -> Result<T, LenientError> {
+        Err(LenientError::At(self.at))
     }
 }
 

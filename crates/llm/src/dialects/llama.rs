@@ -3,7 +3,7 @@
 use avocet_protocol::{SentCall, ToolCall, ToolSpec};
 
 use super::call::Sure;
-use super::{Dialect, Place, Sight, begins, calls, json, python, strip, words};
+use super::{Dialect, DialectMatch, ReplyPosition, begins, calls, json, python, strip, words};
 
 const TAG: &str = "<|python_tag|>";
 /// Info strings of blocks with calls in Python syntax.
@@ -36,37 +36,42 @@ impl Dialect for Llama {
         calls.collect::<Vec<_>>().join("\n")
     }
 
-    fn at_start(&self, place: &Place<'_>) -> Sight {
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         if place.rest.starts_with('[') {
             return listed(place);
         }
         let Some(rest) = strip(place.rest, TAG) else {
-            return if begins(TAG, place.rest) { Sight::Open } else { Sight::Nothing };
+            return if begins(TAG, place.rest) {
+                DialectMatch::Open
+            } else {
+                DialectMatch::Nothing
+            };
         };
         if !place.is_all {
-            return Sight::Open;
+            return DialectMatch::Open;
         }
         let body = rest.trim_start();
         let at = place.rest.len() - body.len();
         // A tag without calls is meaningless and is removed.
-        tagged(&place.after(at)).map_or(Sight::Said(TAG.len(), String::new()), |(bytes, found)| {
-            calls(at + bytes, found)
-        })
+        tagged(&place.after(at))
+            .map_or(DialectMatch::Said(TAG.len(), String::new()), |(bytes, found)| {
+                calls(at + bytes, found)
+            })
     }
 
     fn takes_fence(&self, info: &str) -> bool {
         FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
     }
 
-    fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
         python::calls(place, "\n;")
     }
 }
 
 /// Reads objects separated by semicolons, or Python syntax.
-fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+fn tagged(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     if !place.rest.starts_with(['{', '[']) {
-        return python::calls(&Place { is_told: true, ..*place }, "\n;");
+        return python::calls(&ReplyPosition { is_told: true, ..*place }, "\n;");
     }
     let (mut at, mut found) = json::objects(place, Sure::Marked)?;
     while let Some(rest) = place.rest[at..].trim_start().strip_prefix(';') {
@@ -80,24 +85,24 @@ fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
 
 /// Reads `[read_file(path="a"), read_file(path="b")]`. While an answer streams, text is withheld
 /// only up to a limit. Complete answers get the same limit, so that both give the same result.
-fn listed(place: &Place<'_>) -> Sight {
+fn listed(place: &ReplyPosition<'_>) -> DialectMatch {
     let inner = &place.rest[1..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');
     let behind_name = inner.trim_start_matches(is_name);
     let has_name = inner.len() - behind_name.len() < LONGEST_NAME;
     if behind_name.is_empty() && !place.is_all && has_name {
-        return Sight::Open;
+        return DialectMatch::Open;
     }
     if !has_name || !behind_name.starts_with('(') {
-        return Sight::Nothing;
+        return DialectMatch::Nothing;
     }
     let may_be = |bytes: usize| place.is_told || bytes < LONGEST;
     match python::calls(&place.after(1), ",") {
         Some((bytes, found)) if inner[bytes..].trim_start().starts_with(']') => {
             let end = bytes + inner[bytes..].find(']').unwrap_or_default();
-            if may_be(end) { calls(1 + end + 1, found) } else { Sight::Nothing }
+            if may_be(end) { calls(1 + end + 1, found) } else { DialectMatch::Nothing }
         }
-        _ if !place.is_all && may_be(inner.len()) => Sight::Open,
-        _ => Sight::Nothing,
+        _ if !place.is_all && may_be(inner.len()) => DialectMatch::Open,
+        _ => DialectMatch::Nothing,
     }
 }

@@ -4,7 +4,7 @@ use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;
 
 use super::call::{self, Sure};
-use super::{Dialect, Place, Sight, begins, calls, json, lenient, strip, words};
+use super::{Dialect, DialectMatch, ReplyPosition, begins, calls, json, lenient, strip, words};
 
 const OPENING: &str = "[TOOL_CALLS]";
 /// Tokens that may stand between the name and the object.
@@ -32,12 +32,16 @@ impl Dialect for Mistral {
         format!("{OPENING}[{}]", calls.collect::<Vec<_>>().join(", "))
     }
 
-    fn at_start(&self, place: &Place<'_>) -> Sight {
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         let Some(rest) = strip(place.rest, OPENING) else {
-            return if begins(OPENING, place.rest) { Sight::Open } else { Sight::Nothing };
+            return if begins(OPENING, place.rest) {
+                DialectMatch::Open
+            } else {
+                DialectMatch::Nothing
+            };
         };
         if !place.is_all {
-            return Sight::Open;
+            return DialectMatch::Open;
         }
         let body = rest.trim_start();
         let at = place.rest.len() - body.len();
@@ -45,12 +49,12 @@ impl Dialect for Mistral {
             true => json::objects(&place.after(at), Sure::Marked),
             false => named(&place.after(at)),
         };
-        found.map_or(Sight::Nothing, |(bytes, found)| calls(at + bytes, found))
+        found.map_or(DialectMatch::Nothing, |(bytes, found)| calls(at + bytes, found))
     }
 }
 
 /// Reads `read_file{"path": "a"}` or `read_file[CALL_ID]1[ARGS]{"path": "a"}`.
-fn named(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+fn named(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let (name, mut rest) =
         place.rest.split_at(place.rest.find(|c| !is_name(c)).unwrap_or(place.rest.len()));

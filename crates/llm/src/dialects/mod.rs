@@ -26,8 +26,8 @@ use std::fmt;
 use avocet_protocol::{Message, SentCall, ToolCall, ToolSpec};
 
 pub(crate) use call::{given_arguments, known_elsewhere, repaired};
-pub(crate) use read::Read;
-pub(crate) use read::Reader;
+pub(crate) use read::ParsedReply;
+pub(crate) use read::ReplyReader;
 pub(crate) use stray::is_meant;
 pub(crate) use stream::Streamed;
 
@@ -76,9 +76,9 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
     }
 
     /// Checks for a call at a place in the text: at `<`, `[` or `{`, or at the start of a line.
-    fn at_start(&self, place: &Place<'_>) -> Sight {
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         let _ = place;
-        Sight::Nothing
+        DialectMatch::Nothing
     }
 
     /// Returns `true` if blocks with this info string can be calls.
@@ -89,14 +89,14 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
 
     /// Returns `true` if an incomplete fenced block can still be calls. The place is the block's
     /// first line.
-    fn may_be_call(&self, place: &Place<'_>) -> bool {
+    fn may_be_call(&self, place: &ReplyPosition<'_>) -> bool {
         let _ = place;
         true
     }
 
     /// Returns the calls in a fenced block and the number of bytes read. The place is the block's
     /// first line.
-    fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
         let _ = place;
         None
     }
@@ -128,7 +128,7 @@ pub(crate) struct Answered<'m> {
 
 /// A place in a reply, with its context.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'t> {
+pub(crate) struct ReplyPosition<'t> {
     /// The reply from this place on.
     rest: &'t str,
     /// `true` at the start of a line, after list and quote markers.
@@ -145,16 +145,16 @@ pub(crate) struct Place<'t> {
     tools: &'t [ToolSpec],
 }
 
-impl<'t> Place<'t> {
+impl<'t> ReplyPosition<'t> {
     /// The place this many bytes later, inside a line.
-    fn after(&self, bytes: usize) -> Place<'t> {
-        Place { rest: &self.rest[bytes..], is_line: false, ..*self }
+    fn after(&self, bytes: usize) -> ReplyPosition<'t> {
+        ReplyPosition { rest: &self.rest[bytes..], is_line: false, ..*self }
     }
 }
 
 /// The classification of the start of a text. Lengths are in bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Sight {
+pub(crate) enum DialectMatch {
     Nothing,
     /// Plain text.
     Plain(usize),
@@ -168,9 +168,13 @@ pub(crate) enum Sight {
     MadeUp,
 }
 
-/// Calls of this length without a text, or `Sight::Nothing` if the list is empty.
-fn calls(bytes: usize, calls: Vec<ToolCall>) -> Sight {
-    if calls.is_empty() { Sight::Nothing } else { Sight::Calls(bytes, String::new(), calls) }
+/// Calls of this length without a text, or `DialectMatch::Nothing` if the list is empty.
+fn calls(bytes: usize, calls: Vec<ToolCall>) -> DialectMatch {
+    if calls.is_empty() {
+        DialectMatch::Nothing
+    } else {
+        DialectMatch::Calls(bytes, String::new(), calls)
+    }
 }
 
 /// Removes a prefix, ignoring case. Returns the rest.

@@ -4,11 +4,11 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::{Place, lenient, schema};
+use super::{ReplyPosition, lenient, schema};
 
 /// The calls at the start of a text, separated by blanks or characters of `between`, and their
 /// length in bytes.
-pub(super) fn calls(place: &Place<'_>, between: &str) -> Option<(usize, Vec<ToolCall>)> {
+pub(super) fn calls(place: &ReplyPosition<'_>, between: &str) -> Option<(usize, Vec<ToolCall>)> {
     let (text, mut at, mut found) = (place.rest, 0, Vec::new());
     loop {
         let rest =
@@ -22,7 +22,7 @@ pub(super) fn calls(place: &Place<'_>, between: &str) -> Option<(usize, Vec<Tool
 }
 
 /// One call, and its length in bytes; `print(...)` around it is ignored.
-pub(super) fn one(place: &Place<'_>) -> Option<(usize, ToolCall)> {
+pub(super) fn one(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
     let text = place.rest;
     if let Some(inner) = text.strip_prefix("print(") {
         let (bytes, call) = one(&place.after("print(".len()))?;

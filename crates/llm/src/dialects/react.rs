@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::call;
 use super::{
-    Answered, Dialect, Place, Sight, begins, calls, lenient, python, schema, strip, words,
+    Answered, Dialect, DialectMatch, ReplyPosition, begins, calls, lenient, python, schema, strip,
+    words,
 };
 use crate::ending;
 
@@ -46,13 +47,13 @@ impl Dialect for React {
         text + words::GO_ON
     }
 
-    fn at_start(&self, place: &Place<'_>) -> Sight {
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         if !place.is_line {
-            return Sight::Nothing;
+            return DialectMatch::Nothing;
         }
         let line = undecorated(place.rest);
         if !place.is_all && may_be_keyword(line) {
-            return Sight::Open;
+            return DialectMatch::Open;
         }
         if keyword(line, "thought:").is_some() {
             return thought(place);
@@ -62,9 +63,11 @@ impl Dialect for React {
         }
         let answer = keyword(line, "final answer:");
         match answer.filter(|_| place.is_told) {
-            Some(_) if place.has_called => Sight::MadeUp,
-            Some(rest) => Sight::Said(place.rest.len() - rest.trim_start().len(), String::new()),
-            None => Sight::Nothing,
+            Some(_) if place.has_called => DialectMatch::MadeUp,
+            Some(rest) => {
+                DialectMatch::Said(place.rest.len() - rest.trim_start().len(), String::new())
+            }
+            None => DialectMatch::Nothing,
         }
     }
 }
@@ -104,38 +107,38 @@ fn next_keyword(text: &str) -> Option<usize> {
 }
 
 /// Reads a thought. It is shown unless a final answer follows.
-fn thought(place: &Place<'_>) -> Sight {
+fn thought(place: &ReplyPosition<'_>) -> DialectMatch {
     let rest = undecorated(place.rest);
     let said = keyword(rest, "thought:").unwrap_or(rest);
     let before = place.rest.len() - said.len();
     let (text, next) = match next_keyword(said) {
         Some(end) => (&said[..end], &said[end..]),
-        None if !place.is_all => return Sight::Open,
+        None if !place.is_all => return DialectMatch::Open,
         None => (said, ""),
     };
     let bytes = before + text.len();
     if keyword(next, "final answer:").is_some() && place.is_told {
-        return Sight::Said(bytes, String::new());
+        return DialectMatch::Said(bytes, String::new());
     }
     let lead = next.len() - next.trim_start_matches([' ', '\t', '>', '-']).len();
     let is_action = keyword(&next[lead..], "action:").is_some();
     if is_action && !place.is_all {
-        return Sight::Open;
+        return DialectMatch::Open;
     }
-    let after = Place { is_line: true, ..place.after(bytes + lead) };
+    let after = ReplyPosition { is_line: true, ..place.after(bytes + lead) };
     match actions(&after) {
-        Sight::Calls(more, _, found) if is_action => {
-            Sight::Calls(bytes + lead + more, text.trim().to_owned(), found)
+        DialectMatch::Calls(more, _, found) if is_action => {
+            DialectMatch::Calls(bytes + lead + more, text.trim().to_owned(), found)
         }
-        _ if place.is_told => Sight::Said(bytes, text.trim_start().to_owned()),
-        _ => Sight::Nothing,
+        _ if place.is_told => DialectMatch::Said(bytes, text.trim_start().to_owned()),
+        _ => DialectMatch::Nothing,
     }
 }
 
 /// Reads a sequence of `Action:` with input.
-fn actions(place: &Place<'_>) -> Sight {
+fn actions(place: &ReplyPosition<'_>) -> DialectMatch {
     if !place.is_all {
-        return Sight::Open;
+        return DialectMatch::Open;
     }
     let (mut at, mut found) = (0, Vec::new());
     loop {
@@ -152,7 +155,7 @@ fn actions(place: &Place<'_>) -> Sight {
 }
 
 /// Reads the text after `Action:`.
-fn action(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+fn action(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let rest = place.rest.trim_start();
     if let Some(read) = object(place) {
         return Some(read);
@@ -201,7 +204,7 @@ fn nothing_for(name: &str) -> ToolCall {
 }
 
 /// Reads an object with tool and input; the fence is optional.
-fn object(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+fn object(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let rest = place.rest.trim_start();
     let fenced = rest.strip_prefix("```").map(|rest| rest.trim_start_matches(char::is_alphabetic));
     let body = fenced.map_or(rest, str::trim_start);
@@ -225,7 +228,7 @@ fn fence_end(fenced: Option<&str>, body: &str, bytes: usize) -> usize {
 
 /// Reads the text after `Action Input:`, and its length in bytes: an object with an optional fence,
 /// or everything up to the next keyword or blank line.
-fn input(place: &Place<'_>) -> (Arguments, usize) {
+fn input(place: &ReplyPosition<'_>) -> (Arguments, usize) {
     let rest = place.rest.trim_start_matches([' ', '\t', '\r', '\n', '*']);
     let fenced = rest.strip_prefix("```").map(|rest| rest.trim_start_matches(char::is_alphabetic));
     let body = fenced.map_or(rest, str::trim_start);

@@ -2,13 +2,13 @@
 
 use avocet_protocol::{ToolCall, ToolSpec};
 
-use super::{DIALECTS, Dialect, Place, Sight, made_up};
+use super::{DIALECTS, Dialect, DialectMatch, ReplyPosition, made_up};
 use crate::ending;
 use crate::hidden::code::{self, Code};
 
 /// A parsed reply.
 #[derive(Debug, Default)]
-pub(crate) struct Read {
+pub(crate) struct ParsedReply {
     /// The text outside of calls.
     pub(crate) text: String,
     /// The calls, in order.
@@ -27,17 +27,17 @@ pub(crate) struct Read {
 
 /// A reader for replies of a model.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'t> {
+pub(crate) struct ReplyReader<'t> {
     /// The dialect that the model was told to use. Calls in the other dialects are read as well.
     pub(crate) told: Option<&'static dyn Dialect>,
     /// The offered tools.
     pub(crate) tools: &'t [ToolSpec],
 }
 
-impl Reader<'_> {
+impl ReplyReader<'_> {
     /// Parses a complete reply; `is_cut` means that it was cut off.
-    pub(crate) fn read(&self, text: &str, is_cut: bool) -> Read {
-        let mut state = State { is_cut, ..State::default() };
+    pub(crate) fn read(&self, text: &str, is_cut: bool) -> ParsedReply {
+        let mut state = ReaderState { is_cut, ..ReaderState::default() };
         state.advance(self, text, true);
         state.finish()
     }
@@ -45,8 +45,8 @@ impl Reader<'_> {
 
 /// The state of a reader inside a reply.
 #[derive(Debug)]
-pub(super) struct State {
-    pub(super) read: Read,
+pub(super) struct ReaderState {
+    pub(super) read: ParsedReply,
     /// Blanks that count only if more text follows them.
     blanks: String,
     code: Code,
@@ -63,10 +63,10 @@ pub(super) struct State {
     is_cut: bool,
 }
 
-impl Default for State {
+impl Default for ReaderState {
     fn default() -> Self {
         Self {
-            read: Read::default(),
+            read: ParsedReply::default(),
             blanks: String::new(),
             code: Code::default(),
             known: 0,
@@ -80,11 +80,11 @@ impl Default for State {
 }
 
 /// The next step of the reader. Lengths are in bytes.
-enum Next {
+enum ReaderStep {
     /// Text of the reply.
     Say(usize),
-    /// A `Sight` after this many bytes of leading blanks and markers, and its dialect.
-    Heed(usize, Sight, Option<&'static dyn Dialect>),
+    /// A `DialectMatch` after this many bytes of leading blanks and markers, and its dialect.
+    Heed(usize, DialectMatch, Option<&'static dyn Dialect>),
     /// Bytes to skip.
     Skip(usize),
     /// An end signal.
@@ -93,31 +93,31 @@ enum Next {
     Wait,
 }
 
-impl State {
+impl ReaderState {
     /// Reads on. Returns the number of bytes read.
-    pub(super) fn advance(&mut self, reader: &Reader<'_>, text: &str, is_all: bool) -> usize {
+    pub(super) fn advance(&mut self, reader: &ReplyReader<'_>, text: &str, is_all: bool) -> usize {
         let mut at = 0;
         while at < text.len() {
             let rest = &text[at..];
             at += match self.next(reader, rest, is_all) {
-                Next::Wait => break,
-                Next::Say(bytes) => {
+                ReaderStep::Wait => break,
+                ReaderStep::Say(bytes) => {
                     self.say(&rest[..bytes]);
                     self.pass(&rest[..bytes]);
                     bytes
                 }
-                Next::Skip(bytes) => {
+                ReaderStep::Skip(bytes) => {
                     self.pass(&rest[..bytes]);
                     bytes
                 }
-                Next::Done(bytes) => {
+                ReaderStep::Done(bytes) => {
                     self.read.is_done = true;
                     // An end signal may also precede the answer.
                     self.is_over = !self.read.text.is_empty() || !self.read.calls.is_empty();
                     self.pass(&rest[..bytes]);
                     bytes
                 }
-                Next::Heed(before, sight, dialect) => {
+                ReaderStep::Heed(before, sight, dialect) => {
                     let bytes = before + self.heed(&rest[before..], sight, dialect);
                     self.pass(&rest[..bytes]);
                     bytes
@@ -135,7 +135,7 @@ impl State {
         format!("{}{blanks}", &text[shown.min(text.len())..])
     }
 
-    fn finish(mut self) -> Read {
+    fn finish(mut self) -> ParsedReply {
         if self.read.calls.is_empty() && !self.read.is_done {
             self.read.text.push_str(&self.blanks);
         } else {
@@ -144,15 +144,15 @@ impl State {
         self.read
     }
 
-    fn next(&mut self, reader: &Reader<'_>, rest: &str, is_all: bool) -> Next {
+    fn next(&mut self, reader: &ReplyReader<'_>, rest: &str, is_all: bool) -> ReaderStep {
         if self.is_over {
             self.read.is_followed |= !rest.trim().is_empty();
-            return Next::Skip(rest.len());
+            return ReaderStep::Skip(rest.len());
         }
         if self.is_line && !self.code.is_fenced() {
             self.in_quote = rest[..code::lead(rest)].contains('>');
         }
-        let place = Place {
+        let place = ReplyPosition {
             rest,
             is_line: self.is_line,
             is_all,
@@ -169,62 +169,62 @@ impl State {
         }
         if self.known == 0 {
             match self.code.cross(rest, is_all) {
-                code::Next::Code(bytes) => return Next::Say(bytes),
-                code::Next::Wait => return Next::Wait,
-                code::Next::Text(bytes) => self.known = bytes,
+                code::CodeStep::Code(bytes) => return ReaderStep::Say(bytes),
+                code::CodeStep::Wait => return ReaderStep::Wait,
+                code::CodeStep::Text(bytes) => self.known = bytes,
             }
         }
         match rest[..self.known].find(['<', '[', '{']) {
             Some(0) => self.at_mark(reader, &place),
-            Some(before) => Next::Say(before),
-            None => Next::Say(self.known),
+            Some(before) => ReaderStep::Say(before),
+            None => ReaderStep::Say(self.known),
         }
     }
 
     /// The step for the start of a line; `None` for an ordinary line.
-    fn at_line(&self, reader: &Reader<'_>, place: &Place<'_>) -> Option<Next> {
+    fn at_line(&self, reader: &ReplyReader<'_>, place: &ReplyPosition<'_>) -> Option<ReaderStep> {
         let rest = place.rest;
         let line_bytes = rest.find('\n').map(|end| end + 1);
         let line = &rest[..line_bytes.unwrap_or(rest.len())];
         let lead = code::lead(line);
         let may_be = |rest| code::can_be_fence(rest) || ending::may_be_mark(rest);
         if line_bytes.is_none() && !place.is_all && (lead == rest.len() || may_be(rest)) {
-            return Some(Next::Wait);
+            return Some(ReaderStep::Wait);
         }
         if let Some((mark, length, info)) = code::fence(line) {
             return self.fenced(reader, place, line, (mark, length, info.trim()));
         }
         if place.has_called && made_up::at_line(&line[lead..]) {
-            return Some(Next::Heed(0, Sight::MadeUp, None));
+            return Some(ReaderStep::Heed(0, DialectMatch::MadeUp, None));
         }
-        match sight(reader, &Place { rest: &rest[lead..], ..*place }) {
-            (Sight::Nothing | Sight::Plain(_), _) => {
-                ending::is_mark(line).then_some(Next::Done(line.len()))
+        match sight(reader, &ReplyPosition { rest: &rest[lead..], ..*place }) {
+            (DialectMatch::Nothing | DialectMatch::Plain(_), _) => {
+                ending::is_mark(line).then_some(ReaderStep::Done(line.len()))
             }
-            (Sight::Open, _) => Some(Next::Wait),
-            (sight, dialect) => Some(Next::Heed(lead, sight, dialect)),
+            (DialectMatch::Open, _) => Some(ReaderStep::Wait),
+            (sight, dialect) => Some(ReaderStep::Heed(lead, sight, dialect)),
         }
     }
 
-    fn at_mark(&self, reader: &Reader<'_>, place: &Place<'_>) -> Next {
+    fn at_mark(&self, reader: &ReplyReader<'_>, place: &ReplyPosition<'_>) -> ReaderStep {
         if place.has_called {
             if made_up::anywhere(place.rest) {
-                return Next::Heed(0, Sight::MadeUp, None);
+                return ReaderStep::Heed(0, DialectMatch::MadeUp, None);
             }
             if let Some(bytes) = made_up::leftover(place.rest) {
-                return Next::Skip(bytes);
+                return ReaderStep::Skip(bytes);
             }
         }
         let first = place.rest.chars().next().map_or(0, char::len_utf8);
-        match sight(reader, &Place { is_line: false, ..*place }) {
-            (Sight::Open, _) => Next::Wait,
+        match sight(reader, &ReplyPosition { is_line: false, ..*place }) {
+            (DialectMatch::Open, _) => ReaderStep::Wait,
             // Other text directly after a call is its invented result.
-            (Sight::Plain(bytes), _) if self.just_called && bytes > first => {
-                Next::Heed(0, Sight::MadeUp, None)
+            (DialectMatch::Plain(bytes), _) if self.just_called && bytes > first => {
+                ReaderStep::Heed(0, DialectMatch::MadeUp, None)
             }
-            (Sight::Nothing, _) => Next::Say(first),
-            (Sight::Plain(bytes), _) => Next::Say(bytes.max(first)),
-            (sight, dialect) => Next::Heed(0, sight, dialect),
+            (DialectMatch::Nothing, _) => ReaderStep::Say(first),
+            (DialectMatch::Plain(bytes), _) => ReaderStep::Say(bytes.max(first)),
+            (sight, dialect) => ReaderStep::Heed(0, sight, dialect),
         }
     }
 
@@ -232,11 +232,11 @@ impl State {
     /// tracker.
     fn fenced(
         &self,
-        reader: &Reader<'_>,
-        place: &Place<'_>,
+        reader: &ReplyReader<'_>,
+        place: &ReplyPosition<'_>,
         line: &str,
         (mark, length, info): (char, usize, &str),
-    ) -> Option<Next> {
+    ) -> Option<ReaderStep> {
         let word = info.split_whitespace().next().unwrap_or_default();
         let takers: Vec<_> = DIALECTS.iter().filter(|dialect| dialect.takes_fence(word)).collect();
         if takers.is_empty() && !place.has_called {
@@ -247,9 +247,9 @@ impl State {
         if end.is_none() && !place.is_all {
             let is_open = takers.iter().any(|taker| {
                 let is_told = is(reader.told, **taker);
-                taker.may_be_call(&Place { rest: body, is_told, ..*place })
+                taker.may_be_call(&ReplyPosition { rest: body, is_told, ..*place })
             });
-            return (is_open || place.has_called).then_some(Next::Wait);
+            return (is_open || place.has_called).then_some(ReaderStep::Wait);
         }
         let (inner, whole) = match end {
             Some((inner, after)) => (inner, line.len() + after),
@@ -258,25 +258,31 @@ impl State {
         let is_cut = place.is_cut && end.is_none();
         for dialect in takers {
             let is_told = is(reader.told, *dialect);
-            let place = Place { rest: &body[..inner], is_told, is_all: true, is_cut, ..*place };
+            let place =
+                ReplyPosition { rest: &body[..inner], is_told, is_all: true, is_cut, ..*place };
             if let Some((bytes, calls)) = dialect.in_fence(&place) {
                 let read = if end.is_some() { whole } else { line.len() + bytes };
-                return Some(Next::Heed(0, super::calls(read, calls), Some(*dialect)));
+                return Some(ReaderStep::Heed(0, super::calls(read, calls), Some(*dialect)));
             }
         }
         match (self.just_called, body.trim().is_empty()) {
             // The rest of a fence that closes a block without a start.
-            (true, true) => Some(Next::Skip(line.len())),
-            (true, false) if end.is_none() && info.is_empty() => Some(Next::Skip(line.len())),
-            (true, false) => Some(Next::Heed(0, Sight::MadeUp, None)),
-            (false, _) => Some(Next::Say(whole)),
+            (true, true) => Some(ReaderStep::Skip(line.len())),
+            (true, false) if end.is_none() && info.is_empty() => Some(ReaderStep::Skip(line.len())),
+            (true, false) => Some(ReaderStep::Heed(0, DialectMatch::MadeUp, None)),
+            (false, _) => Some(ReaderStep::Say(whole)),
         }
     }
 
     /// Applies a sight. Returns its length in bytes.
-    fn heed(&mut self, rest: &str, sight: Sight, dialect: Option<&'static dyn Dialect>) -> usize {
+    fn heed(
+        &mut self,
+        rest: &str,
+        sight: DialectMatch,
+        dialect: Option<&'static dyn Dialect>,
+    ) -> usize {
         match sight {
-            Sight::Calls(bytes, text, calls) => {
+            DialectMatch::Calls(bytes, text, calls) => {
                 self.say(&text);
                 self.read.is_quoted |= self.in_quote;
                 self.read.calls.extend(calls);
@@ -284,16 +290,16 @@ impl State {
                 self.just_called = true;
                 bytes
             }
-            Sight::Said(bytes, text) => {
+            DialectMatch::Said(bytes, text) => {
                 self.say(&text);
                 bytes
             }
-            Sight::MadeUp => {
+            DialectMatch::MadeUp => {
                 self.is_over = true;
                 self.read.is_made_up = true;
                 rest.len()
             }
-            Sight::Nothing | Sight::Open | Sight::Plain(_) => 0,
+            DialectMatch::Nothing | DialectMatch::Open | DialectMatch::Plain(_) => 0,
         }
     }
 
@@ -332,22 +338,25 @@ impl State {
 }
 
 /// The sight at a place, in the first dialect that finds one.
-fn sight(reader: &Reader<'_>, place: &Place<'_>) -> (Sight, Option<&'static dyn Dialect>) {
+fn sight(
+    reader: &ReplyReader<'_>,
+    place: &ReplyPosition<'_>,
+) -> (DialectMatch, Option<&'static dyn Dialect>) {
     let (mut open, mut plain) = (false, 0);
     let told = reader.told.into_iter();
     let others = DIALECTS.into_iter().filter(|one| !is(reader.told, *one));
     for dialect in told.chain(others) {
-        match dialect.at_start(&Place { is_told: is(reader.told, dialect), ..*place }) {
-            Sight::Nothing => {}
-            Sight::Open => open = true,
-            Sight::Plain(bytes) => plain = plain.max(bytes),
+        match dialect.at_start(&ReplyPosition { is_told: is(reader.told, dialect), ..*place }) {
+            DialectMatch::Nothing => {}
+            DialectMatch::Open => open = true,
+            DialectMatch::Plain(bytes) => plain = plain.max(bytes),
             sight => return (sight, Some(dialect)),
         }
     }
     match (open && !place.is_all, plain) {
-        (true, _) => (Sight::Open, None),
-        (false, 0) => (Sight::Nothing, None),
-        (false, bytes) => (Sight::Plain(bytes), None),
+        (true, _) => (DialectMatch::Open, None),
+        (false, 0) => (DialectMatch::Nothing, None),
+        (false, bytes) => (DialectMatch::Plain(bytes), None),
     }
 }
 

@@ -15,7 +15,7 @@
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::{Dialect, Place, lenient, schema};
+use super::{Dialect, ReplyPosition, lenient, schema};
 
 /// Info strings of blocks that may hold commands.
 const FENCES: [&str; 8] = ["", "bash", "sh", "shell", "zsh", "console", "terminal", "tool_call"];
@@ -51,7 +51,7 @@ impl Dialect for Shell {
         FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
     }
 
-    fn may_be_call(&self, place: &Place<'_>) -> bool {
+    fn may_be_call(&self, place: &ReplyPosition<'_>) -> bool {
         let mut lines = place.rest.split_inclusive('\n').map(str::trim_start);
         let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
             return true;
@@ -64,7 +64,7 @@ impl Dialect for Shell {
         !is_whole || word.contains(['"', '\'', '\\']) || place.known(word).is_some()
     }
 
-    fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
         let commands = commands(place.rest);
         let (_, first) = commands.first()?;
         place.known(first.first()?)?;
@@ -149,7 +149,7 @@ fn unprompted(line: &str) -> &str {
 const UNREADABLE: &str = "--\u{0}";
 
 /// Converts the words of a command into a call.
-fn of_words(words: &[String], place: &Place<'_>) -> Option<ToolCall> {
+fn of_words(words: &[String], place: &ReplyPosition<'_>) -> Option<ToolCall> {
     let (name, given) = words.split_first()?;
     let known = place.known(name);
     let Some((name, tool)) = known.and_then(|name| Some((name, schema::tool(name, place.tools)?)))

@@ -3,7 +3,7 @@
 //! make the call.
 
 use super::Dialect;
-use super::read::Read;
+use super::read::ParsedReply;
 
 /// Beginnings of words, in lower case, that introduce an example, a format or a possibility. The
 /// list may be incomplete, because a call with an effect always needs an approval.
@@ -108,7 +108,7 @@ const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '\u{37e}'];
 
 /// Returns `true` if a model with native calls meant its text calls as calls: they end the reply,
 /// and the text before them is free of hints at a quote, an example or a question.
-pub(crate) fn is_meant(read: &Read) -> bool {
+pub(crate) fn is_meant(read: &ParsedReply) -> bool {
     // An example can have a result, too. Control tokens appear in examples only inside of code.
     let has_result = read.is_made_up && !read.dialect.is_some_and(Dialect::has_control_words);
     !read.is_followed && !has_result && !read.is_quoted && !is_frame(&read.text)

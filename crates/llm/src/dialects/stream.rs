@@ -2,14 +2,14 @@
 
 use avocet_protocol::Delta;
 
-use super::read::{Read, Reader, State};
+use super::read::{ParsedReply, ReaderState, ReplyReader};
 
 /// A reply while it streams.
 #[derive(Debug)]
 pub(crate) struct Streamed<'t> {
-    reader: Reader<'t>,
+    reader: ReplyReader<'t>,
     whole: String,
-    state: State,
+    state: ReaderState,
     /// Bytes of `whole` that were read.
     at: usize,
     /// The length of `whole` at which reading is tried again.
@@ -20,8 +20,8 @@ pub(crate) struct Streamed<'t> {
 
 impl<'t> Streamed<'t> {
     /// Starts an empty reply.
-    pub(crate) fn new(reader: Reader<'t>) -> Self {
-        let state = State::default();
+    pub(crate) fn new(reader: ReplyReader<'t>) -> Self {
+        let state = ReaderState::default();
         Self { reader, whole: String::new(), state, at: 0, patience: 0, shown: String::new() }
     }
 
@@ -56,7 +56,7 @@ impl<'t> Streamed<'t> {
     }
 
     /// Parses the complete reply `text`; `is_cut` means that it was cut off.
-    pub(crate) fn read(&self, text: &str, is_cut: bool) -> Read {
+    pub(crate) fn read(&self, text: &str, is_cut: bool) -> ParsedReply {
         self.reader.read(text, is_cut)
     }
 

@@ -5,7 +5,7 @@ use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Answered, DIALECTS, Dialect, Reader, as_text};
+use super::{Answered, DIALECTS, Dialect, ReplyReader, as_text};
 use crate::fuzzing::{read_streamed, tools};
 
 fn sent(id: &str, name: &str, arguments: Value) -> SentCall {
@@ -39,10 +39,10 @@ fn dialects_are_distinguished_by_their_calls() {
     for dialect in DIALECTS {
         let text =
             format!("Let me see.\n\n{}", dialect.render_calls(std::slice::from_ref(&call), &tools));
-        let read = Reader { told: None, tools: &tools }.read(&text, false);
+        let read = ReplyReader { told: None, tools: &tools }.read(&text, false);
         assert_eq!(read.dialect.map(Dialect::name), Some(dialect.name()));
     }
-    let read = Reader { told: None, tools: &tools }.read("Just a text.", false);
+    let read = ReplyReader { told: None, tools: &tools }.read("Just a text.", false);
     assert!(read.dialect.is_none());
 }
 
@@ -117,7 +117,8 @@ fn f8_dialects_keep_unreadable_arguments_in_a_call_that_the_model_can_correct() 
     ];
     for ((before, after), arguments) in forms.iter().flat_map(|f| arguments.map(|a| (f, a))) {
         let text = format!("{before}{arguments}{after}");
-        let (read, _, shown) = read_streamed(Reader { told: None, tools: &tools }, &[&text], false);
+        let (read, _, shown) =
+            read_streamed(ReplyReader { told: None, tools: &tools }, &[&text], false);
         let [ToolCall { name, arguments: Arguments::Malformed(kept) }] = &read.calls[..] else {
             panic!("{text}: {read:?}");
         };
@@ -166,7 +167,7 @@ fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
     for piece in pieces {
         let text = piece.repeat(10_000 / piece.len());
         for told in [None, super::named("react")] {
-            let reader = Reader { told, tools: &tools };
+            let reader = ReplyReader { told, tools: &tools };
             reader.read(&text, false);
         }
     }
@@ -180,7 +181,7 @@ fn dialects_withhold_a_long_call_in_tiny_pieces_and_read_it_at_its_end() {
     for dialect in DIALECTS {
         let whole = dialect.render_calls(std::slice::from_ref(&call), &tools);
         let pieces: Vec<&str> = whole.split_inclusive([' ', '\\']).collect();
-        let reader = Reader { told: None, tools: &tools };
+        let reader = ReplyReader { told: None, tools: &tools };
         let (read, meanwhile, shown) = read_streamed(reader, &pieces, false);
         let arguments = Arguments::Object(call.arguments.clone());
         assert_eq!(read.calls, [ToolCall { name: call.name.clone(), arguments }]);
@@ -202,7 +203,7 @@ fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
     ];
     for (begun, is_shown) in table {
         for told in [None, super::named("shell")] {
-            let mut streamed = super::Streamed::new(Reader { told, tools: &tools });
+            let mut streamed = super::Streamed::new(ReplyReader { told, tools: &tools });
             let shown = std::sync::Mutex::new(String::new());
             for piece in [begun, " a\n", "more of it\n"] {
                 streamed.push(piece, |delta| {
@@ -223,7 +224,7 @@ fn dialects_withhold_a_block_that_names_a_tool_only_if_it_can_be_a_call() {
     for (told, held) in
         [(None, false), (super::named("json"), false), (super::named("shell"), true)]
     {
-        let reader = Reader { told, tools: &tools };
+        let reader = ReplyReader { told, tools: &tools };
         let mut streamed = super::Streamed::new(reader);
         let shown = std::sync::Mutex::new(String::new());
         streamed.push("```bash\ncat README.md\nmore of it\n", |delta| {
@@ -345,7 +346,7 @@ proptest! {
         for dialect in DIALECTS {
             let whole = format!("{before}{}", dialect.render_calls(&sent, &tools));
             for told in [Some(dialect), None] {
-                let reader = Reader { told, tools: &tools };
+                let reader = ReplyReader { told, tools: &tools };
                 let (read, meanwhile, shown) = read_streamed(reader, &cut(&whole, &cuts), false);
                 prop_assert_eq!(&read.calls, &calls, "{}: {}", dialect.name(), whole);
                 prop_assert_eq!(&read.text, before.trim_end(), "{}: {}", dialect.name(), whole);
@@ -373,7 +374,7 @@ proptest! {
     ) {
         let (tools, whole) = (tools(), parts.concat());
         for told in DIALECTS.map(Some).into_iter().chain([None]) {
-            let reader = Reader { told, tools: &tools };
+            let reader = ReplyReader { told, tools: &tools };
             let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), is_cut);
             let last = shown.rsplit('⟲').next().unwrap_or_default();
             prop_assert!(read.text.trim_end() == last.trim_end(), "{:?} is shown as {:?}", read.text, last);

@@ -156,7 +156,8 @@ pub(super) fn conversation(
     messages: &[Message],
     tools: &[ToolSpec],
 ) -> Vec<Message> {
-    let mut text = Text { dialect, tools, called: &[], results: Vec::new(), messages: Vec::new() };
+    let mut text =
+        TextConversation { dialect, tools, called: &[], results: Vec::new(), messages: Vec::new() };
     let told = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
     let mut rest = messages;
     let system = match rest {
@@ -174,7 +175,7 @@ pub(super) fn conversation(
     text.messages
 }
 
-struct Text<'m> {
+struct TextConversation<'m> {
     dialect: &'m dyn Dialect,
     tools: &'m [ToolSpec],
     called: &'m [SentCall],
@@ -183,7 +184,7 @@ struct Text<'m> {
     messages: Vec<Message>,
 }
 
-impl<'m> Text<'m> {
+impl<'m> TextConversation<'m> {
     fn add(&mut self, message: &'m Message) {
         match message {
             Message::System { .. } => self.messages.push(message.clone()),

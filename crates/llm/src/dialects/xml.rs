@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::call::{arguments, call, known_elsewhere};
 use super::tags::{NAMES, Tag, close_of, is_name, is_one_of, tag, unescaped};
-use super::{Dialect, Place, Sight, calls, find, lenient, schema, tags, words};
+use super::{Dialect, DialectMatch, ReplyPosition, calls, find, lenient, schema, tags, words};
 
 /// Tags that are always calls.
 const MARKED: [&str; 4] = ["tool_use", "tool_call", "use_tool", "invoke"];
@@ -43,14 +43,14 @@ impl Dialect for Xml {
         calls.collect::<Vec<_>>().join("\n")
     }
 
-    fn at_start(&self, place: &Place<'_>) -> Sight {
-        let Some(read) = tag(place.rest) else { return Sight::Nothing };
+    fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
+        let Some(read) = tag(place.rest) else { return DialectMatch::Nothing };
         let Some(tag) = read else {
             let is_open = !place.is_all && may_open(place);
-            return if is_open { Sight::Open } else { Sight::Nothing };
+            return if is_open { DialectMatch::Open } else { DialectMatch::Nothing };
         };
         if tag.closes {
-            return Sight::Nothing;
+            return DialectMatch::Nothing;
         }
         if is_one_of(tag.name, &AROUND) {
             return match inside(&place.after(tag.bytes)) {
@@ -58,17 +58,17 @@ impl Dialect for Xml {
                     let rest = &place.rest[tag.bytes + bytes..];
                     calls(tag.bytes + bytes + closing(rest, tag.written), found)
                 }
-                None if !place.is_all => Sight::Open,
-                None => Sight::Nothing,
+                None if !place.is_all => DialectMatch::Open,
+                None => DialectMatch::Nothing,
             };
         }
         if !is_call(&tag, place) {
-            return Sight::Nothing;
+            return DialectMatch::Nothing;
         }
         if !place.is_all && !tag.is_empty && find(place.rest, &close_of(tag.written)).is_none() {
-            return Sight::Open;
+            return DialectMatch::Open;
         }
-        element(place, &tag).map_or(Sight::Nothing, |(bytes, call)| calls(bytes, vec![call]))
+        element(place, &tag).map_or(DialectMatch::Nothing, |(bytes, call)| calls(bytes, vec![call]))
     }
 }
 
@@ -83,7 +83,7 @@ fn closing(text: &str, name: &str) -> usize {
 }
 
 /// The calls at the start of a text inside an enclosing tag, and their length in bytes.
-pub(super) fn inside(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+pub(super) fn inside(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let (mut at, mut found) = (0, Vec::new());
     loop {
         let rest = place.rest[at..].trim_start();
@@ -100,13 +100,13 @@ pub(super) fn inside(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     (!found.is_empty()).then_some((at, found))
 }
 
-fn is_call(tag: &Tag<'_>, place: &Place<'_>) -> bool {
+fn is_call(tag: &Tag<'_>, place: &ReplyPosition<'_>) -> bool {
     let is_tool = named(tag, place).is_some();
     is_one_of(tag.name, &MARKED) || is_one_of(tag.name, &PERHAPS) || is_tool
 }
 
 /// The tool that a tag is named after, and its matching name.
-fn named<'t>(tag: &Tag<'_>, place: &Place<'t>) -> Option<(&'t str, &'t ToolSpec)> {
+fn named<'t>(tag: &Tag<'_>, place: &ReplyPosition<'t>) -> Option<(&'t str, &'t ToolSpec)> {
     let is_so = |name: &&String| name.eq_ignore_ascii_case(tag.name);
     let own = |tool: &'t ToolSpec| Some(&tool.name).filter(is_so).map(|name| (&**name, tool));
     let other = |tool: &'t ToolSpec| tool.aliases.iter().find(is_so).map(|name| (&**name, tool));
@@ -115,7 +115,7 @@ fn named<'t>(tag: &Tag<'_>, place: &Place<'t>) -> Option<(&'t str, &'t ToolSpec)
 }
 
 /// Returns `true` if an incomplete tag can become a relevant one.
-fn may_open(place: &Place<'_>) -> bool {
+fn may_open(place: &ReplyPosition<'_>) -> bool {
     let name = place.rest.trim_start_matches('<');
     let name = &name[..name.find(|c| !is_name(c)).unwrap_or(name.len())];
     let begins = |word: &str| super::begins(word, name);
@@ -124,14 +124,14 @@ fn may_open(place: &Place<'_>) -> bool {
 }
 
 /// The tool names that tags may have.
-fn names<'t>(place: &Place<'t>) -> impl Iterator<Item = &'t str> {
+fn names<'t>(place: &ReplyPosition<'t>) -> impl Iterator<Item = &'t str> {
     let aliases = place.tools.iter().filter(|_| place.is_told).flat_map(|tool| &tool.aliases);
     place.tools.iter().map(|tool| &tool.name).chain(aliases).map(String::as_str)
 }
 
 /// The call in a tag and its content, and its length in bytes. If the call was cut off, its
 /// arguments are malformed, because parts may be missing.
-fn element(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
+fn element(place: &ReplyPosition<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     let (bytes, mut call) = as_if_whole(place, tag)?;
     let inner = &place.rest[tag.bytes..];
     let is_last = place.is_cut && bytes == place.rest.len();
@@ -141,7 +141,7 @@ fn element(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     Some((bytes, call))
 }
 
-fn as_if_whole(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
+fn as_if_whole(place: &ReplyPosition<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     let inner = &place.rest[tag.bytes..];
     let (content, after) = if tag.is_empty { ("", 0) } else { tags::content(inner, tag.written) };
     let bytes = tag.bytes + after;

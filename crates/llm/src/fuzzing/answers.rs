@@ -5,34 +5,34 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use super::lengths;
-use crate::asking::{Answer, Fault, Framing, Piece, Said};
+use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, Framing, StreamedAnswer};
 use crate::{
     anthropic as messages, gemini as google, lines, ollama as local, openai, sse as events,
 };
 
 /// Reads an answer of OpenAI's chat completions.
 pub fn openai_chat(data: &[u8]) {
-    answer::<openai::answer::PartialAnswer>(data);
+    answer::<openai::answer::OpenAiChatAnswer>(data);
 }
 
 /// Reads an answer of OpenAI's Responses API.
 pub fn openai_responses(data: &[u8]) {
-    answer::<openai::responses::PartialAnswer>(data);
+    answer::<openai::responses::ResponsesAnswer>(data);
 }
 
 /// Reads an answer of Anthropic's Messages API.
 pub fn anthropic(data: &[u8]) {
-    answer::<messages::answer::PartialAnswer>(data);
+    answer::<messages::answer::AnthropicAnswer>(data);
 }
 
 /// Reads an answer of Gemini.
 pub fn gemini(data: &[u8]) {
-    answer::<google::answer::PartialAnswer>(data);
+    answer::<google::answer::GeminiAnswer>(data);
 }
 
 /// Reads an answer of Ollama.
 pub fn ollama(data: &[u8]) {
-    answer::<local::answer::PartialAnswer>(data);
+    answer::<local::answer::OllamaAnswer>(data);
 }
 
 /// Checks that a body contains the same events however it is divided.
@@ -47,7 +47,7 @@ pub fn sse(data: &[u8]) {
 
 /// Checks that the result is the same however an answer is divided, and that the shown text is the
 /// text of the result.
-fn answer<A: Answer>(data: &[u8]) {
+fn answer<A: StreamedAnswer>(data: &[u8]) {
     let (whole, cut) = (split(A::FRAMING, &[data]), split(A::FRAMING, &in_pieces(data)));
     if let (Ok(whole), Ok(cut)) = (whole, cut) {
         assert_eq!(said::<A>(&whole), said::<A>(&cut));
@@ -58,13 +58,13 @@ fn answer<A: Answer>(data: &[u8]) {
 }
 
 /// The result of an answer with these events.
-pub(super) fn said<A: Answer>(events: &[String]) -> Result<Said, Fault> {
+pub(super) fn said<A: StreamedAnswer>(events: &[String]) -> Result<CompleteAnswer, AnswerError> {
     let (mut answer, mut shown) = (A::default(), String::new());
     for event in events {
         match answer.take(event)? {
-            Piece::Text(text) => shown.push_str(&text),
-            Piece::End => break,
-            Piece::Unseen | Piece::KeepAlive => {}
+            AnswerPiece::Text(text) => shown.push_str(&text),
+            AnswerPiece::End => break,
+            AnswerPiece::Unseen | AnswerPiece::KeepAlive => {}
         }
         if A::FAREWELL.is_zero() && answer.has_ended() {
             break;

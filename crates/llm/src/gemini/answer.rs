@@ -8,58 +8,58 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::signatures::Signatures;
-use crate::asking::{Answer, Fault, ITEM, Piece, Said};
+use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::detail::says;
 use crate::dialects::given_arguments;
 use crate::finish::Finish;
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct PartialAnswer {
+pub(crate) struct GeminiAnswer {
     text: String,
     calls: Vec<FunctionCall>,
     signatures: Signatures,
     /// Bytes of reasoning.
     thought: u64,
-    usage: WireUsage,
-    end: Option<End>,
+    usage: GeminiUsage,
+    end: Option<GeminiFinish>,
     blocked: Option<String>,
     bytes: usize,
 }
 
 /// The finish reason and its explanation.
 #[derive(Debug)]
-struct End {
+struct GeminiFinish {
     reason: String,
     message: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Chunk {
+struct GeminiChunk {
     candidates: Vec<Candidate>,
     prompt_feedback: PromptFeedback,
-    usage_metadata: Option<WireUsage>,
+    usage_metadata: Option<GeminiUsage>,
     error: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Candidate {
-    content: Content,
+    content: CandidateContent,
     finish_reason: Option<String>,
     finish_message: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Content {
-    parts: Vec<Part>,
+struct CandidateContent {
+    parts: Vec<CandidatePart>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Part {
+struct CandidatePart {
     text: Option<String>,
     /// `true` if the text is a summary of the reasoning.
     thought: bool,
@@ -84,7 +84,7 @@ struct PromptFeedback {
 /// Token counts. Each chunk has the totals so far.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WireUsage {
+struct GeminiUsage {
     prompt_token_count: u64,
     tool_use_prompt_token_count: u64,
     cached_content_token_count: u64,
@@ -92,39 +92,39 @@ struct WireUsage {
     thoughts_token_count: u64,
 }
 
-impl Answer for PartialAnswer {
+impl StreamedAnswer for GeminiAnswer {
     /// Old models send a finish reason with every chunk, so only the end of the stream ends the
     /// answer.
     const FAREWELL: Duration = Duration::MAX;
 
-    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
-        let chunk: Chunk = serde_json::from_str(data).map_err(|error| {
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
+        let chunk: GeminiChunk = serde_json::from_str(data).map_err(|error| {
             format!("an event is no chunk of an answer ({})", plain_json(&error))
         })?;
         if let Some(error) = chunk.error {
             let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
             let whole = serde_json::json!({ "error": error });
             let (status, _) = Self::refusal(status.unwrap_or(500), &whole);
-            return Err(Fault::Status(status, says(&whole).unwrap_or_default().to_owned()));
+            return Err(AnswerError::Status(status, says(&whole).unwrap_or_default().to_owned()));
         }
         self.usage = chunk.usage_metadata.unwrap_or(std::mem::take(&mut self.usage));
         self.blocked = chunk.prompt_feedback.block_reason.or(self.blocked.take());
         let Some(candidate) = chunk.candidates.into_iter().next() else {
-            return Ok(Piece::KeepAlive);
+            return Ok(AnswerPiece::KeepAlive);
         };
         let mut is_alive = false;
         if let Some(reason) = candidate.finish_reason {
             is_alive = true;
-            self.end = Some(End { reason, message: candidate.finish_message });
+            self.end = Some(GeminiFinish { reason, message: candidate.finish_message });
         }
         let before = self.text.len();
         for part in candidate.content.parts {
             is_alive |= self.add(part);
         }
         Ok(match &self.text[before..] {
-            "" if is_alive => Piece::Unseen,
-            "" => Piece::KeepAlive,
-            more => Piece::Text(more.to_owned()),
+            "" if is_alive => AnswerPiece::Unseen,
+            "" => AnswerPiece::KeepAlive,
+            more => AnswerPiece::Text(more.to_owned()),
         })
     }
 
@@ -137,15 +137,15 @@ impl Answer for PartialAnswer {
     }
 
     fn cut(&mut self) {
-        self.end = Some(End { reason: "MAX_TOKENS".to_owned(), message: String::new() });
+        self.end = Some(GeminiFinish { reason: "MAX_TOKENS".to_owned(), message: String::new() });
     }
 
-    fn finish(self) -> Result<Said, Fault> {
+    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
         let is_empty = self.text.is_empty() && self.calls.is_empty();
         if let Some(reason) = self.blocked.filter(|_| is_empty) {
-            return Err(Fault::Declined(format!("it will not read this ({reason})")));
+            return Err(AnswerError::Declined(format!("it will not read this ({reason})")));
         }
-        let Some(End { reason, message }) = self.end else {
+        let Some(GeminiFinish { reason, message }) = self.end else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
         let ended = finish(&reason).ended(&reason, &message, is_empty)?;
@@ -153,7 +153,7 @@ impl Answer for PartialAnswer {
             name,
             arguments: given_arguments(&args, ended.is_cut()),
         };
-        Ok(Said {
+        Ok(CompleteAnswer {
             text: self.text,
             calls: self.calls.into_iter().map(call).collect(),
             reasoning: self.signatures.kept(),
@@ -165,7 +165,7 @@ impl Answer for PartialAnswer {
     }
 
     /// Reads one chunk, or a list of all chunks from a server without event streams.
-    fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
+    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
         match serde_json::from_str(body) {
             Ok(Value::Array(chunks)) => {
                 for chunk in chunks {
@@ -195,10 +195,10 @@ impl Answer for PartialAnswer {
     }
 }
 
-impl PartialAnswer {
+impl GeminiAnswer {
     /// Adds a part. Returns `true` if it contains some of the answer.
-    fn add(&mut self, part: Part) -> bool {
-        let Part { text, thought, thought_signature, function_call } = part;
+    fn add(&mut self, part: CandidatePart) -> bool {
+        let CandidatePart { text, thought, thought_signature, function_call } = part;
         self.bytes += thought_signature.as_ref().map_or(0, String::len);
         if let Some(call) = function_call {
             self.bytes += ITEM + call.name.len() + call.args.to_string().len();
@@ -244,7 +244,7 @@ fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()
 }
 
-impl WireUsage {
+impl GeminiUsage {
     /// The total usage. The prompt count includes cached tokens; the candidates count excludes
     /// reasoning, so it is added.
     fn total(self) -> Usage {

@@ -5,7 +5,7 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Limits;
+use crate::RequestTimeouts;
 
 /// A provider of kind `gemini`: Google's Gemini models.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub struct GeminiConfig {
 
 impl Default for GeminiConfig {
     fn default() -> Self {
-        let Limits { first_token, gap, total } = Limits::default();
+        let RequestTimeouts { first_token, gap, total } = RequestTimeouts::default();
         Self {
             base_url: "https://generativelanguage.googleapis.com".to_owned(),
             api_key: None,
@@ -61,7 +61,7 @@ impl GeminiConfig {
         check_url(&self.base_url)
     }
 
-    pub(crate) fn limits(&self) -> Limits {
-        Limits::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
+    pub(crate) fn limits(&self) -> RequestTimeouts {
+        RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }
 }

@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::known::Served;
-use answer::PartialAnswer;
-use request::{Body, Options};
+use answer::GeminiAnswer;
+use request::{GeminiOptions, GeminiRequest};
 
 pub use config::GeminiConfig;
 
@@ -27,7 +27,7 @@ pub use config::GeminiConfig;
 #[derive(Debug)]
 pub struct Gemini {
     endpoint: Endpoint,
-    options: Options,
+    options: GeminiOptions,
     images: bool,
 }
 
@@ -42,7 +42,7 @@ impl Gemini {
         config: &GeminiConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        let options = Options {
+        let options = GeminiOptions {
             max_output_tokens: config.max_output_tokens,
             thinking_tokens: config.thinking_tokens,
             wants_signatures: signatures::are_wanted(model),
@@ -80,7 +80,7 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 impl Gemini {
     /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec(&Body::new(&self.endpoint.name, &self.options, request))
+        serde_json::to_vec(&GeminiRequest::new(&self.endpoint.name, &self.options, request))
     }
 }
 
@@ -100,7 +100,7 @@ impl Model for Gemini {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let body = || self.body(request);
-        let mut reply = self.endpoint.ask::<PartialAnswer>(request, body, deltas).await?;
+        let mut reply = self.endpoint.ask::<GeminiAnswer>(request, body, deltas).await?;
         for call in &mut reply.calls {
             let tool = request.tools.iter().find(|tool| tool.name == call.name);
             if let (Some(tool), Arguments::Object(object)) = (tool, &mut call.arguments) {
@@ -118,7 +118,7 @@ impl Served for Gemini {
         let endpoint = &self.endpoint;
         let one = endpoint.url.trim_end_matches(ASK);
         let (list, model) = one.rsplit_once('/').unwrap_or((one, ""));
-        if !model.is_empty() && endpoint.look::<PartialAnswer>(one).await?.is_some() {
+        if !model.is_empty() && endpoint.look::<GeminiAnswer>(one).await?.is_some() {
             return Ok(Probe::Works);
         }
         let names = |list: &Value| {
@@ -126,10 +126,10 @@ impl Served for Gemini {
             Some(names.map(|name| name.trim_start_matches("models/").to_owned()).collect())
         };
         let list = format!("{list}?pageSize=1000");
-        match endpoint.listed::<PartialAnswer>(&list, names, model).await? {
+        match endpoint.listed::<GeminiAnswer>(&list, names, model).await? {
             Some(found) => Ok(found),
             None if model.is_empty() => Ok(Probe::KeyUnchecked),
-            None => endpoint.begins::<PartialAnswer>(|request| self.body(request)).await,
+            None => endpoint.begins::<GeminiAnswer>(|request| self.body(request)).await,
         }
     }
 }

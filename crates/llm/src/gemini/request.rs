@@ -13,7 +13,7 @@ use super::signatures::{NOBODYS, Signatures};
 
 /// Options of all requests to a model.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct GeminiOptions {
     pub(super) max_output_tokens: Option<u32>,
     pub(super) thinking_tokens: Option<u32>,
     /// `true` if the model refuses calls without a signature.
@@ -23,14 +23,14 @@ pub(super) struct Options {
 /// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Body<'r> {
+pub(super) struct GeminiRequest<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<Instruction<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTools<'r>>,
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
     generation_config: GenerationConfig,
-    contents: Vec<Content<'r>>,
+    contents: Vec<GeminiContent<'r>>,
     /// The tool names of the calls so far, by call id, because a result repeats the name.
     #[serde(skip)]
     names: BTreeMap<&'r str, &'r str>,
@@ -38,7 +38,7 @@ pub(super) struct Body<'r> {
 
 #[derive(Debug, Serialize)]
 struct Instruction<'r> {
-    parts: [Part<'r>; 1],
+    parts: [GeminiPart<'r>; 1],
 }
 
 #[derive(Debug, Serialize)]
@@ -72,21 +72,21 @@ struct ThinkingConfig {
 }
 
 #[derive(Debug, Serialize)]
-struct Content<'r> {
-    role: Role,
-    parts: Vec<Part<'r>>,
+struct GeminiContent<'r> {
+    role: GeminiRole,
+    parts: Vec<GeminiPart<'r>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Role {
+enum GeminiRole {
     User,
     Model,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'r> {
+struct GeminiPart<'r> {
     #[serde(flatten)]
     kind: PartKind<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,9 +114,9 @@ enum PartKind<'r> {
     },
 }
 
-impl<'r> Body<'r> {
+impl<'r> GeminiRequest<'r> {
     /// `name` is the model's name; only its own signatures are sent back.
-    pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
+    pub(super) fn new(name: &str, options: &'r GeminiOptions, request: &'r ModelRequest) -> Self {
         let declarations: Vec<_> = request.tools.iter().map(Declaration::from).collect();
         let tools =
             (!declarations.is_empty()).then_some(WireTools { function_declarations: declarations });
@@ -137,7 +137,7 @@ impl<'r> Body<'r> {
         &mut self,
         message: &'r Message,
         name: &str,
-        options: &Options,
+        options: &GeminiOptions,
         request: &'r ModelRequest,
     ) {
         match message {
@@ -146,31 +146,31 @@ impl<'r> Body<'r> {
             }
             Message::User { text, images } => {
                 let images = images.iter().filter_map(|image| image_part(image, request));
-                self.say(Role::User, text_part(text).into_iter().chain(images));
+                self.say(GeminiRole::User, text_part(text).into_iter().chain(images));
             }
             Message::Assistant { text, calls, reasoning } => {
                 self.names.extend(calls.iter().map(|call| (&*call.id, &*call.name)));
-                self.say(Role::Model, answer(text, calls, reasoning.as_ref(), name, options));
+                self.say(GeminiRole::Model, answer(text, calls, reasoning.as_ref(), name, options));
             }
             Message::ToolResult { call, ok, result } => {
                 let name = self.names.get(&**call).copied().unwrap_or("unknown");
                 let response = object(*ok, result);
                 let kind = PartKind::FunctionResponse { id: call, name, response };
-                self.say(Role::User, [kind.into()]);
+                self.say(GeminiRole::User, [kind.into()]);
             }
         }
     }
 
     /// Joins neighbours of the same role into one content. Roles must alternate, and the results of
     /// a step stay together. Messages that steered the turn come after these results.
-    fn say(&mut self, role: Role, parts: impl IntoIterator<Item = Part<'r>>) {
+    fn say(&mut self, role: GeminiRole, parts: impl IntoIterator<Item = GeminiPart<'r>>) {
         let mut parts = parts.into_iter().peekable();
         if parts.peek().is_none() {
             return;
         }
         match self.contents.last_mut() {
             Some(last) if last.role == role => last.parts.extend(parts),
-            _ => self.contents.push(Content { role, parts: parts.collect() }),
+            _ => self.contents.push(GeminiContent { role, parts: parts.collect() }),
         }
     }
 }
@@ -182,22 +182,22 @@ fn answer<'r>(
     calls: &'r [SentCall],
     reasoning: Option<&Reasoning>,
     name: &str,
-    options: &Options,
-) -> Vec<Part<'r>> {
+    options: &GeminiOptions,
+) -> Vec<GeminiPart<'r>> {
     let Signatures { text: of_text, calls: of_calls } = Signatures::of(reasoning, name);
     let mut of_calls = of_calls.into_iter();
     let said = match of_text.filter(|_| !calls.is_empty()) {
         Some(signature) => {
-            Some(Part { kind: PartKind::Text(text), thought_signature: Some(signature) })
+            Some(GeminiPart { kind: PartKind::Text(text), thought_signature: Some(signature) })
         }
         None => text_part(text),
     };
-    let mut parts: Vec<Part<'r>> = said.into_iter().collect();
+    let mut parts: Vec<GeminiPart<'r>> = said.into_iter().collect();
     for (place, call) in calls.iter().enumerate() {
         let SentCall { id, name, arguments } = call;
         let signature = of_calls.next().flatten();
         let missing = options.wants_signatures && place == 0;
-        parts.push(Part {
+        parts.push(GeminiPart {
             kind: PartKind::FunctionCall { id, name, args: arguments },
             thought_signature: signature.or_else(|| missing.then(|| NOBODYS.to_owned())),
         });
@@ -216,13 +216,13 @@ fn object(ok: bool, result: &str) -> Map<String, Value> {
 }
 
 /// A text part; `None` for a blank text, because the API refuses empty ones.
-fn text_part(text: &str) -> Option<Part<'_>> {
+fn text_part(text: &str) -> Option<GeminiPart<'_>> {
     (!text.trim().is_empty()).then(|| PartKind::Text(text).into())
 }
 
 /// A picture of the request; `None` for an unsupported type, because the API would refuse the whole
 /// request.
-fn image_part<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Part<'r>> {
+fn image_part<'r>(image: &ImageRef, request: &ModelRequest) -> Option<GeminiPart<'r>> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if *media_type == "image/gif" {
         tracing::warn!(path = image.path, "the model takes no GIF; it is not shown the picture");
@@ -232,7 +232,7 @@ fn image_part<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Part<'r>> 
     Some(PartKind::InlineData { mime_type: media_type, data }.into())
 }
 
-impl<'r> From<PartKind<'r>> for Part<'r> {
+impl<'r> From<PartKind<'r>> for GeminiPart<'r> {
     fn from(kind: PartKind<'r>) -> Self {
         Self { kind, thought_signature: None }
     }
@@ -251,7 +251,7 @@ impl GenerationConfig {
     }
 }
 
-impl Options {
+impl GeminiOptions {
     /// The value of `maxOutputTokens`: the API counts reasoning as output.
     pub(super) fn max_tokens(&self) -> Option<u32> {
         let thought = self.thinking_tokens.unwrap_or_default();
@@ -259,8 +259,8 @@ impl Options {
     }
 }
 
-impl From<&Options> for GenerationConfig {
-    fn from(options: &Options) -> Self {
+impl From<&GeminiOptions> for GenerationConfig {
+    fn from(options: &GeminiOptions) -> Self {
         let thinking = options.thinking_tokens;
         Self {
             max_output_tokens: options.max_tokens(),

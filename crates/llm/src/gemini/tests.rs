@@ -9,8 +9,10 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::asking::Answer;
-use crate::testing::{Asked, SECOND, ask, ask_patiently, ask_through, call, request, with_image};
+use crate::asking::StreamedAnswer;
+use crate::testing::{
+    SECOND, ShownReply, ask, ask_patiently, ask_through, call, request, with_image,
+};
 
 fn config(base_url: String) -> GeminiConfig {
     let api_key = Some(Secret::new(KEY.to_owned()));
@@ -28,7 +30,7 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (GeminiFa
 }
 
 /// Asks a model that gives this answer. The clock stands still.
-async fn ask_for(answer: ModelAnswer) -> (Asked, GeminiFake) {
+async fn ask_for(answer: ModelAnswer) -> (ShownReply, GeminiFake) {
     let (fake, mut model) = serve(vec![answer], &Arc::default()).await;
     model.endpoint.retries = 0;
     (ask(&model).await, fake)
@@ -422,7 +424,7 @@ fn gemini_usage_saturates_at_impossible_counts() {
     let mut end = ends("STOP");
     end["usageMetadata"] = json!({ "promptTokenCount": most, "toolUsePromptTokenCount": 1,
         "candidatesTokenCount": 1, "thoughtsTokenCount": most });
-    let said = PartialAnswer::whole(&end.to_string()).unwrap();
+    let said = GeminiAnswer::whole(&end.to_string()).unwrap();
     assert_eq!(said.usage, Usage::new(most, most));
 }
 
@@ -433,9 +435,9 @@ fn f20_gemini_answer_begins_with_a_thought_or_text_or_call() {
     let opened = [json!({ "responseId": "r1" }), parts(&[]), text("")];
     let begun = [text("so"), thought, called].map(|chunk| (chunk, true));
     for (chunk, expected) in opened.map(|chunk| (chunk, false)).into_iter().chain(begun) {
-        let mut answer = PartialAnswer::default();
+        let mut answer = GeminiAnswer::default();
         let piece = answer.take(&chunk.to_string()).unwrap();
-        assert_eq!(piece != crate::asking::Piece::KeepAlive, expected, "{chunk}");
+        assert_eq!(piece != crate::asking::AnswerPiece::KeepAlive, expected, "{chunk}");
     }
 }
 

@@ -7,7 +7,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Asked, ask, call, request};
+use crate::testing::{ShownReply, ask, call, request};
 
 fn model(fake: &GeminiFake) -> Gemini {
     let config = GeminiConfig {
@@ -19,7 +19,7 @@ fn model(fake: &GeminiFake) -> Gemini {
     Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
 }
 
-async fn ask_for(answer: ModelAnswer) -> Asked {
+async fn ask_for(answer: ModelAnswer) -> ShownReply {
     let fake = GeminiFake::start(move |_| answer.clone()).await;
     ask(&model(&fake)).await
 }

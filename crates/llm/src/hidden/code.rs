@@ -20,7 +20,7 @@ impl Default for Code {
 }
 
 /// The kind of the next bytes, and their number.
-pub(crate) enum Next {
+pub(crate) enum CodeStep {
     /// Code and its delimiters.
     Code(usize),
     /// Other text.
@@ -32,21 +32,21 @@ pub(crate) enum Next {
 impl Code {
     /// Classifies the start of a text; `is_all` means that the text is complete. Opens or closes
     /// the fence if the text begins with one.
-    pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> Next {
+    pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> CodeStep {
         let line_bytes = rest.find('\n').map(|end| end + 1);
         if self.at_line {
             if line_bytes.is_none() && !is_all && can_be_fence(rest) {
-                return Next::Wait;
+                return CodeStep::Wait;
             }
             let bytes = line_bytes.unwrap_or(rest.len());
             if self.crosses_fence(&rest[..bytes]) {
-                return Next::Code(bytes);
+                return CodeStep::Code(bytes);
             }
         }
         match self.fence {
-            Some(_) => Next::Code(line_bytes.unwrap_or(rest.len())),
+            Some(_) => CodeStep::Code(line_bytes.unwrap_or(rest.len())),
             None if rest.starts_with('`') => span(rest, is_all),
-            None => Next::Text(match rest.find(['`', '\n']) {
+            None => CodeStep::Text(match rest.find(['`', '\n']) {
                 Some(end) if rest[end..].starts_with('`') => end,
                 Some(end) => end + 1,
                 None => rest.len(),
@@ -80,10 +80,10 @@ impl Code {
 }
 
 /// Finds the span from backticks to the same number of backticks in the same paragraph.
-fn span(rest: &str, is_all: bool) -> Next {
+fn span(rest: &str, is_all: bool) -> CodeStep {
     let opening = ticks(rest);
     if opening == rest.len() && !is_all {
-        return Next::Wait;
+        return CodeStep::Wait;
     }
     let near = &rest[..rest.floor_char_boundary(LONGEST_SPAN)];
     let paragraph = paragraph_end(near).map_or(near, |end| &near[..end]);
@@ -92,15 +92,15 @@ fn span(rest: &str, is_all: bool) -> Next {
         at += found;
         let closing = ticks(&rest[at..]);
         if at + closing == rest.len() && !is_all {
-            return Next::Wait;
+            return CodeStep::Wait;
         }
         at += closing;
         if closing == opening {
-            return Next::Code(at);
+            return CodeStep::Code(at);
         }
     }
     let is_decided = is_all || paragraph.len() < near.len() || rest.len() >= LONGEST_SPAN;
-    if is_decided { Next::Code(opening) } else { Next::Wait }
+    if is_decided { CodeStep::Code(opening) } else { CodeStep::Wait }
 }
 
 fn ticks(text: &str) -> usize {

@@ -2,7 +2,7 @@
 
 /// A call at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum CallMatch {
     /// The length of a call's opening in bytes, and the tokens before which the call ends.
     Call(usize, &'static [&'static str]),
     /// A call may begin here.
@@ -32,22 +32,22 @@ const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>"];
 const LONGEST: usize = 300;
 
 /// The call at the start of a text; `is_all` means that the text is complete.
-pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
+pub(super) fn at_start(text: &str, is_all: bool) -> CallMatch {
     let starts = |word: &str| text.get(..word.len()).is_some_and(|t| t.eq_ignore_ascii_case(word));
     let begins = |word: &str| word.get(..text.len()).is_some_and(|w| w.eq_ignore_ascii_case(text));
     if let Some((word, ends)) = CALLS.iter().find(|(word, _)| starts(word)) {
-        return Sight::Call(word.len(), ends);
+        return CallMatch::Call(word.len(), ends);
     }
     if let Some(head) = HEADS.iter().find(|head| text.starts_with(*head)) {
         return header(text, head.len(), is_all);
     }
     let mut words = CALLS.iter().map(|(word, _)| *word).chain(HEADS);
-    if !is_all && words.any(begins) { Sight::Open } else { Sight::Nothing }
+    if !is_all && words.any(begins) { CallMatch::Open } else { CallMatch::Nothing }
 }
 
 /// Checks the header after the first `head` bytes. It belongs to a call if the assistant writes it
 /// and its recipient is a function. Headers of results and of people begin differently.
-fn header(text: &str, head: usize, is_all: bool) -> Sight {
+fn header(text: &str, head: usize, is_all: bool) -> CallMatch {
     let near = &text[head..text.floor_char_boundary(LONGEST)];
     let ends = [near.find(MESSAGE), near.find(['{', '\n'])];
     let end = ends.into_iter().flatten().min();
@@ -60,10 +60,10 @@ fn header(text: &str, head: usize, is_all: bool) -> Sight {
     };
     match end.map(|end| &near[..end]) {
         Some(header) if is_own(header) && to_function(header) => {
-            Sight::Call(head + header.len(), ENDS)
+            CallMatch::Call(head + header.len(), ENDS)
         }
-        None if !is_all && text.len() < LONGEST && is_own_so_far(text, near) => Sight::Open,
-        _ => Sight::Nothing,
+        None if !is_all && text.len() < LONGEST && is_own_so_far(text, near) => CallMatch::Open,
+        _ => CallMatch::Nothing,
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) enum Mark {
 
 /// A mark at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum MarkMatch {
     /// A mark and its length in bytes.
     Mark(usize, Mark),
     /// The text can still become a mark.
@@ -105,40 +105,41 @@ pub(super) fn is_quoted(before: Option<char>) -> bool {
 }
 
 /// The mark at the start of a text; `is_all` means that the text is complete.
-pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
+pub(super) fn at_start(text: &str, is_all: bool) -> MarkMatch {
     let sights = [fixed(text), tag(text), control_word(text, is_all), turn(text, is_all)];
-    let found = |wanted: fn(&Sight) -> bool| sights.iter().copied().find(wanted);
-    if let Some(mark) = found(|sight| matches!(sight, Sight::Mark(..))) {
+    let found = |wanted: fn(&MarkMatch) -> bool| sights.iter().copied().find(wanted);
+    if let Some(mark) = found(|sight| matches!(sight, MarkMatch::Mark(..))) {
         return mark;
     }
-    match found(|sight| *sight == Sight::Open) {
-        None => Sight::Nothing,
+    match found(|sight| *sight == MarkMatch::Open) {
+        None => MarkMatch::Nothing,
         Some(open) if !is_all => open,
         Some(_) => cut_off(text),
     }
 }
 
 /// A mark that is incomplete because the answer was cut off in it.
-fn cut_off(text: &str) -> Sight {
-    let is_mark = |end: &str| matches!(at_start(&format!("{text}{end}"), true), Sight::Mark(..));
+fn cut_off(text: &str) -> MarkMatch {
+    let is_mark =
+        |end: &str| matches!(at_start(&format!("{text}{end}"), true), MarkMatch::Mark(..));
     match [">", "|>", "｜>"].into_iter().any(is_mark) {
-        true => Sight::Mark(text.len(), Mark::Word),
-        false => Sight::Nothing,
+        true => MarkMatch::Mark(text.len(), Mark::Word),
+        false => MarkMatch::Nothing,
     }
 }
 
-fn fixed(text: &str) -> Sight {
+fn fixed(text: &str) -> MarkMatch {
     let found = FIXED.iter().find(|(word, _)| text.starts_with(word));
     match found {
-        Some((word, mark)) => Sight::Mark(word.len(), *mark),
-        None if FIXED.iter().any(|(word, _)| word.starts_with(text)) => Sight::Open,
-        None => Sight::Nothing,
+        Some((word, mark)) => MarkMatch::Mark(word.len(), *mark),
+        None if FIXED.iter().any(|(word, _)| word.starts_with(text)) => MarkMatch::Open,
+        None => MarkMatch::Nothing,
     }
 }
 
 /// Matches `<think>`, `</Thinking>`, `<reasoning effort="high">`, `<think/>`, `<seed:think>`.
-fn tag(text: &str) -> Sight {
-    let Some(inner) = text.strip_prefix('<') else { return Sight::Nothing };
+fn tag(text: &str) -> MarkMatch {
+    let Some(inner) = text.strip_prefix('<') else { return MarkMatch::Nothing };
     let (inner, closes) = match inner.strip_prefix('/') {
         Some(inner) => (inner.trim_start(), true),
         None => (inner, false),
@@ -146,23 +147,23 @@ fn tag(text: &str) -> Sight {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let (name, rest) = inner.split_at(inner.find(|c| !is_name(c)).unwrap_or(inner.len()));
     if rest.is_empty() {
-        return if name.len() <= LONGEST_NAME { Sight::Open } else { Sight::Nothing };
+        return if name.len() <= LONGEST_NAME { MarkMatch::Open } else { MarkMatch::Nothing };
     }
     if !is_tag(name) || !rest.starts_with([' ', '\t', '\n', '/', '>']) {
-        return Sight::Nothing;
+        return MarkMatch::Nothing;
     }
     let before = text.len() - rest.len();
     match rest.find(['<', '>']) {
-        None if text.len() <= LONGEST => Sight::Open,
+        None if text.len() <= LONGEST => MarkMatch::Open,
         Some(end) if before + end <= LONGEST && rest[end..].starts_with('>') => {
             let mark = match (closes, rest[..end].ends_with('/')) {
                 (true, _) => Mark::ThinkEnd,
                 (false, true) => Mark::Word,
                 (false, false) => Mark::Think,
             };
-            Sight::Mark(before + end + 1, mark)
+            MarkMatch::Mark(before + end + 1, mark)
         }
-        _ => Sight::Nothing,
+        _ => MarkMatch::Nothing,
     }
 }
 
@@ -172,58 +173,58 @@ fn is_tag(name: &str) -> bool {
 }
 
 /// Matches `<|im_end|>`, `<|channel|>analysis`, `<|im_start|>user`, `<｜end▁of▁sentence｜>`.
-fn control_word(text: &str, is_all: bool) -> Sight {
-    let Some(inner) = text.strip_prefix('<') else { return Sight::Nothing };
-    let Some(bar) = inner.chars().next() else { return Sight::Open };
+fn control_word(text: &str, is_all: bool) -> MarkMatch {
+    let Some(inner) = text.strip_prefix('<') else { return MarkMatch::Nothing };
+    let Some(bar) = inner.chars().next() else { return MarkMatch::Open };
     if !matches!(bar, '|' | '｜') {
-        return Sight::Nothing;
+        return MarkMatch::Nothing;
     }
     let inner = &inner[bar.len_utf8()..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '▁');
     let (name, rest) = inner.split_at(inner.find(|c| !is_name(c)).unwrap_or(inner.len()));
     let end = format!("{bar}>");
     if name.len() > LONGEST_NAME || (name.is_empty() && !rest.is_empty()) {
-        return Sight::Nothing;
+        return MarkMatch::Nothing;
     }
     match rest.strip_prefix(&end) {
         Some(rest) => with_header(name, text.len() - rest.len(), rest, is_all),
-        None if end.starts_with(rest) => Sight::Open,
-        None => Sight::Nothing,
+        None if end.starts_with(rest) => MarkMatch::Open,
+        None => MarkMatch::Nothing,
     }
 }
 
 /// Matches `<start_of_turn>model`.
-fn turn(text: &str, is_all: bool) -> Sight {
+fn turn(text: &str, is_all: bool) -> MarkMatch {
     match text.strip_prefix(START_OF_TURN) {
         Some(rest) => with_header("start_of_turn", START_OF_TURN.len(), rest, is_all),
-        None if START_OF_TURN.starts_with(text) => Sight::Open,
-        None => Sight::Nothing,
+        None if START_OF_TURN.starts_with(text) => MarkMatch::Open,
+        None => MarkMatch::Nothing,
     }
 }
 
 /// Extends a control token of this many bytes by the role or channel name that belongs to it.
-fn with_header(name: &str, bytes: usize, rest: &str, is_all: bool) -> Sight {
+fn with_header(name: &str, bytes: usize, rest: &str, is_all: bool) -> MarkMatch {
     let header = rest.trim_start_matches(' ');
     let blanks = rest.len() - header.len();
-    let with = |word: &str, mark| Sight::Mark(bytes + blanks + word.len(), mark);
-    let open = || if is_all { with(header, Mark::Word) } else { Sight::Open };
+    let with = |word: &str, mark| MarkMatch::Mark(bytes + blanks + word.len(), mark);
+    let open = || if is_all { with(header, Mark::Word) } else { MarkMatch::Open };
     let starts = |role: &str| role.starts_with(header);
     if STARTS.contains(&name) {
         return match ROLES.iter().find(|(role, _)| header.starts_with(role)) {
             Some((role, mark)) => with(role, *mark),
             None if ROLES.iter().any(|(role, _)| starts(role)) => open(),
-            None => Sight::Mark(bytes, Mark::Word),
+            None => MarkMatch::Mark(bytes, Mark::Word),
         };
     }
     if name == "channel" {
         return match header.strip_prefix(FINAL) {
             Some(_) => with(FINAL, Mark::Final),
             None if starts(FINAL) => open(),
-            None => Sight::Mark(bytes, Mark::Aside),
+            None => MarkMatch::Mark(bytes, Mark::Aside),
         };
     }
     let name = name.to_ascii_lowercase();
     let role = ROLES.iter().find(|(role, _)| *role == name).map(|(_, mark)| *mark);
     let end = ENDS.contains(&name.as_str()).then_some(Mark::End);
-    Sight::Mark(bytes, role.or(end).unwrap_or(Mark::Word))
+    MarkMatch::Mark(bytes, role.or(end).unwrap_or(Mark::Word))
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 /// A parsed command of the user.
 #[derive(Debug, PartialEq)]
-pub(super) enum Command {
+pub(super) enum OfflineCommand {
     Call(ToolCall),
     Count(u32),
     Help,
@@ -15,7 +15,7 @@ pub(super) enum Command {
 
 const LONGEST_COUNT: u32 = 1000;
 
-impl Command {
+impl OfflineCommand {
     pub(super) fn parse(text: &str, tools: &[ToolSpec]) -> Self {
         let text = text.trim();
         let lower = text.to_lowercase();
@@ -47,8 +47,11 @@ impl Command {
     }
 }
 
-fn call(name: &str, arguments: Map<String, Value>) -> Command {
-    Command::Call(ToolCall { name: name.to_owned(), arguments: Arguments::Object(arguments) })
+fn call(name: &str, arguments: Map<String, Value>) -> OfflineCommand {
+    OfflineCommand::Call(ToolCall {
+        name: name.to_owned(),
+        arguments: Arguments::Object(arguments),
+    })
 }
 
 /// The usage line of a tool: `read_file PATH [--end_line N] [--start_line N]`.

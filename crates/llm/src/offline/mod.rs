@@ -15,7 +15,7 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use command::Command;
+use command::OfflineCommand;
 
 /// Delay of the slow answer for each number.
 const BEAT: Duration = Duration::from_millis(400);
@@ -63,18 +63,18 @@ impl Model for Offline {
     ) -> Result<ModelReply, ModelError> {
         let results = results(&request.messages);
         let command = if results.is_empty() {
-            Command::parse(last_said(&request.messages), &request.tools)
+            OfflineCommand::parse(last_said(&request.messages), &request.tools)
         } else {
-            Command::Say(report(&results))
+            OfflineCommand::Say(report(&results))
         };
         let text = match command {
-            Command::Call(call) => {
+            OfflineCommand::Call(call) => {
                 return Ok(ModelReply { calls: vec![call], ..ModelReply::default() });
             }
-            Command::Count(to) => self.count(to, deltas).await,
-            Command::Help => shown(deltas, help(&request.tools)),
-            Command::Unknown => shown(deltas, UNKNOWN.to_owned()),
-            Command::Say(text) => shown(deltas, text),
+            OfflineCommand::Count(to) => self.count(to, deltas).await,
+            OfflineCommand::Help => shown(deltas, help(&request.tools)),
+            OfflineCommand::Unknown => shown(deltas, UNKNOWN.to_owned()),
+            OfflineCommand::Say(text) => shown(deltas, text),
         };
         Ok(ModelReply { text, ..ModelReply::default() })
     }

@@ -37,7 +37,7 @@ fn tools() -> Arc<[ToolSpec]> {
 fn calls(text: &str, name: &str, arguments: Value) {
     let arguments = Arguments::parse(&arguments.to_string());
     let call = ToolCall { name: name.to_owned(), arguments };
-    assert_eq!(Command::parse(text, &tools()), Command::Call(call), "{text}");
+    assert_eq!(OfflineCommand::parse(text, &tools()), OfflineCommand::Call(call), "{text}");
 }
 
 #[test]
@@ -92,18 +92,18 @@ fn offline_command_is_unknown_for_any_other_text() {
     for text in
         ["", "hello", "read_files x", "remember", "count to zero", "count to 0", "count to 1001"]
     {
-        assert_eq!(Command::parse(text, &tools()), Command::Unknown, "{text}");
+        assert_eq!(OfflineCommand::parse(text, &tools()), OfflineCommand::Unknown, "{text}");
     }
-    assert_eq!(Command::parse(" Help ", &tools()), Command::Help);
-    assert_eq!(Command::parse("count to 20", &tools()), Command::Count(20));
+    assert_eq!(OfflineCommand::parse(" Help ", &tools()), OfflineCommand::Help);
+    assert_eq!(OfflineCommand::parse("count to 20", &tools()), OfflineCommand::Count(20));
 }
 
-struct Asked {
+struct OfflineAnswer {
     reply: ModelReply,
     shown: String,
 }
 
-async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> Asked {
+async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> OfflineAnswer {
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
@@ -112,7 +112,7 @@ async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> Asked {
     let images = Default::default();
     let request = ModelRequest { messages, tools: tools(), images };
     let reply = Offline::new(clock.clone()).complete(&request, &deltas).await.unwrap();
-    Asked { reply, shown: shown.into_inner().unwrap() }
+    OfflineAnswer { reply, shown: shown.into_inner().unwrap() }
 }
 
 fn user(text: &str) -> Message {

@@ -7,13 +7,13 @@ use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asking::{Answer, Fault, Framing, ITEM, Piece, Said};
+use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, Framing, ITEM, StreamedAnswer};
 use crate::dialects::given_arguments;
 use crate::finish::Finish;
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct PartialAnswer {
+pub(crate) struct OllamaAnswer {
     text: String,
     thinking: String,
     calls: Vec<Function>,
@@ -25,8 +25,8 @@ pub(crate) struct PartialAnswer {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line {
-    message: Message,
+struct OllamaLine {
+    message: OllamaAnswerMessage,
     done: bool,
     done_reason: Option<String>,
     prompt_eval_count: u64,
@@ -37,14 +37,14 @@ struct Line {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Message {
+struct OllamaAnswerMessage {
     content: Option<String>,
     thinking: Option<String>,
-    tool_calls: Option<Vec<Call>>,
+    tool_calls: Option<Vec<OllamaCall>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Call {
+struct OllamaCall {
     function: Function,
 }
 
@@ -56,22 +56,22 @@ struct Function {
     arguments: Value,
 }
 
-impl Answer for PartialAnswer {
+impl StreamedAnswer for OllamaAnswer {
     const FRAMING: Framing = Framing::Lines;
     /// The last line ends the answer and contains the usage.
     const FAREWELL: Duration = Duration::ZERO;
 
-    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
-        let line: Line = serde_json::from_str(data)
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
+        let line: OllamaLine = serde_json::from_str(data)
             .map_err(|error| format!("a line is no part of an answer ({})", plain_json(&error)))?;
         if let Some(error) = line.error {
-            return Err(Fault::Status(500, error));
+            return Err(AnswerError::Status(500, error));
         }
-        let Message { content, thinking, tool_calls } = line.message;
+        let OllamaAnswerMessage { content, thinking, tool_calls } = line.message;
         let (content, thinking) = (content.unwrap_or_default(), thinking.unwrap_or_default());
         let calls = tool_calls.unwrap_or_default();
         let is_alive = !thinking.is_empty() || !calls.is_empty();
-        for Call { function } in calls {
+        for OllamaCall { function } in calls {
             self.bytes += ITEM + function.name.len() + function.arguments.to_string().len();
             self.calls.push(function);
         }
@@ -83,10 +83,10 @@ impl Answer for PartialAnswer {
             self.done = Some(line.done_reason.unwrap_or_else(|| "stop".to_owned()));
         }
         Ok(match content.is_empty() {
-            false => Piece::Text(content),
-            true if line.done => Piece::End,
-            true if is_alive => Piece::Unseen,
-            true => Piece::KeepAlive,
+            false => AnswerPiece::Text(content),
+            true if line.done => AnswerPiece::End,
+            true if is_alive => AnswerPiece::Unseen,
+            true => AnswerPiece::KeepAlive,
         })
     }
 
@@ -102,7 +102,7 @@ impl Answer for PartialAnswer {
         self.done = Some("length".to_owned());
     }
 
-    fn finish(self) -> Result<Said, Fault> {
+    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
         let Some(reason) = self.done else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
@@ -117,7 +117,7 @@ impl Answer for PartialAnswer {
             name,
             arguments: given_arguments(&arguments, ended.is_cut()),
         };
-        Ok(Said {
+        Ok(CompleteAnswer {
             text: self.text,
             calls: self.calls.into_iter().map(call).collect(),
             reasoning: keeps.then_some(Value::String(self.thinking)),

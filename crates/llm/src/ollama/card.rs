@@ -39,12 +39,12 @@ pub(super) struct Cards {
     pub(super) api_key: Option<Secret>,
     pub(super) http: HttpClient,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) asked: Mutex<Asked>,
+    pub(super) asked: Mutex<CardState>,
 }
 
 /// The state of the request for the card.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Asked {
+pub(super) enum CardState {
     #[default]
     Never,
     Answered(Card),
@@ -58,18 +58,18 @@ impl Cards {
     pub(super) async fn card(&self) -> Card {
         let mut asked = self.asked.lock().await;
         match *asked {
-            Asked::Answered(card) => return card,
-            Asked::Failed(at) if self.clock.elapsed() < at + REST => return Card::default(),
-            Asked::Failed(_) | Asked::Never => {}
+            CardState::Answered(card) => return card,
+            CardState::Failed(at) if self.clock.elapsed() < at + REST => return Card::default(),
+            CardState::Failed(_) | CardState::Never => {}
         }
         let answer = within(self.clock.as_ref(), LIMIT, self.ask()).await;
         let answer = answer.unwrap_or_else(|_| Err(format!("no answer in {} s", LIMIT.as_secs())));
         let (now, card) = match answer {
-            Ok(card) => (Asked::Answered(card), card),
+            Ok(card) => (CardState::Answered(card), card),
             Err(error) => {
                 let (model, error) = (&self.model, clean(&error, self.api_key.as_ref()));
                 tracing::warn!(model, error, "the server does not say what the model can do");
-                (Asked::Failed(self.clock.elapsed()), Card::default())
+                (CardState::Failed(self.clock.elapsed()), Card::default())
             }
         };
         *asked = now;

@@ -5,7 +5,7 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Limits, TextCalls, ToolStyle};
+use crate::{RequestTimeouts, TextCalls, ToolStyle};
 
 /// The minimum context for a conversation with tools, in tokens.
 const SMALLEST_CONTEXT: u64 = 2048;
@@ -53,7 +53,7 @@ pub struct OllamaConfig {
 
 impl Default for OllamaConfig {
     fn default() -> Self {
-        let Limits { gap, total, .. } = Limits::default();
+        let RequestTimeouts { gap, total, .. } = RequestTimeouts::default();
         Self {
             base_url: "http://127.0.0.1:11434".to_owned(),
             api_key: None,
@@ -104,7 +104,7 @@ impl OllamaConfig {
         self.base_url.trim_end_matches('/')
     }
 
-    pub(crate) fn limits(&self) -> Limits {
-        Limits::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
+    pub(crate) fn limits(&self) -> RequestTimeouts {
+        RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }
 }

@@ -18,9 +18,9 @@ use serde_json::Value;
 use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::facts::Learned;
 use crate::known::Served;
-use answer::PartialAnswer;
+use answer::OllamaAnswer;
 use card::{Card, Cards};
-use request::{Body, Options};
+use request::{OllamaOptions, OllamaRequest};
 
 pub use config::OllamaConfig;
 
@@ -77,9 +77,9 @@ impl Ollama {
         wanted.map(|tokens| tokens.min(most))
     }
 
-    fn options(&self, card: Card) -> Options {
+    fn options(&self, card: Card) -> OllamaOptions {
         let OllamaConfig { max_output_tokens, think, keep_alive_seconds, .. } = self.config;
-        Options {
+        OllamaOptions {
             model: self.cards.model.clone(),
             num_ctx: self.context(card),
             num_predict: max_output_tokens,
@@ -136,7 +136,7 @@ impl Served for Ollama {
         let (endpoint, model) = (&self.endpoint, &self.cards.model);
         let names = |list: &Value| texts(&list["models"], "name");
         let url = format!("{}/api/tags", self.config.server());
-        let listed = endpoint.listed::<PartialAnswer>(&url, names, model).await;
+        let listed = endpoint.listed::<OllamaAnswer>(&url, names, model).await;
         match listed.map_err(|error| self.advised(error))? {
             // Cloud models work without a download.
             Some(Probe::NoModel { .. }) if is_in_the_cloud(model) => Ok(Probe::KeyUnchecked),
@@ -173,8 +173,9 @@ impl Model for Ollama {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let options = self.options(self.cards.card().await);
-        let body = || serde_json::to_vec(&Body::new(&self.endpoint.name, &options, request));
-        let answered = self.endpoint.ask::<PartialAnswer>(request, body, deltas).await;
+        let body =
+            || serde_json::to_vec(&OllamaRequest::new(&self.endpoint.name, &options, request));
+        let answered = self.endpoint.ask::<OllamaAnswer>(request, body, deltas).await;
         answered.map_err(|error| self.advised(error))
     }
 }

@@ -12,7 +12,7 @@ use crate::schema;
 
 /// Options of all requests to a model.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct OllamaOptions {
     /// The server's name for the model.
     pub(super) model: String,
     pub(super) num_ctx: Option<u64>,
@@ -24,11 +24,11 @@ pub(super) struct Options {
 
 /// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'r> {
+pub(super) struct OllamaRequest<'r> {
     model: &'r str,
-    messages: Vec<WireMessage<'r>>,
+    messages: Vec<OllamaMessage<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'r>>,
+    tools: Vec<OllamaTool<'r>>,
     stream: bool,
     /// Always `false`: a request that is too long is refused instead of truncated. Older servers
     /// ignore this.
@@ -53,7 +53,7 @@ struct WireOptions {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum WireMessage<'r> {
+enum OllamaMessage<'r> {
     System {
         content: &'r str,
     },
@@ -87,7 +87,7 @@ struct WireFunction<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct WireTool<'r> {
+struct OllamaTool<'r> {
     r#type: &'static str,
     function: WireToolFunction<'r>,
 }
@@ -99,10 +99,10 @@ struct WireToolFunction<'r> {
     parameters: Value,
 }
 
-impl<'r> Body<'r> {
+impl<'r> OllamaRequest<'r> {
     /// `name` is the model's name; only its own reasoning is sent back.
-    pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
-        let Options { model, num_ctx, num_predict, think, keep_alive } = options;
+    pub(super) fn new(name: &str, options: &'r OllamaOptions, request: &'r ModelRequest) -> Self {
+        let OllamaOptions { model, num_ctx, num_predict, think, keep_alive } = options;
         let mut names = BTreeMap::new();
         let mut messages = Vec::with_capacity(request.messages.len());
         for message in &request.messages {
@@ -114,7 +114,7 @@ impl<'r> Body<'r> {
         Self {
             model,
             messages,
-            tools: request.tools.iter().map(WireTool::from).collect(),
+            tools: request.tools.iter().map(OllamaTool::from).collect(),
             stream: true,
             truncate: false,
             shift: false,
@@ -131,16 +131,16 @@ fn wire<'r>(
     name: &str,
     names: &BTreeMap<&'r str, &'r str>,
     request: &ModelRequest,
-) -> WireMessage<'r> {
+) -> OllamaMessage<'r> {
     match message {
-        Message::System { text } => WireMessage::System { content: text },
+        Message::System { text } => OllamaMessage::System { content: text },
         Message::User { text, images } => {
             let images = images.iter().filter_map(|image| picture(image, request)).collect();
-            WireMessage::User { content: text, images }
+            OllamaMessage::User { content: text, images }
         }
         Message::Assistant { text, calls, reasoning } => {
             let own = reasoning.as_ref().filter(|own| own.model == name && !calls.is_empty());
-            WireMessage::Assistant {
+            OllamaMessage::Assistant {
                 content: text,
                 thinking: own.and_then(|own| own.content.as_str()),
                 tool_calls: calls.iter().map(WireCall::from).collect(),
@@ -148,7 +148,7 @@ fn wire<'r>(
         }
         Message::ToolResult { call, result, .. } => {
             let tool_name = names.get(&**call).copied().unwrap_or("unknown");
-            WireMessage::Tool { tool_name, content: result }
+            OllamaMessage::Tool { tool_name, content: result }
         }
     }
 }
@@ -171,7 +171,7 @@ impl<'r> From<&'r SentCall> for WireCall<'r> {
     }
 }
 
-impl<'r> From<&'r ToolSpec> for WireTool<'r> {
+impl<'r> From<&'r ToolSpec> for OllamaTool<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
         let ToolSpec { name, description, parameters, .. } = tool;
         let parameters = spelt_out(parameters);

@@ -10,7 +10,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Asked, SECOND, ask, ask_through, call, cut_up, request, with_image};
+use crate::testing::{SECOND, ShownReply, ask, ask_through, call, cut_up, request, with_image};
 
 pub(super) fn config(base_url: String) -> OllamaConfig {
     OllamaConfig { base_url, ..OllamaConfig::default() }
@@ -33,7 +33,7 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OllamaFa
 }
 
 /// Asks a model that gives this answer. The clock stands still.
-async fn ask_for(answer: ModelAnswer) -> (Asked, OllamaFake) {
+async fn ask_for(answer: ModelAnswer) -> (ShownReply, OllamaFake) {
     let (fake, mut model) = serve(vec![answer], &Arc::default()).await;
     model.endpoint.retries = 0;
     (ask(&model).await, fake)

@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::codes;
-use crate::asking::{Answer, Fault, ITEM, Piece, Said};
+use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::dialects::repaired;
 use crate::finish::Finish;
 use crate::null::or_default;
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct PartialAnswer {
+pub(crate) struct OpenAiChatAnswer {
     text: String,
     calls: Vec<PartialCall>,
     /// Bytes of reasoning.
@@ -33,10 +33,10 @@ struct PartialCall {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Chunk {
+struct OpenAiChatChunk {
     #[serde(deserialize_with = "or_default")]
     choices: Vec<Choice>,
-    usage: Option<WireUsage>,
+    usage: Option<OpenAiChatUsage>,
     error: Option<Value>,
 }
 
@@ -44,15 +44,15 @@ struct Chunk {
 struct Choice {
     /// Called `message` in an answer without streaming.
     #[serde(alias = "message", default, deserialize_with = "or_default")]
-    delta: Delta,
+    delta: OpenAiChatDelta,
     finish_reason: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Delta {
+struct OpenAiChatDelta {
     /// A string according to the API; a list of parts from some servers.
-    content: Option<Content>,
+    content: Option<DeltaContent>,
     tool_calls: Option<Vec<CallDelta>>,
     /// Reasoning, under the most common name.
     reasoning_content: Option<Value>,
@@ -62,7 +62,7 @@ struct Delta {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Content {
+enum DeltaContent {
     Text(String),
     Parts(Vec<Value>),
 }
@@ -85,7 +85,7 @@ struct FunctionDelta {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct WireUsage {
+struct OpenAiChatUsage {
     #[serde(deserialize_with = "or_default")]
     prompt_tokens: u64,
     #[serde(deserialize_with = "or_default")]
@@ -101,30 +101,32 @@ struct InputDetails {
     cached_tokens: u64,
 }
 
-impl Answer for PartialAnswer {
-    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
+impl StreamedAnswer for OpenAiChatAnswer {
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
         if data.trim() == "[DONE]" {
-            return Ok(Piece::End);
+            return Ok(AnswerPiece::End);
         }
-        let chunk: Chunk = serde_json::from_str(data).map_err(|error| {
+        let chunk: OpenAiChatChunk = serde_json::from_str(data).map_err(|error| {
             format!("an event is no chunk of an answer ({})", plain_json(&error))
         })?;
         if let Some(error) = chunk.error {
             return Err(failed(&error));
         }
-        if let Some(WireUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
+        if let Some(OpenAiChatUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
             chunk.usage
         {
             let InputDetails { cached_tokens: cached } = prompt_tokens_details;
             self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
         }
-        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::KeepAlive) };
+        let Some(choice) = chunk.choices.into_iter().next() else {
+            return Ok(AnswerPiece::KeepAlive);
+        };
         // Some servers send an empty reason in every chunk.
         let finish = choice.finish_reason.filter(|reason| !reason.is_empty());
         let has_ended = finish.is_some();
         self.finish = finish.or(self.finish.take());
         Ok(match self.take_delta(choice.delta) {
-            Piece::KeepAlive if has_ended => Piece::Unseen,
+            AnswerPiece::KeepAlive if has_ended => AnswerPiece::Unseen,
             piece => piece,
         })
     }
@@ -141,7 +143,7 @@ impl Answer for PartialAnswer {
         self.finish = Some("length".to_owned());
     }
 
-    fn finish(self) -> Result<Said, Fault> {
+    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
         let Some(reason) = self.finish else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
@@ -151,7 +153,7 @@ impl Answer for PartialAnswer {
             name,
             arguments: repaired(&arguments, ended.is_cut()),
         });
-        Ok(Said {
+        Ok(CompleteAnswer {
             text: self.text,
             calls: calls.collect(),
             reasoning: None,
@@ -182,20 +184,20 @@ fn finish(reason: &str) -> Finish {
 }
 
 /// Converts an error in the middle of a stream.
-fn failed(error: &Value) -> Fault {
+fn failed(error: &Value) -> AnswerError {
     let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
     match codes::of_error(error) {
-        Some(status) => Fault::Status(status, says),
-        None => Fault::Unreadable(format!("it failed in the middle: {says}")),
+        Some(status) => AnswerError::Status(status, says),
+        None => AnswerError::Unreadable(format!("it failed in the middle: {says}")),
     }
 }
 
-impl PartialAnswer {
-    fn take_delta(&mut self, delta: Delta) -> Piece {
+impl OpenAiChatAnswer {
+    fn take_delta(&mut self, delta: OpenAiChatDelta) -> AnswerPiece {
         let thoughts = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
         // Some servers send it under both names.
         let thought = thoughts.filter_map(|thought| thought.as_str().map(str::len)).max();
-        let (text, parts) = delta.content.map(Content::read).unwrap_or_default();
+        let (text, parts) = delta.content.map(DeltaContent::read).unwrap_or_default();
         let calls = delta.tool_calls.unwrap_or_default();
         let thought = thought.unwrap_or_default() + parts;
         let is_alive = thought > 0 || !calls.is_empty();
@@ -204,9 +206,9 @@ impl PartialAnswer {
         calls.into_iter().for_each(|call| self.take_call(call));
         self.text.push_str(&text);
         match text.is_empty() {
-            false => Piece::Text(text),
-            true if is_alive => Piece::Unseen,
-            true => Piece::KeepAlive,
+            false => AnswerPiece::Text(text),
+            true if is_alive => AnswerPiece::Unseen,
+            true => AnswerPiece::KeepAlive,
         }
     }
 
@@ -261,7 +263,7 @@ impl PartialCall {
     }
 }
 
-impl Content {
+impl DeltaContent {
     /// The text, and the bytes of reasoning beside it.
     fn read(self) -> (String, usize) {
         match self {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::quirks::{MaxTokensField, OpenAiApi, SystemRole};
-use crate::{Limits, TextCalls, ToolStyle};
+use crate::{RequestTimeouts, TextCalls, ToolStyle};
 
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -82,7 +82,7 @@ pub struct OpenAiConfig {
 
 impl Default for OpenAiConfig {
     fn default() -> Self {
-        let Limits { first_token, gap, total } = Limits::default();
+        let RequestTimeouts { first_token, gap, total } = RequestTimeouts::default();
         Self {
             base_url: "https://api.openai.com/v1".to_owned(),
             api_key: None,
@@ -129,8 +129,8 @@ impl OpenAiConfig {
     }
 
     /// The timeouts. Without streaming, the first token arrives with the complete answer.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> RequestTimeouts {
         let first = if self.stream { self.first_token_seconds } else { self.total_seconds };
-        Limits::of_seconds(first, self.gap_seconds, self.total_seconds)
+        RequestTimeouts::of_seconds(first, self.gap_seconds, self.total_seconds)
     }
 }

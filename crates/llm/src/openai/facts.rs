@@ -18,13 +18,13 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 
 /// The maximum tokens of a request and its answer together, according to the server.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct ContextSize {
     url: String,
-    known: Mutex<Known>,
+    known: Mutex<ContextState>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Known {
+enum ContextState {
     Nothing,
     /// The request failed at this time of the clock.
     Failed(Duration),
@@ -32,10 +32,10 @@ enum Known {
     Said(Option<u64>),
 }
 
-impl Context {
+impl ContextSize {
     pub(super) fn at(base_url: &str) -> Self {
         let url = format!("{}/models", base_url.trim_end_matches('/'));
-        Self { url, known: Mutex::new(Known::Nothing) }
+        Self { url, known: Mutex::new(ContextState::Nothing) }
     }
 
     /// The URL of the list of models.
@@ -48,19 +48,19 @@ impl Context {
         let now = endpoint.clock.elapsed();
         let known = *self.known();
         match known {
-            Known::Said(context) => return context,
-            Known::Failed(at) if now.saturating_sub(at) < PAUSE => return None,
-            Known::Failed(_) | Known::Nothing => {}
+            ContextState::Said(context) => return context,
+            ContextState::Failed(at) if now.saturating_sub(at) < PAUSE => return None,
+            ContextState::Failed(_) | ContextState::Nothing => {}
         }
         let list = within(endpoint.clock.as_ref(), LIMIT, self.list(endpoint)).await;
         let (known, context) = match list.unwrap_or_else(|late| Err(late.to_string())) {
             Ok(list) => {
                 let context = context(&list, model);
-                (Known::Said(context), context)
+                (ContextState::Said(context), context)
             }
             Err(error) => {
                 tracing::debug!(model = endpoint.name, error, "nothing is known of its context");
-                (Known::Failed(now), None)
+                (ContextState::Failed(now), None)
             }
         };
         *self.known() = known;
@@ -83,7 +83,7 @@ impl Context {
         Ok(serde_json::from_str(&text).unwrap_or_default())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ContextState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

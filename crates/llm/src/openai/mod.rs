@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::known::Served;
-use answer::PartialAnswer;
-use facts::Context;
-use options::Options;
-use request::Body;
+use answer::OpenAiChatAnswer;
+use facts::ContextSize;
+use options::OpenAiOptions;
+use request::OpenAiChatRequest;
 
 pub use config::OpenAiConfig;
 pub use quirks::{MaxTokensField, OpenAiApi, SystemRole};
@@ -35,9 +35,9 @@ pub use quirks::{MaxTokensField, OpenAiApi, SystemRole};
 pub struct OpenAi {
     endpoint: Endpoint,
     api: OpenAiApi,
-    options: Options,
+    options: OpenAiOptions,
     images: bool,
-    context: Context,
+    context: ContextSize,
 }
 
 impl OpenAi {
@@ -62,8 +62,8 @@ impl OpenAi {
             http: config.client()?,
             clock,
         };
-        let options = Options::new(model, config);
-        let context = Context::at(&config.base_url);
+        let options = OpenAiOptions::new(model, config);
+        let context = ContextSize::at(&config.base_url);
         Ok(Self {
             endpoint,
             api: config.api,
@@ -90,10 +90,10 @@ impl OpenAi {
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let options = &self.options;
         match self.api {
-            OpenAiApi::Chat => options.written(&Body::new(options, request)),
+            OpenAiApi::Chat => options.written(&OpenAiChatRequest::new(options, request)),
             OpenAiApi::Responses => {
                 let name = &self.endpoint.name;
-                options.written(&responses::Body::new(name, options, request))
+                options.written(&responses::ResponsesRequest::new(name, options, request))
             }
         }
     }
@@ -117,9 +117,9 @@ impl Model for OpenAi {
     ) -> Result<ModelReply, ModelError> {
         let (endpoint, body) = (&self.endpoint, || self.body(request));
         match self.api {
-            OpenAiApi::Chat => endpoint.ask::<PartialAnswer>(request, body, deltas).await,
+            OpenAiApi::Chat => endpoint.ask::<OpenAiChatAnswer>(request, body, deltas).await,
             OpenAiApi::Responses => {
-                endpoint.ask::<responses::PartialAnswer>(request, body, deltas).await
+                endpoint.ask::<responses::ResponsesAnswer>(request, body, deltas).await
             }
         }
     }
@@ -130,15 +130,15 @@ impl Served for OpenAi {
     async fn probe(&self) -> Result<Probe, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.options.model);
         let names = |list: &Value| texts(&list["data"], "id");
-        let listed = endpoint.listed::<PartialAnswer>(self.context.url(), names, model).await?;
+        let listed = endpoint.listed::<OpenAiChatAnswer>(self.context.url(), names, model).await?;
         match (listed, self.api) {
             (Some(found), _) => Ok(found),
             (None, _) if model.is_empty() => Ok(Probe::KeyUnchecked),
             (None, OpenAiApi::Chat) => {
-                endpoint.begins::<PartialAnswer>(|request| self.body(request)).await
+                endpoint.begins::<OpenAiChatAnswer>(|request| self.body(request)).await
             }
             (None, OpenAiApi::Responses) => {
-                endpoint.begins::<responses::PartialAnswer>(|request| self.body(request)).await
+                endpoint.begins::<responses::ResponsesAnswer>(|request| self.body(request)).await
             }
         }
     }

@@ -10,7 +10,7 @@ use super::quirks::{MaxTokensField, SystemRole};
 
 /// See [`OpenAiConfig`].
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct OpenAiOptions {
     /// The endpoint's name for the model.
     pub(super) model: String,
     pub(super) max_output_tokens: Option<u32>,
@@ -23,7 +23,7 @@ pub(super) struct Options {
     extra_body: Map<String, Value>,
 }
 
-impl Options {
+impl OpenAiOptions {
     pub(super) fn new(model: &str, config: &OpenAiConfig) -> Self {
         let extra_body: BTreeMap<String, Value> = config.extra_body.clone();
         Self {

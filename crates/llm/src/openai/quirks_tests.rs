@@ -215,8 +215,8 @@ async fn openai_responses_api_accepts_the_switches_that_fit_it() {
 
 #[test]
 fn openai_config_check_names_the_key_of_an_impossible_switch() {
-    type Change = fn(&mut OpenAiConfig);
-    let table: [(Change, &str, &str); 9] = [
+    type ConfigChange = fn(&mut OpenAiConfig);
+    let table: [(ConfigChange, &str, &str); 9] = [
         (
             |config| drop(config.extra_body.insert("messages".to_owned(), json!([]))),
             "extra_body",

@@ -8,21 +8,21 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::options::Options;
+use super::options::OpenAiOptions;
 use super::quirks::{MaxTokensField, SystemRole};
 use crate::schema::WireSchema;
 
 /// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'r> {
+pub(super) struct OpenAiChatRequest<'r> {
     model: &'r str,
-    messages: Vec<WireMessage<'r>>,
+    messages: Vec<OpenAiChatMessage<'r>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
     /// Left out if empty, because the API refuses an empty list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'r>>,
+    tools: Vec<OpenAiChatTool<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ struct StreamOptions {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum WireMessage<'r> {
+enum OpenAiChatMessage<'r> {
     System {
         content: &'r str,
     },
@@ -96,7 +96,7 @@ struct WireFunction<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct WireTool<'r> {
+struct OpenAiChatTool<'r> {
     r#type: &'static str,
     function: WireToolFunction<'r>,
 }
@@ -108,8 +108,8 @@ struct WireToolFunction<'r> {
     parameters: WireSchema<'r>,
 }
 
-impl<'r> Body<'r> {
-    pub(super) fn new(options: &'r Options, request: &'r ModelRequest) -> Self {
+impl<'r> OpenAiChatRequest<'r> {
+    pub(super) fn new(options: &'r OpenAiOptions, request: &'r ModelRequest) -> Self {
         let limit = |field| options.max_output_tokens.filter(|_| options.max_tokens_field == field);
         let counted = options.stream && options.stream_usage;
         Self {
@@ -117,7 +117,7 @@ impl<'r> Body<'r> {
             messages: messages(options.system_role, request),
             stream: options.stream,
             stream_options: counted.then_some(StreamOptions { include_usage: true }),
-            tools: request.tools.iter().map(WireTool::from).collect(),
+            tools: request.tools.iter().map(OpenAiChatTool::from).collect(),
             max_tokens: limit(MaxTokensField::MaxTokens),
             max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
             temperature: options.temperature,
@@ -128,12 +128,12 @@ impl<'r> Body<'r> {
 
 /// Converts the conversation. With the role `user`, the instructions precede the first user
 /// message, which every valid history has.
-fn messages(role: SystemRole, request: &ModelRequest) -> Vec<WireMessage<'_>> {
+fn messages(role: SystemRole, request: &ModelRequest) -> Vec<OpenAiChatMessage<'_>> {
     let mut instructions = None;
     let wired = request.messages.iter().filter_map(|message| match message {
         Message::System { text } => match role {
-            SystemRole::System => Some(WireMessage::System { content: text }),
-            SystemRole::Developer => Some(WireMessage::Developer { content: text }),
+            SystemRole::System => Some(OpenAiChatMessage::System { content: text }),
+            SystemRole::Developer => Some(OpenAiChatMessage::Developer { content: text }),
             SystemRole::User => {
                 instructions = Some(text);
                 None
@@ -144,14 +144,14 @@ fn messages(role: SystemRole, request: &ModelRequest) -> Vec<WireMessage<'_>> {
                 Some(instructions) => Cow::Owned(format!("{instructions}\n\n{text}")),
                 None => Cow::Borrowed(text.as_str()),
             };
-            Some(WireMessage::User { content: with_images(text, images, request) })
+            Some(OpenAiChatMessage::User { content: with_images(text, images, request) })
         }
-        Message::Assistant { text, calls, .. } => Some(WireMessage::Assistant {
+        Message::Assistant { text, calls, .. } => Some(OpenAiChatMessage::Assistant {
             content: (calls.is_empty() || !text.is_empty()).then_some(text),
             tool_calls: calls.iter().map(WireCall::from).collect(),
         }),
         Message::ToolResult { call, result, .. } => {
-            Some(WireMessage::Tool { tool_call_id: call, content: result })
+            Some(OpenAiChatMessage::Tool { tool_call_id: call, content: result })
         }
     });
     wired.collect()
@@ -191,7 +191,7 @@ impl<'r> From<&'r SentCall> for WireCall<'r> {
     }
 }
 
-impl<'r> From<&'r ToolSpec> for WireTool<'r> {
+impl<'r> From<&'r ToolSpec> for OpenAiChatTool<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
         let ToolSpec { name, description, parameters, .. } = tool;
         let parameters = WireSchema(parameters);

@@ -8,7 +8,7 @@ use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, s
 use serde_json::{Value, json};
 
 use super::*;
-use crate::asking::Answer;
+use crate::asking::StreamedAnswer;
 use crate::testing::{SECOND, Writing, ask, call, with_image};
 
 async fn start(
@@ -229,9 +229,9 @@ async fn f20_openai_waits_for_usage_after_the_end_but_not_for_ever() {
 #[test]
 fn openai_empty_finish_reason_is_not_an_end() {
     let chunk = json!({ "choices": [{ "delta": { "content": "half" }, "finish_reason": "" }] });
-    let mut answer = PartialAnswer::default();
-    Answer::take(&mut answer, &chunk.to_string()).unwrap();
-    assert!(Answer::finish(answer).is_err());
+    let mut answer = OpenAiChatAnswer::default();
+    StreamedAnswer::take(&mut answer, &chunk.to_string()).unwrap();
+    assert!(StreamedAnswer::finish(answer).is_err());
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, event, last_results, 
 use serde_json::{Value, json};
 
 use crate::contract::server::{Answering, Server};
-use crate::contract::{Bit, End, Setup, Wire, suite};
+use crate::contract::{Bit, Setup, StreamEnd, Wire, suite};
 use crate::{Anthropic, AnthropicConfig};
 
 struct Messages;
@@ -47,7 +47,7 @@ impl Wire for Messages {
         event(&json!({ "type": "ping" }))
     }
 
-    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
         let mut events = Self::greeting();
         let mut begun = Vec::new();
         for bit in bits {
@@ -113,15 +113,15 @@ fn written(bit: &Bit<'_>) -> (u64, Value, Option<Value>) {
     }
 }
 
-fn ending(bits: &[Bit<'_>], end: End<'_>) -> Vec<Value> {
+fn ending(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<Value> {
     let calls = bits.iter().any(|bit| matches!(bit, Bit::Call(..) | Bit::Whole(..)));
     let stop = match end {
-        End::Done if calls => "tool_use",
-        End::Done => "end_turn",
-        End::Full => "max_tokens",
-        End::Filtered => "refusal",
-        End::Lost => return Vec::new(),
-        End::Failed(status, says) => return vec![Messages::refusal(status, says)],
+        StreamEnd::Done if calls => "tool_use",
+        StreamEnd::Done => "end_turn",
+        StreamEnd::Full => "max_tokens",
+        StreamEnd::Filtered => "refusal",
+        StreamEnd::Lost => return Vec::new(),
+        StreamEnd::Failed(status, says) => return vec![Messages::refusal(status, says)],
     };
     let delta = json!({ "stop_reason": stop, "stop_sequence": null });
     vec![json!({ "type": "message_delta", "delta": delta }), json!({ "type": "message_stop" })]

@@ -8,7 +8,7 @@ use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, event, last_results};
 use serde_json::{Map, Value, json};
 
 use crate::contract::server::{Answering, Server};
-use crate::contract::{Bit, End, Setup, Wire, given, suite};
+use crate::contract::{Bit, Setup, StreamEnd, Wire, given, suite};
 use crate::{Gemini, GeminiConfig};
 
 struct Generate;
@@ -45,16 +45,16 @@ impl Wire for Generate {
         ": alive\r\n\r\n".to_owned()
     }
 
-    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
         let mut events = Self::greeting();
         let parts = bits.iter().filter_map(|bit| part(bit, bits));
         events.extend(parts.map(|part| event(&chunk(&[part], None))));
         events.extend(match end {
-            End::Done => Some(event(&chunk(&[], Some("STOP")))),
-            End::Full => Some(event(&chunk(&[], Some("MAX_TOKENS")))),
-            End::Filtered => Some(event(&chunk(&[], Some("SAFETY")))),
-            End::Lost => None,
-            End::Failed(status, says) => Some(event(&Self::refusal(status, says))),
+            StreamEnd::Done => Some(event(&chunk(&[], Some("STOP")))),
+            StreamEnd::Full => Some(event(&chunk(&[], Some("MAX_TOKENS")))),
+            StreamEnd::Filtered => Some(event(&chunk(&[], Some("SAFETY")))),
+            StreamEnd::Lost => None,
+            StreamEnd::Failed(status, says) => Some(event(&Self::refusal(status, says))),
         });
         events
     }

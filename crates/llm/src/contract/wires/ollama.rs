@@ -9,12 +9,12 @@ use avocet_testkit::ollama::{Card, KEY, MODEL, OllamaFake, last_results, line};
 use serde_json::{Map, Value, json};
 
 use crate::contract::server::{Answering, Server};
-use crate::contract::{Ability, Bit, End, Setup, Wire, given, suite};
+use crate::contract::{Ability, Bit, Setup, StreamEnd, Wire, given, suite};
 use crate::{Ollama, OllamaConfig};
 
-struct Chat;
+struct OllamaChat;
 
-impl Wire for Chat {
+impl Wire for OllamaChat {
     const NAME: &'static str = "home/qwen-test:8b";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
@@ -50,14 +50,14 @@ impl Wire for Chat {
         "\n".to_owned()
     }
 
-    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
         let mut lines = Self::greeting();
         lines.extend(bits.iter().filter_map(|bit| says(bit, bits)).map(|said| line(&said)));
         lines.extend(match end {
-            End::Done => Some(line(&done("stop"))),
-            End::Full => Some(line(&done("length"))),
-            End::Filtered | End::Lost => None,
-            End::Failed(_, says) => Some(line(&json!({ "error": says }))),
+            StreamEnd::Done => Some(line(&done("stop"))),
+            StreamEnd::Full => Some(line(&done("length"))),
+            StreamEnd::Filtered | StreamEnd::Lost => None,
+            StreamEnd::Failed(_, says) => Some(line(&json!({ "error": says }))),
         });
         lines
     }
@@ -108,4 +108,4 @@ fn done(reason: &str) -> Value {
         "done_reason": reason })
 }
 
-suite!(Chat);
+suite!(OllamaChat);

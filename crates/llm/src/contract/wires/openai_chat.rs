@@ -8,12 +8,12 @@ use avocet_testkit::openai::{KEY, OpenAiFake, delta_event, event, last_results};
 use serde_json::{Value, json};
 
 use crate::contract::server::{Answering, Server};
-use crate::contract::{Ability, Bit, End, Setup, Wire, suite};
+use crate::contract::{Ability, Bit, Setup, StreamEnd, Wire, suite};
 use crate::{OpenAi, OpenAiConfig};
 
-struct Chat;
+struct OpenAiChat;
 
-impl Wire for Chat {
+impl Wire for OpenAiChat {
     const NAME: &'static str = "local/qwen3";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
@@ -45,17 +45,17 @@ impl Wire for Chat {
         ": PROCESSING\n\n".to_owned()
     }
 
-    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
         let mut events = Self::greeting();
         events.extend(bits.iter().map(|bit| delta_event(&delta(bit), None)));
         let calls = bits.iter().any(|bit| matches!(bit, Bit::Call(..) | Bit::Whole(..)));
         let finish = match end {
-            End::Done if calls => "tool_calls",
-            End::Done => "stop",
-            End::Full => "length",
-            End::Filtered => "content_filter",
-            End::Lost => return events,
-            End::Failed(status, says) => {
+            StreamEnd::Done if calls => "tool_calls",
+            StreamEnd::Done => "stop",
+            StreamEnd::Full => "length",
+            StreamEnd::Filtered => "content_filter",
+            StreamEnd::Lost => return events,
+            StreamEnd::Failed(status, says) => {
                 events.push(event(&Self::refusal(status, says).to_string()));
                 return events;
             }
@@ -107,4 +107,4 @@ fn delta(bit: &Bit<'_>) -> Value {
     json!({ "tool_calls": [call] })
 }
 
-suite!(Chat);
+suite!(OpenAiChat);

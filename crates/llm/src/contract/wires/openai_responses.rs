@@ -9,7 +9,7 @@ use avocet_testkit::openai::responses::{MODEL, ResponsesFake, event, last_result
 use serde_json::{Value, json};
 
 use crate::contract::server::{Answering, Server};
-use crate::contract::{Bit, End, Setup, Wire, suite};
+use crate::contract::{Bit, Setup, StreamEnd, Wire, suite};
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
 struct Responses;
@@ -52,23 +52,27 @@ impl Wire for Responses {
         event(&json!({ "type": "keepalive", "sequence_number": 3 }))
     }
 
-    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
         let mut events = Self::greeting();
         events.extend(bits.iter().map(|bit| event(&written(bit))));
         let (status, kind) = match end {
-            End::Lost => return events,
-            End::Done => ("completed", "response.completed"),
-            End::Full | End::Filtered => ("incomplete", "response.incomplete"),
-            End::Failed(..) => ("failed", "response.failed"),
+            StreamEnd::Lost => return events,
+            StreamEnd::Done => ("completed", "response.completed"),
+            StreamEnd::Full | StreamEnd::Filtered => ("incomplete", "response.incomplete"),
+            StreamEnd::Failed(..) => ("failed", "response.failed"),
         };
         let mut whole = response(status, &[], &Value::Null);
         match end {
-            End::Full => whole["incomplete_details"] = json!({ "reason": "max_output_tokens" }),
-            End::Filtered => whole["incomplete_details"] = json!({ "reason": "content_filter" }),
-            End::Failed(status, says) => {
+            StreamEnd::Full => {
+                whole["incomplete_details"] = json!({ "reason": "max_output_tokens" })
+            }
+            StreamEnd::Filtered => {
+                whole["incomplete_details"] = json!({ "reason": "content_filter" })
+            }
+            StreamEnd::Failed(status, says) => {
                 whole["error"] = Self::refusal(status, says)["error"].take();
             }
-            End::Done | End::Lost => {}
+            StreamEnd::Done | StreamEnd::Lost => {}
         }
         events.push(event(&json!({ "type": kind, "response": whole })));
         events

@@ -6,15 +6,15 @@ use std::time::Duration;
 use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde_json::Value;
 
-use super::event::{Event, Response, WireUsage};
+use super::event::{Response, ResponsesEvent, ResponsesUsage};
 use super::{CALLED, SAID};
-use crate::asking::{Answer, Fault, ITEM, Piece, Said};
+use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::dialects::repaired;
-use crate::finish::{Ended, Finish};
+use crate::finish::{Finish, FinishFlags};
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
-pub(crate) struct PartialAnswer {
+pub(crate) struct ResponsesAnswer {
     items: Vec<(Option<u64>, Item)>,
     /// Bytes of reasoning.
     thought: u64,
@@ -38,38 +38,38 @@ enum Item {
     Other,
 }
 
-impl Answer for PartialAnswer {
+impl StreamedAnswer for ResponsesAnswer {
     /// A single event ends the answer and contains everything else.
     const FAREWELL: Duration = Duration::ZERO;
 
-    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
         if data.trim() == "[DONE]" {
-            return Ok(Piece::End);
+            return Ok(AnswerPiece::End);
         }
-        let event: Event = serde_json::from_str(data).map_err(|error| {
+        let event: ResponsesEvent = serde_json::from_str(data).map_err(|error| {
             format!("an event is no part of an answer ({})", plain_json(&error))
         })?;
         match event {
-            Event::Added { output_index, item } => Ok(self.add(output_index, &item)),
-            Event::Done { output_index, item } => Ok(self.complete(output_index, item)),
-            Event::Text { output_index, delta } => Ok(self.say(output_index, &delta)),
-            Event::Arguments { output_index, delta } => {
+            ResponsesEvent::Added { output_index, item } => Ok(self.add(output_index, &item)),
+            ResponsesEvent::Done { output_index, item } => Ok(self.complete(output_index, item)),
+            ResponsesEvent::Text { output_index, delta } => Ok(self.say(output_index, &delta)),
+            ResponsesEvent::Arguments { output_index, delta } => {
                 self.arguments(output_index)?.push_str(&delta);
                 self.bytes += delta.len();
-                Ok(if delta.is_empty() { Piece::KeepAlive } else { Piece::Unseen })
+                Ok(if delta.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
             }
-            Event::AllArguments { output_index, arguments } => {
+            ResponsesEvent::AllArguments { output_index, arguments } => {
                 self.bytes += replace(self.arguments(output_index)?, &arguments);
-                Ok(Piece::Unseen)
+                Ok(AnswerPiece::Unseen)
             }
-            Event::Thinking { delta } => {
+            ResponsesEvent::Thinking { delta } => {
                 self.thought += delta.len() as u64;
                 self.bytes += delta.len();
-                Ok(if delta.is_empty() { Piece::KeepAlive } else { Piece::Unseen })
+                Ok(if delta.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
             }
-            Event::End { response } => self.end(response),
-            Event::Error(error) => Err(error.into()),
-            Event::KeepAlive | Event::Other => Ok(Piece::KeepAlive),
+            ResponsesEvent::End { response } => self.end(response),
+            ResponsesEvent::Error(error) => Err(error.into()),
+            ResponsesEvent::KeepAlive | ResponsesEvent::Other => Ok(AnswerPiece::KeepAlive),
         }
     }
 
@@ -85,7 +85,7 @@ impl Answer for PartialAnswer {
         self.end = Some((Finish::Truncated, "max_output_tokens".to_owned()));
     }
 
-    fn finish(self) -> Result<Said, Fault> {
+    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
         let Some((finish, reason)) = self.end else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
@@ -113,20 +113,20 @@ impl Answer for PartialAnswer {
         }
         let reasoning = parts.iter().any(Value::is_object).then_some(Value::Array(parts));
         let (thought, usage) = (self.thought, self.usage);
-        let Ended { truncated, filtered } = ended;
-        Ok(Said { text, calls, reasoning, thought, usage, truncated, filtered })
+        let FinishFlags { truncated, filtered } = ended;
+        Ok(CompleteAnswer { text, calls, reasoning, thought, usage, truncated, filtered })
     }
 
-    fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
+    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
         let response: Response = serde_json::from_str(body)
             .map_err(|error| format!("it is no answer ({})", plain_json(&error)))?;
         self.end(response).map(drop)
     }
 }
 
-impl PartialAnswer {
+impl ResponsesAnswer {
     /// Begins an item.
-    fn add(&mut self, index: Option<u64>, item: &Value) -> Piece {
+    fn add(&mut self, index: Option<u64>, item: &Value) -> AnswerPiece {
         let kind = match item["type"].as_str().unwrap_or_default() {
             "message" => Item::Said(String::new()),
             "function_call" => {
@@ -141,11 +141,11 @@ impl PartialAnswer {
         let is_alive = matches!(kind, Item::Called { .. });
         self.bytes += ITEM;
         self.items.push((index, kind));
-        if is_alive { Piece::Unseen } else { Piece::KeepAlive }
+        if is_alive { AnswerPiece::Unseen } else { AnswerPiece::KeepAlive }
     }
 
     /// Completes an item, and adds the data that its pieces lacked.
-    fn complete(&mut self, index: Option<u64>, item: Value) -> Piece {
+    fn complete(&mut self, index: Option<u64>, item: Value) -> AnswerPiece {
         let place = self.items.iter().rposition(|(found, _)| *found == index);
         let place = place.unwrap_or_else(|| {
             self.add(index, &item);
@@ -160,18 +160,18 @@ impl PartialAnswer {
             }
             Item::Called { arguments, .. } => {
                 self.bytes += replace(arguments, &item["arguments"]);
-                Piece::Unseen
+                AnswerPiece::Unseen
             }
             Item::Thought(thought) => {
                 self.bytes += item["encrypted_content"].as_str().map_or(0, str::len);
                 *thought = item["encrypted_content"].is_string().then_some(item);
-                Piece::Unseen
+                AnswerPiece::Unseen
             }
-            Item::Said(_) | Item::Other => Piece::KeepAlive,
+            Item::Said(_) | Item::Other => AnswerPiece::KeepAlive,
         }
     }
 
-    fn say(&mut self, index: Option<u64>, delta: &str) -> Piece {
+    fn say(&mut self, index: Option<u64>, delta: &str) -> AnswerPiece {
         let is_said = |(found, item): &(Option<u64>, Item)| {
             matches!(item, Item::Said(_)) && (index.is_none() || *found == index)
         };
@@ -187,7 +187,7 @@ impl PartialAnswer {
     }
 
     /// The arguments of the call with this index; of the last call if the index is missing.
-    fn arguments(&mut self, index: Option<u64>) -> Result<&mut String, Fault> {
+    fn arguments(&mut self, index: Option<u64>) -> Result<&mut String, AnswerError> {
         let found = self.items.iter_mut().rev().find_map(|(found, item)| match item {
             Item::Called { arguments, .. } if index.is_none() || *found == index => Some(arguments),
             _ => None,
@@ -196,8 +196,8 @@ impl PartialAnswer {
     }
 
     /// Processes the complete response. Its items are read only if none arrived separately.
-    fn end(&mut self, response: Response) -> Result<Piece, Fault> {
-        if let Some(WireUsage { input_tokens, input_tokens_details, output_tokens }) =
+    fn end(&mut self, response: Response) -> Result<AnswerPiece, AnswerError> {
+        if let Some(ResponsesUsage { input_tokens, input_tokens_details, output_tokens }) =
             response.usage
         {
             let cached = input_tokens_details.cached_tokens;
@@ -206,7 +206,7 @@ impl PartialAnswer {
         let mut text = String::new();
         if self.items.is_empty() {
             for (index, item) in (0..).zip(response.output) {
-                if let Piece::Text(more) = self.complete(Some(index), item) {
+                if let AnswerPiece::Text(more) = self.complete(Some(index), item) {
                     text.push_str(&more);
                 }
             }
@@ -219,12 +219,12 @@ impl PartialAnswer {
             }
             _ => return Err(response.error.unwrap_or_default().into()),
         });
-        Ok(if text.is_empty() { Piece::End } else { Piece::Text(text) })
+        Ok(if text.is_empty() { AnswerPiece::End } else { AnswerPiece::Text(text) })
     }
 }
 
-fn shown(text: String) -> Piece {
-    if text.is_empty() { Piece::KeepAlive } else { Piece::Text(text) }
+fn shown(text: String) -> AnswerPiece {
+    if text.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Text(text) }
 }
 
 /// Translates the reason of an incomplete answer. An unknown reason means a failure, because the

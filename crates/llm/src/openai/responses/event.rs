@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asking::Fault;
+use crate::asking::AnswerError;
 use crate::null::or_default;
 use crate::openai::codes::of_error;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
-pub(super) enum Event {
+pub(super) enum ResponsesEvent {
     #[serde(rename = "response.output_item.added")]
     Added { output_index: Option<u64>, item: Value },
     #[serde(rename = "response.output_item.done")]
@@ -46,7 +46,7 @@ pub(super) struct Response {
     pub(super) status: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(super) output: Vec<Value>,
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<ResponsesUsage>,
     pub(super) error: Option<WireError>,
     pub(super) incomplete_details: Option<Incomplete>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Incomplete {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct WireUsage {
+pub(super) struct ResponsesUsage {
     #[serde(deserialize_with = "or_default")]
     pub(super) input_tokens: u64,
     #[serde(deserialize_with = "or_default")]
@@ -80,7 +80,7 @@ pub(super) struct InputDetails {
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct WireError(Value);
 
-impl From<WireError> for Fault {
+impl From<WireError> for AnswerError {
     fn from(WireError(error): WireError) -> Self {
         // Some servers nest it in another `error`.
         let error = Some(&error["error"]).filter(|inner| inner.is_object()).unwrap_or(&error);

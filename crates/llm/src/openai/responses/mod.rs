@@ -6,8 +6,8 @@ mod event;
 mod request;
 pub(crate) mod thoughts;
 
-pub(crate) use answer::PartialAnswer;
-pub(super) use request::Body;
+pub(crate) use answer::ResponsesAnswer;
+pub(super) use request::ResponsesRequest;
 
 /// The placeholder for a step's text among its reasoning items.
 const SAID: &str = "message";

@@ -5,19 +5,19 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::SAID;
-use crate::openai::options::Options;
+use crate::openai::options::OpenAiOptions;
 use crate::openai::request::data_url;
 use crate::schema::WireSchema;
 
 /// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
-pub(in crate::openai) struct Body<'r> {
+pub(in crate::openai) struct ResponsesRequest<'r> {
     model: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'r str>,
     input: Vec<Item<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'r>>,
+    tools: Vec<ResponsesTool<'r>>,
     stream: bool,
     /// Always `false`: the conversation is stored only here.
     store: bool,
@@ -41,7 +41,7 @@ struct Effort<'r> {
 enum Item<'r> {
     Message {
         role: &'static str,
-        content: Content<'r>,
+        content: InputContent<'r>,
     },
     FunctionCall {
         call_id: &'r str,
@@ -61,20 +61,20 @@ enum Item<'r> {
 /// A text, or a list of parts if it has pictures.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Content<'r> {
+enum InputContent<'r> {
     Text(&'r str),
-    Parts(Vec<Part<'r>>),
+    Parts(Vec<InputPart<'r>>),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'r> {
+enum InputPart<'r> {
     InputText { text: &'r str },
     InputImage { image_url: String },
 }
 
 #[derive(Debug, Serialize)]
-struct WireTool<'r> {
+struct ResponsesTool<'r> {
     r#type: &'static str,
     name: &'r str,
     description: &'r str,
@@ -83,11 +83,11 @@ struct WireTool<'r> {
     strict: bool,
 }
 
-impl<'r> Body<'r> {
+impl<'r> ResponsesRequest<'r> {
     /// `name` is the model's name; only its own reasoning is sent back.
     pub(in crate::openai) fn new(
         name: &str,
-        options: &'r Options,
+        options: &'r OpenAiOptions,
         request: &'r ModelRequest,
     ) -> Self {
         let effort = options.reasoning_effort.as_deref();
@@ -96,7 +96,7 @@ impl<'r> Body<'r> {
             model: &options.model,
             instructions: None,
             input: Vec::new(),
-            tools: request.tools.iter().map(WireTool::from).collect(),
+            tools: request.tools.iter().map(ResponsesTool::from).collect(),
             stream: options.stream,
             store: false,
             include: if thinks { &["reasoning.encrypted_content"] } else { &[] },
@@ -131,7 +131,7 @@ impl<'r> Body<'r> {
     /// Adds the text and the calls of a step, each after the reasoning that led to it. The API
     /// refuses a request with unused reasoning.
     fn step(&mut self, text: &'r str, calls: &'r [SentCall], own: Option<&'r Reasoning>) {
-        let content = Content::Text(text);
+        let content = InputContent::Text(text);
         let said =
             (!text.trim().is_empty()).then_some(Item::Message { role: "assistant", content });
         let (mut said, mut calls) = (said.into_iter(), calls.iter().map(Item::from));
@@ -172,12 +172,12 @@ pub(super) fn is_reasoning(model: &str) -> bool {
 }
 
 /// The text with those of its pictures that are in the request.
-fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -> Content<'r> {
+fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -> InputContent<'r> {
     let images = images.iter().filter_map(|image| request.images.get(image));
-    let images = images.map(|image| Part::InputImage { image_url: data_url(image) });
-    let mut parts = vec![Part::InputText { text }];
+    let images = images.map(|image| InputPart::InputImage { image_url: data_url(image) });
+    let mut parts = vec![InputPart::InputText { text }];
     parts.extend(images);
-    if parts.len() == 1 { Content::Text(text) } else { Content::Parts(parts) }
+    if parts.len() == 1 { InputContent::Text(text) } else { InputContent::Parts(parts) }
 }
 
 impl<'r> From<&'r SentCall> for Item<'r> {
@@ -187,7 +187,7 @@ impl<'r> From<&'r SentCall> for Item<'r> {
     }
 }
 
-impl<'r> From<&'r ToolSpec> for WireTool<'r> {
+impl<'r> From<&'r ToolSpec> for ResponsesTool<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
         let ToolSpec { name, description, parameters, .. } = tool;
         let parameters = WireSchema(parameters);

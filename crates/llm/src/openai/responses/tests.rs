@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::request::is_reasoning;
 use super::thoughts;
-use crate::testing::{Asked, ask, call, request, with_image};
+use crate::testing::{ShownReply, ask, call, request, with_image};
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
 async fn start(
@@ -33,7 +33,7 @@ async fn start(
     (fake, model)
 }
 
-async fn asked(events: &[Value]) -> Asked {
+async fn asked(events: &[Value]) -> ShownReply {
     let events = events.iter().map(event).collect();
     let (_fake, model) = start(ModelAnswer::Events(events), MODEL, |_| ()).await;
     ask(&model).await
