@@ -316,14 +316,14 @@ pub(crate) fn agents(
     let (store, channels, bus, events) = parts;
     let web = web(configuration, &context.clock, context.otherwise.web)?;
     let hosts = named_hosts(configuration)?;
-    let mut shared: BTreeMap<&Path, avocet_tools::Parts> = BTreeMap::new();
+    let mut shared: BTreeMap<&Path, avocet_tools::BuiltinParts> = BTreeMap::new();
     let paths: Arc<Paths> = Arc::default();
     let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
     let system = format!("{SYSTEM} {ABOUT_MARKS}");
     let mut agents = Vec::new();
     for place in &configuration.agents {
         let opened = workspaces.at(&place.workspace)?;
-        let parts = shared.entry(&place.workspace).or_insert_with(|| avocet_tools::Parts {
+        let parts = shared.entry(&place.workspace).or_insert_with(|| avocet_tools::BuiltinParts {
             roots: opened.roots.clone(),
             notes: store.clone(),
             kept_results: store.clone(),
@@ -392,7 +392,7 @@ fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn 
 fn tools(
     context: &Context,
     settings: &Settings,
-    parts: &avocet_tools::Parts,
+    parts: &avocet_tools::BuiltinParts,
     rules: &Policy,
 ) -> Result<Registry, Failure> {
     let approvals = policy::approvals(settings);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_config::ConfigError;
 use avocet_net::{GuardedClient, Interfaces, Limits, Url};
 use avocet_protocol::Clock;
-use avocet_tools::{Search, Web};
+use avocet_tools::{SearchEngine, Web};
 
 use crate::places::Configuration;
 use crate::registry::{WEB_SEARCH, open_hosts, web_search};
@@ -21,7 +21,7 @@ pub(crate) fn web(
     let client = otherwise(GuardedClient::new(own, clock.clone(), Limits::default()));
     let document = &configuration.document;
     let search = web_search(document, &configuration.settings)?
-        .map(|config| Search::new(&config, &client, clock.clone()))
+        .map(|config| SearchEngine::new(&config, &client, clock.clone()))
         .transpose()
         .map_err(|error| document.error_at(WEB_SEARCH, error.to_string()))?;
     Ok(Arc::new(Web::new(client, search, clock.clone())))

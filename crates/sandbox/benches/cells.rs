@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{LeastTrust, Trust};
-use avocet_sandbox::{Cell, CellLimits, Order, Reached, Rights, Workspace};
+use avocet_sandbox::{Cell, CellLimits, ProgramRequest, Reached, Rights, Workspace};
 use avocet_supervise::SystemClock;
 use divan::Bencher;
 use tempfile::TempDir;
@@ -71,8 +71,8 @@ fn start(bencher: Bencher<'_, '_>, namespaces: bool) {
     bencher.bench_local(|| runtime.block_on(cell.run(order(workspace.path()))).expect("a cell"));
 }
 
-fn order(directory: &Path) -> Order {
-    Order {
+fn order(directory: &Path) -> ProgramRequest {
+    ProgramRequest {
         program: vec![PROGRAM.to_owned()],
         directory: directory.to_owned(),
         limit: Duration::from_secs(10),

@@ -26,7 +26,7 @@ mod walls;
 mod warden;
 
 pub use cgroup::{Cgroups, NoCgroups};
-pub use launch::{Cell, CellError, Ended, Order, Ran};
+pub use launch::{Cell, CellError, ProgramEnd, ProgramRequest, ProgramResult};
 pub use network::{Proxy, Reached};
 pub use output::Output;
 pub use plan::{CellLimits, GitPlace, Rights};

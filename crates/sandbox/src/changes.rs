@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::Dir;
 
 use crate::error::wrong_kind;
-use crate::{Entry, EntryKind, FileError, Workspace, WorkspacePath};
+use crate::{DirectoryEntry, EntryKind, FileError, Workspace, WorkspacePath};
 
 /// The kind of a removed entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Workspace {
     fn count_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
         let (mut count, mut open) = (0, vec![path.clone()]);
         while let Some(directory) = open.pop() {
-            for Entry { name, kind } in self.list(&directory)? {
+            for DirectoryEntry { name, kind } in self.list(&directory)? {
                 count += 1;
                 let entry = directory.join(&name);
                 // The listing has checked regular files already.

@@ -114,9 +114,9 @@ fn secrets_are_not_read_written_or_removed_through_links() {
     assert_eq!(world.remove("src/notes", false), Ok(Removed::Link));
     assert!(world.is_there(".env"));
     let listed = world.workspace.list(&world.path(".")).unwrap();
-    assert_eq!(listed[0], Entry { name: ".env".to_owned(), kind: EntryKind::Secret });
+    assert_eq!(listed[0], DirectoryEntry { name: ".env".to_owned(), kind: EntryKind::Secret });
     let listed = world.workspace.list(&world.path("keys")).unwrap();
-    assert_eq!(listed[0], Entry { name: "config".to_owned(), kind: EntryKind::Secret });
+    assert_eq!(listed[0], DirectoryEntry { name: "config".to_owned(), kind: EntryKind::Secret });
 }
 
 #[test]

@@ -6,11 +6,8 @@ use std::path::{Component, Path};
 use crate::secrets::Secrets;
 use crate::{FileError, WorkspacePath};
 
-/// Processes bytes, and panics if the result is wrong.
-pub type EntryPoint = fn(&[u8]);
-
 /// All entry points, by the names of their fuzz targets.
-pub const TARGETS: [(&str, EntryPoint); 1] = [("path", path)];
+pub const TARGETS: [(&str, fn(&[u8])); 1] = [("path", path)];
 
 /// Checks paths. A resolved path is below the root, by names alone, and resolves to itself. A
 /// refused path is reported as outside.

@@ -4,7 +4,7 @@ mod config;
 mod harmless;
 mod leads;
 
-pub(crate) use config::{Entry, is_plain, parse, written};
+pub(crate) use config::{ConfigEntry, is_plain, parse, written};
 pub(crate) use leads::{leads, without_dots};
 
 /// Longest configuration that is read, in bytes. A longer one counts as one that git would refuse.

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::git::{Entry, is_plain, parse, written};
-use crate::protection::{Approved, Kind, Protection};
+use crate::git::{ConfigEntry, is_plain, parse, written};
+use crate::protection::{Approved, ProtectedKind, Protection};
 use crate::replace::replace;
 use crate::{Cell, Rights};
-use survey::{Seen, read_config};
+use survey::{ProtectedFile, read_config};
 
 pub(crate) use survey::{Survey, place_of};
 
@@ -31,7 +31,7 @@ const SAMPLE: &str = ".sample";
 pub struct Guard {
     protection: Arc<Protection>,
     approved: Arc<Approved>,
-    roots: Vec<Watched>,
+    roots: Vec<WatchedRoot>,
     /// `true` if trusted protected files that existed before were read-only for the program.
     has_walls: bool,
     /// `true` if the program is git, which may make and change protected files that git itself does
@@ -42,7 +42,7 @@ pub struct Guard {
 
 /// A directory that the program may change.
 #[derive(Debug)]
-struct Watched {
+struct WatchedRoot {
     path: PathBuf,
     directory: Dir,
     before: Survey,
@@ -64,7 +64,7 @@ impl Cell {
         let watched = |path: &PathBuf| {
             let directory = Dir::open_ambient_dir(path, ambient_authority())?;
             let before = Survey::of(&directory, &self.protection)?;
-            Ok(Watched { path: path.clone(), directory, before })
+            Ok(WatchedRoot { path: path.clone(), directory, before })
         };
         let watched = |path: &PathBuf| match watched(path) {
             Ok(watched) => Some(watched),
@@ -127,7 +127,7 @@ impl Guard {
         guarded
     }
 
-    fn compare(&self, root: &Watched, now: &Survey, guarded: &mut Guarded) {
+    fn compare(&self, root: &WatchedRoot, now: &Survey, guarded: &mut Guarded) {
         for (path, seen) in &now.files {
             let before = root.before.files.get(path);
             let place = root.path.join(path);
@@ -138,15 +138,15 @@ impl Guard {
                 continue;
             }
             let done = match seen.kind {
-                Kind::Config => self.judge(root, path, before, guarded),
-                Kind::Hooks if is_sample(path) || self.is_walled(root, path) => continue,
+                ProtectedKind::Config => self.judge(root, path, before, guarded),
+                ProtectedKind::Hooks if is_sample(path) || self.is_walled(root, path) => continue,
                 // The survey has examined the target directory, too.
-                Kind::Link => continue,
-                Kind::Other if self.is_git || self.is_walled(root, path) => {
+                ProtectedKind::Link => continue,
+                ProtectedKind::Other if self.is_git || self.is_walled(root, path) => {
                     self.protection.approve(&place);
                     continue;
                 }
-                Kind::Hooks | Kind::Other => set_aside(&root.directory, path)
+                ProtectedKind::Hooks | ProtectedKind::Other => set_aside(&root.directory, path)
                     .map(|name| Some(format!("set aside as {}", name.display()))),
             };
             match done {
@@ -162,7 +162,7 @@ impl Guard {
     }
 
     /// Returns `true` if the program found a path read-only, so that a change came from elsewhere.
-    fn is_walled(&self, root: &Watched, path: &Path) -> bool {
+    fn is_walled(&self, root: &WatchedRoot, path: &Path) -> bool {
         self.has_walls && path.ancestors().any(|above| root.before.trusted.contains(above))
     }
 
@@ -170,9 +170,9 @@ impl Guard {
     /// a text about the action, if any.
     fn judge(
         &self,
-        root: &Watched,
+        root: &WatchedRoot,
         path: &Path,
-        before: Option<&Seen>,
+        before: Option<&ProtectedFile>,
         guarded: &mut Guarded,
     ) -> io::Result<Option<String>> {
         let known = before.and_then(|before| before.entries.as_deref()).unwrap_or_default();
@@ -181,11 +181,11 @@ impl Guard {
         let found = root.directory.symlink_metadata(path)?;
         let text = read_config(&root.directory, path, &found);
         let entries = text.as_deref().and_then(parse);
-        let is_fine = |entry: &&Entry| entry.is_harmless(git_dir) || known.contains(entry);
+        let is_fine = |entry: &&ConfigEntry| entry.is_harmless(git_dir) || known.contains(entry);
         let entries = entries.as_deref();
         let taken: Vec<String> = match entries {
             Some(entries) => {
-                entries.iter().filter(|entry| !is_fine(entry)).map(Entry::key).collect()
+                entries.iter().filter(|entry| !is_fine(entry)).map(ConfigEntry::key).collect()
             }
             None => vec!["all of it, which git would refuse or which is no file".to_owned()],
         };

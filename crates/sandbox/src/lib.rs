@@ -25,13 +25,13 @@ mod workspace;
 
 pub use belief::Standing;
 pub use cell::{
-    Behind, Cell, CellError, CellLimits, Cgroups, Ended, GitPlace, NoCgroups, Order, Output, Proxy,
-    Ran, Reached, Rights, Walls, run_stage,
+    Behind, Cell, CellError, CellLimits, Cgroups, GitPlace, NoCgroups, Output, ProgramEnd,
+    ProgramRequest, ProgramResult, Proxy, Reached, Rights, Walls, run_stage,
 };
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
 pub use guard::{Guard, Guarded};
-pub use listing::{Entry, EntryKind};
+pub use listing::{DirectoryEntry, EntryKind};
 pub use path::WorkspacePath;
 pub use protection::{BadPath, PROTECTED, Protection};
 pub use repository::Repository;

@@ -10,7 +10,7 @@ use crate::{FileError, Workspace, WorkspacePath};
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// Its name.
     pub name: String,
     /// Its kind.
@@ -50,7 +50,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`FileError`]; for a missing directory it names the paths that were probably meant.
-    pub fn list(&self, path: &WorkspacePath) -> Result<Vec<Entry>, FileError> {
+    pub fn list(&self, path: &WorkspacePath) -> Result<Vec<DirectoryEntry>, FileError> {
         let opened = self.handle().open_dir(path.as_path());
         let opened = opened.and_then(|directory| Ok((directory.entries()?, directory)));
         let (entries, directory) = opened.map_err(|error| match error.kind() {
@@ -71,10 +71,10 @@ impl Workspace {
                 }
                 kind => kind,
             };
-            listed.push(Entry { name, kind });
+            listed.push(DirectoryEntry { name, kind });
         }
         listed.sort();
-        let names = listed.iter().map(|Entry { name, kind }| {
+        let names = listed.iter().map(|DirectoryEntry { name, kind }| {
             (name.as_str(), !matches!(kind, EntryKind::Link | EntryKind::Other))
         });
         self.note_read(self.trust_of_entries(path, &directory, names));

@@ -45,7 +45,7 @@ pub struct Protection {
 
 /// The kind of a protected path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProtectedKind {
     /// The configuration of a repository.
     Config,
     /// The directory of a repository's hooks.
@@ -60,10 +60,10 @@ pub(crate) enum Kind {
 /// The permitted changes of protected paths while a program runs: each file with its state after
 /// the change.
 #[derive(Debug, Default)]
-pub(crate) struct Approved(Mutex<BTreeMap<PathBuf, Identity>>);
+pub(crate) struct Approved(Mutex<BTreeMap<PathBuf, FileIdentity>>);
 
 /// Device, inode, and the time of the last change, which programs cannot set.
-pub(crate) type Identity = (u64, u64, i64, i64);
+pub(crate) type FileIdentity = (u64, u64, i64, i64);
 
 impl Protection {
     /// Protects these paths anywhere below a directory that programs may change. `.git/config` and
@@ -123,15 +123,17 @@ impl Protection {
         &self,
         directory: &Path,
         entries: impl Iterator<Item = (&'n OsStr, bool)> + Clone,
-    ) -> Vec<(usize, Kind)> {
+    ) -> Vec<(usize, ProtectedKind)> {
         let is_git_dir =
             self.is_about_git() && is_git_dir(directory, entries.clone().map(|(name, _)| name));
         let kind = |name: &OsStr, is_directory: bool| match &*plain_name(name) {
-            "config" | "config.worktree" if is_git_dir && self.configs => Some(Kind::Config),
-            "commondir" if is_git_dir && self.configs => Some(Kind::Link),
-            "hooks" if is_git_dir && self.hooks => Some(Kind::Hooks),
-            ".git" if self.configs && !is_directory => Some(Kind::Link),
-            lower => self.has(directory, lower).then_some(Kind::Other),
+            "config" | "config.worktree" if is_git_dir && self.configs => {
+                Some(ProtectedKind::Config)
+            }
+            "commondir" if is_git_dir && self.configs => Some(ProtectedKind::Link),
+            "hooks" if is_git_dir && self.hooks => Some(ProtectedKind::Hooks),
+            ".git" if self.configs && !is_directory => Some(ProtectedKind::Link),
+            lower => self.has(directory, lower).then_some(ProtectedKind::Other),
         };
         let found = entries.enumerate().map(|(at, (name, is_dir))| Some((at, kind(name, is_dir)?)));
         found.flatten().collect()
@@ -200,16 +202,16 @@ impl Default for Protection {
 
 impl Approved {
     /// Returns `true` if a file is in the state that a permitted change left.
-    pub(crate) fn has(&self, file: &Path, now: Identity) -> bool {
+    pub(crate) fn has(&self, file: &Path, now: FileIdentity) -> bool {
         self.files().get(file) == Some(&now)
     }
 
-    fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Identity>> {
+    fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, FileIdentity>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn identity(file: &Path) -> Option<Identity> {
+fn identity(file: &Path) -> Option<FileIdentity> {
     let found = fs::symlink_metadata(file).ok()?;
     Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }

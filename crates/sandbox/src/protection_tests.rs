@@ -4,7 +4,7 @@ fn among(
     protection: &Protection,
     directory: &str,
     entries: &[(&str, bool)],
-) -> Vec<(String, Kind)> {
+) -> Vec<(String, ProtectedKind)> {
     let named = entries.iter().map(|(name, is_dir)| (OsStr::new(name), *is_dir));
     let found = protection.among(Path::new(directory), named);
     found.into_iter().map(|(at, kind)| (entries[at].0.to_owned(), kind)).collect()
@@ -13,9 +13,9 @@ fn among(
 #[test]
 fn among_finds_configuration_and_hooks_in_every_kind_of_git_directory() {
     let protection = Protection::default();
-    let config = ("config", Kind::Config);
-    let worktree = ("config.worktree", Kind::Config);
-    let (common, hooks) = (("commondir", Kind::Link), ("hooks", Kind::Hooks));
+    let config = ("config", ProtectedKind::Config);
+    let worktree = ("config.worktree", ProtectedKind::Config);
+    let (common, hooks) = (("commondir", ProtectedKind::Link), ("hooks", ProtectedKind::Hooks));
     let inside = [
         ("config", false),
         ("config.worktree", false),
@@ -53,7 +53,10 @@ fn among_finds_configuration_and_hooks_in_every_kind_of_git_directory() {
     }
     let links = [(".git", false), (".Git", false), (".git", true)];
     let found = among(&protection, "a", &links);
-    assert_eq!(found, [(".git".to_owned(), Kind::Link), (".Git".to_owned(), Kind::Link)]);
+    assert_eq!(
+        found,
+        [(".git".to_owned(), ProtectedKind::Link), (".Git".to_owned(), ProtectedKind::Link)]
+    );
 }
 
 #[test]

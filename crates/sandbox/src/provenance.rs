@@ -44,7 +44,7 @@ pub(crate) struct Provenance {
 
 /// The request for which a workspace is used, and the trust of the data that it has read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Errand {
+pub(crate) struct TaskTrust {
     /// The trust of written files.
     trust: Trust,
     /// The least trust of the data read so far.
@@ -244,7 +244,7 @@ impl Workspace {
     #[must_use]
     pub fn on_behalf(&self, trust: Trust, told: LeastTrust) -> Self {
         let mut same = self.clone();
-        same.errand = Errand { trust, told, ..Errand::default() };
+        same.errand = TaskTrust { trust, told, ..TaskTrust::default() };
         same
     }
 

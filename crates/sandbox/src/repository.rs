@@ -9,9 +9,9 @@ use avocet_protocol::Trust;
 use cap_std::fs::{OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
-use crate::git::{Entry, MOST_CONFIG, leads, parse, without_dots};
+use crate::git::{ConfigEntry, MOST_CONFIG, leads, parse, without_dots};
 use crate::guard::{Survey, place_of};
-use crate::protection::{Kind, Protection};
+use crate::protection::{ProtectedKind, Protection};
 use crate::provenance::of_place;
 use crate::tree::is_untrusted;
 use crate::{FileError, GitPlace, Workspace, WorkspacePath};
@@ -40,14 +40,17 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] if the workspace cannot be searched for repositories below.
     pub fn repository(&self, directory: &WorkspacePath) -> Result<Repository, FileError> {
-        let mut search =
-            Search { workspace: self, found: Repository::default(), filters: BTreeSet::new() };
+        let mut search = RepositorySearch {
+            workspace: self,
+            found: Repository::default(),
+            filters: BTreeSet::new(),
+        };
         let start = self.real(directory.as_path().to_owned());
         let start = if start == Path::new(".") { PathBuf::new() } else { start };
         for above in start.ancestors() {
             search.look_at(above);
         }
-        let Search { mut found, filters, .. } = search;
+        let RepositorySearch { mut found, filters, .. } = search;
         found.filters = filters.into_iter().collect();
         if found.untrusted.is_none()
             && let Some(place) = &found.place
@@ -92,19 +95,19 @@ impl Workspace {
             place.starts_with(worktree)
                 && (!survey.trusted.contains(*path) || of_place(path) < Trust::Full)
         };
-        let configs = survey.files.iter().filter(|(_, seen)| seen.kind == Kind::Config);
+        let configs = survey.files.iter().filter(|(_, seen)| seen.kind == ProtectedKind::Config);
         let found = configs.map(|(path, _)| path).find(is_below);
         Ok(found.map(|path| path.display().to_string()))
     }
 }
 
-struct Search<'w> {
+struct RepositorySearch<'w> {
     workspace: &'w Workspace,
     found: Repository,
     filters: BTreeSet<String>,
 }
 
-impl Search<'_> {
+impl RepositorySearch<'_> {
     /// Looks for a repository in a directory: in its `.git`, or the directory itself if it is a
     /// bare repository.
     fn look_at(&mut self, directory: &Path) {
@@ -164,7 +167,7 @@ impl Search<'_> {
         let Some(entries) = self.workspace.git_text(config).and_then(|text| parse(&text)) else {
             return self.distrust(config);
         };
-        let is_filter = |entry: &&Entry| entry.section == "filter";
+        let is_filter = |entry: &&ConfigEntry| entry.section == "filter";
         self.filters
             .extend(entries.iter().filter(is_filter).filter_map(|entry| entry.subsection.clone()));
         let root = self.workspace.root();

@@ -24,7 +24,7 @@ pub enum Access {
 
 /// The properties of a directory beside a workspace.
 #[derive(Debug, Clone)]
-pub(crate) struct Beside {
+pub(crate) struct BesideRoot {
     /// The root, with which paths are shown.
     pub(crate) root: Arc<Path>,
     pub(crate) access: Access,
@@ -148,17 +148,17 @@ impl Workspace {
     /// [`FileError::ReadOnly`].
     pub fn can_change(&self, path: &WorkspacePath) -> Result<(), FileError> {
         match &self.beside {
-            Some(Beside { root, access: Access::Read }) => {
+            Some(BesideRoot { root, access: Access::Read }) => {
                 Err(FileError::ReadOnly { path: path.as_given(), root: root.display().to_string() })
             }
-            Some(Beside { access: Access::Change, .. }) | None => Ok(()),
+            Some(BesideRoot { access: Access::Change, .. }) | None => Ok(()),
         }
     }
 
     /// Returns a path in its shown form: with the root, if that is beside the workspace.
     pub(crate) fn shown(&self, path: String) -> String {
         match &self.beside {
-            Some(Beside { root, .. }) => root.join(path).display().to_string(),
+            Some(BesideRoot { root, .. }) => root.join(path).display().to_string(),
             None => path,
         }
     }

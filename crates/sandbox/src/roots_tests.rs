@@ -98,8 +98,8 @@ fn roots_show_paths_beside_the_workspace_as_absolute() {
 
 #[test]
 fn roots_refuse_every_change_in_a_read_only_directory() {
-    type Change = fn(&Workspace, &WorkspacePath) -> Result<(), FileError>;
-    let changes: [(&str, Change); 7] = [
+    type WriteCall = fn(&Workspace, &WorkspacePath) -> Result<(), FileError>;
+    let changes: [(&str, WriteCall); 7] = [
         ("write", |one, path| one.write(path, b"x")),
         ("write_any", |one, path| one.write_any(path, b"x")),
         ("write_as", |one, path| one.write_as(path, b"x", Trust::Full)),

@@ -16,9 +16,9 @@ use sha2::{Digest, Sha256};
 use crate::error::wrong_kind;
 use crate::nearest::{nearest, same_name};
 use crate::protection::Protection;
-use crate::provenance::{Errand, Provenance};
+use crate::provenance::{Provenance, TaskTrust};
 use crate::replace::replace;
-use crate::roots::Beside;
+use crate::roots::BesideRoot;
 use crate::secrets::{BadPattern, Secrets};
 use crate::trail::trail;
 use crate::{Access, FileError, WorkspaceError, WorkspacePath};
@@ -33,18 +33,18 @@ pub struct Workspace {
     /// The root as given, before links are resolved.
     named: PathBuf,
     handle: Arc<Dir>,
-    identity: Arc<Identity>,
+    identity: Arc<RootIdentity>,
     secrets: Arc<Secrets>,
     pub(crate) protection: Arc<Protection>,
     pub(crate) provenance: Arc<Provenance>,
-    pub(crate) errand: Errand,
+    pub(crate) errand: TaskTrust,
     /// The properties of a directory beside a workspace; `None` for a workspace.
-    pub(crate) beside: Option<Beside>,
+    pub(crate) beside: Option<BesideRoot>,
 }
 
 /// Device and inode of the directory that was opened.
 #[derive(Debug)]
-struct Identity {
+struct RootIdentity {
     device: u64,
     inode: u64,
     /// `true` once the log says that another directory is there now.
@@ -78,14 +78,14 @@ impl Workspace {
         handle.entries()?;
         let found = handle.dir_metadata()?;
         let (device, inode) = (found.dev(), found.ino());
-        let identity = Identity { device, inode, is_logged: AtomicBool::new(false) }.into();
-        let beside = access.map(|access| Beside { root: root.clone().into(), access });
+        let identity = RootIdentity { device, inode, is_logged: AtomicBool::new(false) }.into();
+        let beside = access.map(|access| BesideRoot { root: root.clone().into(), access });
         let secrets = match Secrets::new(&[], &[]) {
             Ok(secrets) => placed(secrets, beside.as_ref()).into(),
             Err(error) => panic!("the names of secrets are written in the source: {error}"),
         };
         let provenance = Provenance::of(&handle, access).into();
-        let (handle, errand) = (handle.into(), Errand::default());
+        let (handle, errand) = (handle.into(), TaskTrust::default());
         let protection = Arc::default();
         Ok(Self { root, named, handle, identity, secrets, protection, provenance, errand, beside })
     }
@@ -151,7 +151,7 @@ impl Workspace {
     /// Compares the directory at the root's path with the opened one. Programs get the path, and
     /// would work in another directory than the file tools.
     fn check_identity(&self) -> Result<(), FileError> {
-        let Identity { device, inode, is_logged } = &*self.identity;
+        let RootIdentity { device, inode, is_logged } = &*self.identity;
         let now = match std::fs::metadata(&self.root) {
             Ok(found) if (found.dev(), found.ino()) == (*device, *inode) => return Ok(()),
             Ok(_) => "another directory is there now".to_owned(),
@@ -352,9 +352,9 @@ impl Workspace {
 }
 
 /// Adapts the rules for secrets to a workspace, or to a directory beside it.
-fn placed(secrets: Secrets, beside: Option<&Beside>) -> Secrets {
+fn placed(secrets: Secrets, beside: Option<&BesideRoot>) -> Secrets {
     match beside {
-        Some(Beside { root, .. }) => secrets.below(root),
+        Some(BesideRoot { root, .. }) => secrets.below(root),
         None => secrets,
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Entry, EntryKind};
+use crate::{DirectoryEntry, EntryKind};
 
 struct World {
     workspace: Workspace,
@@ -32,7 +32,7 @@ impl World {
         self.workspace.write(&self.workspace.resolve(path)?, text.as_bytes())
     }
 
-    fn list(&self, path: &str) -> Result<Vec<Entry>, FileError> {
+    fn list(&self, path: &str) -> Result<Vec<DirectoryEntry>, FileError> {
         self.workspace.list(&self.workspace.resolve(path)?)
     }
 
@@ -49,7 +49,7 @@ fn workspace_reads_writes_and_lists_files_below_the_root() {
     world.write("new/deep/file.txt", "hello again").unwrap();
     let absolute = world.real("new/deep/file.txt");
     assert_eq!(world.read(absolute.to_str().unwrap()), Ok("hello again".to_owned()));
-    let entry = |name: &str, kind| Entry { name: name.to_owned(), kind };
+    let entry = |name: &str, kind| DirectoryEntry { name: name.to_owned(), kind };
     let expected = [entry("new", EntryKind::Directory), entry("src", EntryKind::Directory)];
     assert_eq!(world.list(".").unwrap(), expected);
     assert_eq!(world.list("new/deep").unwrap(), [entry("file.txt", EntryKind::File(11))]);
@@ -248,11 +248,11 @@ fn size_of_a_file_needs_no_read() {
 
 #[test]
 fn resolve_refuses_a_workspace_that_was_replaced() {
-    type Change = fn(&Path, &Path);
-    let remake: Change = |root, _| fs::create_dir(root).unwrap();
-    let link_elsewhere: Change = |root, other| symlink(other, root).unwrap();
-    let link_back: Change = |root, _| symlink(root.with_extension("old"), root).unwrap();
-    let put_back: Change = |root, _| fs::rename(root.with_extension("old"), root).unwrap();
+    type RootChange = fn(&Path, &Path);
+    let remake: RootChange = |root, _| fs::create_dir(root).unwrap();
+    let link_elsewhere: RootChange = |root, other| symlink(other, root).unwrap();
+    let link_back: RootChange = |root, _| symlink(root.with_extension("old"), root).unwrap();
+    let put_back: RootChange = |root, _| fs::rename(root.with_extension("old"), root).unwrap();
     for (change, refused) in [
         (remake, Some("another directory is there now")),
         (link_elsewhere, Some("another directory is there now")),

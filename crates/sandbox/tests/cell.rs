@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached, Rights};
+use avocet_sandbox::{
+    Cell, CellError, CellLimits, ProgramEnd, ProgramRequest, ProgramResult, Proxy, Reached, Rights,
+};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
@@ -35,8 +37,8 @@ fn cell(workspace: &Path, namespaces: bool) -> Cell {
     }
 }
 
-fn shell(directory: &Path, script: &str) -> Order {
-    Order {
+fn shell(directory: &Path, script: &str) -> ProgramRequest {
+    ProgramRequest {
         program: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
         directory: directory.to_owned(),
         limit: Duration::from_secs(20),
@@ -47,7 +49,7 @@ fn shell(directory: &Path, script: &str) -> Order {
     }
 }
 
-async fn run(script: &str, namespaces: bool) -> Result<Ran, CellError> {
+async fn run(script: &str, namespaces: bool) -> Result<ProgramResult, CellError> {
     let home = TempDir::new().unwrap();
     cell(home.path(), namespaces).run(shell(home.path(), script)).await
 }
@@ -56,10 +58,10 @@ async fn run(script: &str, namespaces: bool) -> Result<Ran, CellError> {
 async fn run_reports_the_output_and_the_end_of_a_program() {
     for namespaces in [true, false] {
         for (script, ended, text) in [
-            ("echo hello; echo error >&2; exit 3", Ended::Code(3), "hello\nerror\n"),
-            ("kill -TERM $$", Ended::Signal(15), ""),
-            ("cat; pwd | grep -c tmp", Ended::Code(0), "1\n"),
-            ("(sleep 100 & setsid sleep 100 &) ; echo done", Ended::Code(0), "done\n"),
+            ("echo hello; echo error >&2; exit 3", ProgramEnd::Code(3), "hello\nerror\n"),
+            ("kill -TERM $$", ProgramEnd::Signal(15), ""),
+            ("cat; pwd | grep -c tmp", ProgramEnd::Code(0), "1\n"),
+            ("(sleep 100 & setsid sleep 100 &) ; echo done", ProgramEnd::Code(0), "done\n"),
         ] {
             let ran = run(script, namespaces).await.unwrap();
             assert_eq!(
@@ -85,7 +87,7 @@ async fn run_heard_delivers_output_before_the_end() {
             })
             .await
             .unwrap();
-        assert_eq!(ran.ended, Ended::Code(0), "{namespaces}");
+        assert_eq!(ran.ended, ProgramEnd::Code(0), "{namespaces}");
         assert_eq!(*heard.lock().unwrap(), "first\nsecond\n", "{namespaces}");
     }
 }
@@ -95,25 +97,26 @@ async fn rights_alone_forbid_to_execute_another_program() {
     for (namespaces, walled) in [(true, true), (false, true)] {
         let home = TempDir::new().unwrap();
         let cell = Cell { walled, ..cell(home.path(), namespaces) };
-        let alone = |script: &str| Order { rights: Rights::Alone, ..shell(home.path(), script) };
-        let alone = |script| Order {
+        let alone =
+            |script: &str| ProgramRequest { rights: Rights::Alone, ..shell(home.path(), script) };
+        let alone = |script| ProgramRequest {
             program: ["sh", "-c", script].map(str::to_owned).to_vec(),
             ..alone(script)
         };
         for (script, ended, says) in [
-            ("echo hello; echo error >&2; exit 3", Ended::Code(3), "hello\nerror\n"),
+            ("echo hello; echo error >&2; exit 3", ProgramEnd::Code(3), "hello\nerror\n"),
             (
                 "cat; pwd > here; read it < here && [ \"$it\" = \"$PWD\" ] && echo here",
-                Ended::Code(0),
+                ProgramEnd::Code(0),
                 "here\n",
             ),
-            ("/bin/true && echo ESCAPED", Ended::Code(126), "Permission denied"),
+            ("/bin/true && echo ESCAPED", ProgramEnd::Code(126), "Permission denied"),
             (
                 "(exec /bin/echo ESCAPED); /proc/self/exe -c 'echo ESCAPED'",
-                Ended::Code(126),
+                ProgramEnd::Code(126),
                 "Permission denied",
             ),
-            ("env | grep x", Ended::Code(126), "Permission denied"),
+            ("env | grep x", ProgramEnd::Code(126), "Permission denied"),
         ] {
             let ran = cell.run(alone(script)).await.unwrap();
             let text = ran.output.text();
@@ -123,7 +126,7 @@ async fn rights_alone_forbid_to_execute_another_program() {
             );
             assert_eq!(ran.ended, ended, "{script} {namespaces}: {text}");
         }
-        let missing = Order { program: vec!["no-such-program".to_owned()], ..alone("") };
+        let missing = ProgramRequest { program: vec!["no-such-program".to_owned()], ..alone("") };
         let error = cell.run(missing).await.unwrap_err().to_string();
         assert_eq!(error, "there is no program no-such-program here");
     }
@@ -152,7 +155,7 @@ async fn run_without_sandbox_layers_sets_limits_and_leaves_no_process() {
     assert!(text.starts_with("OLDPWD PATH PWD ") || text.starts_with("PATH PWD "), "{text}");
     let rest: Vec<_> = text.lines().collect();
     assert!(rest[0].ends_with(" 1024") && rest[2..] == ["1", "1"], "{text}");
-    assert_eq!(ran.ended, Ended::Code(0));
+    assert_eq!(ran.ended, ProgramEnd::Code(0));
     assert!(outside.path().join("file").exists(), "there is no wall");
 }
 
@@ -165,9 +168,9 @@ struct Answering {
 }
 
 /// Sets the flag when it is dropped.
-struct Ending(Arc<AtomicBool>);
+struct SetOnDrop(Arc<AtomicBool>);
 
-impl Drop for Ending {
+impl Drop for SetOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -184,7 +187,7 @@ impl Proxy for Answering {
     }
 
     async fn serve(&self, listener: TcpListener, reached: &Reached) -> io::Result<Infallible> {
-        let _ending = Ending(self.ended.clone());
+        let _ending = SetOnDrop(self.ended.clone());
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         loop {
@@ -198,9 +201,9 @@ impl Proxy for Answering {
 
 const ASK: &str = "(exec 3<>/dev/tcp/127.0.0.1/3128 && cat <&3) 2>&1";
 
-fn bash(directory: &Path, script: &str) -> Order {
+fn bash(directory: &Path, script: &str) -> ProgramRequest {
     let program = ["bash", "-c", script].map(str::to_owned).to_vec();
-    Order { program, ..shell(directory, "") }
+    ProgramRequest { program, ..shell(directory, "") }
 }
 
 #[tokio::test]

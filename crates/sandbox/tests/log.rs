@@ -11,9 +11,9 @@ use avocet_sandbox::Workspace;
 use tempfile::TempDir;
 
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -28,7 +28,7 @@ fn resolve_logs_the_given_and_the_resolved_path() {
     let directory = TempDir::new().unwrap();
     fs::write(directory.path().join("a.rs"), "a").unwrap();
     let workspace = Workspace::open(directory.path()).unwrap();
-    let log = Log::default();
+    let log = LogBuffer::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::DEBUG)

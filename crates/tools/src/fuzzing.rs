@@ -5,18 +5,15 @@ use avocet_net::Url;
 use avocet_protocol::{Leaving, Redactor, Secret, Seen};
 
 use crate::builtin::{read_as_git, read_as_tests};
-use crate::leaks::{Known, find};
-use crate::patch::{Change, Hunk, apply, parse};
+use crate::leaks::{KnownHosts, find};
+use crate::patch::{FileChange, Hunk, apply, parse};
 use crate::web::charset::decode;
 use crate::web::html::readable;
 use crate::web::json::pretty;
 use crate::web::plain;
 
-/// Reads bytes; panics if an invariant is violated.
-pub type EntryPoint = fn(&[u8]);
-
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 5] = [
+pub const TARGETS: [(&str, fn(&[u8])); 5] = [
     ("git_output", git_output),
     ("html", html),
     ("leaks", leaks),
@@ -55,7 +52,7 @@ pub fn leaks(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let redactor = Redactor::new([Secret::new(SECRET.to_owned())]);
     let leaving = Leaving::Text(format!("{text}{SECRET}"));
-    let leaks = find(&leaving, &redactor, &Known::new(&Seen::default(), &[]));
+    let leaks = find(&leaving, &redactor, &KnownHosts::new(&Seen::default(), &[]));
     assert!(leaks.iter().any(|leak| leak.shown.starts_with("tr0u… (11 ")), "{leaks:?}");
     assert!(!leaks.iter().any(|leak| leak.shown.contains(SECRET)), "{leaks:?}");
     assert!(!redactor.redact(&text).contains(SECRET));
@@ -70,7 +67,7 @@ pub fn patch(data: &[u8]) {
         assert!(has.0 || has.1, "{file:?}");
         assert_eq!(
             has == (true, true),
-            !matches!(file.change, Change::Create(_) | Change::Delete(_))
+            !matches!(file.change, FileChange::Create(_) | FileChange::Delete(_))
         );
         file.hunks.into_iter().for_each(fits_itself);
     }

@@ -14,7 +14,7 @@ mod known;
 mod sites;
 mod urls;
 
-pub(crate) use known::Known;
+pub(crate) use known::KnownHosts;
 pub(crate) use sites::site;
 pub(crate) use urls::host;
 
@@ -92,7 +92,7 @@ pub(crate) fn why(leaks: &[Leak]) -> String {
 /// Finds the leaks in a call or an answer, each once: `secrets` in any encoding, links that carry
 /// data, and new hosts.
 #[must_use]
-pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &Known<'_>) -> Vec<Leak> {
+pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &KnownHosts<'_>) -> Vec<Leak> {
     let text = leaving.text();
     let mut leaks = Vec::new();
     let taken = secrets_in(text, secrets, &mut leaks);

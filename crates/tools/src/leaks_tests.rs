@@ -10,7 +10,7 @@ use super::*;
 /// `tests/corpus/leaks.toml`, which explains the fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Corpus {
+struct LeakCorpus {
     secrets: Vec<String>,
     known: Vec<String>,
     secret: Vec<String>,
@@ -20,7 +20,7 @@ struct Corpus {
     pass: Vec<String>,
 }
 
-fn corpus() -> Corpus {
+fn corpus() -> LeakCorpus {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/leaks.toml");
     toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
@@ -55,10 +55,10 @@ fn redactor(secrets: &[String]) -> Redactor {
 
 #[test]
 fn find_reports_the_expected_leaks_of_the_corpus() {
-    let Corpus { secrets, known, secret, key, password, url, pass } = corpus();
+    let LeakCorpus { secrets, known, secret, key, password, url, pass } = corpus();
     let redactor = redactor(&secrets);
     let seen: Seen = known.into_iter().collect();
-    let known = Known::new(&seen, &[]);
+    let known = KnownHosts::new(&seen, &[]);
     let found = |text: &str| {
         let leaks = find(&Leaving::Text(text.to_owned()), &redactor, &known);
         for leak in &leaks {
@@ -94,7 +94,7 @@ fn find_reports_the_expected_leaks_of_the_corpus() {
 
 /// The leaks in a text if no text was read before.
 fn found(text: &str, redactor: &Redactor) -> Vec<Leak> {
-    find(&Leaving::Text(text.to_owned()), redactor, &Known::new(&Seen::default(), &[]))
+    find(&Leaving::Text(text.to_owned()), redactor, &KnownHosts::new(&Seen::default(), &[]))
 }
 
 #[test]

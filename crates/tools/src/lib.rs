@@ -22,11 +22,11 @@ mod web;
 mod workspace_files;
 
 pub use aliases::tool as tool_meant_by;
-pub use builtin::{BUILT_IN, Background, Parts, Shell, add_builtin};
+pub use builtin::{BUILT_IN, Background, BuiltinParts, Shell, add_builtin};
 pub use hosts::OpenHosts;
 pub use paths::Paths;
 pub use policy::{Listed, Policy};
 pub use registry::{AlreadyRegistered, Origin, Registry};
 pub use web::Web;
-pub use web::search::{Search, SearchConfig};
+pub use web::search::{SearchConfig, SearchEngine};
 pub use workspace_files::WorkspaceFiles;

@@ -9,13 +9,13 @@ pub(crate) use parse::parse;
 /// The changes of a patch to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilePatch {
-    pub(crate) change: Change,
+    pub(crate) change: FileChange,
     pub(crate) hunks: Vec<Hunk>,
 }
 
 /// The kind of change to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum FileChange {
     /// The file is created.
     Create(String),
     /// The file is deleted.
@@ -33,20 +33,20 @@ pub(crate) struct Hunk {
     pub(crate) at: usize,
     /// The first line in the old file, counted from 1; 0 if the hunk has no old lines.
     pub(crate) start: usize,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<PatchLine>,
     /// `true` if the last line of the old, or the new, file lacks a line end.
     pub(crate) is_open: (bool, bool),
 }
 
 /// A line of a hunk, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum PatchLine {
     Context(String),
     Removed(String),
     Added(String),
 }
 
-impl Change {
+impl FileChange {
     pub(crate) fn old(&self) -> Option<&str> {
         match self {
             Self::Create(_) => None,
@@ -66,16 +66,16 @@ impl Hunk {
     /// The hunk's lines in the old file.
     pub(crate) fn old(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Context(text) | Line::Removed(text) => Some(text.as_str()),
-            Line::Added(_) => None,
+            PatchLine::Context(text) | PatchLine::Removed(text) => Some(text.as_str()),
+            PatchLine::Added(_) => None,
         })
     }
 
     /// The hunk's lines in the new file.
     pub(crate) fn new_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Context(text) | Line::Added(text) => Some(text.as_str()),
-            Line::Removed(_) => None,
+            PatchLine::Context(text) | PatchLine::Added(text) => Some(text.as_str()),
+            PatchLine::Removed(_) => None,
         })
     }
 }

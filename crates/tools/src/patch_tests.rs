@@ -36,29 +36,29 @@ new mode 100755
 #[test]
 fn parse_reads_the_patches_of_git() {
     let files = parse(GIT).unwrap();
-    let changes: Vec<&Change> = files.iter().map(|file| &file.change).collect();
+    let changes: Vec<&FileChange> = files.iter().map(|file| &file.change).collect();
     assert_eq!(
         changes,
         [
-            &Change::Modify("src/a.rs".to_owned()),
-            &Change::Create("new.txt".to_owned()),
-            &Change::Create("empty".to_owned()),
-            &Change::Rename { from: "old".to_owned(), to: "moved".to_owned() },
+            &FileChange::Modify("src/a.rs".to_owned()),
+            &FileChange::Create("new.txt".to_owned()),
+            &FileChange::Create("empty".to_owned()),
+            &FileChange::Rename { from: "old".to_owned(), to: "moved".to_owned() },
         ]
     );
     assert_eq!(files[0].hunks.len(), 2);
     assert_eq!(files[0].hunks[1].at, 10);
-    assert_eq!(files[0].hunks[1].lines[1], Line::Added("ten".to_owned()));
+    assert_eq!(files[0].hunks[1].lines[1], PatchLine::Added("ten".to_owned()));
     assert_eq!(files[1].hunks[0].is_open, (false, true));
     // diff writes dates, models drop blanks and put prose before the patch.
     let plain = "Here it is:\n--- x y.txt\t2026-01-01\n+++ x y.txt\t2026-01-02\n@@ -1,2 +1,2 @@\n-a\n+b\n\n";
     let files = parse(plain).unwrap();
-    assert_eq!(files[0].change, Change::Modify("x y.txt".to_owned()));
-    assert_eq!(files[0].hunks[0].lines[2], Line::Context(String::new()));
+    assert_eq!(files[0].change, FileChange::Modify("x y.txt".to_owned()));
+    assert_eq!(files[0].hunks[0].lines[2], PatchLine::Context(String::new()));
     let delete = "--- \"a/x\"\n+++ /dev/null\n@@ -1 +0,0 @@\n--- x\n";
     let files = parse(delete).unwrap();
-    assert_eq!(files[0].change, Change::Delete("x".to_owned()));
-    assert_eq!(files[0].hunks[0].lines, [Line::Removed("-- x".to_owned())]);
+    assert_eq!(files[0].change, FileChange::Delete("x".to_owned()));
+    assert_eq!(files[0].hunks[0].lines, [PatchLine::Removed("-- x".to_owned())]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ struct Use {
 impl Paths {
     /// Locks these paths until the returned guard is dropped; reads may share a path. All paths are
     /// taken at once, which rules out deadlocks.
-    pub(crate) async fn take(self: &Arc<Self>, paths: &[String], class: ToolClass) -> Taken {
+    pub(crate) async fn take(self: &Arc<Self>, paths: &[String], class: ToolClass) -> PathLock {
         let paths = paths.iter().map(|path| components(path)).collect();
         let wanted = Arc::new(Use { paths, changes: class != ToolClass::Pure });
         loop {
@@ -31,7 +31,7 @@ impl Paths {
                 let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
                 if !used.iter().any(|other| other.is_in_the_way_of(&wanted)) {
                     used.push(wanted.clone());
-                    return Taken { paths: self.clone(), used: wanted };
+                    return PathLock { paths: self.clone(), used: wanted };
                 }
             }
             freed.await;
@@ -41,12 +41,12 @@ impl Paths {
 
 /// A lock on the paths of one call.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct PathLock {
     paths: Arc<Paths>,
     used: Arc<Use>,
 }
 
-impl Drop for Taken {
+impl Drop for PathLock {
     fn drop(&mut self) {
         let mut used = self.paths.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.retain(|other| !Arc::ptr_eq(other, &self.used));

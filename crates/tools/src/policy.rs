@@ -41,7 +41,7 @@ pub(crate) struct Case<'a> {
 
 /// The decision about a call, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decision {
+pub(crate) struct PolicyDecision {
     pub(crate) rule: Rule,
     /// Shown to the person who is asked, and in refusals.
     pub(crate) why: String,
@@ -68,7 +68,12 @@ impl Policy {
     }
 
     /// Decides about a call of an existing tool, regardless of grants for the session.
-    pub(crate) fn decide(&self, tool: &Description, caution: &Caution, case: Case<'_>) -> Decision {
+    pub(crate) fn decide(
+        &self,
+        tool: &Description,
+        caution: &Caution,
+        case: Case<'_>,
+    ) -> PolicyDecision {
         let is_believed = case.trust.suffices_for(tool.role);
         let reads_only = tool.class == ToolClass::Pure;
         let (by_itself, why) = match caution {
@@ -80,7 +85,7 @@ impl Policy {
             Caution::ByTrust => (Rule::Ask, USERS),
         };
         let once_only = matches!(caution, Caution::EachTime(_));
-        let by_itself = Decision { rule: by_itself, why: why.to_owned(), once_only };
+        let by_itself = PolicyDecision { rule: by_itself, why: why.to_owned(), once_only };
         match self.by_rules(tool, case, &by_itself) {
             decision if once_only && decision.rule != Rule::Deny => by_itself,
             decision => decision,
@@ -88,7 +93,12 @@ impl Policy {
     }
 
     /// The decision by the operator's rules; `by_itself` if no rule applies.
-    fn by_rules(&self, tool: &Description, case: Case<'_>, by_itself: &Decision) -> Decision {
+    fn by_rules(
+        &self,
+        tool: &Description,
+        case: Case<'_>,
+        by_itself: &PolicyDecision,
+    ) -> PolicyDecision {
         let is_believed = case.trust.suffices_for(tool.role);
         let by_itself = by_itself.clone();
         let Some((pattern, said)) = self.said_of(&tool.name) else { return by_itself };
@@ -101,7 +111,7 @@ impl Policy {
         let cases = cases.into_iter().filter_map(|(name, rule)| Some((name, rule?)));
         let decided = |rule: Rule, case: &str| {
             let why = format!("[tools.policy] \"{pattern}\"{case} = \"{}\"", rule.word());
-            Decision { rule, why, once_only: false }
+            PolicyDecision { rule, why, once_only: false }
         };
         match (cases.max_by_key(|(_, rule)| *rule), said.default) {
             (Some((name, rule)), _) => decided(rule, &format!(".{name}")),

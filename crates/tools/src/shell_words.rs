@@ -37,8 +37,8 @@ fn read(script: &str, depth: usize, found: &mut Vec<Words>) {
     let mut words = Words::new();
     while let Some(token) = lexer.next() {
         match token {
-            Token::Word(word) => words.push(word),
-            Token::End => add(&std::mem::take(&mut words), depth, found),
+            ShellToken::Word(word) => words.push(word),
+            ShellToken::End => add(&std::mem::take(&mut words), depth, found),
         }
     }
     add(&words, depth, found);
@@ -92,7 +92,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-enum Token {
+enum ShellToken {
     Word(String),
     End,
 }
@@ -104,7 +104,7 @@ struct Lexer<'s> {
 }
 
 impl<'s> Lexer<'s> {
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<ShellToken> {
         loop {
             let first = self.rest.chars().next()?;
             match first {
@@ -113,18 +113,18 @@ impl<'s> Lexer<'s> {
                 '#' => self.skip(self.rest.find('\n').unwrap_or(self.rest.len())),
                 '\n' | ';' | '&' | '|' | '(' | ')' => {
                     self.skip(1);
-                    return Some(Token::End);
+                    return Some(ShellToken::End);
                 }
                 '<' | '>' => self.redirection(),
                 '}' if self.rest[1..].chars().next().is_none_or(|c| " \t\n;&|)".contains(c)) => {
                     self.skip(1);
-                    return Some(Token::End);
+                    return Some(ShellToken::End);
                 }
                 _ => {
                     let word = self.word();
                     let is_stream = word.bytes().all(|byte| byte.is_ascii_digit());
                     if !(is_stream && self.rest.starts_with(['<', '>'])) {
-                        return Some(Token::Word(word));
+                        return Some(ShellToken::Word(word));
                     }
                 }
             }

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::leaks::site;
 use cache::Cache;
-use kind::Kind;
-use search::Search;
+use kind::PageKind;
+use search::SearchEngine;
 
 /// The timeout for making a page readable.
 const READING: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ const ACCEPT: (&str, &str) = (
 pub struct Web {
     client: GuardedClient,
     /// `None` without a provider in the configuration.
-    pub(crate) search: Option<Search>,
+    pub(crate) search: Option<SearchEngine>,
     cache: Cache,
     readers: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
@@ -79,7 +79,7 @@ fn is_same_site(one: &Url, other: &Url) -> bool {
 
 /// A page in the form that the model gets.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct PageView {
     /// The URL after all redirects.
     pub(crate) url: String,
     pub(crate) status: u16,
@@ -89,14 +89,14 @@ pub(crate) struct View {
     pub(crate) note: Option<&'static str>,
 }
 
-impl View {
+impl PageView {
     fn bytes(&self) -> usize {
         self.url.len() + self.content.len() + self.title.as_ref().map_or(0, String::len)
     }
 }
 
 #[derive(Default)]
-struct Read {
+struct PageContent {
     title: String,
     content: String,
     note: Option<&'static str>,
@@ -105,7 +105,7 @@ struct Read {
 impl Web {
     /// Web access with this client and an optional search engine.
     #[must_use]
-    pub fn new(client: GuardedClient, search: Option<Search>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(client: GuardedClient, search: Option<SearchEngine>, clock: Arc<dyn Clock>) -> Self {
         let (cache, readers) = (Cache::default(), Arc::new(Semaphore::new(READERS)));
         Self { client, search, cache, readers, clock }
     }
@@ -119,7 +119,7 @@ impl Web {
         url: &str,
         format: Format,
         redirects: Redirects,
-    ) -> Result<Arc<View>, ToolError> {
+    ) -> Result<Arc<PageView>, ToolError> {
         if let Some(view) = self.cache.get(url, format, self.clock.elapsed()) {
             return Ok(view);
         }
@@ -135,9 +135,9 @@ impl Web {
         let may_be_kept = may_be_kept(page.cache_control.as_deref());
         let read = self.read(page, format).await?;
         let view = off_thread(move || {
-            let Read { title, content, note } = read;
+            let PageContent { title, content, note } = read;
             let title = Some(on_a_line(&title, MAX_TITLE)).filter(|title| !title.is_empty());
-            Ok(Arc::new(View { url: url_found, status, title, content: kept(&content), note }))
+            Ok(Arc::new(PageView { url: url_found, status, title, content: kept(&content), note }))
         });
         let view = view.await?;
         if may_be_kept {
@@ -147,7 +147,7 @@ impl Web {
     }
 
     /// Reads a response; an error status or an unreadable type is an error.
-    async fn read(&self, page: Page, format: Format) -> Result<Read, ToolError> {
+    async fn read(&self, page: Page, format: Format) -> Result<PageContent, ToolError> {
         let found = off_thread(move || {
             if !(200..300).contains(&page.status) {
                 return Err(complaint(&page));
@@ -158,19 +158,19 @@ impl Web {
             }
         });
         let (page, kind) = found.await?;
-        if (format, kind) == (Format::Markdown, Kind::Html) {
+        if (format, kind) == (Format::Markdown, PageKind::Html) {
             return self.markdown(page).await;
         }
         off_thread(move || {
             let text = charset::decode(&page.body, page.content_type.as_deref());
             let content = if format == Format::Json { as_json(&text)? } else { text };
-            Ok(Read { content, ..Read::default() })
+            Ok(PageContent { content, ..PageContent::default() })
         })
         .await
     }
 
     /// A page as Markdown, or only its words if it exceeds the time or size limits.
-    async fn markdown(&self, page: Page) -> Result<Read, ToolError> {
+    async fn markdown(&self, page: Page) -> Result<PageContent, ToolError> {
         let html = off_thread(move || {
             let html = charset::decode(&page.body, page.content_type.as_deref());
             Ok((Arc::<str>::from(html), page.url))
@@ -195,7 +195,7 @@ impl Web {
         match readable {
             Ok(Ok(Some(readable))) => {
                 let (title, content) = (readable.title, readable.markdown);
-                Ok(Read { title, content, note: None })
+                Ok(PageContent { title, content, note: None })
             }
             Ok(Err(panicked)) => {
                 tracing::warn!(error = %panicked, "a page could not be made readable");
@@ -206,12 +206,12 @@ impl Web {
     }
 }
 
-async fn words(html: Arc<str>) -> Result<Read, ToolError> {
+async fn words(html: Arc<str>) -> Result<PageContent, ToolError> {
     const NOTE: &str = "the page is too large, too deeply nested or too slow to be made Markdown: these \
         are its words alone, without links";
     off_thread(move || {
         let plain = plain::plain(&html);
-        Ok(Read { title: plain.title, content: plain.text, note: Some(NOTE) })
+        Ok(PageContent { title: plain.title, content: plain.text, note: Some(NOTE) })
     })
     .await
 }
@@ -269,8 +269,8 @@ fn complaint(page: &Page) -> ToolError {
     let status = page.status;
     let text = charset::decode(&page.body, page.content_type.as_deref());
     let text = match kind::kind(page.content_type.as_deref(), &page.body) {
-        Ok(Kind::Html) => plain::plain(&text).text,
-        Ok(Kind::Json | Kind::Text) => text,
+        Ok(PageKind::Html) => plain::plain(&text).text,
+        Ok(PageKind::Json | PageKind::Text) => text,
         Err(_) => String::new(),
     };
     let said = match on_a_line(&text, MAX_COMPLAINT) {

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Plan, Root};
+use super::plan::{Root, SandboxPlan};
 use super::protect::{Protect, ReadOnly};
 use crate::protection::{BadPath, Protection};
 use crate::secrets::{BadPattern, SECRET_FILES, Secrets, is_of_packages};
@@ -57,7 +57,7 @@ pub(super) enum Unknown {
 /// Returns the secrets and the protected paths in these roots of a plan. The root directory of the
 /// sandbox is at `new`.
 pub(super) fn concealed<'r>(
-    plan: &'r Plan,
+    plan: &'r SandboxPlan,
     roots: impl Iterator<Item = &'r Root> + Clone,
     new: &'r Path,
 ) -> Result<Concealed, Unknown> {
@@ -69,7 +69,8 @@ pub(super) fn concealed<'r>(
         roots: plan.writable().collect(),
         found: ReadOnly::default(),
     };
-    let mut search = Search { new, found: Concealed::default(), linked: BTreeSet::new(), protect };
+    let mut search =
+        SecretSearch { new, found: Concealed::default(), linked: BTreeSet::new(), protect };
     for root in roots.clone() {
         let secrets = plan.secrets_but.as_ref().map(|but| Secrets::new(but, &[])).transpose()?;
         // For a read-only root its own path counts, too: everything in a directory called `.ssh` is
@@ -93,7 +94,7 @@ pub(super) fn concealed<'r>(
 }
 
 /// A search through the roots.
-struct Search<'n> {
+struct SecretSearch<'n> {
     /// The path of the sandbox's root directory, as this stage sees it.
     new: &'n Path,
     found: Concealed,
@@ -105,7 +106,7 @@ struct Search<'n> {
 /// The names and types of the entries of a directory.
 type Entries = [(OsString, FileType)];
 
-impl Search<'_> {
+impl SecretSearch<'_> {
     fn look_through(&mut self, root: &Root, secrets: Option<&Secrets>) -> Result<(), Unknown> {
         self.walk(root, |search, place, directory, entries| {
             if root.writable {

@@ -25,8 +25,8 @@ use rustix::thread::{
 
 use super::conceal::concealed;
 use super::filter;
-use super::plan::{CellLimits, DEVICES, HIDDEN, OF_THE_KERNEL, Plan, Rights};
-use super::stage::{Fault, Report, Walled, tell};
+use super::plan::{CellLimits, DEVICES, HIDDEN, OF_THE_KERNEL, Rights, SandboxPlan};
+use super::stage::{StageError, StageReport, Walled, tell};
 
 /// The newest Landlock version that this code knows. An older kernel provides a part of it.
 const LANDLOCK: ABI = ABI::V7;
@@ -34,7 +34,7 @@ const LANDLOCK: ABI = ABI::V7;
 /// programs send signals to outside processes and, before Linux 6.2, `truncate` outside files.
 const LEAST: ABI = ABI::V6;
 
-pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
+pub(super) fn run(plan: &SandboxPlan) -> Result<(), StageError> {
     nix::unistd::setsid().walled("a session of its own")?;
     let changed = std::env::set_current_dir(&plan.directory);
     changed.map_err(|error| program_fault(plan, &error))?;
@@ -57,7 +57,7 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     let report = std::io::stderr().as_fd().try_clone_to_owned().walled("the report")?;
     let output = std::io::stdout().as_fd().try_clone_to_owned().walled("the output")?;
     let [name, arguments @ ..] = &plan.program[..] else {
-        return Err(Fault(Report::Program("there is no program to run".to_owned())));
+        return Err(StageError(StageReport::Program("there is no program to run".to_owned())));
     };
     // The lookup has to come first, while programs can still be executed.
     let alone = (plan.rights == Rights::Alone).then(|| find(plan, name)).transpose()?;
@@ -74,13 +74,13 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
             .stderr(Stdio::from(output))
             .exec(),
     };
-    let Fault(fault) = program_fault(plan, &failed);
+    let StageError(fault) = program_fault(plan, &failed);
     tell(&mut fs::File::from(report), &fault);
     Ok(())
 }
 
 /// Opens a program found in `PATH`.
-fn find(plan: &Plan, name: &str) -> Result<OwnedFd, Fault> {
+fn find(plan: &SandboxPlan, name: &str) -> Result<OwnedFd, StageError> {
     let path = plan.environment.iter().find(|(name, _)| name == "PATH");
     let directories = path.map_or("", |(_, path)| path.as_str()).split(':').map(Path::new);
     let mut places = directories.map(|directory| directory.join(name));
@@ -91,7 +91,7 @@ fn find(plan: &Plan, name: &str) -> Result<OwnedFd, Fault> {
 }
 
 /// Becomes a program that cannot execute another one. Returns only on failure, with the error.
-fn become_alone(plan: &Plan, program: &OwnedFd, output: &OwnedFd) -> std::io::Error {
+fn become_alone(plan: &SandboxPlan, program: &OwnedFd, output: &OwnedFd) -> std::io::Error {
     let texts = |texts: &mut dyn Iterator<Item = String>| -> Result<Vec<CString>, NulError> {
         texts.map(CString::new).collect()
     };
@@ -109,9 +109,9 @@ fn become_alone(plan: &Plan, program: &OwnedFd, output: &OwnedFd) -> std::io::Er
     }
 }
 
-fn program_fault(plan: &Plan, error: &std::io::Error) -> Fault {
+fn program_fault(plan: &SandboxPlan, error: &std::io::Error) -> StageError {
     let name = plan.program.first().map_or("", String::as_str);
-    Fault(Report::Program(match error.kind() {
+    StageError(StageReport::Program(match error.kind() {
         ErrorKind::NotFound => format!("there is no program {name} here"),
         _ => format!("{name} cannot be run: {error}"),
     }))
@@ -160,7 +160,7 @@ fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
 
 /// Applies Landlock. With namespaces it is the second layer around files, processes and sockets.
 /// Without them it is the first one, and all of it is required.
-fn restrict_paths(plan: &Plan) -> Result<(), Fault> {
+fn restrict_paths(plan: &SandboxPlan) -> Result<(), StageError> {
     let mut hidden: Vec<PathBuf> = HIDDEN.iter().map(PathBuf::from).collect();
     hidden.extend_from_slice(&plan.hidden);
     if !plan.namespaces {
@@ -172,7 +172,7 @@ fn restrict_paths(plan: &Plan) -> Result<(), Fault> {
     restrict(plan, &hidden).walled("Landlock")
 }
 
-fn restrict(plan: &Plan, hidden: &[PathBuf]) -> Result<(), landlock::RulesetError> {
+fn restrict(plan: &SandboxPlan, hidden: &[PathBuf]) -> Result<(), landlock::RulesetError> {
     let (abi, level) = match plan.namespaces {
         true => (LANDLOCK, CompatLevel::BestEffort),
         false => (LEAST, CompatLevel::HardRequirement),

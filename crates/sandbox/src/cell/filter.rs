@@ -9,7 +9,7 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 
-use super::plan::{Plan, Rights};
+use super::plan::{Rights, SandboxPlan};
 
 /// The last system call that this filter knows (Linux 6.18, `listns`). Newer ones are reported as
 /// missing, so that libraries fall back to known ones.
@@ -145,7 +145,7 @@ const NAMESPACES: [i32; 8] = [
 
 /// Applies the filters permanently. Without namespaces of its own, the program gets connected pairs
 /// as its only sockets, and can change only its own objects.
-pub(super) fn apply(plan: &Plan) -> Result<(), Box<dyn std::error::Error>> {
+pub(super) fn apply(plan: &SandboxPlan) -> Result<(), Box<dyn std::error::Error>> {
     // If several filters apply, the strictest one decides.
     apply_filter(&known()?)?;
     apply_filter(&refusals(plan.namespaces)?)?;
@@ -199,7 +199,7 @@ fn large_mappings(most: u64) -> Result<BpfProgram, Box<dyn std::error::Error>> {
 
 fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let elsewhere = if has_namespaces { &[] } else { ELSEWHERE };
-    let mut rules: Rules =
+    let mut rules: SyscallRules =
         REFUSED.iter().chain(elsewhere).map(|number| (*number, Vec::new())).collect();
     let of_namespaces = NAMESPACES.into_iter().map(|flag| bits(0, flag.cast_unsigned()));
     rules.insert(libc::SYS_clone, of_namespaces.collect::<Result<_, _>>()?);
@@ -223,11 +223,11 @@ fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Erro
     Ok(SeccompFilter::new(rules, allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()?)
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Refuses the setuid and setgid bits. The sandbox ignores these bits, but outside such a file runs
 /// as its owner or group.
-fn refuse_other_users(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+fn refuse_other_users(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError> {
     const BITS: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
     for (number, mode) in [
         (libc::SYS_fchmod, 1),
@@ -264,7 +264,7 @@ fn refuse_other_users(rules: &mut Rules) -> Result<(), seccompiler::BackendError
 
 /// Refuses, without namespaces, those uses of common system calls that affect other processes and
 /// users.
-fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+fn refuse_elsewhere(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError> {
     const KIND: u64 = 0xf;
     // The first argument is the process, and 0 means the calling one.
     for number in [
@@ -294,7 +294,7 @@ fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> 
 /// Restricts modes, which Landlock leaves open. A path may lead anywhere, so a mode set by path
 /// gives the owner alone the right to read and write: files are neither exposed to others nor
 /// closed to their owner. On an open file, write access for everybody is refused.
-fn refuse_modes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+fn refuse_modes(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError> {
     let refused = |argument, most: u32, least: u32| {
         let single = (0..12).map(|bit| 1_u32 << bit);
         let missing = single.clone().filter(move |bit| least & bit != 0).map(move |bit| {

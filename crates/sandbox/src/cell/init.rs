@@ -5,12 +5,12 @@ use nix::errno::Errno;
 use nix::sys::wait::{WaitStatus, wait};
 
 use super::meter::Meter;
-use super::plan::Plan;
+use super::plan::SandboxPlan;
 use super::root;
-use super::stage::{Fault, Report, Stage, Walled, tell};
+use super::stage::{Stage, StageError, StageReport, Walled, tell};
 use super::tree;
 
-pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
+pub(super) fn run(line: &str, plan: &SandboxPlan) -> Result<(), StageError> {
     nix::unistd::sethostname("cell").walled("the name of the host")?;
     root::build(plan)?;
     // The kernel kills the namespace together with its first process.
@@ -19,7 +19,7 @@ pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
 
 /// Starts the last stage, measures its resource use, waits for its end, reaps its orphans, and
 /// reports. `kill` kills the remaining processes.
-pub(super) fn hold(line: &str, plan: &Plan, kill: fn()) -> Result<(), Fault> {
+pub(super) fn hold(line: &str, plan: &SandboxPlan, kill: fn()) -> Result<(), StageError> {
     let meter = Meter::new(plan);
     let program = Stage::Exec.start(line).walled("the last stage")?;
     tree::leash(kill)?;
@@ -29,13 +29,13 @@ pub(super) fn hold(line: &str, plan: &Plan, kill: fn()) -> Result<(), Fault> {
         match wait() {
             Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == id => {
                 // A program may have ended before the meter saw its last writes.
-                break meter.over().map_or(Report::Code(code), Report::Over);
+                break meter.over().map_or(StageReport::Code(code), StageReport::Over);
             }
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == id => {
-                break Report::Signal(signal as i32);
+                break StageReport::Signal(signal as i32);
             }
             Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(Fault::wall("waiting for the program", error)),
+            Err(error) => return Err(StageError::wall("waiting for the program", error)),
         }
     };
     kill();

@@ -19,8 +19,8 @@ use super::conceal::sockets_below;
 use super::meter::Over;
 use super::network::{Proxy, Reached, environment, take_listener, url};
 use super::output::Output;
-use super::plan::{CellLimits, Plan, Rights, Root};
-use super::stage::{ARGUMENT, FIRST, Report};
+use super::plan::{CellLimits, Rights, Root, SandboxPlan};
+use super::stage::{ARGUMENT, FIRST, StageReport};
 use crate::Protection;
 
 /// Time that all processes of a sandbox may take to die.
@@ -70,7 +70,7 @@ pub struct Cell {
 
 /// A program to run in a sandbox.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct ProgramRequest {
     /// The program, found in `PATH`, and its arguments.
     pub program: Vec<String>,
     /// The working directory, below a visible path.
@@ -89,9 +89,9 @@ pub struct Order {
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProgramResult {
     /// The end of the program.
-    pub ended: Ended,
+    pub ended: ProgramEnd,
     /// The printed output.
     pub output: Output,
     /// The hosts that the program has reached.
@@ -100,7 +100,7 @@ pub struct Ran {
 
 /// The way in which a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProgramEnd {
     /// The program exited with this code.
     Code(i32),
     /// This signal killed the program.
@@ -131,7 +131,7 @@ impl Cell {
     ///
     /// # Errors
     /// [`CellError`] if the program failed to start.
-    pub async fn run(&self, order: Order) -> Result<Ran, CellError> {
+    pub async fn run(&self, order: ProgramRequest) -> Result<ProgramResult, CellError> {
         self.run_heard(order, |_| ()).await
     }
 
@@ -141,9 +141,9 @@ impl Cell {
     /// The same as for [`Cell::run`].
     pub async fn run_heard(
         &self,
-        order: Order,
+        order: ProgramRequest,
         heard: impl Fn(&[u8]) + Send + Sync,
-    ) -> Result<Ran, CellError> {
+    ) -> Result<ProgramResult, CellError> {
         let start = |error: std::io::Error| CellError::Start(error.to_string());
         let wall = |error: std::io::Error| CellError::Wall(format!("the control group: {error}"));
         let plan = self.plan(&order)?;
@@ -176,9 +176,9 @@ impl Cell {
             });
             let cut = tokio::select! {
                 biased;
-                () = order.cancel.cancelled() => Some(Ended::Cancelled),
+                () = order.cancel.cancelled() => Some(ProgramEnd::Cancelled),
                 () = &mut drained => None,
-                () = self.clock.sleep(order.limit) => Some(Ended::TimedOut),
+                () = self.clock.sleep(order.limit) => Some(ProgramEnd::TimedOut),
                 never = self.serve(&leash, &order.reached) => match never {},
             };
             drop(leash);
@@ -193,7 +193,7 @@ impl Cell {
         end(&mut warden).await.map_err(start)?;
         let report = first_report(&lines);
         let over = match &report {
-            Ok(Report::Over(over)) => Some(*over),
+            Ok(StageReport::Over(over)) => Some(*over),
             _ if group.is_some_and(|group| group.is_out_of_memory()) => Some(Over::Memory),
             _ => None,
         };
@@ -205,10 +205,10 @@ impl Cell {
         let ended = match (cut, reported(report)) {
             (Some(cut), _) => cut,
             // The reporting stage was killed together with the program.
-            (None, Err(CellError::Wall(_))) if over.is_some() => Ended::Signal(KILLED),
+            (None, Err(CellError::Wall(_))) if over.is_some() => ProgramEnd::Signal(KILLED),
             (None, reported) => reported?,
         };
-        Ok(Ran { ended, output, reached: order.reached.hosts() })
+        Ok(ProgramResult { ended, output, reached: order.reached.hosts() })
     }
 
     /// Returns the way to the opened hosts, if programs can use it.
@@ -252,13 +252,13 @@ impl Cell {
         }
     }
 
-    fn plan(&self, order: &Order) -> Result<String, CellError> {
+    fn plan(&self, order: &ProgramRequest) -> Result<String, CellError> {
         let root = |writable| move |path: &PathBuf| Root { path: path.clone(), writable };
         let readable = self.readable.iter().map(root(false));
         // The filter refuses sockets to programs without namespaces.
         let sockets = if self.namespaces { sockets_below(&self.readable) } else { Vec::new() };
         let of_proxy = self.opened().map(|proxy| environment(&**proxy)).unwrap_or_default();
-        let plan = Plan {
+        let plan = SandboxPlan {
             program: order.program.clone(),
             directory: order.directory.clone(),
             environment: [&of_proxy[..], &self.environment].concat(),
@@ -302,7 +302,7 @@ async fn read_report(from: impl AsyncRead + Unpin, lines: &mut Vec<u8>) {
 
 /// Parses the first line. Each stage reports once, and the stage closest to the cause reports
 /// first.
-fn first_report(lines: &[u8]) -> Result<Report, CellError> {
+fn first_report(lines: &[u8]) -> Result<StageReport, CellError> {
     let line = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
     serde_json::from_slice(line).map_err(|_| {
         let text = String::from_utf8_lossy(lines);
@@ -310,12 +310,12 @@ fn first_report(lines: &[u8]) -> Result<Report, CellError> {
     })
 }
 
-fn reported(report: Result<Report, CellError>) -> Result<Ended, CellError> {
+fn reported(report: Result<StageReport, CellError>) -> Result<ProgramEnd, CellError> {
     match report? {
-        Report::Code(code) => Ok(Ended::Code(code)),
-        Report::Signal(signal) => Ok(Ended::Signal(signal)),
-        Report::Over(_) => Ok(Ended::Signal(KILLED)),
-        Report::Wall(wall) => Err(CellError::Wall(wall)),
-        Report::Program(error) => Err(CellError::Program(error)),
+        StageReport::Code(code) => Ok(ProgramEnd::Code(code)),
+        StageReport::Signal(signal) => Ok(ProgramEnd::Signal(signal)),
+        StageReport::Over(_) => Ok(ProgramEnd::Signal(KILLED)),
+        StageReport::Wall(wall) => Err(CellError::Wall(wall)),
+        StageReport::Program(error) => Err(CellError::Program(error)),
     }
 }

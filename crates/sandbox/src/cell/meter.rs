@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Plan;
-use super::stage::{Fault, Report, Walled, tell};
+use super::plan::SandboxPlan;
+use super::stage::{StageError, StageReport, Walled, tell};
 use super::tree;
 use disk::Disk;
 use memory::Memory;
@@ -43,7 +43,7 @@ struct Measured {
 }
 
 impl Meter {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &SandboxPlan) -> Self {
         let memory = plan.meters_memory.then(|| Memory::new(plan));
         let disk = Disk::new(plan);
         Self(Arc::new(Mutex::new(Measured { namespaces: plan.namespaces, memory, disk })))
@@ -51,7 +51,7 @@ impl Meter {
 
     /// Starts measuring in a thread of its own. If a limit is exceeded, the thread reports it,
     /// calls `kill`, and ends this process.
-    pub(super) fn start(&self, kill: fn()) -> Result<(), Fault> {
+    pub(super) fn start(&self, kill: fn()) -> Result<(), StageError> {
         let meter = self.clone();
         let measure = move || {
             let mut intervals = INTERVALS.into_iter();
@@ -64,7 +64,7 @@ impl Meter {
                 std::thread::sleep(interval);
                 let before = now();
                 if let Some(over) = meter.over() {
-                    tell(&mut std::io::stderr(), &Report::Over(over));
+                    tell(&mut std::io::stderr(), &StageReport::Over(over));
                     kill();
                     #[expect(
                         clippy::disallowed_methods,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::protection::Kind;
+use crate::protection::ProtectedKind;
 
 /// The resources that a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,21 +79,23 @@ impl GitPlace {
 }
 
 impl Rights {
-    pub(crate) fn may_change(&self, path: &Path, kind: Kind) -> bool {
+    pub(crate) fn may_change(&self, path: &Path, kind: ProtectedKind) -> bool {
         let Self::Git(places) = self else { return false };
         places.iter().any(|GitPlace { worktree, git_dirs }| match kind {
-            Kind::Config | Kind::Link => {
+            ProtectedKind::Config | ProtectedKind::Link => {
                 git_dirs.iter().any(|directory| path.starts_with(directory))
             }
-            Kind::Other => worktree.as_ref().is_some_and(|worktree| path.starts_with(worktree)),
-            Kind::Hooks => false,
+            ProtectedKind::Other => {
+                worktree.as_ref().is_some_and(|worktree| path.starts_with(worktree))
+            }
+            ProtectedKind::Hooks => false,
         })
     }
 }
 
 /// A program and its sandbox. Each stage reads this as one line of JSON from standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct SandboxPlan {
     /// The program and its arguments.
     pub(crate) program: Vec<String>,
     /// The working directory, below one of the roots.
@@ -175,7 +177,7 @@ pub(crate) const OF_THE_KERNEL: [&str; 6] = [
     "/proc/uptime",
 ];
 
-impl Plan {
+impl SandboxPlan {
     /// Returns every readable path.
     pub(crate) fn readable(&self) -> impl Iterator<Item = &Path> {
         let of_the_system = SYSTEM.iter().chain(&CONFIGURATION).map(Path::new);

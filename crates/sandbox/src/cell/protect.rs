@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{Rights, Root};
 use crate::git::{MOST_CONFIG, leads, parse};
-use crate::protection::{Kind, Protection, is_git_dir};
+use crate::protection::{ProtectedKind, Protection, is_git_dir};
 use crate::tree::is_untrusted;
 
 /// Depth to which included configuration files are followed.
@@ -53,9 +53,9 @@ impl Protect<'_> {
             if is_untrusted(&place, &below) {
                 continue;
             }
-            is_trusted_repository |= kind == Kind::Config;
+            is_trusted_repository |= kind == ProtectedKind::Config;
             let path = root.path.join(&below);
-            if kind == Kind::Config {
+            if kind == ProtectedKind::Config {
                 self.follow_config(&path, &root.path.join(directory), 0);
             }
             if !self.rights.may_change(&path, kind) {

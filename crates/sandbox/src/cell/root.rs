@@ -13,8 +13,8 @@ use nix::unistd::pivot_root;
 
 use super::conceal::concealed;
 use super::mounts::Mounts;
-use super::plan::{CONFIGURATION, DEVICES, HIDDEN, Plan, SYSTEM};
-use super::stage::{Fault, Walled};
+use super::plan::{CONFIGURATION, DEVICES, HIDDEN, SYSTEM, SandboxPlan};
+use super::stage::{StageError, Walled};
 
 /// A directory that every system has, in which the file system is built. Only this namespace sees
 /// the mounts there.
@@ -53,7 +53,7 @@ const OF_THE_SYSTEM: [&str; 17] = [
 
 const NONE: Option<&Path> = None;
 
-pub(super) fn build(plan: &Plan) -> Result<(), Fault> {
+pub(super) fn build(plan: &SandboxPlan) -> Result<(), StageError> {
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).walled("own mounts")?;
     let mounts = Mounts::of_this_process().walled("the mounts of the system")?;
     scaffold().walled("the place to build in")?;
@@ -64,20 +64,20 @@ pub(super) fn build(plan: &Plan) -> Result<(), Fault> {
     scratch("/tmp", plan.limits.file_bytes.min(memory)).walled("/tmp of its own")?;
     for root in &plan.roots {
         bind(&root.path, root.writable, &mounts)
-            .map_err(|error| Fault::wall(&root.path.display().to_string(), error))?;
+            .map_err(|error| StageError::wall(&root.path.display().to_string(), error))?;
     }
     let concealed = concealed(plan, plan.roots.iter(), Path::new(NEW)).walled("secrets")?;
     // A directory comes before its subdirectories, so that no mount is copied.
     for path in concealed.pinned.union(&concealed.read_only.pinned) {
-        pin(path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
+        pin(path).map_err(|error| StageError::wall(&path.display().to_string(), error))?;
     }
     for path in &concealed.read_only.paths {
         let protected = unless_gone(protect(path));
-        protected.map_err(|error| Fault::wall(&path.display().to_string(), error))?;
+        protected.map_err(|error| StageError::wall(&path.display().to_string(), error))?;
     }
     let hidden = HIDDEN.iter().map(PathBuf::from).chain(plan.hidden.clone());
     for path in hidden.chain(concealed.covered) {
-        hide(&path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
+        hide(&path).map_err(|error| StageError::wall(&path.display().to_string(), error))?;
     }
     enter().walled("the new root")
 }

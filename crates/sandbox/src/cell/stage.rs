@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use serde::{Deserialize, Serialize};
 
 use super::meter::Over;
-use super::plan::Plan;
+use super::plan::SandboxPlan;
 use super::{exec, init, warden};
 
 /// The first argument of our program when it runs as a stage.
@@ -20,7 +20,7 @@ const OURSELVES: &str = "/proc/self/exe";
 /// The end of a sandbox, as one line of JSON on the standard error of its stages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Report {
+pub(crate) enum StageReport {
     /// The program exited with this code.
     Code(i32),
     /// This signal killed the program.
@@ -35,23 +35,23 @@ pub(crate) enum Report {
 
 /// A failure of a stage.
 #[derive(Debug)]
-pub(super) struct Fault(pub(super) Report);
+pub(super) struct StageError(pub(super) StageReport);
 
-impl Fault {
+impl StageError {
     /// Creates the failure of a sandbox layer.
     pub(super) fn wall(what: &str, error: impl std::fmt::Display) -> Self {
-        Self(Report::Wall(format!("{what}: {error}")))
+        Self(StageReport::Wall(format!("{what}: {error}")))
     }
 }
 
 /// Adds the name of the step that failed.
 pub(super) trait Walled<T> {
-    fn walled(self, what: &str) -> Result<T, Fault>;
+    fn walled(self, what: &str) -> Result<T, StageError>;
 }
 
 impl<T, E: std::fmt::Display> Walled<T> for Result<T, E> {
-    fn walled(self, what: &str) -> Result<T, Fault> {
-        self.map_err(|error| Fault::wall(what, error))
+    fn walled(self, what: &str) -> Result<T, StageError> {
+        self.map_err(|error| StageError::wall(what, error))
     }
 }
 
@@ -93,19 +93,21 @@ pub fn run_stage() -> Option<ExitCode> {
         return None;
     }
     let stage = arguments.next()?;
-    let ran = || -> Result<(), Fault> {
+    let ran = || -> Result<(), StageError> {
         let line = read_plan().walled("the plan")?;
-        let plan: Plan = serde_json::from_str(&line).walled("the plan")?;
+        let plan: SandboxPlan = serde_json::from_str(&line).walled("the plan")?;
         match stage.as_str() {
             FIRST => warden::run(&line, &plan),
             "init" => init::run(&line, &plan),
             "exec" => exec::run(&plan),
-            other => Err(Fault::wall("the stage", format_args!("there is no stage {other:?}"))),
+            other => {
+                Err(StageError::wall("the stage", format_args!("there is no stage {other:?}")))
+            }
         }
     };
     Some(match ran() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Fault(report)) => {
+        Err(StageError(report)) => {
             tell(&mut std::io::stderr(), &report);
             ExitCode::FAILURE
         }
@@ -126,7 +128,7 @@ fn read_plan() -> std::io::Result<String> {
 }
 
 /// Writes a report. Errors are ignored: without a reader the report is useless.
-pub(super) fn tell(to: &mut impl Write, report: &Report) {
+pub(super) fn tell(to: &mut impl Write, report: &StageReport) {
     let mut line = serde_json::to_string(report).unwrap_or_default();
     line.push('\n');
     to.write_all(line.as_bytes()).unwrap_or_default();

@@ -7,11 +7,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::stage::{Fault, Walled};
+use super::stage::{StageError, Walled};
 
 /// Watches the lifeline. When the other end of standard input is closed, calls `kill` to kill the
 /// started processes, and ends this process.
-pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
+pub(super) fn leash(kill: fn()) -> Result<(), StageError> {
     let wait = move || {
         let mut rest = [0_u8; 64];
         while !matches!(std::io::stdin().read(&mut rest), Ok(0) | Err(_)) {}

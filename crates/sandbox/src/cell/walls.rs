@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::launch::{Cell, CellError, Ended, Order};
+use super::launch::{Cell, CellError, ProgramEnd, ProgramRequest};
 use super::network::Reached;
 use super::plan::Rights;
 
@@ -40,7 +40,7 @@ impl Walls {
         let probe = |namespaces| {
             let cell = Cell { namespaces, walled: true, ..cell.clone() };
             async move {
-                let order = Order {
+                let order = ProgramRequest {
                     program: ["/bin/sh", "-c", ":"].map(str::to_owned).to_vec(),
                     directory: "/".into(),
                     limit: PROBING,
@@ -50,7 +50,7 @@ impl Walls {
                     rights: Rights::default(),
                 };
                 match cell.run(order).await {
-                    Ok(ran) if ran.ended == Ended::Code(0) => Ok(()),
+                    Ok(ran) if ran.ended == ProgramEnd::Code(0) => Ok(()),
                     Ok(ran) => {
                         Err(format!("a program that does nothing ended with {:?}", ran.ended))
                     }

@@ -13,8 +13,8 @@ use rustix::thread::{
 
 use super::init::hold;
 use super::network::{hand_over_listener, raise_loopback};
-use super::plan::Plan;
-use super::stage::{Fault, Stage, Walled};
+use super::plan::SandboxPlan;
+use super::stage::{Stage, StageError, Walled};
 use super::tree;
 
 /// The capabilities to build the file system, to give up rights, and to measure processes that have
@@ -26,7 +26,7 @@ const NEEDED: [CapabilitySet; 4] = [
     CapabilitySet::SYS_RESOURCE,
 ];
 
-pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
+pub(super) fn run(line: &str, plan: &SandboxPlan) -> Result<(), StageError> {
     close_inherited();
     if !plan.namespaces {
         prctl::set_child_subreaper(true).walled("reaping")?;
@@ -60,7 +60,7 @@ fn close_inherited() {
 }
 
 /// Enters a user namespace that contains only our own user.
-fn leave_user_namespace() -> Result<(), Fault> {
+fn leave_user_namespace() -> Result<(), StageError> {
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
     unshare(CloneFlags::CLONE_NEWUSER).walled("the user namespace")?;
     fs::write("/proc/self/setgroups", "deny").walled("groups of the user namespace")?;

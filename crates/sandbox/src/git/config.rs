@@ -10,7 +10,7 @@ use super::harmless::is_listed;
 
 /// One entry. Section and name are in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ConfigEntry {
     pub(crate) section: String,
     pub(crate) subsection: Option<String>,
     pub(crate) name: String,
@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     pub(crate) value: Option<String>,
 }
 
-impl Entry {
+impl ConfigEntry {
     /// Returns the value if section and name fit; the subsection may be any.
     pub(crate) fn value_of(&self, section: &str, name: &str) -> Option<&str> {
         let is_it = self.section == section && self.name == name;
@@ -76,9 +76,9 @@ fn runs_helper(url: &str) -> bool {
 }
 
 /// Parses the entries of a configuration, in their order. Returns `None` if git would refuse it.
-pub(crate) fn parse(text: &str) -> Option<Vec<Entry>> {
+pub(crate) fn parse(text: &str) -> Option<Vec<ConfigEntry>> {
     let mut reader =
-        Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable() };
+        ConfigReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable() };
     let (mut entries, mut section) = (Vec::new(), None);
     while let Some(next) = reader.peek() {
         match next {
@@ -89,7 +89,7 @@ pub(crate) fn parse(text: &str) -> Option<Vec<Entry>> {
                 let (section, subsection): &(String, Option<String>) = section.as_ref()?;
                 let (name, value) = reader.entry()?;
                 let (section, subsection) = (section.clone(), subsection.clone());
-                entries.push(Entry { section, subsection, name, value });
+                entries.push(ConfigEntry { section, subsection, name, value });
             }
         }
     }
@@ -101,11 +101,11 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-struct Reader<'t> {
+struct ConfigReader<'t> {
     rest: Peekable<Chars<'t>>,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     fn peek(&mut self) -> Option<char> {
         self.rest.peek().copied()
     }
@@ -251,9 +251,9 @@ pub(crate) fn is_plain(text: &str) -> bool {
 }
 
 /// Writes a configuration with these entries in git's syntax.
-pub(crate) fn written<'e>(entries: impl Iterator<Item = &'e Entry>) -> String {
+pub(crate) fn written<'e>(entries: impl Iterator<Item = &'e ConfigEntry>) -> String {
     let (mut text, mut last) = (String::new(), None);
-    for Entry { section, subsection, name, value } in entries {
+    for ConfigEntry { section, subsection, name, value } in entries {
         if last != Some((section, subsection)) {
             let header = match subsection {
                 Some(subsection) => format!("[{section} \"{}\"]", escaped(subsection)),

@@ -6,9 +6,9 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn entry(section: &str, subsection: Option<&str>, name: &str, value: Option<&str>) -> Entry {
+fn entry(section: &str, subsection: Option<&str>, name: &str, value: Option<&str>) -> ConfigEntry {
     let owned = |text: &str| text.to_owned();
-    Entry {
+    ConfigEntry {
         section: owned(section),
         subsection: subsection.map(owned),
         name: owned(name),

@@ -3,11 +3,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::config::Entry;
+use super::config::ConfigEntry;
 
 /// Returns the paths, absolute and without `..`. `config` is the file of the entries, in `git_dir`.
 /// Paths relative to a home are left out, because programs have another home.
-pub(crate) fn leads(entries: &[Entry], config: &Path, git_dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn leads(entries: &[ConfigEntry], config: &Path, git_dir: &Path) -> Vec<PathBuf> {
     let value_of =
         |section, name| entries.iter().rev().find_map(move |entry| entry.value_of(section, name));
     // Hooks run in the directory of the checked-out files; in a bare repository, that is the git

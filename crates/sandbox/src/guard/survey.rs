@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, FileType, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
-use crate::git::{Entry, MOST_CONFIG, leads, parse};
-use crate::protection::{Identity, Kind, Protection, plain_name};
+use crate::git::{ConfigEntry, MOST_CONFIG, leads, parse};
+use crate::protection::{FileIdentity, ProtectedKind, Protection, plain_name};
 use crate::tree::is_untrusted;
 
 /// Entries that are searched. The sandbox of a larger directory does not start.
@@ -22,7 +22,7 @@ const ONLY_DATA: [&str; 4] = ["lfs", "logs", "objects", "refs"];
 /// The protected files, by their paths from the root.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    pub(crate) files: BTreeMap<PathBuf, Seen>,
+    pub(crate) files: BTreeMap<PathBuf, ProtectedFile>,
     /// Trusted protected files and directories. With namespaces, programs find them read-only.
     pub(crate) trusted: BTreeSet<PathBuf>,
     looked_at: usize,
@@ -30,11 +30,11 @@ pub(crate) struct Survey {
 
 /// A protected file.
 #[derive(Debug)]
-pub(crate) struct Seen {
-    pub(crate) kind: Kind,
-    pub(crate) identity: Identity,
+pub(crate) struct ProtectedFile {
+    pub(crate) kind: ProtectedKind,
+    pub(crate) identity: FileIdentity,
     /// The entries of a configuration; `None` if git would refuse it.
-    pub(crate) entries: Option<Vec<Entry>>,
+    pub(crate) entries: Option<Vec<ConfigEntry>>,
 }
 
 impl Survey {
@@ -56,10 +56,10 @@ impl Survey {
                     survey.trusted.insert(path.clone());
                 }
                 if entries[at].1.is_dir() {
-                    survey.look_into(root, &path, kind, kind == Kind::Other)?;
+                    survey.look_into(root, &path, kind, kind == ProtectedKind::Other)?;
                     continue;
                 }
-                is_repository |= is_trusted && kind == Kind::Config;
+                is_repository |= is_trusted && kind == ProtectedKind::Config;
                 survey.look_at(root, &path, kind);
                 if let Some(entries) =
                     survey.files.get(&path).and_then(|seen| seen.entries.as_ref())
@@ -92,8 +92,10 @@ impl Survey {
     /// Examines a directory of hooks that a configuration names, or further configuration.
     fn look_at_lead(&mut self, root: &Dir, path: &Path) -> io::Result<()> {
         match root.symlink_metadata(path) {
-            Ok(found) if found.is_dir() => self.look_into(root, path, Kind::Hooks, false)?,
-            Ok(_) => self.look_at(root, path, Kind::Config),
+            Ok(found) if found.is_dir() => {
+                self.look_into(root, path, ProtectedKind::Hooks, false)?
+            }
+            Ok(_) => self.look_at(root, path, ProtectedKind::Config),
             Err(_) => return Ok(()),
         }
         if !is_untrusted(&place_of(root), path) {
@@ -107,7 +109,7 @@ impl Survey {
         &mut self,
         root: &Dir,
         directory: &Path,
-        kind: Kind,
+        kind: ProtectedKind,
         is_deep: bool,
     ) -> io::Result<()> {
         let mut open = vec![directory.to_owned()];
@@ -124,15 +126,15 @@ impl Survey {
         Ok(())
     }
 
-    fn look_at(&mut self, root: &Dir, path: &Path, kind: Kind) {
+    fn look_at(&mut self, root: &Dir, path: &Path, kind: ProtectedKind) {
         // The file may have gone since.
         let Ok(found) = root.symlink_metadata(path) else { return };
         let entries = match kind {
-            Kind::Config => read_config(root, path, &found).and_then(|text| parse(&text)),
-            Kind::Hooks | Kind::Link | Kind::Other => None,
+            ProtectedKind::Config => read_config(root, path, &found).and_then(|text| parse(&text)),
+            ProtectedKind::Hooks | ProtectedKind::Link | ProtectedKind::Other => None,
         };
         let identity = (found.dev(), found.ino(), found.ctime(), found.ctime_nsec());
-        self.files.insert(path.to_owned(), Seen { kind, identity, entries });
+        self.files.insert(path.to_owned(), ProtectedFile { kind, identity, entries });
     }
 
     /// Lists the entries of a directory. Returns `None` if it has gone, or is closed to this user

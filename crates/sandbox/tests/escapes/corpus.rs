@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Corpus {
+pub(crate) struct EscapeCorpus {
     /// The content of `attempt.py` in the workspace.
     #[serde(default)]
     pub(crate) attempt: String,
@@ -21,19 +21,19 @@ pub(crate) struct Case {
     pub(crate) script: String,
     #[serde(default)]
     pub(crate) needs: Vec<String>,
-    pub(crate) only: Option<Kind>,
+    pub(crate) only: Option<SandboxKind>,
     #[serde(default)]
     pub(crate) why: String,
     #[serde(default)]
     pub(crate) ends: Ends,
-    pub(crate) load: Option<Load>,
+    pub(crate) load: Option<ResourceLoad>,
     pub(crate) prints: Option<String>,
 }
 
 /// The kinds of sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum SandboxKind {
     Namespaces,
     /// With namespaces, and a way to hosts.
     #[serde(skip)]
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Landlock,
 }
 
-impl Kind {
+impl SandboxKind {
     pub(crate) fn has_namespaces(self) -> bool {
         self != Self::Landlock
     }
@@ -61,7 +61,7 @@ pub(crate) enum Ends {
 /// The resource that a case uses up, which is limited therefore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Load {
+pub(crate) enum ResourceLoad {
     Time,
     Forks,
     Memory,
@@ -76,7 +76,7 @@ pub(crate) enum Load {
     Open,
 }
 
-impl Load {
+impl ResourceLoad {
     /// Returns `true` if the case could harm the machine without its limit.
     pub(crate) fn is_heavy(self) -> bool {
         matches!(self, Self::Forks | Self::Memory)
@@ -98,7 +98,7 @@ impl Load {
     }
 }
 
-impl Corpus {
+impl EscapeCorpus {
     pub(crate) fn read(text: &str) -> Self {
         let corpus: Self = toml::from_str(text).unwrap();
         for case in &corpus.case {

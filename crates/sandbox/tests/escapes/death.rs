@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, Order, Reached, Rights};
+use avocet_sandbox::{Cell, CellLimits, ProgramRequest, Reached, Rights};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -99,8 +99,8 @@ fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
     }
 }
 
-fn order(workspace: &Path) -> Order {
-    Order {
+fn order(workspace: &Path) -> ProgramRequest {
+    ProgramRequest {
         program: ["/bin/sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
         directory: workspace.to_owned(),
         limit: Duration::from_secs(600),

@@ -48,7 +48,7 @@ fn sandbox_of_an_ordinary_user_permits_everyday_work() {
 }
 
 /// Programs that the trials need, in a place that is open to everybody.
-struct Parts {
+struct TrialPrograms {
     /// The program of the stages.
     cell: PathBuf,
     /// `id` with the set-user-ID bit of another user.
@@ -56,17 +56,17 @@ struct Parts {
     _directory: Option<TempDir>,
 }
 
-fn parts() -> Parts {
+fn parts() -> TrialPrograms {
     #[expect(clippy::disallowed_methods, reason = "how this test tells itself where its parts are")]
     if let Some(directory) = std::env::var_os(PARTS).map(PathBuf::from) {
-        return Parts {
+        return TrialPrograms {
             cell: directory.join("avocet-cell"),
             set_user_id: Some(directory.join("id")).filter(|path| path.exists()),
             _directory: None,
         };
     }
     let directory = TempDir::new().unwrap();
-    Parts {
+    TrialPrograms {
         cell: env!("CARGO_BIN_EXE_avocet-cell").into(),
         set_user_id: set_user_id(directory.path()),
         _directory: Some(directory),

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, Ended, Order, Reached, Rights};
+use avocet_sandbox::{Cell, CellLimits, ProgramEnd, ProgramRequest, Reached, Rights};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -76,7 +76,7 @@ async fn try_to_write(read: &Path) {
         cgroups: None,
         clock: Arc::new(SystemClock::new()),
     };
-    let order = Order {
+    let order = ProgramRequest {
         program: ["/bin/sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
         directory: workspace.path().to_owned(),
         limit: Duration::from_secs(60),
@@ -87,7 +87,7 @@ async fn try_to_write(read: &Path) {
     };
     let ran = cell.run(order).await.unwrap();
     let text = ran.output.text();
-    assert!(ran.ended == Ended::Code(0) && text.contains("shown"), "{:?} {text}", ran.ended);
+    assert!(ran.ended == ProgramEnd::Code(0) && text.contains("shown"), "{:?} {text}", ran.ended);
     assert!(!text.contains("ESCAPED"), "{text}");
     // Each attempt was refused, and for this reason.
     assert_eq!(text.matches("Read-only file system").count(), 4, "{text}");

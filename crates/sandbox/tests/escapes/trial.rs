@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_sandbox::{
-    Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached, Rights, Walls,
+    Cell, CellError, CellLimits, ProgramEnd, ProgramRequest, ProgramResult, Proxy, Reached, Rights,
+    Walls,
 };
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::Parts;
-use super::corpus::{Case, Corpus, Ends, Kind, Load};
+use super::TrialPrograms;
+use super::corpus::{Case, Ends, EscapeCorpus, ResourceLoad, SandboxKind};
 use super::host::{Host, SECRET};
 
 /// The directories of the system's programs.
@@ -51,7 +52,7 @@ impl Proxy for Nowhere {
 }
 
 pub(crate) struct Trials {
-    parts: Parts,
+    parts: TrialPrograms,
     /// The directory of a Rust toolchain.
     toolchain: Option<PathBuf>,
     /// The `PATH` of the programs in sandboxes.
@@ -60,13 +61,13 @@ pub(crate) struct Trials {
 
 /// The results of the cases.
 #[derive(Default)]
-struct Account {
+struct TrialResults {
     ran: usize,
     skipped: usize,
     wrong: Vec<String>,
 }
 
-impl Account {
+impl TrialResults {
     fn skip(&mut self, what: &str, why: &str) {
         println!("skipped: {what}: {why}");
         self.skipped += 1;
@@ -80,7 +81,7 @@ impl Account {
 }
 
 impl Trials {
-    pub(crate) fn new(parts: Parts, toolchain: Option<PathBuf>) -> Self {
+    pub(crate) fn new(parts: TrialPrograms, toolchain: Option<PathBuf>) -> Self {
         let first = toolchain.iter().map(|one| one.join("bin").display().to_string());
         let path = first.chain([PATH.to_owned()]).collect::<Vec<_>>().join(":");
         Self { parts, toolchain, path }
@@ -88,8 +89,8 @@ impl Trials {
 
     /// Reports every case that gets out.
     pub(crate) async fn escapes(&self, text: &str) {
-        let corpus = Corpus::read(text);
-        let mut account = Account::default();
+        let corpus = EscapeCorpus::read(text);
+        let mut account = TrialResults::default();
         for kind in self.kinds(&mut account).await {
             let mut host = Host::new();
             let forks = self.forks_are_limited(&host, kind).await;
@@ -112,8 +113,8 @@ impl Trials {
 
     /// Reports every case with other output than expected.
     pub(crate) async fn works(&self, text: &str) {
-        let corpus = Corpus::read(text);
-        let mut account = Account::default();
+        let corpus = EscapeCorpus::read(text);
+        let mut account = TrialResults::default();
         for kind in self.kinds(&mut account).await {
             let host = Host::new();
             for case in &corpus.case {
@@ -125,7 +126,8 @@ impl Trials {
                 account.ran += 1;
                 let workspace = workspace(&corpus.attempt, kind);
                 let ran = self.run(&host, kind, workspace.path(), case, &case.script).await;
-                let wanted = (Ended::Code(0), case.prints.as_deref().unwrap_or_default().trim());
+                let wanted =
+                    (ProgramEnd::Code(0), case.prints.as_deref().unwrap_or_default().trim());
                 match ran {
                     Ok(ran) if (ran.ended, ran.output.text().trim()) == wanted => {}
                     Ok(ran) => {
@@ -140,16 +142,16 @@ impl Trials {
     }
 
     /// Returns the kinds of sandboxes that this system provides.
-    async fn kinds(&self, account: &mut Account) -> Vec<Kind> {
+    async fn kinds(&self, account: &mut TrialResults) -> Vec<SandboxKind> {
         let workspace = TempDir::new().unwrap();
         let walls =
-            Walls::probe(&self.cell(&Host::new(), Kind::Namespaces, workspace.path())).await;
+            Walls::probe(&self.cell(&Host::new(), SandboxKind::Namespaces, workspace.path())).await;
         println!("{walls}");
         assert!(walls.hold(), "{walls}");
         let kinds = [
-            (Kind::Namespaces, walls.namespaces.clone()),
-            (Kind::Opened, walls.namespaces),
-            (Kind::Landlock, walls.landlock),
+            (SandboxKind::Namespaces, walls.namespaces.clone()),
+            (SandboxKind::Opened, walls.namespaces),
+            (SandboxKind::Landlock, walls.landlock),
         ];
         let mut given = Vec::new();
         for (kind, wall) in kinds {
@@ -163,13 +165,13 @@ impl Trials {
 
     /// Returns `true` if the number of processes is limited. Tries it with a hundred processes,
     /// which end after 5 seconds.
-    async fn forks_are_limited(&self, host: &Host, kind: Kind) -> bool {
+    async fn forks_are_limited(&self, host: &Host, kind: SandboxKind) -> bool {
         if nix::unistd::geteuid().is_root() {
             return false;
         }
         let workspace = workspace("", kind);
         let mut cell = self.cell(host, kind, workspace.path());
-        cell.limits = Load::Forks.limits();
+        cell.limits = ResourceLoad::Forks.limits();
         let script = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i + 1)); echo $i; done";
         let ran = cell.run(order(workspace.path(), script, None)).await.unwrap();
         let text = ran.output.text();
@@ -177,17 +179,17 @@ impl Trials {
     }
 
     /// Returns the reason why a case is skipped in this kind of sandbox, or on this machine.
-    fn why_not(&self, case: &Case, kind: Kind, forks_are_limited: bool) -> Option<String> {
+    fn why_not(&self, case: &Case, kind: SandboxKind, forks_are_limited: bool) -> Option<String> {
         if case.only.is_some_and(|only| only.has_namespaces() != kind.has_namespaces()) {
             return Some(case.why.clone());
         }
-        if kind == Kind::Opened && case.load.is_some() {
+        if kind == SandboxKind::Opened && case.load.is_some() {
             return Some("what it may use up does not depend on hosts".to_owned());
         }
         if let Some(missing) = case.missing(&self.path) {
             return Some(format!("no {missing}"));
         }
-        let heavy = case.load.is_some_and(Load::is_heavy);
+        let heavy = case.load.is_some_and(ResourceLoad::is_heavy);
         match forks_are_limited {
             false if heavy && nix::unistd::geteuid().is_root() => {
                 Some("the limits bind ordinary users, for whom it is run".to_owned())
@@ -197,7 +199,13 @@ impl Trials {
         }
     }
 
-    async fn escape(&self, host: &Host, case: &Case, attempt: &str, kind: Kind) -> Vec<String> {
+    async fn escape(
+        &self,
+        host: &Host,
+        case: &Case,
+        attempt: &str,
+        kind: SandboxKind,
+    ) -> Vec<String> {
         let workspace = workspace(attempt, kind);
         let script = match case.ends {
             Ends::Itself => format!("{}\necho tried", case.script),
@@ -215,27 +223,27 @@ impl Trials {
     async fn run(
         &self,
         host: &Host,
-        kind: Kind,
+        kind: SandboxKind,
         workspace: &Path,
         case: &Case,
         script: &str,
-    ) -> Result<Ran, CellError> {
+    ) -> Result<ProgramResult, CellError> {
         let mut cell = self.cell(host, kind, workspace);
-        cell.limits = case.load.map_or_else(CellLimits::default, Load::limits);
+        cell.limits = case.load.map_or_else(CellLimits::default, ResourceLoad::limits);
         cell.run(order(workspace, script, case.load)).await
     }
 
-    fn cell(&self, host: &Host, kind: Kind, workspace: &Path) -> Cell {
+    fn cell(&self, host: &Host, kind: SandboxKind, workspace: &Path) -> Cell {
         let workspace = workspace.to_owned();
         let set_user_id = self.parts.set_user_id.iter();
         let mut hidden = host.hidden();
         let mut environment = host.environment();
         let scratch = match kind {
-            Kind::Namespaces | Kind::Opened => {
+            SandboxKind::Namespaces | SandboxKind::Opened => {
                 hidden.push(workspace.join("hidden"));
                 Path::new("/tmp")
             }
-            Kind::Landlock => &workspace,
+            SandboxKind::Landlock => &workspace,
         };
         environment.extend(
             [
@@ -264,7 +272,7 @@ impl Trials {
             protection: Arc::default(),
             secrets_but: Some(vec!["open.pem".to_owned()]),
             environment,
-            proxy: (kind == Kind::Opened).then(|| Arc::new(Nowhere) as Arc<dyn Proxy>),
+            proxy: (kind == SandboxKind::Opened).then(|| Arc::new(Nowhere) as Arc<dyn Proxy>),
             limits: CellLimits::default(),
             cgroups: None,
             clock: Arc::new(SystemClock::new()),
@@ -279,7 +287,7 @@ pub(crate) fn toolchain() -> Option<PathBuf> {
     path.join("bin/cargo").exists().then_some(path)
 }
 
-fn workspace(attempt: &str, kind: Kind) -> TempDir {
+fn workspace(attempt: &str, kind: SandboxKind) -> TempDir {
     let workspace = TempDir::new_in("/var/tmp").unwrap();
     fs::write(workspace.path().join("attempt.py"), attempt).unwrap();
     keep_repositories(workspace.path());
@@ -344,12 +352,12 @@ fn keep_repositories(workspace: &Path) {
         .unwrap();
 }
 
-fn order(workspace: &Path, script: &str, load: Option<Load>) -> Order {
+fn order(workspace: &Path, script: &str, load: Option<ResourceLoad>) -> ProgramRequest {
     let limit = match load {
-        Some(Load::Time | Load::Forks) => Duration::from_millis(700),
+        Some(ResourceLoad::Time | ResourceLoad::Forks) => Duration::from_millis(700),
         _ => Duration::from_secs(60),
     };
-    Order {
+    ProgramRequest {
         program: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
         directory: workspace.to_owned(),
         limit,
@@ -360,13 +368,13 @@ fn order(workspace: &Path, script: &str, load: Option<Load>) -> Order {
     }
 }
 
-fn held_against(case: &Case, ran: &Ran) -> Vec<String> {
+fn held_against(case: &Case, ran: &ProgramResult) -> Vec<String> {
     let text = ran.output.text();
     let as_told = match case.ends {
-        Ends::Itself => ran.ended == Ended::Code(0) && text.contains("tried"),
-        Ends::TimedOut => ran.ended == Ended::TimedOut,
-        Ends::Signal => matches!(ran.ended, Ended::Signal(_)),
-        Ends::Any => ran.ended != Ended::TimedOut,
+        Ends::Itself => ran.ended == ProgramEnd::Code(0) && text.contains("tried"),
+        Ends::TimedOut => ran.ended == ProgramEnd::TimedOut,
+        Ends::Signal => matches!(ran.ended, ProgramEnd::Signal(_)),
+        Ends::Any => ran.ended != ProgramEnd::TimedOut,
     };
     let mut wrong = Vec::new();
     if !as_told {

@@ -18,14 +18,14 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use operations::OPERATIONS;
-use world::{CANARY, KINDS, Kind, World};
+use world::{CANARY, KINDS, RootKind, World};
 
 /// The user id of `nobody` on every system.
 const ORDINARY: u32 = 65534;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Corpus {
+struct PathCorpus {
     case: Vec<Case>,
 }
 
@@ -49,12 +49,12 @@ struct Case {
 #[test]
 fn workspace_refuses_every_escaping_path_of_the_corpus() {
     let text = include_str!("../../../../tests/corpus/escapes/paths.toml");
-    let corpus: Corpus = toml::from_str(text).unwrap();
+    let corpus: PathCorpus = toml::from_str(text).unwrap();
     assert!(corpus.case.len() >= 60, "{} cases", corpus.case.len());
     KINDS.iter().for_each(|kind| try_all(&corpus, *kind));
 }
 
-fn try_all(corpus: &Corpus, kind: Kind) {
+fn try_all(corpus: &PathCorpus, kind: RootKind) {
     let (mut done, mut refused, mut skipped, mut wrong) = (0, 0, 0, Vec::new());
     for case in &corpus.case {
         assert!(!(case.paths.is_empty() && case.reads.is_empty()), "{}: no paths", case.name);

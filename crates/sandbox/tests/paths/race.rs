@@ -7,7 +7,7 @@ use std::thread;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::operations::OPERATIONS;
-use super::world::{CANARY, KINDS, Kind, World};
+use super::world::{CANARY, KINDS, RootKind, World};
 
 /// Minimum number of swaps of each pair.
 const SWAPS: usize = 100_000;
@@ -39,7 +39,7 @@ fn workspace_of_an_ordinary_user_withstands_races_on_paths() {
 }
 
 /// Returns the numbers of swaps, and of operations done and refused.
-fn race(kind: Kind, steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
+fn race(kind: RootKind, steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
     let world = World::new(true, kind);
     steps.iter().try_for_each(|step| world.make(step)).unwrap();
     let before = world.state();

@@ -21,18 +21,18 @@ pub(crate) const CANARY: &str = "kestrel";
 
 /// The kind of directory that must not be left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RootKind {
     Workspace,
     /// A directory beside a workspace.
     Beside(Access),
 }
 
-pub(crate) const KINDS: [Kind; 3] =
-    [Kind::Workspace, Kind::Beside(Access::Change), Kind::Beside(Access::Read)];
+pub(crate) const KINDS: [RootKind; 3] =
+    [RootKind::Workspace, RootKind::Beside(Access::Change), RootKind::Beside(Access::Read)];
 
 pub(crate) struct World {
     directory: TempDir,
-    kind: Kind,
+    kind: RootKind,
     /// Secrets of the workspace.
     secrets: Mutex<Vec<PathBuf>>,
     /// Files that are open in this process, like a daemon's own.
@@ -43,7 +43,7 @@ pub(crate) struct World {
 impl World {
     /// Makes a world in memory, which is faster than a disk, or in a place in which devices can be
     /// opened.
-    pub(crate) fn new(in_memory: bool, kind: Kind) -> Self {
+    pub(crate) fn new(in_memory: bool, kind: RootKind) -> Self {
         let place = if in_memory { Path::new("/dev/shm") } else { Path::new("/var/tmp") };
         let directory = TempDir::new_in(place).or_else(|_| TempDir::new()).unwrap();
         let victim = directory.path().join("victim");
@@ -73,8 +73,8 @@ impl World {
     /// The directory, alone or beside a workspace.
     pub(crate) fn open(&self) -> Roots {
         match self.kind {
-            Kind::Workspace => Workspace::open(&self.root()).unwrap().into(),
-            Kind::Beside(access) => {
+            RootKind::Workspace => Workspace::open(&self.root()).unwrap().into(),
+            RootKind::Beside(access) => {
                 let own = Workspace::open(&self.directory.path().join("own")).unwrap();
                 Roots::new(own, vec![Workspace::beside(&self.root(), access).unwrap()])
             }
@@ -85,10 +85,10 @@ impl World {
     /// directory in front.
     pub(crate) fn given(&self, path: &str) -> String {
         match self.kind {
-            Kind::Beside(_) if !path.starts_with('/') => {
+            RootKind::Beside(_) if !path.starts_with('/') => {
                 format!("{}/{path}", self.root().display())
             }
-            Kind::Beside(_) | Kind::Workspace => path.to_owned(),
+            RootKind::Beside(_) | RootKind::Workspace => path.to_owned(),
         }
     }
 
@@ -105,7 +105,7 @@ impl World {
                 below.iter().for_each(|path| all(path, into));
             }
         }
-        let is_read = self.kind == Kind::Beside(Access::Read);
+        let is_read = self.kind == RootKind::Beside(Access::Read);
         is_read.then(|| {
             let mut state = String::new();
             all(&self.root(), &mut state);

@@ -12,19 +12,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, read_text, state, tool_error, verdict};
+use super::BuiltinParts;
+use super::files::{ToolFiles, read_text, state, tool_error, verdict};
 use crate::approval::fenced;
-use crate::patch::{Change, FilePatch, Hunk, apply, parse};
+use crate::patch::{FileChange, FilePatch, Hunk, apply, parse};
 
 #[derive(Debug)]
 pub(super) struct ApplyPatch {
-    files: Files,
+    files: ToolFiles,
 }
 
 impl ApplyPatch {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 
@@ -39,13 +39,13 @@ pub(super) struct Arguments {
 /// A file before and after the patch.
 #[derive(Debug)]
 struct Staged {
-    before: Option<Text>,
-    after: Option<Text>,
+    before: Option<FileText>,
+    after: Option<FileText>,
 }
 
 /// The text of a file and its trust level.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Text {
+struct FileText {
     text: String,
     trust: Trust,
 }
@@ -129,7 +129,7 @@ impl Stage {
         for file in &files {
             stage.take(workspace, file, trust)?;
         }
-        let text = |text: &Option<Text>| text.as_ref().map(|it| it.text.clone());
+        let text = |text: &Option<FileText>| text.as_ref().map(|it| it.text.clone());
         stage.files.retain(|_, file| text(&file.before) != text(&file.after));
         match stage.files.is_empty() {
             true => Err(ToolError::InvalidArgs("the patch changes nothing".to_owned())),
@@ -145,14 +145,14 @@ impl Stage {
     ) -> Result<(), ToolError> {
         let FilePatch { change, hunks } = file;
         let old = match change.old() {
-            None => Text { text: String::new(), trust },
+            None => FileText { text: String::new(), trust },
             Some(path) => match self.at(workspace, path)?.after.clone() {
                 Some(text) => text,
                 None => return Err(absent(workspace, path)),
             },
         };
         let (new, offsets) = patched(change, &old.text, hunks)?;
-        let new = Text { text: new, trust: old.trust.min(trust) };
+        let new = FileText { text: new, trust: old.trust.min(trust) };
         let is_new_place = change.old() != change.new_path();
         if let Some(path) = change.new_path().filter(|_| is_new_place)
             && self.at(workspace, path)?.after.is_some()
@@ -166,10 +166,10 @@ impl Stage {
             self.at(workspace, path)?.after = Some(new);
         }
         self.report.push(match change {
-            Change::Create(path) => format!("made {path}"),
-            Change::Delete(path) => format!("deleted {path}"),
-            Change::Modify(path) => format!("changed {path}{offsets}"),
-            Change::Rename { from, to } => format!("renamed {from} to {to}{offsets}"),
+            FileChange::Create(path) => format!("made {path}"),
+            FileChange::Delete(path) => format!("deleted {path}"),
+            FileChange::Modify(path) => format!("changed {path}{offsets}"),
+            FileChange::Rename { from, to } => format!("renamed {from} to {to}{offsets}"),
         });
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Stage {
             let apart = workspace.apart();
             let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
             let before = is_there.then(|| read_text(&apart, given)).transpose()?;
-            let before = before.map(|text| Text { text, trust: apart.least_read() });
+            let before = before.map(|text| FileText { text, trust: apart.least_read() });
             workspace.tell(apart.least_read());
             // Reject links and pipes now, before any file is written.
             workspace.can_write(&path).map_err(tool_error)?;
@@ -193,7 +193,7 @@ impl Stage {
     }
 
     fn evidence(&self) -> Evidence {
-        let states = |of: fn(&Staged) -> &Option<Text>| {
+        let states = |of: fn(&Staged) -> &Option<FileText>| {
             let states = self.files.iter().map(|(path, file)| {
                 (path.clone(), of(file).as_ref().map(|it| digest(it.text.as_bytes())))
             });
@@ -240,12 +240,12 @@ fn paths_of(patch: &str) -> Vec<String> {
 }
 
 /// Returns a file's text after its hunks, and a note on hunks that matched at other lines.
-fn patched(change: &Change, old: &str, hunks: &[Hunk]) -> Result<(String, String), ToolError> {
+fn patched(change: &FileChange, old: &str, hunks: &[Hunk]) -> Result<(String, String), ToolError> {
     let path = change.new_path().or(change.old()).unwrap_or_default();
     let applied = apply(old, hunks).map_err(|error| {
         failed(format!("{path}: {error}. Nothing is changed; read the file again with read_file"))
     })?;
-    if matches!(change, Change::Delete(_)) && !hunks.is_empty() && !applied.text.is_empty() {
+    if matches!(change, FileChange::Delete(_)) && !hunks.is_empty() && !applied.text.is_empty() {
         return Err(failed(format!(
             "{path}: the patch deletes it and does not remove all of its lines; nothing is changed"
         )));
@@ -262,10 +262,10 @@ fn patched(change: &Change, old: &str, hunks: &[Hunk]) -> Result<(String, String
 }
 
 /// Writes a file, or removes it if `text` is `None`.
-fn put(workspace: &Workspace, path: &str, text: Option<&Text>) -> Result<(), ToolError> {
+fn put(workspace: &Workspace, path: &str, text: Option<&FileText>) -> Result<(), ToolError> {
     let path = workspace.resolve(path).map_err(tool_error)?;
     let put = match text {
-        Some(Text { text, trust }) => workspace.write_as(&path, text.as_bytes(), *trust),
+        Some(FileText { text, trust }) => workspace.write_as(&path, text.as_bytes(), *trust),
         None => workspace.remove(&path, false).map(|_| ()),
     };
     put.map_err(tool_error)

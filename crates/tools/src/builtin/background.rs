@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, LeastTrust, SessionId, ToolContext, ToolError, Trust, within};
-use avocet_sandbox::{Cell, CellError, Ended, Order, Ran, Reached, Rights};
+use avocet_sandbox::{Cell, CellError, ProgramEnd, ProgramRequest, ProgramResult, Reached, Rights};
 use avocet_supervise::Group;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::watched::{Notes, Watched};
+use super::watched::{Notes, ProgramWatch};
 
 /// Running programs per session.
 const MOST_OF_ONE: usize = 8;
@@ -33,11 +33,11 @@ pub struct Background {
     longest: Duration,
     clock: Arc<dyn Clock>,
     group: Group,
-    programs: Mutex<Table>,
+    programs: Mutex<ProgramTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ProgramTable {
     started: u64,
     /// Keyed by the program's number.
     programs: BTreeMap<u64, Arc<Program>>,
@@ -45,7 +45,7 @@ struct Table {
 
 /// A program to start in the background.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct BackgroundTask {
     pub(super) cell: Arc<Cell>,
     /// The command as a person sees it.
     pub(super) command: String,
@@ -53,7 +53,7 @@ pub(super) struct Errand {
     pub(super) directory: PathBuf,
     /// The model's timeout; the operator's limit caps it.
     pub(super) limit: Option<Duration>,
-    pub(super) watched: Watched,
+    pub(super) watched: ProgramWatch,
     pub(super) rights: Rights,
 }
 
@@ -66,10 +66,10 @@ struct Program {
     started: Duration,
     limit: Duration,
     cancel: CancellationToken,
-    heard: Mutex<Heard>,
+    heard: Mutex<UnreadOutput>,
     changed: Notify,
     /// The files that the program reads and changes. `None` once it has ended.
-    watched: Mutex<Option<Watched>>,
+    watched: Mutex<Option<ProgramWatch>>,
     /// Files that it left at protected paths, known once it has ended.
     aside: Mutex<Vec<String>>,
     /// The hosts that it has connected to so far.
@@ -80,16 +80,16 @@ struct Program {
 
 /// Output that was received and is still unread.
 #[derive(Debug, Default)]
-struct Heard {
+struct UnreadOutput {
     unread: VecDeque<u8>,
     /// Bytes dropped unread because the buffer was full.
     lost: u64,
-    end: Option<End>,
+    end: Option<BackgroundEnd>,
 }
 
 #[derive(Debug, Clone)]
-struct End {
-    how: Result<Ended, CellError>,
+struct BackgroundEnd {
+    how: Result<ProgramEnd, CellError>,
     at: Duration,
 }
 
@@ -104,10 +104,10 @@ impl Background {
     /// Starts a program and returns its id.
     pub(super) fn start(
         self: &Arc<Self>,
-        errand: Errand,
+        errand: BackgroundTask,
         session: &SessionId,
     ) -> Result<Value, ToolError> {
-        let Errand { cell, command, program, directory, limit, watched, rights } = errand;
+        let BackgroundTask { cell, command, program, directory, limit, watched, rights } = errand;
         let limit = limit.map_or(self.longest, |limit| limit.min(self.longest));
         let started = self.clock.elapsed();
         let entered = {
@@ -135,7 +135,8 @@ impl Background {
         };
         let (cancel, reached) = (entered.cancel.clone(), entered.reached.clone());
         // `output: 0` because `Program` itself keeps the output.
-        let order = Order { program, directory, limit, output: 0, cancel, reached, rights };
+        let order =
+            ProgramRequest { program, directory, limit, output: 0, cancel, reached, rights };
         let mut cell = Cell::clone(&cell);
         cell.limits.cpu_seconds = cell.limits.cpu_seconds.max(self.longest.as_secs());
         let (clock, id) = (self.clock.clone(), entered.id.clone());
@@ -235,7 +236,7 @@ impl Background {
         Value::Object(report)
     }
 
-    fn make_room(table: &Table, session: &SessionId) -> Result<(), ToolError> {
+    fn make_room(table: &ProgramTable, session: &SessionId) -> Result<(), ToolError> {
         let running = || table.programs.values().filter(|program| program.runs());
         let own: Vec<&str> = running()
             .filter(|program| program.session == *session)
@@ -257,12 +258,12 @@ impl Background {
         Ok(())
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ProgramTable> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl ProgramTable {
     /// Forgets programs that ended long ago, and the oldest ended ones above the limit.
     fn forget(&mut self, now: Duration) {
         let ended = |program: &Program| program.heard().end.as_ref().map(|end| end.at);
@@ -281,7 +282,7 @@ impl Table {
 }
 
 impl Program {
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn heard(&self) -> MutexGuard<'_, UnreadOutput> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -290,8 +291,8 @@ impl Program {
         self.changed.notify_waiters();
     }
 
-    fn end(&self, ran: Result<Ran, CellError>, at: Duration) {
-        self.heard().end = Some(End { how: ran.map(|ran| ran.ended), at });
+    fn end(&self, ran: Result<ProgramResult, CellError>, at: Duration) {
+        self.heard().end = Some(BackgroundEnd { how: ran.map(|ran| ran.ended), at });
         self.changed.notify_waiters();
     }
 
@@ -312,7 +313,7 @@ impl Program {
         *self.aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
     }
 
-    fn watched(&self) -> MutexGuard<'_, Option<Watched>> {
+    fn watched(&self) -> MutexGuard<'_, Option<ProgramWatch>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -329,7 +330,7 @@ impl Program {
         self.until(|heard| heard.end.is_some()).await;
     }
 
-    async fn until(&self, holds: impl Fn(&Heard) -> bool) {
+    async fn until(&self, holds: impl Fn(&UnreadOutput) -> bool) {
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
@@ -358,13 +359,13 @@ impl Program {
         put("seconds", until.saturating_sub(self.started).as_secs().into());
         match end.map(|end| end.how) {
             None => {}
-            Some(Ok(Ended::Code(code))) => drop(put("exit_code", code.into())),
-            Some(Ok(Ended::Signal(signal))) => drop(put("killed_by_signal", signal.into())),
-            Some(Ok(Ended::TimedOut)) => {
+            Some(Ok(ProgramEnd::Code(code))) => drop(put("exit_code", code.into())),
+            Some(Ok(ProgramEnd::Signal(signal))) => drop(put("killed_by_signal", signal.into())),
+            Some(Ok(ProgramEnd::TimedOut)) => {
                 let why = format!("killed: its {} seconds were up", self.limit.as_secs());
                 put("ended", why.into());
             }
-            Some(Ok(Ended::Cancelled)) => drop(put("ended", "killed".into())),
+            Some(Ok(ProgramEnd::Cancelled)) => drop(put("ended", "killed".into())),
             Some(Err(error)) => drop(put("ended", format!("never started: {error}").into())),
         }
         let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -373,7 +374,7 @@ impl Program {
     }
 }
 
-impl Heard {
+impl UnreadOutput {
     fn push(&mut self, bytes: &[u8]) {
         self.unread.extend(bytes);
         let surplus = self.unread.len().saturating_sub(KEPT_BYTES);

@@ -7,8 +7,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::builtin::programs::tests::nowhere;
 
-fn heard(pieces: &[&[u8]]) -> Heard {
-    let mut heard = Heard::default();
+fn heard(pieces: &[&[u8]]) -> UnreadOutput {
+    let mut heard = UnreadOutput::default();
     pieces.iter().for_each(|piece| heard.push(piece));
     heard
 }
@@ -33,7 +33,7 @@ fn read_waits_for_the_rest_of_a_split_character() {
     heard.push(&[0xff, b'a', 0xc3]);
     assert_eq!(heard.read(), "\u{fffd}a\u{fffd}", "what is no text holds nothing up");
     heard.push(&[0xc3]);
-    heard.end = Some(End { how: Ok(Ended::Code(0)), at: Duration::ZERO });
+    heard.end = Some(BackgroundEnd { how: Ok(ProgramEnd::Code(0)), at: Duration::ZERO });
     assert_eq!(heard.read(), "\u{fffd}");
 }
 
@@ -43,12 +43,12 @@ fn background(clock: &Arc<ManualClock>, start: i64) -> Arc<Background> {
 }
 
 /// A program that fails to start, and so ends at once.
-fn errand(clock: &Arc<ManualClock>) -> Errand {
+fn errand(clock: &Arc<ManualClock>) -> BackgroundTask {
     let (command, program) = ("make".to_owned(), vec!["make".to_owned()]);
     let (cell, rights) = (Arc::new(nowhere(clock.clone())), Rights::Ordinary);
     let workspace = Workspace::open(TempDir::new().unwrap().path()).unwrap();
-    Errand {
-        watched: Watched::new(&cell, &rights, &workspace),
+    BackgroundTask {
+        watched: ProgramWatch::new(&cell, &rights, &workspace),
         cell,
         rights,
         command,

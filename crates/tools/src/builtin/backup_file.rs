@@ -8,17 +8,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, evidence, read_text, write};
+use super::BuiltinParts;
+use super::files::{ToolFiles, evidence, read_text, write};
 
 #[derive(Debug)]
 pub(super) struct BackupFile {
-    files: Files,
+    files: ToolFiles,
 }
 
 impl BackupFile {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 

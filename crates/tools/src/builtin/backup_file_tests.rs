@@ -11,7 +11,7 @@ use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{Parts, add_builtin, backup_file};
+use super::{BuiltinParts, add_builtin, backup_file};
 use crate::{AlreadyRegistered, Origin, Registry, Web};
 
 const CHAPTER: &str = include_str!("../../../../docs/src/build/tool.md");
@@ -19,7 +19,7 @@ const FILE: &str = include_str!("backup_file.rs");
 /// The line that the chapter adds to the list.
 const LINE: &str = "    registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;\n";
 
-fn add(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
+fn add(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
     registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;
     Ok(())
 }
@@ -37,7 +37,7 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
     let clock = Arc::new(ManualClock::default());
     let store = log.open(clock.clone()).await;
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
-    let parts = Parts {
+    let parts = BuiltinParts {
         roots: Arc::new(Workspace::open(workspace.path()).unwrap().into()),
         notes: store.clone(),
         kept_results: store.clone(),

@@ -9,20 +9,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, tool_error, verdict};
+use super::BuiltinParts;
+use super::files::{ToolFiles, tool_error, verdict};
 
 /// The state of an existing directory in an `Evidence`.
 const THERE: &str = "directory";
 
 #[derive(Debug)]
 pub(super) struct CreateDirectory {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl CreateDirectory {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 

@@ -9,20 +9,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, read_text, state, tool_error, verdict};
+use super::BuiltinParts;
+use super::files::{ToolFiles, read_text, state, tool_error, verdict};
 
 /// The state of a missing path in an `Evidence`.
 const GONE: &str = "gone";
 
 #[derive(Debug)]
 pub(super) struct DeleteFile {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl DeleteFile {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 

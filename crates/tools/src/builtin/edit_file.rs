@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, evidence, read_text, shown, write};
+use super::BuiltinParts;
+use super::files::{ToolFiles, evidence, read_text, shown, write};
 use super::lines::{Lines, line_end, plain, plain_ends};
 
 /// Places of an ambiguous text that the error lists.
@@ -19,12 +19,12 @@ const SHOWN: usize = 10;
 
 #[derive(Debug)]
 pub(super) struct EditFile {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl EditFile {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Arguments {
 }
 
 /// The part of the file to edit.
-enum Place<'a> {
+enum EditTarget<'a> {
     Text { find: &'a str, all: bool },
     Lines { first: usize, last: usize },
     Before(usize),
@@ -133,9 +133,9 @@ fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolErro
     let text = read_text(workspace, &arguments.path)?;
     let path = shown(workspace, &arguments.path);
     let edited = match place {
-        Place::Text { find, all } => by_text(&text, find, &arguments.replace, all, &path),
-        Place::Lines { first, last } => by_lines(&text, first, last, arguments, &path),
-        Place::Before(line) => inserted(&text, line, arguments, &path),
+        EditTarget::Text { find, all } => by_text(&text, find, &arguments.replace, all, &path),
+        EditTarget::Lines { first, last } => by_lines(&text, first, last, arguments, &path),
+        EditTarget::Before(line) => inserted(&text, line, arguments, &path),
     };
     edited.and_then(|edited| match edited.text == text {
         true => invalid(format!("{path} would not change: what is to be put there stands there")),
@@ -144,7 +144,7 @@ fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolErro
 }
 
 /// Reads the place from the arguments. They must name it in exactly one of the three ways.
-fn place(arguments: &Arguments) -> Result<Place<'_>, ToolError> {
+fn place(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
     let Arguments { find, replace, replace_all, start_line, end_line, insert_line, .. } = arguments;
     let wrong = |what: &str| {
         invalid(format!(
@@ -159,17 +159,17 @@ fn place(arguments: &Arguments) -> Result<Place<'_>, ToolError> {
             () if arguments.expect.is_some() => {
                 wrong("expect goes with lines; find says itself what stood there")
             }
-            () => Ok(Place::Text { find, all: replace_all.unwrap_or(false) }),
+            () => Ok(EditTarget::Text { find, all: replace_all.unwrap_or(false) }),
         },
         (None, _, _) if replace_all.is_some() => wrong("replace_all needs find"),
         (None, Some(first), None) => {
-            Ok(Place::Lines { first: *first, last: end_line.unwrap_or(*first) })
+            Ok(EditTarget::Lines { first: *first, last: end_line.unwrap_or(*first) })
         }
         (None, None, Some(_)) if end_line.is_some() => wrong("end_line needs start_line"),
         (None, None, Some(_)) if replace.is_empty() => {
             invalid("replace is empty; nothing would be inserted")
         }
-        (None, None, Some(line)) => Ok(Place::Before(*line)),
+        (None, None, Some(line)) => Ok(EditTarget::Before(*line)),
         (None, None, None) if end_line.is_some() => wrong("end_line needs start_line"),
         (None, None, None) => wrong("where to edit is missing"),
         _ => wrong("find, start_line and insert_line exclude each other"),

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::background::Errand;
+use super::background::BackgroundTask;
 use super::files::tool_error;
 use super::programs::{Done, ENDING, Programs, Shell, Wanted, code_block, shown_directory};
 use crate::courtesy;
@@ -125,7 +125,8 @@ impl Tool for ExecShell {
         if background.unwrap_or(false) {
             let watched = self.programs.watch(&rights, context).await?;
             let cell = cell.clone();
-            let errand = Errand { cell, command, program, directory, limit, watched, rights };
+            let errand =
+                BackgroundTask { cell, command, program, directory, limit, watched, rights };
             return Ok(programs.start(errand, &context.session)?.into());
         }
         let wanted = Wanted {

@@ -13,11 +13,11 @@ use crate::approval::{fenced, one_line};
 
 /// The workspace and the extra directories beside it, as tools use them.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(super) struct ToolFiles {
     pub(super) roots: Arc<Roots>,
 }
 
-impl Files {
+impl ToolFiles {
     /// Runs `work` on the workspace, in a thread that may block. `context.read` is lowered to the
     /// trust of the data read, and writes are marked with the lower of that and the call's trust.
     pub(super) async fn with<T: Send + 'static>(

@@ -22,7 +22,7 @@ fn paths_of_file_tools_are_equal_for_every_name_of_a_file() {
     fs::create_dir(&notes).unwrap();
     let beside = vec![Workspace::beside(&notes, Access::Change).unwrap()];
     let roots = Arc::new(Roots::new(Workspace::open(&workspace).unwrap(), beside));
-    let files = || Files { roots: roots.clone() };
+    let files = || ToolFiles { roots: roots.clone() };
     for (given, place) in [
         ("a".to_owned(), workspace.join("a")),
         (workspace.join("a").display().to_string(), workspace.join("a")),

@@ -2,22 +2,22 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{Access, Entry, EntryKind};
+use avocet_sandbox::{Access, DirectoryEntry, EntryKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Parts;
-use super::files::{Files, tool_error};
+use super::BuiltinParts;
+use super::files::{ToolFiles, tool_error};
 
 #[derive(Debug)]
 pub(super) struct ListDirectory {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl ListDirectory {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 
@@ -59,7 +59,7 @@ impl Tool for ListDirectory {
     }
 }
 
-fn shown(entry: &Entry) -> Value {
+fn shown(entry: &DirectoryEntry) -> Value {
     let name = &entry.name;
     match entry.kind {
         EntryKind::Directory => json!({ "name": name, "type": "directory" }),

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
+use super::BuiltinParts;
 
 const DEFAULT_LIMIT: u32 = 10;
 const MAX_LIMIT: u32 = 50;
@@ -21,7 +21,7 @@ pub(super) struct MemoryRead {
 }
 
 impl MemoryRead {
-    pub(super) fn new(parts: &Parts) -> Self {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
         Self { notes: parts.notes.clone() }
     }
 }

@@ -11,21 +11,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
+use super::BuiltinParts;
 use super::attachments::{Recipient, attachments};
-use super::files::Files;
+use super::files::ToolFiles;
 use crate::approval::fenced;
 
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct MessageTool {
     destinations: Arc<dyn Destinations>,
     roles: Arc<dyn Roles>,
-    files: Files,
+    files: ToolFiles,
 }
 
-impl Message {
-    pub(super) fn new(parts: &Parts) -> Self {
-        let files = Files { roots: parts.roots.clone() };
+impl MessageTool {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        let files = ToolFiles { roots: parts.roots.clone() };
         Self { destinations: parts.destinations.clone(), roles: parts.roles.clone(), files }
     }
 }
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Message {
+impl Tool for MessageTool {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
@@ -123,7 +123,7 @@ impl Tool for Message {
     }
 }
 
-impl Message {
+impl MessageTool {
     fn permitted(&self, chat: &str, context: &ToolContext) -> Result<ChatAddress, ToolError> {
         let address: ChatAddress = chat
             .parse()

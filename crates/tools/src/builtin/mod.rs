@@ -47,7 +47,7 @@ use crate::{AlreadyRegistered, Origin, Registry, Web};
 /// The dependencies of the built-in tools.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
-pub struct Parts {
+pub struct BuiltinParts {
     pub roots: Arc<Roots>,
     pub notes: Arc<dyn Notes>,
     pub kept_results: Arc<dyn KeptResults>,
@@ -95,7 +95,7 @@ pub const BUILT_IN: [&str; 28] = [
 /// # Errors
 /// [`AlreadyRegistered`] if one of their names is taken.
 #[rustfmt::skip]
-pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
+pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
     registry.add(apply_patch::ApplyPatch::new(parts), Origin::BuiltIn)?;
     registry.add(ask_user::AskUser, Origin::BuiltIn)?;
     registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
@@ -118,7 +118,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
     registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
-    registry.add(message::Message::new(parts), Origin::BuiltIn)?;
+    registry.add(message::MessageTool::new(parts), Origin::BuiltIn)?;
     registry.add(outline::Outline::new(parts), Origin::BuiltIn)?;
     if let Some(shell) = &parts.shell {
         registry.add(process_kill::ProcessKill(shell.background.clone()), Origin::BuiltIn)?;

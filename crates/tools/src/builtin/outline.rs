@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::json;
 use std::path::Path;
 
-use super::Parts;
-use super::files::{Files, read_text, tool_error};
+use super::BuiltinParts;
+use super::files::{ToolFiles, read_text, tool_error};
 use super::languages::extension;
 
 const MAX_ENTRIES: usize = 1000;
@@ -21,12 +21,12 @@ const MAX_ENTRY: usize = 160;
 
 #[derive(Debug)]
 pub(super) struct Outline {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl Outline {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
 
 /// A heading, definition or import.
 #[derive(Debug, PartialEq, Eq)]
-struct Entry {
+struct OutlineEntry {
     /// Counted from 1.
     line: usize,
     /// The number of entries that enclose it.
@@ -84,7 +84,7 @@ impl Tool for Outline {
 }
 
 /// The entries of a text; `None` if parsing was cancelled.
-fn entries(path: &Path, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<Entry>> {
+fn entries(path: &Path, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<OutlineEntry>> {
     let extension = extension(path).to_ascii_lowercase();
     match grammar::of(&extension) {
         Some(grammar) => grammar.entries(text, is_stopped),
@@ -92,14 +92,14 @@ fn entries(path: &Path, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec
     }
 }
 
-fn shown(entries: &[Entry], path: &str, lines: usize) -> String {
+fn shown(entries: &[OutlineEntry], path: &str, lines: usize) -> String {
     if entries.is_empty() {
         return format!(
             "{path} has {lines} lines, and nothing in it that stands out; use read_file"
         );
     }
     let mut shown: Vec<String> = vec![format!("{path}, {lines} lines")];
-    shown.extend(entries.iter().take(MAX_ENTRIES).map(|Entry { line, depth, text }| {
+    shown.extend(entries.iter().take(MAX_ENTRIES).map(|OutlineEntry { line, depth, text }| {
         let cut = text.char_indices().nth(MAX_ENTRY).map_or(text.as_str(), |(at, _)| &text[..at]);
         format!("{line:>6}\t{}{cut}", "  ".repeat(*depth))
     }));

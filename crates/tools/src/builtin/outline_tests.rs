@@ -3,7 +3,7 @@ use super::*;
 fn outline(path: &str, text: &str) -> Vec<String> {
     let entries = entries(Path::new(path), text, &|| false).unwrap();
     let shown =
-        |entry: &Entry| format!("{} {}{}", entry.line, "  ".repeat(entry.depth), entry.text);
+        |entry: &OutlineEntry| format!("{} {}{}", entry.line, "  ".repeat(entry.depth), entry.text);
     entries.iter().map(shown).collect()
 }
 
@@ -97,9 +97,9 @@ fn outline_skips_text_that_cannot_be_parsed() {
 
 #[test]
 fn outline_cuts_long_lines_and_long_lists() {
-    let long = Entry { line: 7, depth: 1, text: "x".repeat(500) };
-    let entries: Vec<Entry> =
-        (0..1001).map(|_| Entry { text: long.text.clone(), ..long }).collect();
+    let long = OutlineEntry { line: 7, depth: 1, text: "x".repeat(500) };
+    let entries: Vec<OutlineEntry> =
+        (0..1001).map(|_| OutlineEntry { text: long.text.clone(), ..long }).collect();
     let shown = shown(&entries, "a.rs", 9);
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!((lines[0], lines[1]), ("a.rs, 9 lines", &*format!("     7\t  {}", "x".repeat(160))));

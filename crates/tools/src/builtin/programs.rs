@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Caution, ToolContext, ToolError};
-use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Rights, Roots, Workspace};
+use avocet_sandbox::{
+    Behind, Cell, CellError, Output, ProgramEnd, ProgramRequest, Rights, Roots, Workspace,
+};
 
 use super::background::Background;
-use super::files::{Files, tool_error};
-use super::watched::{Notes, Watched, refused};
+use super::files::{ToolFiles, tool_error};
+use super::watched::{Notes, ProgramWatch, refused};
 use crate::courtesy;
 
 /// Characters kept from the end of the output after a timeout.
@@ -51,7 +53,7 @@ impl Shell {
 /// Runs programs in a workspace.
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
-    files: Files,
+    files: ToolFiles,
     pub(super) shell: Shell,
 }
 
@@ -72,19 +74,19 @@ pub(super) struct Wanted {
 /// A program that ended by itself.
 #[derive(Debug)]
 pub(super) struct Done {
-    pub(super) end: End,
+    pub(super) end: ProgramExit,
     pub(super) output: Output,
     pub(super) notes: Notes,
 }
 
 /// The end of a program that was neither cancelled nor timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ProgramExit {
     Code(i32),
     Signal(i32),
 }
 
-impl End {
+impl ProgramExit {
     /// The key and the number for a result.
     pub(super) fn named(self) -> (&'static str, i32) {
         match self {
@@ -96,7 +98,7 @@ impl End {
 
 impl Programs {
     pub(super) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
-        Self { files: Files { roots }, shell }
+        Self { files: ToolFiles { roots }, shell }
     }
 
     /// The absolute path of a directory of the workspace.
@@ -113,7 +115,7 @@ impl Programs {
         directory.await
     }
 
-    pub(super) fn files(&self) -> &Files {
+    pub(super) fn files(&self) -> &ToolFiles {
         &self.files
     }
 
@@ -133,17 +135,17 @@ impl Programs {
         // Watch the program until all its processes have ended.
         let watched = self.watch(&rights, context).await?;
         let (reached, read_only) = (watched.reached(), watched.read_only());
-        let order = Order { program, directory, limit, output, cancel, reached, rights };
+        let order = ProgramRequest { program, directory, limit, output, cancel, reached, rights };
         let ran = cell.run(order).await;
         let (read, aside) = watched.settle().await;
         // Before the error return: an error text may contain data that the program read.
         context.read.lower(read);
         let ran = ran.map_err(cell_error)?;
         let end = match ran.ended {
-            Ended::Code(code) => End::Code(code),
-            Ended::Signal(signal) => End::Signal(signal),
-            Ended::TimedOut => return Err(timed_out(limit, &ran.output)),
-            Ended::Cancelled => {
+            ProgramEnd::Code(code) => ProgramExit::Code(code),
+            ProgramEnd::Signal(signal) => ProgramExit::Signal(signal),
+            ProgramEnd::TimedOut => return Err(timed_out(limit, &ran.output)),
+            ProgramEnd::Cancelled => {
                 return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()));
             }
         };
@@ -157,9 +159,9 @@ impl Programs {
         &self,
         rights: &Rights,
         context: &ToolContext,
-    ) -> Result<Watched, ToolError> {
+    ) -> Result<ProgramWatch, ToolError> {
         let (cell, rights) = (self.shell.cell.clone(), rights.clone());
-        let watch = move |workspace: &Workspace| Ok(Watched::new(&cell, &rights, workspace));
+        let watch = move |workspace: &Workspace| Ok(ProgramWatch::new(&cell, &rights, workspace));
         self.files.with(context, watch).await
     }
 

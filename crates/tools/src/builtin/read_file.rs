@@ -7,17 +7,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, read_text, shown};
+use super::BuiltinParts;
+use super::files::{ToolFiles, read_text, shown};
 
 #[derive(Debug)]
 pub(super) struct ReadFile {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl ReadFile {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 

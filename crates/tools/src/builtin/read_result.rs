@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Parts;
+use super::BuiltinParts;
 
 /// Bytes returned by default: fewer than the size at which a result is truncated.
 const DEFAULT_LENGTH: usize = 32 * 1024;
@@ -22,7 +22,7 @@ pub(super) struct ReadResult {
 }
 
 impl ReadResult {
-    pub(super) fn new(parts: &Parts) -> Self {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
         Self { kept: parts.kept_results.clone() }
     }
 }

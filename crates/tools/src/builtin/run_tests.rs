@@ -27,10 +27,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::programs::{
-    Done, ENDING, End, Programs, Shell, Wanted, code_block, last, shown_directory,
+    Done, ENDING, ProgramExit, Programs, Shell, Wanted, code_block, last, shown_directory,
 };
-use framework::{Framework, Plan};
-use report::Report;
+use framework::{Framework, TestCommand};
+use report::TestReport;
 
 /// The default timeout of a test run.
 const DEFAULT_LIMIT: Duration = Duration::from_mins(5);
@@ -118,7 +118,7 @@ impl Tool for RunTests {
         let (report, text) = read(plan.framework, output).await?;
         let report = relative_to(&directory, report).told();
         let (key, number) = end.named();
-        let well = end == End::Code(0);
+        let well = end == ProgramExit::Code(0);
         let mut result = json!({
             "framework": plan.framework,
             "command": plan.shown(),
@@ -155,7 +155,7 @@ impl RunTests {
         &self,
         arguments: &Arguments,
         context: Option<&ToolContext>,
-    ) -> Result<Plan, ToolError> {
+    ) -> Result<TestCommand, ToolError> {
         let Arguments { directory, framework, filter, .. } = arguments;
         let (directory, framework, filter) =
             (directory.clone().unwrap_or_default(), *framework, filter.clone());
@@ -171,7 +171,7 @@ impl RunTests {
 
 /// Parses the output; also returns the part that was parsed, as plain text. Runs in a blocking
 /// thread, because hostile output can make it slow.
-async fn read(framework: Framework, output: Output) -> Result<(Report, String), ToolError> {
+async fn read(framework: Framework, output: Output) -> Result<(TestReport, String), ToolError> {
     let read = blocking(move || {
         let text = report::plain(end_of(&output.text()));
         (parse(framework, &text), text)
@@ -189,7 +189,7 @@ fn end_of(text: &str) -> &str {
 }
 
 /// Parses any output, complete or cut off.
-fn parse(framework: Framework, text: &str) -> Report {
+fn parse(framework: Framework, text: &str) -> TestReport {
     match framework {
         Framework::Cargo => cargo::parse(text),
         Framework::Go => go::parse(text),
@@ -217,7 +217,7 @@ pub(crate) fn read_as_tests(text: &str) {
 }
 
 /// Makes the report's paths relative to the directory.
-fn relative_to(directory: &Path, mut report: Report) -> Report {
+fn relative_to(directory: &Path, mut report: TestReport) -> TestReport {
     let files = report.failures.iter_mut().filter_map(|failure| failure.file.as_mut());
     for file in files {
         let path = file.strip_prefix("file://").unwrap_or(file);

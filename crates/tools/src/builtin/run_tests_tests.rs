@@ -3,7 +3,7 @@ use super::*;
 /// Outputs of test frameworks with the expected reports.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Corpus {
+struct TestOutputCorpus {
     case: Vec<Case>,
 }
 
@@ -12,7 +12,7 @@ struct Corpus {
 struct Case {
     name: String,
     output: String,
-    report: Report,
+    report: TestReport,
 }
 
 const CORPUS: [(Framework, &str); 4] = [
@@ -24,7 +24,7 @@ const CORPUS: [(Framework, &str); 4] = [
 
 fn cases() -> impl Iterator<Item = (Framework, Case)> {
     CORPUS.into_iter().flat_map(|(framework, text)| {
-        let corpus: Corpus = toml::from_str(text).unwrap();
+        let corpus: TestOutputCorpus = toml::from_str(text).unwrap();
         assert!(corpus.case.len() >= 8, "{framework:?} has too few");
         corpus.case.into_iter().map(move |case| (framework, case))
     })
@@ -73,7 +73,7 @@ fn told_limits_the_failures_and_their_messages() {
         ..report::Failure::named(name)
     };
     let failures = (0..100).map(|number| failure(number.to_string())).collect();
-    let told = Report { failures, ..Report::default() }.told();
+    let told = TestReport { failures, ..TestReport::default() }.told();
     assert_eq!((told.failures.len(), told.failures[0].message.chars().count()), (30, 1201));
 }
 

@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, tool_error};
+use super::BuiltinParts;
+use super::files::{ToolFiles, tool_error};
 use super::hits::Hits;
 use super::languages::{definition, extension};
 use super::walk::{Walk, is_sane_glob};
@@ -24,12 +24,12 @@ const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct SearchFiles {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl SearchFiles {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 
@@ -97,13 +97,13 @@ impl Tool for SearchFiles {
         let _dropped = stop.clone().drop_guard();
         let path = arguments.path.clone().unwrap_or_default();
         let found = self.files.at(context, path, move |workspace, _| {
-            Search::new(&arguments)?.run(workspace, &arguments, &|| stop.is_cancelled())
+            FileSearch::new(&arguments)?.run(workspace, &arguments, &|| stop.is_cancelled())
         });
         Ok(json!(found.await?).into())
     }
 }
 
-struct Search {
+struct FileSearch {
     searcher: Searcher,
     glob: Option<GlobMatcher>,
     /// Keyed by file extension if definitions are searched; otherwise one entry with an empty key.
@@ -112,7 +112,7 @@ struct Search {
     too_large: usize,
 }
 
-impl Search {
+impl FileSearch {
     fn new(arguments: &Arguments) -> Result<Self, ToolError> {
         if arguments.pattern.is_empty() {
             return Err(invalid(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use avocet_protocol::ToolError;
-use avocet_sandbox::{Entry, EntryKind, FileError, Workspace, WorkspacePath};
+use avocet_sandbox::{DirectoryEntry, EntryKind, FileError, Workspace, WorkspacePath};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::files::tool_error;
@@ -20,23 +20,23 @@ pub(super) struct Walk {
     /// With its own record of trust: names count only if the caller shows them to the model.
     workspace: Workspace,
     hidden: bool,
-    open: Vec<Found>,
+    open: Vec<WalkEntry>,
     /// Number of secret files that were skipped.
     pub(super) secrets: usize,
 }
 
 #[derive(Debug)]
-struct Found {
+struct WalkEntry {
     path: WorkspacePath,
     is_directory: bool,
-    rules: Option<Rc<Rules>>,
+    rules: Option<Rc<IgnoreRules>>,
 }
 
 /// The ignore rules of a directory and its parents.
 #[derive(Debug)]
-struct Rules {
+struct IgnoreRules {
     own: Vec<Gitignore>,
-    above: Option<Rc<Rules>>,
+    above: Option<Rc<IgnoreRules>>,
 }
 
 impl Walk {
@@ -64,17 +64,17 @@ impl Walk {
                 rules = with_rules(&workspace, &path.map_err(tool_error)?, rules);
             }
         }
-        let open = vec![Found { path: start, is_directory, rules }];
+        let open = vec![WalkEntry { path: start, is_directory, rules }];
         Ok(Self { workspace, hidden, open, secrets: 0 })
     }
 
     /// Queues the entries of a directory, in order. A directory that has disappeared is skipped.
-    fn enter(&mut self, directory: &Found) {
+    fn enter(&mut self, directory: &WalkEntry) {
         let entries = self.workspace.list(&directory.path).unwrap_or_default();
         let rules = with_rules(&self.workspace, &directory.path, directory.rules.clone());
-        let mut entries: Vec<&Entry> = entries.iter().collect();
+        let mut entries: Vec<&DirectoryEntry> = entries.iter().collect();
         entries.sort_by(|one, other| other.name.cmp(&one.name));
-        for Entry { name, kind } in entries {
+        for DirectoryEntry { name, kind } in entries {
             let path = directory.path.join(name);
             let is_directory = *kind == EntryKind::Directory;
             let is_hidden = name.starts_with('.') && !self.hidden;
@@ -83,7 +83,7 @@ impl Walk {
             }
             match kind {
                 EntryKind::Directory | EntryKind::File(_) => {
-                    self.open.push(Found { path, is_directory, rules: rules.clone() });
+                    self.open.push(WalkEntry { path, is_directory, rules: rules.clone() });
                 }
                 EntryKind::Secret => self.secrets += 1,
                 EntryKind::Link | EntryKind::Other => {}
@@ -110,8 +110,8 @@ impl Iterator for Walk {
 fn with_rules(
     workspace: &Workspace,
     directory: &WorkspacePath,
-    above: Option<Rc<Rules>>,
-) -> Option<Rc<Rules>> {
+    above: Option<Rc<IgnoreRules>>,
+) -> Option<Rc<IgnoreRules>> {
     let own = IGNORE_FILES.iter().rev().filter_map(|name| {
         let bytes = workspace.read_up_to(&directory.join(name), MAX_IGNORE_BYTES).ok()?;
         let mut builder = GitignoreBuilder::new(directory.as_path());
@@ -123,7 +123,7 @@ fn with_rules(
         builder.build().ok()
     });
     let own: Vec<Gitignore> = own.collect();
-    if own.is_empty() { above } else { Some(Rc::new(Rules { own, above })) }
+    if own.is_empty() { above } else { Some(Rc::new(IgnoreRules { own, above })) }
 }
 
 /// Returns `true` if a pattern is reasonably simple. Deeply nested braces overflow the stack of the
@@ -133,9 +133,9 @@ pub(super) fn is_sane_glob(pattern: &str) -> bool {
 }
 
 /// Returns `true` if the nearest matching rule excludes the path.
-fn is_ignored(rules: &Option<Rc<Rules>>, path: &Path, is_directory: bool) -> bool {
+fn is_ignored(rules: &Option<Rc<IgnoreRules>>, path: &Path, is_directory: bool) -> bool {
     let mut rules = rules.as_ref();
-    while let Some(Rules { own, above }) = rules.map(AsRef::as_ref) {
+    while let Some(IgnoreRules { own, above }) = rules.map(AsRef::as_ref) {
         for rule in own {
             let matched = rule.matched(path, is_directory);
             if !matched.is_none() {

@@ -64,12 +64,12 @@ pub(super) fn refused(output: &str, read_only: Vec<PathBuf>) -> Vec<PathBuf> {
 /// Watches a program's reads and its changes at protected paths. Settle or drop this once all
 /// processes of the program have ended.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct ProgramWatch {
     watch: Watch,
     guard: Guard,
 }
 
-impl Watched {
+impl ProgramWatch {
     /// Begins to watch; call it before the program starts. This blocks.
     pub(super) fn new(cell: &Cell, rights: &Rights, workspace: &Workspace) -> Self {
         Self { guard: cell.guard(rights), watch: workspace.watch() }

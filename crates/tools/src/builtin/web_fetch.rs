@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Parts;
-use crate::web::{Format, Redirects, View, Web};
+use super::BuiltinParts;
+use crate::web::{Format, PageView, Redirects, Web};
 
 /// Bytes returned by default.
 const DEFAULT_LENGTH: usize = 16 * 1024;
@@ -26,7 +26,7 @@ pub(super) struct WebFetch {
 }
 
 impl WebFetch {
-    pub(super) fn new(parts: &Parts) -> Self {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
         Self { web: parts.web.clone() }
     }
 }
@@ -85,8 +85,8 @@ impl Tool for WebFetch {
 }
 
 /// A part of a page, with the offset of the next part.
-fn part(view: &View, offset: usize, length: usize) -> Result<Value, ToolError> {
-    let View { url, status, title, content, note } = view;
+fn part(view: &PageView, offset: usize, length: usize) -> Result<Value, ToolError> {
+    let PageView { url, status, title, content, note } = view;
     let total = content.len();
     let start = content.floor_char_boundary(offset);
     if offset > 0 && start == total {

@@ -4,13 +4,13 @@ use avocet_testkit::{ManualClock, tool_context};
 
 use super::*;
 use crate::builtin::web_search::{self, WebSearch};
-use crate::{Search, SearchConfig};
+use crate::{SearchConfig, SearchEngine};
 
 fn web() -> Arc<Web> {
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
     let config = SearchConfig { provider: "duckduckgo".to_owned(), base_url: None, api_key: None };
-    let search = Search::new(&config, &client, clock.clone()).unwrap();
+    let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
     Arc::new(Web::new(client, Some(search), clock))
 }
 

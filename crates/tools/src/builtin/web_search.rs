@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Parts;
+use super::BuiltinParts;
 use crate::web::Web;
-use crate::web::search::Found;
+use crate::web::search::SearchResult;
 
 /// Results returned by default.
 const DEFAULT_COUNT: usize = 8;
@@ -29,7 +29,7 @@ pub(super) struct WebSearch {
 }
 
 impl WebSearch {
-    pub(super) fn new(parts: &Parts) -> Self {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
         Self::of(parts.web.clone())
     }
 
@@ -70,8 +70,8 @@ impl Tool for WebSearch {
             return Err(ToolError::ExecutionFailed(NOT_CONFIGURED.to_owned()));
         };
         let found = search.find(&arguments.query, arguments.count.unwrap_or(DEFAULT_COUNT)).await?;
-        let result = |found: Found| {
-            let Found { title, url, snippet } = found;
+        let result = |found: SearchResult| {
+            let SearchResult { title, url, snippet } = found;
             json!({ "title": title, "url": url, "snippet": snippet })
         };
         let results: Vec<Value> = found.into_iter().map(result).collect();

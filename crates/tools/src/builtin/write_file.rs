@@ -10,17 +10,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Parts;
-use super::files::{Files, evidence, write};
+use super::BuiltinParts;
+use super::files::{ToolFiles, evidence, write};
 
 #[derive(Debug)]
 pub(super) struct WriteFile {
-    pub(super) files: Files,
+    pub(super) files: ToolFiles,
 }
 
 impl WriteFile {
-    pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { roots: parts.roots.clone() } }
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { files: ToolFiles { roots: parts.roots.clone() } }
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) const NEW_HOSTS: usize = 5;
 
 /// The hosts and addresses known at the time of a call or an answer.
 #[derive(Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownHosts<'a> {
     seen: &'a Seen,
     /// Hosts of the configuration; a leading `*.` stands for all names below it.
     configured: &'a [String],
@@ -56,7 +56,7 @@ pub(crate) enum NewHost {
     TooMany,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownHosts<'a> {
     /// Starts with the messages of people and the hosts of the configuration.
     pub(crate) fn new(seen: &'a Seen, configured: &'a [String]) -> Self {
         let mut known = Self {

@@ -13,7 +13,7 @@ fn new_host_asks_unless_a_person_the_configuration_or_a_link_of_the_site_names_i
               [other](https://other.example/x) [ab](https://ab.docs.evil-site.com/)"],
     );
     let configured = ["search.example".to_owned(), "*.crates.io".to_owned()];
-    let mut known = Known::new(&seen, &configured);
+    let mut known = KnownHosts::new(&seen, &configured);
     known.reach("reached.github.io");
     known.find("https://found.example/page");
     let asks = [
@@ -59,7 +59,7 @@ fn new_host_asks_after_too_many_unnamed_hosts() {
     let links: Vec<String> =
         (0..9).map(|number| format!("https://d{number}.shop.example/")).collect();
     let seen = seen(&["https://shop.example"], &[&links.join(" ")]);
-    let mut known = Known::new(&seen, &[]);
+    let mut known = KnownHosts::new(&seen, &[]);
     for (number, link) in links.iter().enumerate() {
         let expected = (number >= NEW_HOSTS).then_some(NewHost::TooMany);
         assert_eq!(known.new_host(link), expected, "{link}");
@@ -73,7 +73,7 @@ fn new_host_asks_after_too_many_unnamed_hosts() {
 #[test]
 fn is_said_compares_the_words_of_a_query() {
     let seen = seen(&["Which pizza oven is best?", "In 2026, I mean."], &["nonsenseword"]);
-    let known = Known::new(&seen, &[]);
+    let known = KnownHosts::new(&seen, &[]);
     for (query, expected) in [
         ("best pizza oven 2026", true),
         ("Best \"pizza oven\"", true),

@@ -9,7 +9,7 @@ use avocet_net::Url;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use regex::{Captures, Regex};
 
-use super::known::Known;
+use super::known::KnownHosts;
 use super::sites::is_top_level;
 
 /// Common ports, which carry no data.
@@ -20,7 +20,7 @@ const TO_SOMEBODY: [&str; 6] = ["mailto", "sms", "smsto", "sip", "tel", "xmpp"];
 /// The links in a text that may leak data to their servers. A link leaks if it was never read word
 /// for word and either has more than a host or has an unknown host. With `for_people`, hosts and
 /// mail addresses without a scheme count too, because clients turn them into links.
-pub(super) fn leaving(text: &str, for_people: bool, known: &Known<'_>) -> BTreeSet<String> {
+pub(super) fn leaving(text: &str, for_people: bool, known: &KnownHosts<'_>) -> BTreeSet<String> {
     let mut leaving = BTreeSet::new();
     let tells = |link: &str| {
         let tells = says_more(link) || host(link).is_some_and(|host| !known.may_be_linked(&host));
@@ -171,7 +171,7 @@ fn trimmed(url: &str) -> &str {
     url
 }
 
-struct Parts<'u> {
+struct UrlParts<'u> {
     /// In lower case; empty if there is none.
     scheme: String,
     /// The host as written, with the user name before it.
@@ -181,7 +181,7 @@ struct Parts<'u> {
     behind: &'u str,
 }
 
-fn parts(url: &str) -> Parts<'_> {
+fn parts(url: &str) -> UrlParts<'_> {
     let (scheme, rest) = match url.split_once(':') {
         Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             (scheme.to_ascii_lowercase(), rest)
@@ -198,13 +198,13 @@ fn parts(url: &str) -> Parts<'_> {
         }
         _ => (host, ""),
     };
-    Parts { scheme, host, port, behind }
+    UrlParts { scheme, host, port, behind }
 }
 
 /// Returns `true` if a link has more than a host's name: a path, a user, or a host in an alphabet
 /// or a spelling that allows many variants.
 pub(super) fn says_more(url: &str) -> bool {
-    let Parts { scheme, host, port, behind } = parts(url);
+    let UrlParts { scheme, host, port, behind } = parts(url);
     if TO_SOMEBODY.contains(&scheme.as_str()) {
         return true;
     }
@@ -220,7 +220,7 @@ pub(super) fn says_more(url: &str) -> bool {
 /// The host of a link in its DNS form: lower case and ASCII. `None` if it has none or is this
 /// machine.
 pub(crate) fn host(url: &str) -> Option<String> {
-    let Parts { scheme, host, .. } = parts(url);
+    let UrlParts { scheme, host, .. } = parts(url);
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     if scheme == "file" || TO_SOMEBODY.contains(&&*scheme) && scheme != "mailto" {
         return None;
@@ -231,7 +231,7 @@ pub(crate) fn host(url: &str) -> Option<String> {
 }
 
 /// Returns `true` for `mailto:` with an address that was read without `mailto:`.
-fn is_read_address(url: &str, known: &Known<'_>) -> bool {
+fn is_read_address(url: &str, known: &KnownHosts<'_>) -> bool {
     let address = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("mailto:"));
     address.is_some_and(|_| !url.contains('?') && known.has_read(&url[7..]))
 }

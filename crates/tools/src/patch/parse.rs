@@ -4,7 +4,7 @@
 use std::iter::{Enumerate, Peekable};
 use std::str::Lines;
 
-use super::{Change, FilePatch, Hunk, Line};
+use super::{FileChange, FilePatch, Hunk, PatchLine};
 
 /// The name that stands for a missing file.
 const NOWHERE: &str = "/dev/null";
@@ -111,9 +111,9 @@ impl<'p> Parser<'p> {
             let mark = line.chars().next().unwrap_or(' ');
             let text = || line.get(1..).unwrap_or_default().to_owned();
             let (old_lines, new_lines, read) = match mark {
-                ' ' => (1, 1, Line::Context(text())),
-                '-' => (1, 0, Line::Removed(text())),
-                '+' => (0, 1, Line::Added(text())),
+                ' ' => (1, 1, PatchLine::Context(text())),
+                '-' => (1, 0, PatchLine::Removed(text())),
+                '+' => (0, 1, PatchLine::Added(text())),
                 '\\' => {
                     hunk.note_open();
                     continue;
@@ -141,19 +141,19 @@ impl Hunk {
     /// Notes that the last line lacks a line end (`\ No newline at end of file`).
     fn note_open(&mut self) {
         match self.lines.last() {
-            Some(Line::Removed(_)) => self.is_open.0 = true,
-            Some(Line::Added(_)) => self.is_open.1 = true,
-            Some(Line::Context(_)) => self.is_open = (true, true),
+            Some(PatchLine::Removed(_)) => self.is_open.0 = true,
+            Some(PatchLine::Added(_)) => self.is_open.1 = true,
+            Some(PatchLine::Context(_)) => self.is_open = (true, true),
             None => {}
         }
     }
 }
 
 impl Header<'_> {
-    fn change(self) -> Result<Option<Change>, String> {
+    fn change(self) -> Result<Option<FileChange>, String> {
         let Self { git, old, new, renamed, is_new, is_deleted } = self;
         if let (Some(from), Some(to)) = renamed {
-            return Ok(Some(Change::Rename { from: from.to_owned(), to: to.to_owned() }));
+            return Ok(Some(FileChange::Rename { from: from.to_owned(), to: to.to_owned() }));
         }
         let (old, new) = match (old, new, git) {
             (Some(old), Some(new), _) => (old, new),
@@ -166,9 +166,9 @@ impl Header<'_> {
         };
         Ok(Some(match (bare(old, "a/"), bare(new, "b/")) {
             (NOWHERE, NOWHERE) => return Err("a file is /dev/null on both sides".to_owned()),
-            (NOWHERE, new) => Change::Create(new.to_owned()),
-            (old, NOWHERE) => Change::Delete(old.to_owned()),
-            (old, new) if old == new => Change::Modify(new.to_owned()),
+            (NOWHERE, new) => FileChange::Create(new.to_owned()),
+            (old, NOWHERE) => FileChange::Delete(old.to_owned()),
+            (old, new) if old == new => FileChange::Modify(new.to_owned()),
             (old, new) => {
                 return Err(format!(
                     "--- {old} and +++ {new} are two files; to rename, put the lines rename from {old} and \

@@ -6,8 +6,8 @@ use avocet_protocol::{
 
 use super::{Registry, case, is_believed};
 use crate::erased::Review;
-use crate::leaks::{self, Known, Leak};
-use crate::policy::Decision;
+use crate::leaks::{self, KnownHosts, Leak};
+use crate::policy::PolicyDecision;
 use crate::registered::Registered;
 use crate::{aliases, approval};
 
@@ -22,7 +22,7 @@ impl Registry {
         registered: &Registered,
         review: &Review,
         context: &ToolContext,
-    ) -> Decision {
+    ) -> PolicyDecision {
         let tool = &registered.description;
         let mut decision = self.policy.decide(tool, &review.caution, case(context));
         if decision.rule == Rule::Deny {
@@ -37,14 +37,14 @@ impl Registry {
             // secret cannot.
             let is_place = leaks.iter().all(|leak| leak.kind.is_place());
             let once_only = tool.class != ToolClass::Pure || !is_place;
-            decision = Decision { rule: Rule::Ask, why: leaks::why(&leaks), once_only };
+            decision = PolicyDecision { rule: Rule::Ask, why: leaks::why(&leaks), once_only };
         }
         if context.as_text && tool.class != ToolClass::Pure {
             let why = match decision.rule {
                 Rule::Ask => format!("{AS_TEXT}; besides, {}", decision.why),
                 Rule::Allow | Rule::Deny => AS_TEXT.to_owned(),
             };
-            decision = Decision { rule: Rule::Ask, why, once_only: true };
+            decision = PolicyDecision { rule: Rule::Ask, why, once_only: true };
         }
         decision
     }
@@ -54,10 +54,10 @@ impl Registry {
         &self,
         registered: &Registered,
         call: &ToolCall,
-        decision: &Decision,
+        decision: &PolicyDecision,
         context: &ToolContext,
     ) -> Result<Option<WaitRequest>, ToolError> {
-        let Decision { why, once_only, .. } = decision;
+        let PolicyDecision { why, once_only, .. } = decision;
         let arguments = registered.arguments(call)?;
         let question = registered.tool.question(&arguments, context).await?;
         let question = question.unwrap_or_else(|| approval::plain(&arguments));
@@ -84,8 +84,8 @@ impl Registry {
     }
 
     /// The hosts and addresses known at the time of a call.
-    fn known<'a>(&'a self, context: &'a ToolContext) -> Known<'a> {
-        let mut known = Known::new(&context.seen, &self.hosts);
+    fn known<'a>(&'a self, context: &'a ToolContext) -> KnownHosts<'a> {
+        let mut known = KnownHosts::new(&context.seen, &self.hosts);
         // The scope of a grant is a host if its tool connects somewhere.
         for Grant { scope, .. } in context.grants.iter().filter(|grant| grant.scope.contains('.')) {
             known.name(scope);
@@ -101,7 +101,7 @@ impl Registry {
     }
 
     /// Records the destination and the results of an earlier call, and a person's answer to it.
-    fn note(&self, known: &mut Known<'_>, earlier: &SeenCall, context: &ToolContext) {
+    fn note(&self, known: &mut KnownHosts<'_>, earlier: &SeenCall, context: &ToolContext) {
         let Some(registered) = self.named(&earlier.call.name) else { return };
         let Ok(leaving) = registered.leaving(&earlier.call) else { return };
         let was_believed = earlier.trust.suffices_for(context.role);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Format, View};
+use super::{Format, PageView};
 
 /// Time for which a page is kept.
 const KEPT: Duration = Duration::from_mins(15);
@@ -15,21 +15,21 @@ const BYTES: usize = 16 * 1024 * 1024;
 /// Pages, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    pages: Mutex<VecDeque<Kept>>,
+    pages: Mutex<VecDeque<CachedPage>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedPage {
     url: String,
     format: Format,
     /// Measured by the clock's `elapsed`.
     since: Duration,
-    view: Arc<View>,
+    view: Arc<PageView>,
 }
 
 impl Cache {
     /// A page that was stored less than `KEPT` ago.
-    pub(super) fn get(&self, url: &str, format: Format, now: Duration) -> Option<Arc<View>> {
+    pub(super) fn get(&self, url: &str, format: Format, now: Duration) -> Option<Arc<PageView>> {
         let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|kept| now.saturating_sub(kept.since) < KEPT);
         let mut found = pages.iter().filter(|kept| kept.format == format && kept.url == url);
@@ -37,11 +37,11 @@ impl Cache {
     }
 
     /// Stores a page and evicts the oldest pages above the limits.
-    pub(super) fn put(&self, url: &str, format: Format, view: Arc<View>, now: Duration) {
+    pub(super) fn put(&self, url: &str, format: Format, view: Arc<PageView>, now: Duration) {
         let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|kept| kept.format != format || kept.url != url);
-        pages.push_back(Kept { url: url.to_owned(), format, since: now, view });
-        let bytes = |kept: &Kept| kept.url.len() + kept.view.bytes();
+        pages.push_back(CachedPage { url: url.to_owned(), format, since: now, view });
+        let bytes = |kept: &CachedPage| kept.url.len() + kept.view.bytes();
         let mut all: usize = pages.iter().map(bytes).sum();
         while all > BYTES || pages.len() > PAGES {
             let Some(oldest) = pages.pop_front() else { break };
@@ -54,9 +54,9 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn view(bytes: usize) -> Arc<View> {
+    fn view(bytes: usize) -> Arc<PageView> {
         let (url, title, note) = (String::new(), None, None);
-        Arc::new(View { url, status: 200, title, content: "x".repeat(bytes), note })
+        Arc::new(PageView { url, status: 200, title, content: "x".repeat(bytes), note })
     }
 
     #[test]

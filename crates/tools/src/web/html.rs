@@ -80,7 +80,7 @@ pub(crate) fn readable(html: &str, url: &Url, is_stopped: &dyn Fn() -> bool) -> 
 pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document> {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(Document::default(), tree_builder);
-    let watched = Watched { builder, is_overloaded: Cell::new(false) };
+    let watched = LimitedTreeBuilder { builder, is_overloaded: Cell::new(false) };
     let tokenizer = Tokenizer::new(watched, TokenizerOpts::default());
     let watched = &tokenizer.sink;
     let document = &watched.builder.sink;
@@ -103,12 +103,12 @@ pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document
 }
 
 /// Builds the tree, and notes a tag with too many attributes.
-struct Watched {
+struct LimitedTreeBuilder {
     builder: TreeBuilder<NodeId, Document>,
     is_overloaded: Cell<bool>,
 }
 
-impl TokenSink for Watched {
+impl TokenSink for LimitedTreeBuilder {
     type Handle = NodeId;
 
     fn process_token(&self, mut token: Token, line: u64) -> TokenSinkResult<NodeId> {

@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 
 /// The readable kinds of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageKind {
     Html,
     Json,
     Text,
@@ -15,31 +15,31 @@ pub(super) enum Kind {
 ///
 /// # Errors
 /// The media type, if it is unreadable.
-pub(super) fn kind(content_type: Option<&str>, body: &[u8]) -> Result<Kind, String> {
+pub(super) fn kind(content_type: Option<&str>, body: &[u8]) -> Result<PageKind, String> {
     let media_type = content_type.and_then(|it| it.split(';').next()).unwrap_or_default();
     let media_type = media_type.trim().to_ascii_lowercase();
     let (family, name) = media_type.split_once('/').unwrap_or_default();
     match (family, name) {
-        ("text", "html") | ("application", "xhtml+xml") if is_json(body) => Ok(Kind::Json),
-        ("text", "html") | ("application", "xhtml+xml") => Ok(Kind::Html),
-        ("text" | "application", "json") => Ok(Kind::Json),
-        (_, name) if name.ends_with("+json") => Ok(Kind::Json),
-        ("text", _) | ("application", "xml") => Ok(Kind::Text),
+        ("text", "html") | ("application", "xhtml+xml") if is_json(body) => Ok(PageKind::Json),
+        ("text", "html") | ("application", "xhtml+xml") => Ok(PageKind::Html),
+        ("text" | "application", "json") => Ok(PageKind::Json),
+        (_, name) if name.ends_with("+json") => Ok(PageKind::Json),
+        ("text", _) | ("application", "xml") => Ok(PageKind::Text),
         ("image", _) => Err(media_type),
-        (_, name) if name.ends_with("+xml") => Ok(Kind::Text),
+        (_, name) if name.ends_with("+xml") => Ok(PageKind::Text),
         ("", _) => unsaid(body),
         _ => Err(media_type),
     }
 }
 
-fn unsaid(body: &[u8]) -> Result<Kind, String> {
+fn unsaid(body: &[u8]) -> Result<PageKind, String> {
     let is_wide = body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff");
     match body.trim_ascii_start() {
-        [] => Ok(Kind::Text),
+        [] => Ok(PageKind::Text),
         _ if !is_wide && body.contains(&0) => Err("of no type, and not text".to_owned()),
-        _ if is_json(body) => Ok(Kind::Json),
-        [b'<', ..] => Ok(Kind::Html),
-        _ => Ok(Kind::Text),
+        _ if is_json(body) => Ok(PageKind::Json),
+        [b'<', ..] => Ok(PageKind::Html),
+        _ => Ok(PageKind::Text),
     }
 }
 
@@ -55,24 +55,24 @@ mod tests {
 
     #[test]
     fn kind_follows_the_content_type_or_the_body() {
-        type Row<'r> = (Option<&'r str>, &'r [u8], Result<Kind, &'r str>);
-        let table: [Row<'_>; 17] = [
-            (Some("text/html; charset=utf-8"), b"<p>", Ok(Kind::Html)),
-            (Some("TEXT/HTML"), b"{ no JSON", Ok(Kind::Html)),
-            (Some("text/html"), b" {\"a\": 1}", Ok(Kind::Json)),
-            (Some("application/xhtml+xml"), b"<p>", Ok(Kind::Html)),
-            (Some("application/json"), b"", Ok(Kind::Json)),
-            (Some("application/ld+json"), b"", Ok(Kind::Json)),
-            (Some("text/markdown"), b"# a", Ok(Kind::Text)),
-            (Some("text/plain"), b"{}", Ok(Kind::Text)),
-            (Some("application/rss+xml"), b"<rss>", Ok(Kind::Text)),
+        type Case<'r> = (Option<&'r str>, &'r [u8], Result<PageKind, &'r str>);
+        let table: [Case<'_>; 17] = [
+            (Some("text/html; charset=utf-8"), b"<p>", Ok(PageKind::Html)),
+            (Some("TEXT/HTML"), b"{ no JSON", Ok(PageKind::Html)),
+            (Some("text/html"), b" {\"a\": 1}", Ok(PageKind::Json)),
+            (Some("application/xhtml+xml"), b"<p>", Ok(PageKind::Html)),
+            (Some("application/json"), b"", Ok(PageKind::Json)),
+            (Some("application/ld+json"), b"", Ok(PageKind::Json)),
+            (Some("text/markdown"), b"# a", Ok(PageKind::Text)),
+            (Some("text/plain"), b"{}", Ok(PageKind::Text)),
+            (Some("application/rss+xml"), b"<rss>", Ok(PageKind::Text)),
             (Some("application/pdf"), b"%PDF", Err("application/pdf")),
             (Some("image/svg+xml"), b"<svg>", Err("image/svg+xml")),
             (Some("application/octet-stream"), b"abc", Err("application/octet-stream")),
-            (Some("nonsense"), b"abc", Ok(Kind::Text)),
-            (None, b"\n<!doctype html>", Ok(Kind::Html)),
-            (None, b"[1]", Ok(Kind::Json)),
-            (None, b"\xff\xfeh\0i\0", Ok(Kind::Text)),
+            (Some("nonsense"), b"abc", Ok(PageKind::Text)),
+            (None, b"\n<!doctype html>", Ok(PageKind::Html)),
+            (None, b"[1]", Ok(PageKind::Json)),
+            (None, b"\xff\xfeh\0i\0", Ok(PageKind::Text)),
             (None, b"\x7fELF\0", Err("of no type, and not text")),
         ];
         for (content_type, body, expected) in table {

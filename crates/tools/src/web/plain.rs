@@ -28,7 +28,7 @@ pub(crate) struct Plain {
 
 /// Reads HTML without building a tree.
 pub(crate) fn plain(html: &str) -> Plain {
-    let mut reader = Reader { rest: html, ..Reader::default() };
+    let mut reader = PlainHtmlReader { rest: html, ..PlainHtmlReader::default() };
     while !reader.rest.is_empty() {
         reader.step();
     }
@@ -39,14 +39,14 @@ pub(crate) fn plain(html: &str) -> Plain {
 }
 
 #[derive(Default)]
-struct Reader<'h> {
+struct PlainHtmlReader<'h> {
     rest: &'h str,
     plain: Plain,
     /// The outermost open invisible element, and the nesting count of its name.
     unseen: Option<(String, usize)>,
 }
 
-impl<'h> Reader<'h> {
+impl<'h> PlainHtmlReader<'h> {
     fn step(&mut self) {
         let Some(at) = self.rest.find('<') else {
             let text = std::mem::take(&mut self.rest);

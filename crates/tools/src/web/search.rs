@@ -106,13 +106,13 @@ struct Provider {
     wants_key: bool,
     /// Advice for a response of 401 or 403.
     if_refused: &'static str,
-    request: fn(&Asked<'_>) -> Option<Request>,
+    request: fn(&SearchParameters<'_>) -> Option<Request>,
     /// Parses a response of status 2xx. The error describes the fault.
-    parse: fn(&str) -> Result<Vec<Found>, String>,
+    parse: fn(&str) -> Result<Vec<SearchResult>, String>,
 }
 
 /// The parameters of a search.
-struct Asked<'a> {
+struct SearchParameters<'a> {
     /// Without a slash at its end.
     base: &'a str,
     key: &'a str,
@@ -128,7 +128,7 @@ struct Request {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SearchResult {
     pub(crate) title: String,
     pub(crate) url: String,
     pub(crate) snippet: String,
@@ -142,7 +142,7 @@ struct Answered {
 
 /// The search engine of a configuration.
 #[derive(Debug)]
-pub struct Search {
+pub struct SearchEngine {
     provider: &'static Provider,
     /// A secret, because the URL may contain a password.
     base: Secret,
@@ -159,7 +159,7 @@ enum Way {
     Written(HttpClient, Arc<dyn Clock>),
 }
 
-impl Search {
+impl SearchEngine {
     /// Creates the engine of a checked configuration.
     ///
     /// # Errors
@@ -190,9 +190,13 @@ impl Search {
     ///
     /// # Errors
     /// [`ToolError`] if the engine does not answer, or its answer is unreadable.
-    pub(crate) async fn find(&self, query: &str, count: usize) -> Result<Vec<Found>, ToolError> {
+    pub(crate) async fn find(
+        &self,
+        query: &str,
+        count: usize,
+    ) -> Result<Vec<SearchResult>, ToolError> {
         let key = self.key.as_ref().map_or("", Secret::expose);
-        let asked = Asked { base: self.base.expose(), key, query, count };
+        let asked = SearchParameters { base: self.base.expose(), key, query, count };
         let request =
             (self.provider.request)(&asked).ok_or_else(|| self.failed("base_url is no URL"))?;
         let answered = self.ask(&request).await?;
@@ -277,10 +281,10 @@ impl Search {
 }
 
 /// A result cut to the limits; `None` if its URL is not of the web.
-fn presentable(found: &Found) -> Option<Found> {
+fn presentable(found: &SearchResult) -> Option<SearchResult> {
     let url = Url::parse(&found.url).ok()?;
     let fits = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_URL;
-    fits.then(|| Found {
+    fits.then(|| SearchResult {
         title: on_a_line(&found.title, MAX_TITLE),
         url: url.into(),
         snippet: on_a_line(&found.snippet, MAX_SNIPPET),
@@ -288,13 +292,13 @@ fn presentable(found: &Found) -> Option<Found> {
 }
 
 /// Reads results from JSON: `path` leads to the list, `snippet` is the key of the snippet.
-fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<Found>, String> {
+fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<SearchResult>, String> {
     let answer: Value =
         serde_json::from_str(body).map_err(|error| format!("its answer is no JSON ({error})"))?;
     let Some(results) = answer.pointer(path) else { return Ok(Vec::new()) };
     let results = results.as_array().ok_or("its answer has no list of results")?;
     let text = |result: &Value, key: &str| result[key].as_str().unwrap_or_default().to_owned();
-    let found = results.iter().map(|result| Found {
+    let found = results.iter().map(|result| SearchResult {
         title: text(result, "title"),
         url: text(result, "url"),
         snippet: text(result, snippet),

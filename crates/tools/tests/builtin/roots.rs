@@ -13,12 +13,12 @@ use tempfile::TempDir;
 
 use crate::world::{World, call, context};
 
-struct Beside {
+struct ExtraDirectories {
     world: World,
     directory: TempDir,
 }
 
-impl Beside {
+impl ExtraDirectories {
     /// `notes` is writable, `docs` is read-only; both contain `a.txt` and `.env`.
     async fn new() -> Self {
         let directory = TempDir::new().unwrap();
@@ -118,7 +118,7 @@ async fn file_tools_work_beside_the_workspace() {
         ),
     ];
     for (tool, arguments, expected) in table {
-        let beside = Beside::new().await;
+        let beside = ExtraDirectories::new().await;
         let said = beside.run(&context(), tool, &arguments).await;
         assert!(said.contains(expected), "{tool} {arguments}: {said}");
     }
@@ -126,7 +126,7 @@ async fn file_tools_work_beside_the_workspace() {
 
 #[tokio::test]
 async fn file_tools_refuse_a_read_only_directory_before_asking() {
-    let beside = Beside::new().await;
+    let beside = ExtraDirectories::new().await;
     let table = [
         ("write_file", json!({"path": "$/docs/a.txt", "content": "x"})),
         ("write_file", json!({"path": "$/docs/new/a.txt", "content": "x"})),
@@ -147,7 +147,7 @@ async fn file_tools_refuse_a_read_only_directory_before_asking() {
 
 #[tokio::test]
 async fn approval_shows_the_path_of_a_change_beside_the_workspace() {
-    let beside = Beside::new().await;
+    let beside = ExtraDirectories::new().await;
     let low = ToolContext { trust: Trust::Low, ..context() };
     for (tool, arguments) in [
         ("edit_file", json!({"path": "$/notes/a.txt", "find": "of", "replace": "by"})),
@@ -170,7 +170,7 @@ async fn verify_recognises_an_interrupted_change_beside_the_workspace() {
         ("create_directory", json!({"path": "$/notes/d"})),
         ("delete_file", json!({"path": "$/notes/a.txt"})),
     ] {
-        let beside = Beside::new().await;
+        let beside = ExtraDirectories::new().await;
         let registry = &beside.world.registry;
         let call = call(tool, &beside.filled(&arguments));
         let evidence = registry.prepare(&call, None, &context()).await.unwrap().evidence.unwrap();
@@ -184,7 +184,7 @@ async fn verify_recognises_an_interrupted_change_beside_the_workspace() {
 
 #[tokio::test]
 async fn file_tools_read_untrusted_content_beside_the_workspace() {
-    let beside = Beside::new().await;
+    let beside = ExtraDirectories::new().await;
     let own = json!({"path": "$/notes/own.txt", "content": "of\n"});
     beside.run(&context(), "write_file", &own).await;
     let table = [
@@ -209,7 +209,7 @@ async fn file_tools_read_untrusted_content_beside_the_workspace() {
 
 #[tokio::test]
 async fn message_attaches_files_beside_the_workspace() {
-    let beside = Beside::new().await;
+    let beside = ExtraDirectories::new().await;
     let arguments =
         beside.filled(&json!({"text": "here", "files": ["$/docs/../docs/a.txt", "a.txt"]}));
     let output = beside.world.run("message", arguments).await.unwrap();
@@ -229,7 +229,7 @@ async fn message_attaches_files_beside_the_workspace() {
 
 #[tokio::test]
 async fn tool_descriptions_name_the_directories_beside_the_workspace() {
-    let beside = Beside::new().await;
+    let beside = ExtraDirectories::new().await;
     let specs = beside.world.registry.specs(Role::Owner, &private_place());
     let place = beside.place().display().to_string();
     let end = |name: &str| {

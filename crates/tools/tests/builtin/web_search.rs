@@ -11,7 +11,7 @@ use avocet_protocol::Secret;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::search::{Engine, Hit, KEY, SearchFake};
-use avocet_tools::{Search, SearchConfig, Web};
+use avocet_tools::{SearchConfig, SearchEngine, Web};
 use serde_json::{Value, json};
 
 use crate::web_fetch::Everywhere;
@@ -69,7 +69,7 @@ impl Searching {
             base_url: is_written.then(|| format!("{}/", fake.base_url())),
             api_key: wants_key.then(|| Secret::new(key.to_owned())),
         };
-        let search = Search::new(&config, &client, clock.clone()).unwrap();
+        let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
         let web = Web::new(client, Some(search), clock.clone());
         let world = World::on_the_web(web, clock.clone()).await;
         Self { world, clock, fake, dialled }
@@ -267,7 +267,7 @@ async fn f15_web_search_network_error_hides_the_engine_url() {
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
     let base_url = Some(format!("http://me:sk-secret@{nobody}/sk-secret"));
     let config = SearchConfig { provider: "searxng".to_owned(), base_url, api_key: None };
-    let search = Search::new(&config, &client, clock.clone()).unwrap();
+    let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
     let web = Web::new(client, Some(search), clock.clone());
     let world = World::on_the_web(web, clock).await;
     let error = world.error("web_search", json!({"query": "sk-query"})).await;

@@ -17,7 +17,9 @@ use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
-use avocet_tools::{Background, OpenHosts, Parts, Policy, Registry, Shell, Web, add_builtin};
+use avocet_tools::{
+    Background, BuiltinParts, OpenHosts, Policy, Registry, Shell, Web, add_builtin,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -85,7 +87,7 @@ impl World {
                 Group::new("test"),
             )),
         };
-        let parts = Parts {
+        let parts = BuiltinParts {
             roots: Arc::new(Roots::new(root, beside)),
             notes: store.clone(),
             kept_results: store.clone(),

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::now;
-use crate::cell::plan::Plan;
+use crate::cell::plan::SandboxPlan;
 
 /// Time until the first measurement of the directories; most programs have ended by then.
 const FIRST: Duration = Duration::from_millis(200);
@@ -36,7 +36,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &SandboxPlan) -> Self {
         let coarse = clock_gettime(ClockId::RealtimeCoarse);
         let seconds = coarse.tv_sec.try_into().unwrap_or_default();
         let since = Duration::new(seconds, coarse.tv_nsec.try_into().unwrap_or_default());

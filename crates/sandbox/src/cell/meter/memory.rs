@@ -7,7 +7,7 @@ use std::fs;
 use nix::sys::statvfs::statvfs;
 
 use super::kilobytes;
-use crate::cell::plan::Plan;
+use crate::cell::plan::SandboxPlan;
 
 /// File systems in memory, which only a sandbox with namespaces has.
 const IN_MEMORY: [&str; 2] = ["/tmp", "/dev/shm"];
@@ -21,7 +21,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &SandboxPlan) -> Self {
         Self { bytes: plan.limits.memory_bytes, namespaces: plan.namespaces }
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::parse::{self, LOG_FORMAT};
-use super::repository::{Git, Said, wrong};
+use super::repository::{Git, GitOutcome, wrong};
 
 /// git's complaint about a missing part of the author's identity, and the setting used in that
 /// case.
@@ -82,8 +82,8 @@ impl GitCommit {
         loop {
             let words = [&identity[..], commit].concat();
             let why = match self.0.ask(repository, &words, context).await? {
-                Said::Well(_) => return Ok(()),
-                Said::Wrong(why) => why,
+                GitOutcome::Well(_) => return Ok(()),
+                GitOutcome::Wrong(why) => why,
             };
             let missing = IDENTITY.iter().find(|(said, _)| why.contains(said));
             match missing.filter(|(_, setting)| !identity.contains(setting)) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::parse::{self, LOG_FORMAT};
-use super::repository::{Git, Said, check_name, wrong};
+use super::repository::{Git, GitOutcome, check_name, wrong};
 
 const DEFAULT_COUNT: u64 = 20;
 
@@ -62,11 +62,11 @@ impl Tool for GitLog {
         words.push("--");
         words.extend(path.as_deref());
         match self.0.ask(repository.as_deref(), &words, context).await? {
-            Said::Well(text) => Ok(json!(parse::log(&text)).into()),
-            Said::Wrong(why) if why.contains("does not have any commits yet") => {
+            GitOutcome::Well(text) => Ok(json!(parse::log(&text)).into()),
+            GitOutcome::Wrong(why) if why.contains("does not have any commits yet") => {
                 Ok(json!([]).into())
             }
-            Said::Wrong(why) => Err(wrong(&words, &why)),
+            GitOutcome::Wrong(why) => Err(wrong(&words, &why)),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::parse::{self, is_elsewhere, without_credentials};
-use super::repository::{Git, Said, check_ref, receiver, wrong};
+use super::repository::{Git, GitOutcome, check_ref, receiver, wrong};
 use crate::builtin::programs::code_block;
 
 const DEFAULT_REMOTE: &str = "origin";
@@ -46,7 +46,7 @@ pub(in crate::builtin) struct Arguments {
 }
 
 /// The commit to push and its destination.
-struct Target {
+struct PushTarget {
     remote: String,
     branch: String,
     /// The branch's commit, by its full id.
@@ -84,7 +84,7 @@ impl Tool for GitPush {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Target { remote, branch, commit, url, is_elsewhere } =
+        let PushTarget { remote, branch, commit, url, is_elsewhere } =
             self.target(&arguments, context).await?;
         let refs = format!("{commit}:refs/heads/{branch}");
         let mut words = vec!["push", "--porcelain", "--no-verify", "--no-signed"];
@@ -96,7 +96,7 @@ impl Tool for GitPush {
         words.push(&receiver);
         words.extend([remote.as_str(), &refs]);
         match self.0.ask(arguments.repository.as_deref(), &words, context).await? {
-            Said::Well(text) => {
+            GitOutcome::Well(text) => {
                 if arguments.set_upstream.unwrap_or(false) {
                     // A push by commit id sets no upstream.
                     let upstream = format!("--set-upstream-to={remote}/{branch}");
@@ -107,7 +107,7 @@ impl Tool for GitPush {
                 Ok(json!({ "remote": remote, "url": url, "branch": branch, "result": result })
                     .into())
             }
-            Said::Wrong(why) => Err(refused(&words, &why, &url)),
+            GitOutcome::Wrong(why) => Err(refused(&words, &why, &url)),
         }
     }
 
@@ -127,7 +127,10 @@ impl Tool for GitPush {
 }
 
 /// The approval prompt for a push of these commits, one per line.
-fn question(Target { remote, branch, commit, url, .. }: &Target, commits: &str) -> Question {
+fn question(
+    PushTarget { remote, branch, commit, url, .. }: &PushTarget,
+    commits: &str,
+) -> Question {
     let mut lines: Vec<&str> = commits.lines().collect();
     if lines.len() > SHOWN_COMMITS {
         lines.truncate(SHOWN_COMMITS);
@@ -147,14 +150,14 @@ impl GitPush {
         &self,
         arguments: &Arguments,
         context: &ToolContext,
-    ) -> Result<Target, ToolError> {
+    ) -> Result<PushTarget, ToolError> {
         let repository = arguments.repository.as_deref();
         let remote = arguments.remote.as_deref().unwrap_or(DEFAULT_REMOTE);
         check_ref("remote", remote)?;
         let get = ["remote", "get-url", "--push", "--all", remote];
         let url = match self.0.ask(repository, &get, context).await? {
-            Said::Well(urls) => urls,
-            Said::Wrong(_) => {
+            GitOutcome::Well(urls) => urls,
+            GitOutcome::Wrong(_) => {
                 return Err(ToolError::ExecutionFailed(format!(
                     "there is no remote {remote}; exec_shell has git remote -v, and git remote add"
                 )));
@@ -183,15 +186,15 @@ impl GitPush {
         let name = format!("refs/heads/{branch}^{{commit}}");
         let commit =
             match self.0.ask(repository, &["rev-parse", "--verify", &name], context).await? {
-                Said::Well(commit) => commit.trim().to_owned(),
-                Said::Wrong(_) => {
+                GitOutcome::Well(commit) => commit.trim().to_owned(),
+                GitOutcome::Wrong(_) => {
                     return Err(ToolError::ExecutionFailed(format!(
                         "there is no branch {branch} here"
                     )));
                 }
             };
         let (remote, url) = (remote.to_owned(), urls.join(", "));
-        Ok(Target { remote, branch, commit, url, is_elsewhere })
+        Ok(PushTarget { remote, branch, commit, url, is_elsewhere })
     }
 }
 
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn question_shows_the_remote_url_and_the_commits_of_a_push() {
-        let target = Target {
+        let target = PushTarget {
             remote: "origin".to_owned(),
             branch: "main".to_owned(),
             commit: "0123abc".to_owned(),

@@ -9,7 +9,7 @@ use avocet_sandbox::{GitPlace, Repository, Rights, Roots, Workspace};
 
 use crate::approval::one_line;
 use crate::builtin::files::tool_error;
-use crate::builtin::programs::{Done, ENDING, End, Programs, Shell, Wanted, last};
+use crate::builtin::programs::{Done, ENDING, ProgramExit, Programs, Shell, Wanted, last};
 
 /// Bytes of output that are read.
 const MAX_OUTPUT: usize = 1024 * 1024;
@@ -83,7 +83,7 @@ struct Allowed {
 }
 
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum GitOutcome {
     /// The output of a call that succeeded.
     Well(String),
     /// The error message of a call that failed.
@@ -176,18 +176,18 @@ impl Git {
         context: &ToolContext,
     ) -> Result<String, ToolError> {
         match self.ask(repository, arguments, context).await? {
-            Said::Well(text) => Ok(text),
-            Said::Wrong(why) => Err(wrong(arguments, &why)),
+            GitOutcome::Well(text) => Ok(text),
+            GitOutcome::Wrong(why) => Err(wrong(arguments, &why)),
         }
     }
 
-    /// Runs git in a repository. A non-zero exit is `Said::Wrong`.
+    /// Runs git in a repository. A non-zero exit is `GitOutcome::Wrong`.
     pub(super) async fn ask(
         &self,
         repository: Option<&str>,
         arguments: &[&str],
         context: &ToolContext,
-    ) -> Result<Said, ToolError> {
+    ) -> Result<GitOutcome, ToolError> {
         self.programs.check_allowed("git")?;
         let directory = self.programs.directory(repository.map(str::to_owned), context).await?;
         let Allowed { rights, filters } = self.allowed(repository, arguments).await?;
@@ -219,8 +219,8 @@ impl Git {
             error => error,
         })?;
         let text = output.text();
-        if end == End::Code(0) {
-            return Ok(Said::Well(text));
+        if end == ProgramExit::Code(0) {
+            return Ok(GitOutcome::Well(text));
         }
         if text.contains("not a git repository") {
             let place = repository.filter(|place| !place.is_empty()).unwrap_or("the workspace");
@@ -229,7 +229,7 @@ impl Git {
                  there with exec_shell: git init"
             )));
         }
-        Ok(Said::Wrong(text))
+        Ok(GitOutcome::Wrong(text))
     }
 
     fn limit(&self) -> Duration {

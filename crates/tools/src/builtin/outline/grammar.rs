@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser};
 
-use super::Entry;
+use super::OutlineEntry;
 
 /// Levels of a syntax tree that are searched.
 const MAX_LEVELS: usize = 48;
@@ -113,7 +113,11 @@ pub(super) fn of(extension: &str) -> Option<&'static Grammar> {
 
 impl Grammar {
     /// The entries of a text; `None` if parsing was cancelled. Syntax errors are skipped.
-    pub(super) fn entries(&self, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<Entry>> {
+    pub(super) fn entries(
+        &self,
+        text: &str,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Option<Vec<OutlineEntry>> {
         let mut parser = Parser::new();
         parser.set_language(&(self.language)()).ok()?;
         let mut goes_on = |_: &ParseState| match is_stopped() {
@@ -134,7 +138,7 @@ impl Grammar {
         within: Node<'_>,
         text: &str,
         (level, depth): (usize, usize),
-        entries: &mut Vec<Entry>,
+        entries: &mut Vec<OutlineEntry>,
     ) {
         if level == MAX_LEVELS {
             return;
@@ -169,7 +173,7 @@ const MAX_BEFORE: usize = 100;
 const MAX_READ: usize = 400;
 
 /// Makes one line from the start of the node's line to the offset `end`.
-fn entry(node: Node<'_>, end: usize, text: &str, depth: usize) -> Entry {
+fn entry(node: Node<'_>, end: usize, text: &str, depth: usize) -> OutlineEntry {
     let near = text.floor_char_boundary(node.start_byte().saturating_sub(MAX_BEFORE));
     let start = text[near..node.start_byte()].rfind('\n').map_or(near, |at| near + at + 1);
     let end = text.floor_char_boundary(end.min(start + MAX_BEFORE + MAX_READ));
@@ -177,5 +181,5 @@ fn entry(node: Node<'_>, end: usize, text: &str, depth: usize) -> Entry {
     let text = words.join(" ");
     let text = text.trim_end_matches(['{', ':', ';', ' ']);
     let text = text.strip_suffix("=>").unwrap_or(text).trim_end().to_owned();
-    Entry { line: node.start_position().row + 1, depth, text }
+    OutlineEntry { line: node.start_position().row + 1, depth, text }
 }

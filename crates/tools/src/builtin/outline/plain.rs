@@ -3,7 +3,7 @@
 
 use regex::Regex;
 
-use super::Entry;
+use super::OutlineEntry;
 use crate::builtin::languages::definition;
 
 /// Matches any name.
@@ -15,7 +15,7 @@ const CONTROL: [&str; 9] =
 const IMPORT: &str = r"^\s*(?:import|from|use|using|require|require_once|require_relative|include|package|#\s*include|source)\b\s*\S+";
 
 /// The entries of a text. `extension` is in lower case.
-pub(super) fn entries(extension: &str, text: &str) -> Vec<Entry> {
+pub(super) fn entries(extension: &str, text: &str) -> Vec<OutlineEntry> {
     match extension {
         "md" | "markdown" | "mdx" => headings(text),
         "toml" | "ini" | "cfg" | "conf" => by_line(text, r"^\s*\[.*\]\s*$"),
@@ -29,7 +29,7 @@ pub(super) fn entries(extension: &str, text: &str) -> Vec<Entry> {
 }
 
 /// ATX headings, except inside fenced code blocks.
-fn headings(text: &str) -> Vec<Entry> {
+fn headings(text: &str) -> Vec<OutlineEntry> {
     let (mut fence, mut headings) = (None, Vec::new());
     for (number, line) in text.lines().enumerate() {
         let start = line.trim_start();
@@ -43,14 +43,14 @@ fn headings(text: &str) -> Vec<Entry> {
         let is_heading = (1..=6).contains(&level) && line[level..].starts_with([' ', '\t']);
         if is_heading && fence.is_none() {
             let text = line.trim().to_owned();
-            headings.push(Entry { line: number + 1, depth: level - 1, text });
+            headings.push(OutlineEntry { line: number + 1, depth: level - 1, text });
         }
     }
     headings
 }
 
 /// The lines that match the pattern; their depth is their indentation.
-fn by_line(text: &str, pattern: &str) -> Vec<Entry> {
+fn by_line(text: &str, pattern: &str) -> Vec<OutlineEntry> {
     let Ok(pattern) = Regex::new(pattern) else { return Vec::new() };
     let lines = text.lines().enumerate().filter(|(_, line)| {
         let first = line.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
@@ -60,7 +60,7 @@ fn by_line(text: &str, pattern: &str) -> Vec<Entry> {
         let text = line.trim().trim_end_matches(['{', ':', ' ']).to_owned();
         let indent = line.len() - line.trim_start().len();
         let step = if line.starts_with('\t') { 1 } else { 4 };
-        Entry { line: number + 1, depth: (indent / step).min(8), text }
+        OutlineEntry { line: number + 1, depth: (indent / step).min(8), text }
     });
     entries.collect()
 }

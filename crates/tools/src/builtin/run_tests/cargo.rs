@@ -1,14 +1,14 @@
 //! Parses `cargo test`: the output of libtest for each binary in turn, and rustc's errors.
 
-use super::report::{Failure, MOST_KEPT, Report, counts, place};
+use super::report::{Failure, MOST_KEPT, TestReport, counts, place};
 
 /// Beginnings of cargo's summary errors, which name no fault of the code.
 const SUMMARIES: [&str; 5] =
     ["test failed", "doctest failed", "could not compile", "aborting due to", "doctests failed"];
 
 #[derive(Default)]
-struct State {
-    report: Report,
+struct CargoTestParser {
+    report: TestReport,
     /// Counts of the current binary from its lines: passed, failed, skipped.
     running: [u64; 3],
     /// The block that the lines belong to.
@@ -28,14 +28,14 @@ enum Within {
     Cargo,
 }
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut state = State::default();
-    text.lines().for_each(|line| state.read(line));
-    state.close_binary();
-    state.report
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut parser = CargoTestParser::default();
+    text.lines().for_each(|line| parser.read(line));
+    parser.close_binary();
+    parser.report
 }
 
-impl State {
+impl CargoTestParser {
     fn read(&mut self, line: &str) {
         if let Some(result) = line.strip_prefix("test result: ") {
             return self.result(result);

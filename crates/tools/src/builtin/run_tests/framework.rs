@@ -22,7 +22,7 @@ pub(super) enum Framework {
 
 /// A command that runs tests.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct TestCommand {
     pub(super) framework: Framework,
     pub(super) command: Vec<String>,
     /// Other frameworks for which the directory has tests.
@@ -101,7 +101,7 @@ impl Framework {
     }
 }
 
-impl Plan {
+impl TestCommand {
     /// The command, quoted for display.
     pub(super) fn shown(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
@@ -119,8 +119,8 @@ pub(super) fn plan(
     directory: &str,
     wanted: Option<Framework>,
     filter: Option<String>,
-) -> Result<Plan, ToolError> {
-    let place = Place { workspace, directory };
+) -> Result<TestCommand, ToolError> {
+    let place = TestDirectory { workspace, directory };
     let found = place.frameworks()?;
     let framework = wanted.or(found.first().copied()).ok_or_else(|| {
         ToolError::ExecutionFailed(format!(
@@ -134,15 +134,15 @@ pub(super) fn plan(
         return Err(ToolError::InvalidArgs(why));
     }
     let also = found.into_iter().filter(|one| *one != framework).collect();
-    Ok(Plan { framework, command: place.command(framework, filter)?, also })
+    Ok(TestCommand { framework, command: place.command(framework, filter)?, also })
 }
 
-struct Place<'a> {
+struct TestDirectory<'a> {
     workspace: &'a Workspace,
     directory: &'a str,
 }
 
-impl Place<'_> {
+impl TestDirectory<'_> {
     fn frameworks(&self) -> Result<Vec<Framework>, ToolError> {
         let path = self.workspace.resolve(self.directory).map_err(tool_error)?;
         let names = self.workspace.apart().list(&path).map_err(tool_error)?;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::report::{Failure, Report, place};
+use super::report::{Failure, TestReport, place};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct Event {
+struct GoTestEvent {
     action: String,
     package: String,
     import_path: String,
@@ -19,17 +19,17 @@ struct Event {
 
 /// The events of a test or a package.
 #[derive(Default)]
-struct Seen {
+struct GoTestResult {
     outcome: Option<String>,
     output: String,
 }
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut seen: BTreeMap<(String, Option<String>), Seen> = BTreeMap::new();
-    let mut report = Report::default();
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut seen: BTreeMap<(String, Option<String>), GoTestResult> = BTreeMap::new();
+    let mut report = TestReport::default();
     for line in text.lines() {
         let event =
-            line.starts_with('{').then(|| serde_json::from_str::<Event>(line).ok()).flatten();
+            line.starts_with('{').then(|| serde_json::from_str::<GoTestEvent>(line).ok()).flatten();
         let Some(event) = event else {
             compiler_error(line, &mut report);
             continue;
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str) -> Report {
 }
 
 /// Counts the tests; one with subtests is counted by them alone.
-fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
+fn tests(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut TestReport) {
     let mut tests = seen
         .iter()
         .filter_map(|((package, test), one)| Some((package, test.as_ref()?, one)))
@@ -85,8 +85,8 @@ fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
 }
 
 /// Adds packages that failed although none of their tests did: they failed to start or aborted.
-fn packages(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
-    let failed = |one: &Seen| one.outcome.as_deref() == Some("fail");
+fn packages(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut TestReport) {
+    let failed = |one: &GoTestResult| one.outcome.as_deref() == Some("fail");
     let told: BTreeSet<&str> = seen
         .iter()
         .filter(|((_, test), one)| {
@@ -102,7 +102,7 @@ fn packages(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report
     }
 }
 
-fn failure(name: &str, one: &Seen) -> Failure {
+fn failure(name: &str, one: &GoTestResult) -> Failure {
     let mut failure = Failure::named(name);
     for line in one.output.lines() {
         let line = line.trim();
@@ -119,7 +119,7 @@ fn failure(name: &str, one: &Seen) -> Failure {
 }
 
 /// Parses `./a.go:3:5: undefined: x`.
-fn compiler_error(line: &str, report: &mut Report) {
+fn compiler_error(line: &str, report: &mut TestReport) {
     let Some((file, number)) = place(line) else { return };
     let Some((_, rest)) = line.split_once(".go:").filter(|_| file.ends_with(".go")) else { return };
     let Some((_, message)) = rest.split_once(": ") else { return };

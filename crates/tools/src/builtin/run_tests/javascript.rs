@@ -1,9 +1,9 @@
 //! Parses the output of a package's test script, by the test runner that wrote it.
 
-use super::report::Report;
+use super::report::TestReport;
 use super::{jest, mocha, node, tap, vitest};
 
-pub(super) fn parse(text: &str) -> Report {
+pub(super) fn parse(text: &str) -> TestReport {
     let has = |is: &dyn Fn(&str) -> bool| text.lines().any(|line| is(line.trim_start()));
     if has(&|line| line.starts_with("Test Files ") || line.starts_with("RUN  v")) {
         vitest::parse(text)

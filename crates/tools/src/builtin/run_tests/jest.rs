@@ -1,9 +1,9 @@
 //! Parses jest: a block with `●` for each failure, and a line `Tests:` at the end.
 
-use super::report::{Failure, Report, counts, place};
+use super::report::{Failure, TestReport, counts, place};
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut report = Report::default();
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut report = TestReport::default();
     let mut file = None;
     let (mut open, mut says) = (false, false);
     for line in text.lines() {
@@ -52,7 +52,7 @@ fn is_code(line: &str) -> bool {
             || rest.trim_start().trim_start_matches('|').trim().starts_with('^'))
 }
 
-fn summary(tests: &str, report: &mut Report) {
+fn summary(tests: &str, report: &mut TestReport) {
     for (count, word) in counts(tests) {
         match word {
             "passed" => report.passed = count,

@@ -1,9 +1,9 @@
 //! Parses mocha: `2 passing`, `1 failing`, then a numbered block for each failure.
 
-use super::report::{Failure, Report, place};
+use super::report::{Failure, TestReport, place};
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut report = Report::default();
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut report = TestReport::default();
     let mut failing = false;
     let (mut in_name, mut says) = (false, false);
     for line in text.lines() {

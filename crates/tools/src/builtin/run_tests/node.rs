@@ -1,9 +1,9 @@
 //! Parses node's test runner in its format for people: `✔`, `✖`, `ℹ`.
 
-use super::report::{Failure, Report, place};
+use super::report::{Failure, TestReport, place};
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut report = Report::default();
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut report = TestReport::default();
     let mut failing = false;
     let mut at = None;
     for line in text.lines() {
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Report {
 }
 
 /// Parses `pass 2`.
-fn summary(count: &str, report: &mut Report) {
+fn summary(count: &str, report: &mut TestReport) {
     let Some((word, count)) = count.split_once(' ') else { return };
     let Ok(count) = count.trim().parse::<u64>() else { return };
     match word {

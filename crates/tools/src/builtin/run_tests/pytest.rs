@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::report::{Failure, Report, counts, place};
+use super::report::{Failure, TestReport, counts, place};
 
 /// A section, `____ title ____`, of a failed test or an unreadable file.
 #[derive(Default)]
@@ -11,8 +11,8 @@ struct Section {
     failure: Failure,
 }
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut report = Report::default();
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut report = TestReport::default();
     let mut sections: Vec<Section> = Vec::new();
     let mut in_sections = false;
     for line in text.lines() {
@@ -95,7 +95,7 @@ fn heading(line: &str, frame: char) -> Option<&str> {
 }
 
 /// Parses `2 failed, 1 passed, 1 error in 0.12s`.
-fn summary(line: &str, report: &mut Report) {
+fn summary(line: &str, report: &mut TestReport) {
     if !line.contains(" in ") {
         return;
     }

@@ -13,7 +13,7 @@ pub(super) const MOST_KEPT: usize = 1000;
 const MOST_MESSAGE: usize = 1200;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Report {
+pub(crate) struct TestReport {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
@@ -57,7 +57,7 @@ impl Failure {
     }
 }
 
-impl Report {
+impl TestReport {
     /// The report for the model: duplicates removed, and cut to the limits above.
     pub(super) fn told(mut self) -> Self {
         let mut names = std::collections::HashSet::new();
@@ -79,7 +79,7 @@ impl Report {
 
 /// Panics if the report exceeds the limits.
 #[cfg(any(test, feature = "testing"))]
-pub(super) fn hold(told: &Report) {
+pub(super) fn hold(told: &TestReport) {
     assert!(told.failures.len() <= MOST_FAILURES);
     let too_long = |one: &Failure| one.message.chars().count() > MOST_MESSAGE + 1;
     assert!(!told.failures.iter().any(too_long), "{told:?}");

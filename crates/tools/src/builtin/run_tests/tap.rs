@@ -1,7 +1,7 @@
 //! Parses TAP as node's runner, tape and ava print it: test points, indented if they are subtests,
 //! each with details in YAML.
 
-use super::report::{Failure, Report, place};
+use super::report::{Failure, TestReport, place};
 
 /// The YAML between `---` and `...`.
 #[derive(Default)]
@@ -16,8 +16,8 @@ struct Details {
 }
 
 #[derive(Default)]
-struct State {
-    report: Report,
+struct TapParser {
+    report: TestReport,
     /// The open subtests with their indentation.
     names: Vec<(usize, String)>,
     details: Option<Details>,
@@ -27,11 +27,11 @@ struct State {
     told: [Option<u64>; 3],
 }
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut state = State::default();
-    text.lines().for_each(|line| state.read(line));
-    let [passed, failed, skipped] = state.told;
-    let mut report = state.report;
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut parser = TapParser::default();
+    text.lines().for_each(|line| parser.read(line));
+    let [passed, failed, skipped] = parser.told;
+    let mut report = parser.report;
     report.passed = passed.unwrap_or(report.passed);
     report.skipped = skipped.unwrap_or(report.skipped);
     // A failed parent is counted by its subtests.
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Report {
     report
 }
 
-impl State {
+impl TapParser {
     fn read(&mut self, line: &str) {
         let trimmed = line.trim_start();
         let indent = line.len() - trimmed.len();

@@ -1,10 +1,10 @@
 //! Parses vitest: a block ` FAIL  file > suite > test` for each failure, and a line `Tests` at the
 //! end.
 
-use super::report::{Failure, Report, counts, place};
+use super::report::{Failure, TestReport, counts, place};
 
-pub(super) fn parse(text: &str) -> Report {
-    let mut report = Report::default();
+pub(super) fn parse(text: &str) -> TestReport {
+    let mut report = TestReport::default();
     let (mut open, mut says) = (false, false);
     for line in text.lines() {
         let trimmed = line.trim();
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Report {
     report
 }
 
-fn summary(tests: &str, report: &mut Report) {
+fn summary(tests: &str, report: &mut TestReport) {
     for (count, word) in counts(tests) {
         match word {
             "passed" => report.passed = count,

@@ -2,7 +2,7 @@
 
 use avocet_net::Url;
 
-use super::{Asked, CHECK_KEY, Found, Provider, Request, listed};
+use super::{CHECK_KEY, Provider, Request, SearchParameters, SearchResult, listed};
 use crate::web::plain::plain;
 
 pub(super) const PROVIDER: Provider = Provider {
@@ -14,7 +14,7 @@ pub(super) const PROVIDER: Provider = Provider {
     parse,
 };
 
-fn request(asked: &Asked<'_>) -> Option<Request> {
+fn request(asked: &SearchParameters<'_>) -> Option<Request> {
     let count = asked.count.to_string();
     let parameters = [("q", asked.query), ("count", &count), ("text_decorations", "false")];
     let url = Url::parse_with_params(&format!("{}/web/search", asked.base), parameters).ok()?;
@@ -26,11 +26,12 @@ fn request(asked: &Asked<'_>) -> Option<Request> {
 }
 
 /// Titles and descriptions are HTML. Without results, `web` is missing.
-fn parse(body: &str) -> Result<Vec<Found>, String> {
-    let found = listed(body, "/web/results", "description")?.into_iter().map(|found| Found {
-        title: plain(&found.title).text,
-        snippet: plain(&found.snippet).text,
-        ..found
-    });
+fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
+    let found =
+        listed(body, "/web/results", "description")?.into_iter().map(|found| SearchResult {
+            title: plain(&found.title).text,
+            snippet: plain(&found.snippet).text,
+            ..found
+        });
     Ok(found.collect())
 }

@@ -3,7 +3,7 @@
 use avocet_net::Url;
 use dom_query::NodeRef;
 
-use super::{Asked, Found, Provider, Request};
+use super::{Provider, Request, SearchParameters, SearchResult};
 use crate::web::html::tree;
 
 pub(super) const PROVIDER: Provider = Provider {
@@ -17,13 +17,13 @@ pub(super) const PROVIDER: Provider = Provider {
 
 const PLACE: &str = "https://html.duckduckgo.com";
 
-fn request(asked: &Asked<'_>) -> Option<Request> {
+fn request(asked: &SearchParameters<'_>) -> Option<Request> {
     let url =
         Url::parse_with_params(&format!("{}/html/", asked.base), [("q", asked.query)]).ok()?;
     Some(Request { url, headers: vec![("accept", "text/html".to_owned())], body: None })
 }
 
-fn parse(body: &str) -> Result<Vec<Found>, String> {
+fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
     let page = tree(body, &|| false).ok_or("its page is nested too deeply")?;
     if page.select(".anomaly-modal__modal, #challenge-form").exists() {
         return Err(
@@ -40,10 +40,10 @@ fn parse(body: &str) -> Result<Vec<Found>, String> {
     Ok(organic.filter_map(found).collect())
 }
 
-fn found(result: &NodeRef<'_>) -> Option<Found> {
+fn found(result: &NodeRef<'_>) -> Option<SearchResult> {
     let one = |class: &str| result.descendants().into_iter().find(|node| node.has_class(class));
     let link = one("result__a")?;
-    Some(Found {
+    Some(SearchResult {
         title: link.text().to_string(),
         url: target(&link.attr("href")?)?,
         snippet: one("result__snippet").map(|node| node.text().to_string()).unwrap_or_default(),

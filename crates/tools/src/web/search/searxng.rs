@@ -2,7 +2,7 @@
 
 use avocet_net::Url;
 
-use super::{Asked, Found, Provider, Request, listed};
+use super::{Provider, Request, SearchParameters, SearchResult, listed};
 
 pub(super) const PROVIDER: Provider = Provider {
     name: "searxng",
@@ -14,7 +14,7 @@ pub(super) const PROVIDER: Provider = Provider {
 };
 
 /// SearXNG itself needs no key, but a proxy in front of it may.
-fn request(asked: &Asked<'_>) -> Option<Request> {
+fn request(asked: &SearchParameters<'_>) -> Option<Request> {
     let parameters = [("q", asked.query), ("format", "json")];
     let url = Url::parse_with_params(&format!("{}/search", asked.base), parameters).ok()?;
     let mut headers = vec![("accept", "application/json".to_owned())];
@@ -24,6 +24,6 @@ fn request(asked: &Asked<'_>) -> Option<Request> {
     Some(Request { url, headers, body: None })
 }
 
-fn parse(body: &str) -> Result<Vec<Found>, String> {
+fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
     listed(body, "/results", "content")
 }

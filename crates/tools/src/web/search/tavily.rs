@@ -3,7 +3,7 @@
 use avocet_net::Url;
 use serde_json::json;
 
-use super::{Asked, CHECK_KEY, Found, Provider, Request, listed};
+use super::{CHECK_KEY, Provider, Request, SearchParameters, SearchResult, listed};
 
 pub(super) const PROVIDER: Provider = Provider {
     name: "tavily",
@@ -14,13 +14,13 @@ pub(super) const PROVIDER: Provider = Provider {
     parse,
 };
 
-fn request(asked: &Asked<'_>) -> Option<Request> {
+fn request(asked: &SearchParameters<'_>) -> Option<Request> {
     let url = Url::parse(&format!("{}/search", asked.base)).ok()?;
     let headers = vec![("authorization", format!("Bearer {}", asked.key))];
     let body = json!({ "query": asked.query, "max_results": asked.count });
     Some(Request { url, headers, body: Some(body) })
 }
 
-fn parse(body: &str) -> Result<Vec<Found>, String> {
+fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
     listed(body, "/results", "content")
 }
