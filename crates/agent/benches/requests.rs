@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_agent::benching::messages;
-use avocet_agent::{AgentLoop, Budgets, Limits, Marks, Scene, TurnEnd};
+use avocet_agent::{AgentLoop, Budgets, Marks, Scene, TurnEnd, TurnLimits};
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
     ModelReply, ModelRequest, NewInbound, Outcome, Roles, Sender, SessionId, Settlement, Spent,
@@ -97,7 +97,7 @@ impl World {
             events: Arc::new(RecordedEvents::default()),
             files: Arc::new(FakeFiles::default()),
             clock,
-            limits: Limits { context_tokens: ROOM, ..Limits::default() },
+            limits: TurnLimits { context_tokens: ROOM, ..TurnLimits::default() },
             ledger: store.clone(),
             budgets: Budgets::default(),
             unbooked: Arc::default(),

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budgets::{Bill, NoAnswer};
 use crate::calls::Set;
-use crate::context::Context;
-use crate::{Budgets, Limits, Marks, Unbooked, held, images, window};
+use crate::context::RequestContext;
+use crate::{Budgets, Marks, TurnLimits, Unbooked, held, images, window};
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct AgentLoop {
     /// The time source.
     pub clock: Arc<dyn Clock>,
     /// The caps on a turn.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// The ledger of model costs.
     pub ledger: Arc<dyn Ledger>,
     /// The limits on model costs.
@@ -236,7 +236,7 @@ impl AgentLoop {
     /// Asks the model until it answers with text or a call.
     async fn ask(
         &self,
-        context: &mut Context,
+        context: &mut RequestContext,
         turn: &TurnRecord,
         scene: &Scene,
         until: Duration,
@@ -264,7 +264,7 @@ impl AgentLoop {
     /// this was too long.
     async fn ask_what_fits(
         &self,
-        context: &mut Context,
+        context: &mut RequestContext,
         turn: &TurnRecord,
         scene: &Scene,
         bill: Bill<'_>,

@@ -148,7 +148,7 @@ async fn max_tool_iterations_ends_the_turn_with_a_notice_and_keeps_the_work() {
         );
         assert_eq!(world.record().await.steps.len(), rounds as usize);
     }
-    assert_eq!(Limits::default().max_tool_iterations, 20);
+    assert_eq!(TurnLimits::default().max_tool_iterations, 20);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use avocet_protocol::{
     Spending, StoreError, Total, TurnId, thousands, within,
 };
 
-use crate::{AgentLoop, Limits};
+use crate::{AgentLoop, TurnLimits};
 
 /// Limits on the cost of models; `None` means unlimited. Each turn that runs when a budget is used
 /// up may still get one answer, and the budget is overdrawn by at most these answers.
@@ -122,7 +122,7 @@ impl Budgets {
 
     /// Returns the text for the user if a budget is used up, else `None`. Of several, the budget
     /// that lasts longest is named: once it is free, all are.
-    fn reached(self, limits: Limits, spending: &Spending) -> Option<String> {
+    fn reached(self, limits: TurnLimits, spending: &Spending) -> Option<String> {
         let Spending { turn, session, day } = spending;
         let day_over = Period { name: "day", again: "at 00:00 UTC", total: day };
         let session_over = Period { name: "conversation", again: "with /new", total: session };

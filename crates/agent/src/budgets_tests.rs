@@ -58,9 +58,9 @@ fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
         ),
     ];
     for (budgets, notice) in table {
-        assert_eq!(budgets.reached(Limits::default(), &spending).as_deref(), notice);
+        assert_eq!(budgets.reached(TurnLimits::default(), &spending).as_deref(), notice);
     }
-    let of_turn = Limits { max_tokens: 10, ..Limits::default() };
+    let of_turn = TurnLimits { max_tokens: 10, ..TurnLimits::default() };
     let notice = none.reached(of_turn, &spending).unwrap();
     assert!(notice.contains("10 tokens (the limit for one answer is 10)"), "{notice}");
 }
@@ -68,7 +68,7 @@ fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
 #[test]
 fn reached_refuses_any_usage_of_a_zero_budget() {
     let nothing = Budgets { day_cost: Some(Money::default()), ..Budgets::default() };
-    let notice = nothing.reached(Limits::default(), &Spending::default());
+    let notice = nothing.reached(TurnLimits::default(), &Spending::default());
     assert!(notice.unwrap().contains("$0.00 of $0.00"));
-    assert_eq!(Budgets::default().reached(Limits::default(), &Spending::default()), None);
+    assert_eq!(Budgets::default().reached(TurnLimits::default(), &Spending::default()), None);
 }

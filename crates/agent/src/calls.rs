@@ -24,7 +24,7 @@ pub(crate) struct Set<'a> {
 }
 
 /// The next action for a call.
-enum Decision {
+enum CallAction {
     /// The call has this result without being run.
     Finish(CallResult),
     /// The call has to wait first.
@@ -34,7 +34,7 @@ enum Decision {
 }
 
 /// The outcome of running a call.
-enum Ran {
+enum CallOutcome {
     Finished(CallResult),
     Waiting(WaitRequest),
 }
@@ -58,7 +58,7 @@ impl AgentLoop {
         let mut batch = Batch::new();
         for place in open {
             let decision = match self.decide(turn, place, set).await? {
-                Decision::Run(prepared) if prepared.parallel => {
+                CallAction::Run(prepared) if prepared.parallel => {
                     batch.push((place, prepared));
                     continue;
                 }
@@ -68,12 +68,12 @@ impl AgentLoop {
                 return Ok(Some(waiting));
             }
             match decision {
-                Decision::Finish(result) => self.finish_unrun(turn, place, result).await?,
-                Decision::Wait(request) => {
+                CallAction::Finish(result) => self.finish_unrun(turn, place, result).await?,
+                CallAction::Wait(request) => {
                     let call = call_at(turn, place).id;
                     return Ok(Some(TurnEnd::Waiting { call, request }));
                 }
-                Decision::Run(prepared) => {
+                CallAction::Run(prepared) => {
                     batch.push((place, prepared));
                     if let Some(waiting) = self.run_batch(turn, &mut batch, set).await? {
                         return Ok(Some(waiting));
@@ -89,21 +89,21 @@ impl AgentLoop {
         turn: &TurnRecord,
         place: usize,
         set: &Set<'_>,
-    ) -> Result<Decision, StoreError> {
+    ) -> Result<CallAction, StoreError> {
         let logged = call_at(turn, place);
         match &logged.state {
             CallState::Planned => {}
             CallState::Interrupted { evidence: None } => {
                 let context = self.context(turn, logged.id, set);
-                return Ok(Decision::Wait(self.choice(logged, &context).await));
+                return Ok(CallAction::Wait(self.choice(logged, &context).await));
             }
             CallState::Interrupted { evidence: Some(evidence) } => {
                 match self.toolbox.verify(&logged.call, evidence).await {
                     Verdict::Happened(value) => {
-                        return Ok(Decision::Finish(CallResult::ok(value)));
+                        return Ok(CallAction::Finish(CallResult::ok(value)));
                     }
                     Verdict::Unknown => {
-                        return Ok(Decision::Finish(CallResult::error(&format!(
+                        return Ok(CallAction::Finish(CallResult::error(&format!(
                             "interrupted by a restart, and {} is now neither as it was before nor \
                              as it should be after; look at it before you repeat the call",
                             evidence.subject
@@ -119,19 +119,19 @@ impl AgentLoop {
         let allowed = logged.allowed.as_deref();
         let is_new = logged.state == CallState::Planned && allowed.is_none();
         if is_new && let Some(refusal) = repeats::refusal(&turn.steps, &logged.call) {
-            return Ok(Decision::Finish(refusal));
+            return Ok(CallAction::Finish(refusal));
         }
         let context = self.context(turn, logged.id, set);
         if let Some(text) = held::text(&logged.call) {
             let request = self.toolbox.hold(&text, &context);
             let request = request.filter(|request| !request.is_allowed(allowed));
-            let said = || Decision::Finish(CallResult::ok("said".into()));
-            return Ok(request.map_or_else(said, Decision::Wait));
+            let said = || CallAction::Finish(CallResult::ok("said".into()));
+            return Ok(request.map_or_else(said, CallAction::Wait));
         }
         Ok(match self.toolbox.prepare(&logged.call, allowed, &context).await {
-            Err(error) => Decision::Finish(failed(&logged.call.name, &error, context.read.get())),
-            Ok(PreparedCall { approval: Some(request), .. }) => Decision::Wait(request),
-            Ok(prepared) => Decision::Run(prepared),
+            Err(error) => CallAction::Finish(failed(&logged.call.name, &error, context.read.get())),
+            Ok(PreparedCall { approval: Some(request), .. }) => CallAction::Wait(request),
+            Ok(prepared) => CallAction::Run(prepared),
         })
     }
 
@@ -163,8 +163,8 @@ impl AgentLoop {
         let mut waiting = None;
         for (place, ran) in try_join_all(running).await? {
             match ran {
-                Ran::Finished(result) => set_result(turn, place, result),
-                Ran::Waiting(request) => {
+                CallOutcome::Finished(result) => set_result(turn, place, result),
+                CallOutcome::Waiting(request) => {
                     waiting = Some(TurnEnd::Waiting { call: call_at(turn, place).id, request });
                 }
             }
@@ -180,7 +180,7 @@ impl AgentLoop {
         prepared: &PreparedCall,
         alone: bool,
         set: &Set<'_>,
-    ) -> Result<Ran, StoreError> {
+    ) -> Result<CallOutcome, StoreError> {
         let logged = call_at(turn, place);
         let name = logged.call.name.clone();
         self.log.start_call(logged.id, prepared.class, prepared.evidence.as_ref()).await?;
@@ -188,7 +188,7 @@ impl AgentLoop {
         self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone() });
         let context = self.context(turn, logged.id, set);
         let outcome = match self.toolbox.execute(&logged.call, &context).await {
-            Ok(ToolOutcome::Waiting(request)) if alone => return Ok(Ran::Waiting(request)),
+            Ok(ToolOutcome::Waiting(request)) if alone => return Ok(CallOutcome::Waiting(request)),
             Ok(ToolOutcome::Waiting(_)) => Err(ToolError::ExecutionFailed(
                 "a tool that runs beside others cannot wait; call it alone".to_owned(),
             )),
@@ -209,7 +209,7 @@ impl AgentLoop {
         };
         self.log.finish_call(logged.id, &result, kept.as_deref(), &writes).await?;
         self.events.emit(&turn.session, TurnEvent::ToolFinished { name, ok: result.ok });
-        Ok(Ran::Finished(result))
+        Ok(CallOutcome::Finished(result))
     }
 
     /// Records the result of a call that is not run (T3).

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use crate::AgentLoop;
 use crate::agent_loop::Scene;
 use crate::budgets::{Bill, NoAnswer};
-use crate::history::{Trim, View, conversation};
+use crate::history::{HistoryView, Trim, conversation};
 use crate::instructions::Instructions;
 use crate::marks::Marks;
 use crate::summary::{SHARE, cut};
@@ -24,7 +24,7 @@ use crate::window::{
 
 /// The content of a turn's requests beside the turn itself.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct RequestContext {
     pub(crate) instructions: Instructions,
     pub(crate) past: Past,
     zone: TimeZone,
@@ -50,13 +50,13 @@ pub(crate) struct Room {
 /// surplus is compacted.
 const BYTES_A_TOKEN: usize = 8;
 
-impl Context {
+impl RequestContext {
     pub(crate) fn messages(&self, turn: &TurnRecord, trim: Trim) -> Vec<Message> {
         conversation(&self.instructions.text(), &self.past, turn, self.view(), trim)
     }
 
-    pub(crate) fn view(&self) -> View<'_> {
-        View { zone: &self.zone, marks: self.marks }
+    pub(crate) fn view(&self) -> HistoryView<'_> {
+        HistoryView { zone: &self.zone, marks: self.marks }
     }
 
     /// Returns the lowest trust of the next request's content.
@@ -83,7 +83,7 @@ impl Context {
     pub(crate) fn room(
         &self,
         facts: ModelFacts,
-        limits: crate::Limits,
+        limits: crate::TurnLimits,
         tools: &[ToolSpec],
     ) -> Room {
         let room =
@@ -105,16 +105,16 @@ impl AgentLoop {
         &self,
         turn: &TurnRecord,
         roles: &Arc<dyn Roles>,
-    ) -> Result<Context, StoreError> {
+    ) -> Result<RequestContext, StoreError> {
         let instructions = Instructions::read(&self.system, self.files.as_ref()).await;
         let past = self.log.history(&turn.session, turn.id, self.history_budget()).await?;
         let (zone, marks, roles) = (self.zone.clone(), self.marks, roles.clone());
-        Ok(Context { instructions, past, zone, marks, roles, narrow: None })
+        Ok(RequestContext { instructions, past, zone, marks, roles, narrow: None })
     }
 
     /// Returns this agent's way of showing the log.
-    pub(crate) fn view(&self) -> View<'_> {
-        View { zone: &self.zone, marks: self.marks }
+    pub(crate) fn view(&self) -> HistoryView<'_> {
+        HistoryView { zone: &self.zone, marks: self.marks }
     }
 
     pub(crate) fn history_budget(&self) -> usize {
@@ -126,12 +126,12 @@ impl AgentLoop {
     /// shortened first, then old turns compacted, then the turn itself is shortened.
     pub(crate) async fn fit(
         &self,
-        context: &mut Context,
+        context: &mut RequestContext,
         turn: &TurnRecord,
         room: Room,
         bill: Bill<'_>,
     ) -> Result<Vec<Message>, NoAnswer> {
-        let fits = |context: &Context, trim: Trim| {
+        let fits = |context: &RequestContext, trim: Trim| {
             if_it_fits(context.messages(turn, trim), room.eyes, room.messages)
         };
         if !context.past.has_gap
@@ -159,7 +159,7 @@ impl AgentLoop {
     /// Fails if the turn alone is too long even in its shortest form. Then the past stays as it is.
     fn fits_at_all(
         &self,
-        context: &Context,
+        context: &RequestContext,
         turn: &TurnRecord,
         room: Room,
     ) -> Result<(), NoAnswer> {
@@ -175,7 +175,7 @@ impl AgentLoop {
     /// the results, then whole turns.
     async fn make_room(
         &self,
-        context: &mut Context,
+        context: &mut RequestContext,
         turn: &TurnRecord,
         room: u64,
         bill: Bill<'_>,
@@ -228,7 +228,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    fn too_long(&self, context: &Context, least: u64, room: Room) -> String {
+    fn too_long(&self, context: &RequestContext, least: u64, room: Room) -> String {
         let model = context.narrow.as_ref().map_or(self.model.name(), |(model, _)| model);
         let instructions = &context.instructions.text();
         let (tools, of_instructions) = (room.tools, estimated_tokens(instructions));

@@ -9,7 +9,7 @@ use avocet_testkit::{FakeRoles, Scripted, ScriptedModel};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::history::View;
+use crate::history::HistoryView;
 use crate::marks::Marks;
 use crate::world::{World, answered, failed, session};
 use crate::{Compaction, window};
@@ -247,7 +247,7 @@ async fn turns_to_go_halves_a_past_that_is_too_long_to_read() {
     let world = World::new(vec![Scripted::says("ok")]).await;
     world.turn("question").await;
     let turn = world.record().await;
-    let view = View { zone: &TimeZone::UTC, marks: Marks::new(7) };
+    let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
     for (count, has_gap, goes) in [(0, false, 0), (6, false, 1), (6, true, 3), (1, true, 1)] {
         let past = Past { turns: vec![turn.clone(); count], has_gap, ..Past::default() };
         assert_eq!(window::turns_to_go(&past, view, u64::MAX), goes, "{count} {has_gap}");
@@ -438,7 +438,7 @@ async fn fit_summarises_only_a_part_of_a_long_uncompacted_past() {
 fn room_reserves_space_for_the_answer() {
     let room = |context, max_output| {
         let facts = ModelFacts { context, max_output, ..ModelFacts::default() };
-        window::room(facts, crate::Limits::default())
+        window::room(facts, crate::TurnLimits::default())
     };
     let table = [
         (None, None, 64_000),

@@ -21,7 +21,7 @@ const NAME: usize = 64;
 
 /// Settings for showing the log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct View<'a> {
+pub(crate) struct HistoryView<'a> {
     pub(crate) zone: &'a TimeZone,
     pub(crate) marks: Marks,
 }
@@ -44,7 +44,7 @@ pub(crate) fn conversation(
     instructions: &str,
     past: &Past,
     turn: &TurnRecord,
-    view: View<'_>,
+    view: HistoryView<'_>,
     trim: Trim,
 ) -> Vec<Message> {
     let mut messages = vec![Message::System { text: instructions.to_owned() }];
@@ -80,7 +80,7 @@ pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
 }
 
 /// Returns the messages of a turn that has ended.
-pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: View<'_>) -> Vec<Message> {
+pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: HistoryView<'_>) -> Vec<Message> {
     let keep = (Some(turn.id) <= past.condensed.shortened_to).then_some(OLD);
     let mut messages = Vec::new();
     add_origin(&mut messages, turn, view);
@@ -91,7 +91,7 @@ pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: View<'_>) -> Vec<M
     messages
 }
 
-fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: View<'_>) {
+fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: HistoryView<'_>) {
     match &turn.origin {
         Origin::Messages(inbound) => add_inbound(messages, inbound, view.marks),
         Origin::Child { prompt, .. } => messages.push(Message::user(prompt)),

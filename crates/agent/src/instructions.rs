@@ -16,12 +16,12 @@ const MAX_BYTES: u64 = 20_000;
 /// The instructions that lead every request of a turn, by their source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instructions {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<InstructionPart>,
 }
 
 /// The text of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct InstructionPart {
     /// `built-in`, or the name of a file.
     pub(crate) source: &'static str,
     pub(crate) text: String,
@@ -31,7 +31,7 @@ impl Instructions {
     /// Reads the built-in text and the current files of the workspace. Only trusted files are used,
     /// so that only the owners can set rules.
     pub(crate) async fn read(built_in: &str, files: &dyn Files) -> Self {
-        let mut parts = vec![Part { source: "built-in", text: built_in.to_owned() }];
+        let mut parts = vec![InstructionPart { source: "built-in", text: built_in.to_owned() }];
         for (source, title) in FILES {
             let start = match files.start_of(source, MAX_BYTES).await {
                 Ok(Some(start)) if start.trust == Trust::Full => start,
@@ -54,7 +54,10 @@ impl Instructions {
             };
             let words = words(&start.bytes, start.size);
             if !words.is_empty() {
-                parts.push(Part { source, text: format!("# {title} ({source})\n\n{words}") });
+                parts.push(InstructionPart {
+                    source,
+                    text: format!("# {title} ({source})\n\n{words}"),
+                });
             }
         }
         Self { parts }

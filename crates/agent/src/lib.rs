@@ -28,9 +28,9 @@ mod world;
 
 pub use agent_loop::{AgentLoop, CUT_OFF, Scene, TurnEnd};
 pub use budgets::Budgets;
-pub use limits::Limits;
+pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
-pub use prompt::{Prompt, PromptPart};
+pub use prompt::{PromptPart, PromptReport};
 pub use summary::Compaction;
 pub use unbooked::Unbooked;
 pub use valid::make_valid;

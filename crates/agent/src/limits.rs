@@ -6,7 +6,7 @@ use avocet_protocol::Step;
 
 /// The caps on one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Rounds of tool calls, at least 1.
     pub max_tool_iterations: u32,
     /// Tool calls in total.
@@ -21,7 +21,7 @@ pub struct Limits {
     pub choice_expires_after: Duration,
 }
 
-impl Default for Limits {
+impl Default for TurnLimits {
     fn default() -> Self {
         Self {
             max_tool_iterations: 20,
@@ -36,7 +36,7 @@ impl Default for Limits {
 
 const SO_FAR: &str = "What was done so far is kept; say \"continue\" to go on.";
 
-impl Limits {
+impl TurnLimits {
     pub(crate) fn iterations(self) -> u32 {
         self.max_tool_iterations.max(1)
     }

@@ -7,11 +7,11 @@ use avocet_protocol::{
 };
 use jiff::tz::TimeZone;
 
-use crate::history::{View, shown_name};
+use crate::history::{HistoryView, shown_name};
 use crate::marks::Marks;
 
 /// Returns the note of a turn.
-pub(crate) fn note(turn: &TurnRecord, view: View<'_>) -> String {
+pub(crate) fn note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
     let moment = moment(turn, view.zone);
     match undelivered(turn, view.marks) {
         Some(report) => format!("{moment}\n{report}"),

@@ -82,7 +82,7 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
             "]"
         ]
     );
-    let view = View { zone: &TimeZone::UTC, marks: Marks::new(7) };
+    let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
     let whole = format!("hello\n\n{}", note(&turn, view));
     assert_eq!(what_was_said(&whole), "hello");
 

@@ -9,7 +9,7 @@ use crate::{AgentLoop, Scene, make_valid, window};
 
 /// The next request, without its pictures.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
+pub struct PromptReport {
     /// `provider/model`.
     pub model: String,
     /// The token limit of the request, estimated.
@@ -34,7 +34,11 @@ impl AgentLoop {
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
-    pub async fn prompt(&self, turn: &TurnRecord, scene: &Scene) -> Result<Prompt, StoreError> {
+    pub async fn prompt(
+        &self,
+        turn: &TurnRecord,
+        scene: &Scene,
+    ) -> Result<PromptReport, StoreError> {
         let context = self.open_context(turn, &scene.roles).await?;
         let tools = self.toolbox.specs(scene.role(turn), &scene.place(turn));
         let mut parts: Vec<PromptPart> = Vec::new();
@@ -58,6 +62,6 @@ impl AgentLoop {
         parts.push(PromptPart { name: "this turn".to_owned(), tokens: rest });
         let request = self.model.as_sent(&request).await;
         let room = window::room(self.model.facts().await, self.limits);
-        Ok(Prompt { model: self.model.name().to_owned(), room, parts, request })
+        Ok(PromptReport { model: self.model.name().to_owned(), room, parts, request })
     }
 }

@@ -35,7 +35,7 @@ fn per_turn(dollars: f64) -> Budgets {
 
 #[tokio::test]
 async fn f18_max_tokens_of_a_turn_counts_usage_before_a_crash() {
-    let limits = Limits { max_tokens: 220, ..Limits::default() };
+    let limits = TurnLimits { max_tokens: 220, ..TurnLimits::default() };
     let Scripted::Reply(step) = step(0, 0.0) else { panic!() };
     let (model, detail) = ("test/scripted".to_owned(), "no route".to_owned());
     let breaks = Scripted::Error(ModelError::Unreachable { model, detail });

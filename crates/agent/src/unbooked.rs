@@ -10,10 +10,10 @@ use crate::budgets::Bill;
 
 /// Costs of requests that are still to be recorded in the ledger.
 #[derive(Debug, Default)]
-pub struct Unbooked(Mutex<Vec<Entry>>);
+pub struct Unbooked(Mutex<Vec<UnrecordedUsage>>);
 
 #[derive(Debug)]
-struct Entry {
+struct UnrecordedUsage {
     turn: Option<TurnId>,
     session: SessionId,
     purpose: Purpose,
@@ -24,7 +24,8 @@ impl Unbooked {
     /// Keeps a cost until it is recorded.
     pub(crate) fn add(&self, bill: Bill<'_>, spent: &Spent) {
         let Bill { turn, session, purpose, .. } = bill;
-        let entry = Entry { turn, session: session.clone(), purpose, spent: spent.clone() };
+        let entry =
+            UnrecordedUsage { turn, session: session.clone(), purpose, spent: spent.clone() };
         self.entries().push(entry);
     }
 
@@ -32,7 +33,7 @@ impl Unbooked {
     async fn book(&self, ledger: &dyn Ledger) -> Result<(), StoreError> {
         loop {
             let Some(entry) = self.entries().pop() else { return Ok(()) };
-            let Entry { turn, session, purpose, spent } = &entry;
+            let UnrecordedUsage { turn, session, purpose, spent } = &entry;
             let spent = std::slice::from_ref(spent);
             if let Err(error) = ledger.record_usage(*turn, session, *purpose, spent).await {
                 self.entries().push(entry);
@@ -41,7 +42,7 @@ impl Unbooked {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn entries(&self) -> MutexGuard<'_, Vec<UnrecordedUsage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

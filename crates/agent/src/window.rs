@@ -2,9 +2,9 @@
 
 use avocet_protocol::{Message, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
 
-use crate::history::{Trim, View, past_turn};
+use crate::history::{HistoryView, Trim, past_turn};
 use crate::shorten::Keep;
-use crate::{Limits, images, make_valid};
+use crate::{TurnLimits, images, make_valid};
 
 /// Tokens that are left for the answer if the model's output limit is unknown.
 const ANSWER: u64 = 8192;
@@ -15,7 +15,7 @@ const RECENT_STEPS: usize = 2;
 const STEPS: usize = 4;
 
 /// Returns the tokens that a request may have.
-pub(crate) fn room(facts: ModelFacts, limits: Limits) -> u64 {
+pub(crate) fn room(facts: ModelFacts, limits: TurnLimits) -> u64 {
     match facts.context {
         None => limits.context_tokens,
         Some(window) => of(window, facts.max_output, limits),
@@ -23,7 +23,7 @@ pub(crate) fn room(facts: ModelFacts, limits: Limits) -> u64 {
 }
 
 /// Returns the tokens that a request may have in a window of `window` tokens, beside an answer.
-pub(crate) fn of(window: u64, max_output: Option<u64>, limits: Limits) -> u64 {
+pub(crate) fn of(window: u64, max_output: Option<u64>, limits: TurnLimits) -> u64 {
     let answer = max_output.unwrap_or(ANSWER).min(ANSWER).min(window / 4);
     limits.context_tokens.min(window - answer)
 }
@@ -53,7 +53,7 @@ pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
 
 /// Returns how many of the past turns are dropped so that the others have at most `allowed` tokens.
 /// At least one is dropped, and at least half if only a part of the past was read.
-pub(crate) fn turns_to_go(past: &Past, view: View<'_>, allowed: u64) -> usize {
+pub(crate) fn turns_to_go(past: &Past, view: HistoryView<'_>, allowed: u64) -> usize {
     let mut used = 0;
     let kept = past.turns.iter().rev().take_while(|turn| {
         used += tokens(&past_turn(past, turn, view));

@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
-use crate::{AgentLoop, Budgets, Limits, Marks, Scene, TurnEnd};
+use crate::{AgentLoop, Budgets, Marks, Scene, TurnEnd, TurnLimits};
 
 pub(crate) struct World {
     pub(crate) agent: AgentLoop,
@@ -192,7 +192,7 @@ fn agent(
         events: events.clone(),
         files: files.clone(),
         clock: clock.clone(),
-        limits: Limits::default(),
+        limits: TurnLimits::default(),
         ledger: store.clone(),
         budgets: Budgets::default(),
         unbooked: Arc::default(),

@@ -7,7 +7,7 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_agent::{ABOUT_MARKS, AgentLoop, Limits, Marks};
+use avocet_agent::{ABOUT_MARKS, AgentLoop, Marks, TurnLimits};
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, DEFAULTS, Durability, Profile, Settings};
 use avocet_gateway::Gateway;
@@ -17,7 +17,7 @@ use avocet_protocol::{
     Models as ModelsPort, NoModel, Publish, StoreError,
 };
 use avocet_session::{
-    Agent, Agents, Attachments, BySession, Events, LaneLimits, NotMoving, Parts, Sessions,
+    Agent, Agents, Attachments, BySession, Events, LaneLimits, NotMoving, SessionParts, Sessions,
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
@@ -125,7 +125,7 @@ impl Daemon {
             clock.clone(),
             group.child("outbox"),
         );
-        let (bus, wakes) = Bus::open(avocet_bus::Parts {
+        let (bus, wakes) = Bus::open(avocet_bus::BusParts {
             admission,
             inbox: store.clone(),
             outbox: store.clone(),
@@ -168,7 +168,7 @@ impl Daemon {
 
         avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
-        let parts = Parts {
+        let parts = SessionParts {
             turns: store.clone(),
             inbox: store.clone(),
             outbox: store.clone(),
@@ -406,14 +406,14 @@ fn tools(
     Ok(registry)
 }
 
-fn limits(agent: &AgentDefaults) -> Limits {
-    Limits {
+fn limits(agent: &AgentDefaults) -> TurnLimits {
+    TurnLimits {
         max_tool_iterations: agent.max_tool_iterations,
         max_tool_calls: agent.max_tool_calls,
         max_duration: Duration::from_secs(agent.max_turn_seconds),
         max_tokens: agent.max_turn_tokens,
         context_tokens: agent.context_tokens,
-        ..Limits::default()
+        ..TurnLimits::default()
     }
 }
 

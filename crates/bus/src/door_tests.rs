@@ -7,7 +7,7 @@ use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Admission, GroupRules, Lists, Parts, Wakes};
+use crate::{Admission, BusParts, GroupRules, Lists, Wakes};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -44,7 +44,7 @@ impl World {
     async fn on(log: TempStore, clock: Arc<ManualClock>) -> Self {
         let store = log.open(clock.clone()).await;
         let platforms = Arc::new(FakeDestinations::default());
-        let (bus, wakes) = Bus::open(Parts {
+        let (bus, wakes) = Bus::open(BusParts {
             admission: admission(),
             inbox: store.clone(),
             outbox: store.clone(),

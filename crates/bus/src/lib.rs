@@ -13,5 +13,5 @@ mod wake;
 
 pub use admission::{Admission, Admitted, MAX_TEXT_BYTES};
 pub use lists::{Allow, GroupRules, Lists};
-pub use publish::{Bus, Parts};
+pub use publish::{Bus, BusParts};
 pub use wake::{Wake, Wakes};

@@ -41,7 +41,7 @@ pub struct Bus {
 /// The components that a bus uses.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
-pub struct Parts {
+pub struct BusParts {
     pub admission: Admission,
     pub inbox: Arc<dyn Inbox>,
     pub outbox: Arc<dyn Outbox>,
@@ -56,8 +56,8 @@ impl Bus {
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
-    pub async fn open(parts: Parts) -> Result<(Self, Wakes), StoreError> {
-        let Parts { admission, inbox, outbox, people, destinations, deliveries, clock } = parts;
+    pub async fn open(parts: BusParts) -> Result<(Self, Wakes), StoreError> {
+        let BusParts { admission, inbox, outbox, people, destinations, deliveries, clock } = parts;
         let (waker, wakes) = wakes();
         let bus = Self {
             admission,

@@ -40,7 +40,7 @@ async fn open(
     platforms: &Arc<FakeDestinations>,
     clock: &Arc<ManualClock>,
 ) -> (Bus, Wakes) {
-    let parts = Parts {
+    let parts = BusParts {
         admission,
         inbox: store.clone(),
         outbox: store.clone(),

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use avocet_protocol::{AccountName, ChannelName, ChatAddress, ChatId};
 
-type Account = (ChannelName, AccountName);
+type AccountKey = (ChannelName, AccountName);
 
 /// The last successes of every account. In memory only: they are collected anew after a restart.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts(Mutex<HashMap<Account, Successes>>);
+pub(crate) struct Accounts(Mutex<HashMap<AccountKey, Successes>>);
 
 /// Times are the clock's `elapsed`.
 #[derive(Debug)]
@@ -42,12 +42,12 @@ impl Accounts {
         if known.chat == chat.chat { known.of_another } else { Some(known.at) }
     }
 
-    fn accounts(&self) -> MutexGuard<'_, HashMap<Account, Successes>> {
+    fn accounts(&self) -> MutexGuard<'_, HashMap<AccountKey, Successes>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn account(chat: &ChatAddress) -> Account {
+fn account(chat: &ChatAddress) -> AccountKey {
     (chat.channel.clone(), chat.account.clone())
 }
 

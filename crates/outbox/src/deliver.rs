@@ -15,7 +15,7 @@ use tracing::Instrument;
 use crate::Channels;
 use crate::accounts::Accounts;
 use crate::load::{Loader, extra_time};
-use crate::rules::{self, Step, Verdict};
+use crate::rules::{self, AttemptOutcome, Step};
 
 /// Timeout of a channel for one chunk, without the extra time for its files. After it, the outcome
 /// is unknown.
@@ -45,7 +45,7 @@ struct Courier {
 
 /// The next action of a delivery worker.
 #[derive(PartialEq, Eq)]
-enum Next {
+enum WorkerAction {
     Look,
     Leave,
 }
@@ -136,8 +136,8 @@ impl Courier {
         let mut progress = Progress::default();
         loop {
             match self.deliver_next(chat, &mut progress).await {
-                Ok(Next::Look) => {}
-                Ok(Next::Leave) => return,
+                Ok(WorkerAction::Look) => {}
+                Ok(WorkerAction::Leave) => return,
                 Err(error) => {
                     tracing::error!(%chat, %error, "the outbox cannot go on; it is looked at \
                         again at the next message or start");
@@ -151,13 +151,13 @@ impl Courier {
         &self,
         chat: &ChatAddress,
         progress: &mut Progress,
-    ) -> Result<Next, StoreError> {
+    ) -> Result<WorkerAction, StoreError> {
         let Some(mut head) = self.patiently(|| self.outbox.head(chat)).await? else {
-            return Ok(Next::Leave);
+            return Ok(WorkerAction::Leave);
         };
         let Some(channel) = self.channels.of(chat) else {
             tracing::warn!(%chat, "the channel is not configured; its messages wait");
-            return Ok(Next::Leave);
+            return Ok(WorkerAction::Leave);
         };
         progress.look_at(head.delivery.id);
         if progress.waited {
@@ -171,12 +171,14 @@ impl Courier {
                 next
             }
             Step::GiveUp => self.give_up(channel, &head, rules::never_confirmed(&head)).await,
-            Step::Send { .. } if !channel.reachable(&head.delivery.address) => Ok(Next::Leave),
+            Step::Send { .. } if !channel.reachable(&head.delivery.address) => {
+                Ok(WorkerAction::Leave)
+            }
             Step::Send { repeat } => {
                 let turn = tokio::select! {
                     biased;
                     turn = channel.turn(&head.delivery) => turn,
-                    () = self.stopping.cancelled() => return Ok(Next::Leave),
+                    () = self.stopping.cancelled() => return Ok(WorkerAction::Leave),
                 };
                 if let Err(pause) = turn {
                     return self.wait(pause).await;
@@ -190,11 +192,11 @@ impl Courier {
     }
 
     /// Waits, unless the daemon stops.
-    async fn wait(&self, wait: Duration) -> Result<Next, StoreError> {
+    async fn wait(&self, wait: Duration) -> Result<WorkerAction, StoreError> {
         tokio::select! {
             biased;
-            () = self.stopping.cancelled() => Ok(Next::Leave),
-            () = self.clock.sleep(wait) => Ok(Next::Look),
+            () = self.stopping.cancelled() => Ok(WorkerAction::Leave),
+            () = self.clock.sleep(wait) => Ok(WorkerAction::Look),
         }
     }
 
@@ -203,9 +205,9 @@ impl Courier {
         channel: &Arc<dyn Channel>,
         head: &Head,
         error: String,
-    ) -> Result<Next, StoreError> {
+    ) -> Result<WorkerAction, StoreError> {
         self.finish(head, unconfirmed(channel, head, error)).await?;
-        Ok(Next::Look)
+        Ok(WorkerAction::Look)
     }
 
     async fn send(
@@ -214,7 +216,7 @@ impl Courier {
         head: &Head,
         repeat: bool,
         progress: &mut Progress,
-    ) -> Result<Next, StoreError> {
+    ) -> Result<WorkerAction, StoreError> {
         // The semaphore always stays open.
         let place = self.at_once.acquire().await;
         let id = head.delivery.id;
@@ -230,23 +232,23 @@ impl Courier {
         self.note(&sent, head, progress);
         let (rule, now) = (channel.on_unknown(), self.clock.now());
         let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
-            Verdict::End(end) => end,
-            Verdict::Nobody => {
+            AttemptOutcome::End(end) => end,
+            AttemptOutcome::Nobody => {
                 self.finish(head, SendEnd::Nobody).await?;
-                return Ok(Next::Leave);
+                return Ok(WorkerAction::Leave);
             }
-            Verdict::Dead(error) => dead(channel, head, error),
-            Verdict::Unconfirmed(error) => unconfirmed(channel, head, error),
+            AttemptOutcome::Dead(error) => dead(channel, head, error),
+            AttemptOutcome::Unconfirmed(error) => unconfirmed(channel, head, error),
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         self.finish(head, end).await?;
         drop(place);
         if !unknown {
-            return Ok(Next::Look);
+            return Ok(WorkerAction::Look);
         }
         // The channel wakes a chat that becomes reachable, so waiting is pointless.
         if !channel.reachable(&head.delivery.address) {
-            return Ok(Next::Leave);
+            return Ok(WorkerAction::Leave);
         }
         self.wait(rules::pause_after_unknown(head, rule)).await
     }
@@ -279,13 +281,13 @@ impl Courier {
         channel: &Arc<dyn Channel>,
         head: &Head,
         error: String,
-    ) -> Result<Next, StoreError> {
+    ) -> Result<WorkerAction, StoreError> {
         if head.unknown {
             return self.give_up(channel, head, error).await;
         }
         self.patiently(|| self.outbox.start(head.delivery.id, false)).await?;
         self.finish(head, dead(channel, head, error)).await?;
-        Ok(Next::Look)
+        Ok(WorkerAction::Look)
     }
 
     /// Sends a chunk through the channel. A panic or a timeout is a result too.

@@ -73,7 +73,7 @@ pub(crate) fn pause_after_unknown(head: &Head, of_channel: OnUnknown) -> Duratio
 }
 
 /// The result of an attempt.
-pub(crate) enum Verdict {
+pub(crate) enum AttemptOutcome {
     /// Recorded without a notice.
     End(SendEnd),
     /// Abandoned; the chat is informed, unless the chunk was itself a notice.
@@ -92,7 +92,7 @@ pub(crate) fn judge(
     of_channel: OnUnknown,
     failed_alone: u32,
     now: Timestamp,
-) -> Verdict {
+) -> AttemptOutcome {
     let (attempts, first_sent_at) = (head.attempts + 1, head.delivery.first_sent_at);
     let is_stuck = failed_alone >= STUCK_FAILURES
         && head.failing_since.is_some_and(|since| since.until(now) >= STUCK_AFTER);
@@ -101,24 +101,24 @@ pub(crate) fn judge(
     };
     let again = |wait, error, counts| {
         let not_before = now.after(wait);
-        Verdict::End(SendEnd::Again { not_before, error, counts, first_sent_at })
+        AttemptOutcome::End(SendEnd::Again { not_before, error, counts, first_sent_at })
     };
     match sent {
-        Ok(receipt) => Verdict::End(SendEnd::Sent(receipt)),
-        Err(SendError::Nobody) => Verdict::Nobody,
-        Err(SendError::Gone) => Verdict::End(SendEnd::Anew),
-        Err(SendError::Refused(error)) => Verdict::Dead(error),
+        Ok(receipt) => AttemptOutcome::End(SendEnd::Sent(receipt)),
+        Err(SendError::Nobody) => AttemptOutcome::Nobody,
+        Err(SendError::Gone) => AttemptOutcome::End(SendEnd::Anew),
+        Err(SendError::Refused(error)) => AttemptOutcome::Dead(error),
         Err(SendError::Unknown(error))
             if is_stuck && rule(head, of_channel) == OnUnknown::RepeatSafe =>
         {
-            Verdict::Unconfirmed(stuck(error))
+            AttemptOutcome::Unconfirmed(stuck(error))
         }
-        Err(SendError::Unknown(error)) => Verdict::End(SendEnd::Unknown { error }),
+        Err(SendError::Unknown(error)) => AttemptOutcome::End(SendEnd::Unknown { error }),
         Err(error @ SendError::RetryAfter(wait)) => again(wait, error.to_string(), false),
         Err(SendError::Failed(error)) if attempts >= MAX_ATTEMPTS => {
-            Verdict::Dead(format!("{error}; tried {attempts} times"))
+            AttemptOutcome::Dead(format!("{error}; tried {attempts} times"))
         }
-        Err(SendError::Failed(error)) if is_stuck => Verdict::Dead(stuck(error)),
+        Err(SendError::Failed(error)) if is_stuck => AttemptOutcome::Dead(stuck(error)),
         Err(SendError::Failed(error)) => again(wait_after(attempts), error, true),
     }
 }

@@ -89,8 +89,8 @@ fn judge_waits_longer_after_each_failure_and_abandons_the_chunk_at_last() {
     let failed = |attempts: u32| {
         let failed = Err(SendError::Failed("no route".to_owned()));
         match judge(failed, &head(false, false, attempts - 1), OnUnknown::RepeatMarked, 0, NOW) {
-            Verdict::End(SendEnd::Again { not_before, .. }) => Ok(not_before.0 - NOW.0),
-            Verdict::Dead(error) => Err(error),
+            AttemptOutcome::End(SendEnd::Again { not_before, .. }) => Ok(not_before.0 - NOW.0),
+            AttemptOutcome::Dead(error) => Err(error),
             _ => panic!(),
         }
     };
@@ -107,10 +107,10 @@ fn judge_waits_longer_after_each_failure_and_abandons_the_chunk_at_last() {
 /// Names the verdict: `again`, `unknown`, `dead` or `unconfirmed`.
 fn judged(error: SendError, head: &Head, rule: OnUnknown, failed_alone: u32) -> String {
     match judge(Err(error), head, rule, failed_alone, NOW) {
-        Verdict::End(SendEnd::Again { .. }) => "again".to_owned(),
-        Verdict::End(SendEnd::Unknown { .. }) => "unknown".to_owned(),
-        Verdict::Dead(error) => format!("dead: {error}"),
-        Verdict::Unconfirmed(error) => format!("unconfirmed: {error}"),
+        AttemptOutcome::End(SendEnd::Again { .. }) => "again".to_owned(),
+        AttemptOutcome::End(SendEnd::Unknown { .. }) => "unknown".to_owned(),
+        AttemptOutcome::Dead(error) => format!("dead: {error}"),
+        AttemptOutcome::Unconfirmed(error) => format!("unconfirmed: {error}"),
         _ => panic!(),
     }
 }
@@ -150,7 +150,7 @@ fn judge_abandons_a_chunk_that_fails_for_minutes_while_other_chats_succeed() {
 fn f6_judge_obeys_a_long_retry_after_without_counting_an_attempt() {
     let asked = Duration::from_hours(2);
     let asks = Err(SendError::RetryAfter(asked));
-    let Verdict::End(SendEnd::Again { not_before, counts, .. }) =
+    let AttemptOutcome::End(SendEnd::Again { not_before, counts, .. }) =
         judge(asks, &head(false, false, 299), OnUnknown::RepeatMarked, 99, NOW)
     else {
         panic!()

@@ -8,7 +8,7 @@ use avocet_protocol::{
     WaitKind,
 };
 
-use crate::commands::Plan;
+use crate::commands::CommandPlan;
 use crate::lane::Lanes;
 
 /// Reply to `/trust`.
@@ -20,7 +20,7 @@ const NOTHING: &str = "Nothing waits to be allowed here, or it has been decided 
 const NOT_ONE: &str = "Nothing waits to be allowed here, or it was asked after you wrote: say which, as in /approve w7.";
 
 /// Plans `/approve`.
-pub(crate) fn approve(argument: &str) -> Plan {
+pub(crate) fn approve(argument: &str) -> CommandPlan {
     let mut words = argument.split_whitespace();
     let mut wait = None;
     let mut decision = ApprovalDecision::Once;
@@ -31,7 +31,7 @@ pub(crate) fn approve(argument: &str) -> Plan {
         }
         match word.to_ascii_lowercase().parse::<WaitId>() {
             Ok(id) if wait.is_none() => wait = Some(id),
-            _ => return Plan::say("Say /approve, /approve w7, or /approve w7 session."),
+            _ => return CommandPlan::say("Say /approve, /approve w7, or /approve w7 session."),
         }
     }
     let done = match decision {
@@ -42,7 +42,7 @@ pub(crate) fn approve(argument: &str) -> Plan {
 }
 
 /// Plans `/deny`.
-pub(crate) fn deny(argument: &str) -> Plan {
+pub(crate) fn deny(argument: &str) -> CommandPlan {
     let (first, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let (wait, why) = match first.to_ascii_lowercase().parse::<WaitId>() {
         Ok(wait) => (Some(wait), rest.trim()),
@@ -52,7 +52,7 @@ pub(crate) fn deny(argument: &str) -> Plan {
     plan(wait, &ApprovalDecision::Denied { why }, "Denied.")
 }
 
-fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> Plan {
+fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> CommandPlan {
     let action = CommandAction::Resolve {
         wait,
         kind: WaitKind::Approval,
@@ -60,7 +60,7 @@ fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> Plan {
         anywhere: true,
         resolution: decision.resolution(),
     };
-    Plan::act(action, done, if wait.is_some() { NOTHING } else { NOT_ONE })
+    CommandPlan::act(action, done, if wait.is_some() { NOTHING } else { NOT_ONE })
 }
 
 /// Decisions from the command line.

@@ -17,7 +17,7 @@ use crate::{approvals, model, people, retry};
 
 /// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Command {
+struct ChatCommand {
     shown: CommandHelp,
     verb: Verb,
     access: Access,
@@ -34,7 +34,7 @@ enum Access {
     OwnersInPrivate,
 }
 
-impl Command {
+impl ChatCommand {
     const fn new(
         verb: Verb,
         name: &'static str,
@@ -88,24 +88,24 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 }
 
 #[rustfmt::skip]
-const COMMANDS: &[Command] = &[
-    Command::new(Verb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
-    Command::new(Verb::Compact, "compact", "", "put a summary in the place of what was said before"),
-    Command::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
-    Command::new(Verb::Help, "help", "", "show what I understand"),
-    Command::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
-    Command::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat speak in this conversation").for_owners_in_private(),
-    Command::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
-    Command::new(Verb::New, "new", "", "start afresh: forget what was said in this chat"),
-    Command::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
-    Command::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "what happens to messages while I work"),
-    Command::new(Verb::Resend, "resend", "", "send again what did not arrive"),
-    Command::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted or failed"),
-    Command::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
-    Command::new(Verb::Status, "status", "", "show what I am doing"),
-    Command::new(Verb::Stop, "stop", "", "stop what I am doing; programs in the background go on"),
-    Command::new(Verb::Trust, "trust", "", "believe what I have read in this conversation so far").for_owners(),
-    Command::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
+const COMMANDS: &[ChatCommand] = &[
+    ChatCommand::new(Verb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
+    ChatCommand::new(Verb::Compact, "compact", "", "put a summary in the place of what was said before"),
+    ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
+    ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
+    ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
+    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat speak in this conversation").for_owners_in_private(),
+    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
+    ChatCommand::new(Verb::New, "new", "", "start afresh: forget what was said in this chat"),
+    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
+    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "what happens to messages while I work"),
+    ChatCommand::new(Verb::Resend, "resend", "", "send again what did not arrive"),
+    ChatCommand::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted or failed"),
+    ChatCommand::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
+    ChatCommand::new(Verb::Status, "status", "", "show what I am doing"),
+    ChatCommand::new(Verb::Stop, "stop", "", "stop what I am doing; programs in the background go on"),
+    ChatCommand::new(Verb::Trust, "trust", "", "believe what I have read in this conversation so far").for_owners(),
+    ChatCommand::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
 
 /// Runs every accepted command, in order.
@@ -144,13 +144,13 @@ async fn drop_command(
 }
 
 /// The action of a command, with its replies for success and for the lack of a target.
-pub(crate) struct Plan {
+pub(crate) struct CommandPlan {
     action: CommandAction,
     done: String,
     nothing: String,
 }
 
-impl Plan {
+impl CommandPlan {
     pub(crate) fn say(text: impl Into<String>) -> Self {
         Self { action: CommandAction::None, done: text.into(), nothing: String::new() }
     }
@@ -218,7 +218,7 @@ async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), Stor
     Ok(())
 }
 
-fn reply(lanes: &Lanes, command: &LoggedInbound, plan: &Plan) -> CommandReply {
+fn reply(lanes: &Lanes, command: &LoggedInbound, plan: &CommandPlan) -> CommandReply {
     let say = |text: &str| match text {
         "" => None,
         text => lanes.plan(command, &Content::text(text)),
@@ -226,12 +226,18 @@ fn reply(lanes: &Lanes, command: &LoggedInbound, plan: &Plan) -> CommandReply {
     CommandReply { done: say(&plan.done), nothing: say(&plan.nothing) }
 }
 
-async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan, StoreError> {
+async fn plan(
+    lanes: &Lanes,
+    command: &LoggedInbound,
+    role: Role,
+) -> Result<CommandPlan, StoreError> {
     let message = &command.message;
     let (word, argument) = split(&message.inbound.content.text);
     let Some(known) = COMMANDS.iter().find(|known| known.shown.name.eq_ignore_ascii_case(word))
     else {
-        return Ok(Plan::say(format!("I do not know the command /{word}. /help shows them all.")));
+        return Ok(CommandPlan::say(format!(
+            "I do not know the command /{word}. /help shows them all."
+        )));
     };
     let Inbound { address, sender, chat, .. } = &message.inbound;
     let is_owner = lanes.parts.bus.is_owners(&message.inbound);
@@ -241,17 +247,17 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
             Access::OwnersInPrivate => ", and only in a private chat",
             Access::Owners | Access::Everybody => "",
         };
-        return Ok(Plan::say(format!("/{name} is for my owner{only}.")));
+        return Ok(CommandPlan::say(format!("/{name} is for my owner{only}.")));
     }
     Ok(match known.verb {
         Verb::Compact => {
             let already = "I am to condense what was said before already.";
-            Plan::act(CommandAction::Compact, "I condense what was said before.", already)
+            CommandPlan::act(CommandAction::Compact, "I condense what was said before.", already)
         }
         Verb::Approve => approvals::approve(argument),
         Verb::Deny => approvals::deny(argument),
-        Verb::Help => Plan::say(help(is_owner, *chat)),
-        Verb::Id => Plan::say(format!(
+        Verb::Help => CommandPlan::say(help(is_owner, *chat)),
+        Verb::Id => CommandPlan::say(format!(
             "This chat is {address}. Its session is {}. You are {}.",
             message.session, sender.id
         )),
@@ -260,24 +266,28 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
         Verb::Model => model::plan(lanes, &message.session, argument, role).await?,
         Verb::New => {
             let done = "I start afresh: what was said in this chat before is forgotten.";
-            Plan::act(CommandAction::Forget, done, done)
+            CommandPlan::act(CommandAction::Forget, done, done)
         }
         Verb::Queue => {
             let status = lanes.parts.query.session_status(&message.session).await?;
             queue(argument, status.mode)
         }
-        Verb::Resend => {
-            Plan::act(CommandAction::Resend, "I send it again.", "There is nothing to send again.")
-        }
-        Verb::Trust => Plan::act(CommandAction::Believe, approvals::BELIEVED, ""),
+        Verb::Resend => CommandPlan::act(
+            CommandAction::Resend,
+            "I send it again.",
+            "There is nothing to send again.",
+        ),
+        Verb::Trust => CommandPlan::act(CommandAction::Believe, approvals::BELIEVED, ""),
         Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
         Verb::Skip => retry::skip(argument),
         Verb::Status => {
             let status = lanes.parts.query.session_status(&message.session).await?;
-            Plan::say(status_text(lanes, &message.session, &status))
+            CommandPlan::say(status_text(lanes, &message.session, &status))
         }
-        Verb::Stop => Plan::act(CommandAction::Stop, "Stopped.", "I was not doing anything."),
-        Verb::Usage => Plan::say(usage(lanes, &message.session, role, *chat).await?),
+        Verb::Stop => {
+            CommandPlan::act(CommandAction::Stop, "Stopped.", "I was not doing anything.")
+        }
+        Verb::Usage => CommandPlan::say(usage(lanes, &message.session, role, *chat).await?),
     })
 }
 
@@ -299,20 +309,20 @@ fn help(is_owner: bool, chat: ChatKind) -> String {
     text
 }
 
-fn queue(argument: &str, current: QueueMode) -> Plan {
+fn queue(argument: &str, current: QueueMode) -> CommandPlan {
     if argument.is_empty() {
         let word = current.word();
-        return Plan::say(format!("The queue mode is {word}: {}.", mode_help(current)));
+        return CommandPlan::say(format!("The queue mode is {word}: {}.", mode_help(current)));
     }
     let wanted = QueueMode::ALL.into_iter().find(|mode| mode.word().eq_ignore_ascii_case(argument));
     match wanted {
         Some(mode) => {
             let done = format!("The queue mode is {} now: {}.", mode.word(), mode_help(mode));
-            Plan { action: CommandAction::SetMode(mode), done, nothing: String::new() }
+            CommandPlan { action: CommandAction::SetMode(mode), done, nothing: String::new() }
         }
         None => {
             let modes = QueueMode::ALL.map(QueueMode::word).join(", ");
-            Plan::say(format!("There is no queue mode {argument:?}; there are {modes}."))
+            CommandPlan::say(format!("There is no queue mode {argument:?}; there are {modes}."))
         }
     }
 }

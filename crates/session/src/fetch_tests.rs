@@ -10,13 +10,13 @@ use super::*;
 const LIMIT: u64 = 20 * 1024 * 1024;
 
 #[derive(Debug, Default)]
-struct Log(Mutex<Vec<(MessageId, Vec<Attachment>)>>);
+struct AttachmentLog(Mutex<Vec<(MessageId, Vec<Attachment>)>>);
 
 struct World {
     channel: Arc<FakeChannel>,
     files: Arc<FakeFiles>,
     clock: Arc<ManualClock>,
-    log: Log,
+    log: AttachmentLog,
     fetcher: Fetcher,
 }
 
@@ -28,7 +28,7 @@ impl World {
         let attachments = Attachments { transcribe, max_bytes: LIMIT };
         let channels = Arc::new(Channels::new(vec![channel.clone()]));
         let fetcher = Fetcher { attachments, files: files.clone(), channels, clock: clock.clone() };
-        Self { channel, files, clock, log: Log::default(), fetcher }
+        Self { channel, files, clock, log: AttachmentLog::default(), fetcher }
     }
 
     /// Fetches attachments of message m5 while time passes, and returns the text for the model.
@@ -170,7 +170,7 @@ async fn fetch_notes_a_failed_transcription_in_the_line_of_the_attachment() {
 
 /// A log that accepts only attachment results.
 #[async_trait::async_trait]
-impl TurnLog for Log {
+impl TurnLog for AttachmentLog {
     async fn set_attachments(
         &self,
         _: TurnId,

@@ -19,13 +19,13 @@ use tracing::Instrument;
 use crate::failures::Failures;
 use crate::fetch::{Fetcher, LONGEST_FETCH};
 use crate::running::RunningTurns;
-use crate::settle::Ending;
+use crate::settle::SettleReason;
 use crate::{Agents, Attachments, Events};
 
 /// The components that sessions use.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
-pub struct Parts {
+pub struct SessionParts {
     pub turns: Arc<dyn Turns>,
     pub inbox: Arc<dyn Inbox>,
     pub outbox: Arc<dyn Outbox>,
@@ -74,7 +74,7 @@ pub(crate) fn is_poison(deaths: u32, deaths_alone: u32) -> bool {
 /// State shared by all lanes.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    pub(crate) parts: Parts,
+    pub(crate) parts: SessionParts,
     keyed: Arc<Keyed<SessionId>>,
     slots: Semaphore,
     max_running: u32,
@@ -93,7 +93,7 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     pub(crate) fn new(
-        parts: Parts,
+        parts: SessionParts,
         limits: LaneLimits,
         running: Arc<RunningTurns>,
         cut: CancellationToken,
@@ -271,10 +271,10 @@ impl Lanes {
                     deaths_alone,
                     "the turn kills the process; dropping it"
                 );
-                return self.settle(&turn, Ending::Poison { attempts }).await;
+                return self.settle(&turn, SettleReason::Poison { attempts }).await;
             }
             if !self.readmit(&mut turn).await? {
-                return self.settle(&turn, Ending::NothingAdmitted).await;
+                return self.settle(&turn, SettleReason::NothingAdmitted).await;
             }
             let scene = Scene {
                 chat: chat_of(&turn).cloned(),
@@ -289,16 +289,16 @@ impl Lanes {
             match self.shown(&turn, work).await {
                 Ok(Ok(end)) => {
                     self.failures.log(&session, agent.model.name(), &end);
-                    self.settle(&turn, Ending::Agent(Box::new(end))).await
+                    self.settle(&turn, SettleReason::Agent(Box::new(end))).await
                 }
                 Ok(Err(StoreError::Internal(error))) => {
                     tracing::error!(error, "the log refused a step");
-                    self.settle(&turn, Ending::Bug(error)).await
+                    self.settle(&turn, SettleReason::Bug(error)).await
                 }
                 Ok(Err(error)) => Err(error),
                 Err(Panicked(error)) => {
                     tracing::error!(error, "the turn panicked");
-                    self.settle(&turn, Ending::Bug(error)).await
+                    self.settle(&turn, SettleReason::Bug(error)).await
                 }
             }
         };
@@ -316,7 +316,7 @@ impl Lanes {
         let Err(StoreError::Stale(what)) = left else { return left };
         // A turn without an end would block its session forever.
         let bug = format!("{what} is not in the state that was expected");
-        match self.settle(&turn, Ending::Bug(bug)).await {
+        match self.settle(&turn, SettleReason::Bug(bug)).await {
             Err(StoreError::Stale(_)) => {
                 tracing::debug!(what, "the turn was ended meanwhile");
                 Ok(())

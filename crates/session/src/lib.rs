@@ -28,6 +28,6 @@ pub use approvals::Decisions;
 pub use commands::commands;
 pub use events::Events;
 pub use fetch::Attachments;
-pub use lane::{LaneLimits, Parts};
+pub use lane::{LaneLimits, SessionParts};
 pub use reminders::remind;
 pub use sessions::{NotMoving, Sessions};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use avocet_protocol::{CommandAction, ModelFacts, Price, Role, SessionId, StoreError, within};
 
 use crate::agents::Agent;
-use crate::commands::Plan;
+use crate::commands::CommandPlan;
 use crate::lane::Lanes;
 
 /// Argument that resets the model to the configured one.
@@ -19,23 +19,25 @@ pub(crate) async fn plan(
     session: &SessionId,
     argument: &str,
     role: Role,
-) -> Result<Plan, StoreError> {
+) -> Result<CommandPlan, StoreError> {
     let agent = lanes.parts.agents.agents.of(session);
     if argument.is_empty() {
         let status = lanes.patiently(|| lanes.parts.query.session_status(session)).await?;
-        return Ok(Plan::say(shown(lanes, agent, status.model.as_deref(), role).await));
+        return Ok(CommandPlan::say(shown(lanes, agent, status.model.as_deref(), role).await));
     }
     if role < Role::Owner {
-        return Ok(Plan::say("Only my owner chooses the model; /model shows which one answers."));
+        return Ok(CommandPlan::say(
+            "Only my owner chooses the model; /model shows which one answers.",
+        ));
     }
     Ok(choose(lanes, agent, argument).await)
 }
 
-async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> Plan {
+async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
     if name.eq_ignore_ascii_case(DEFAULT) {
         let name = agent.run.model.name();
         let done = format!("{name} answers here again, {}.", whose(agent));
-        return Plan::act(CommandAction::SetModel(None), &done, &done);
+        return CommandPlan::act(CommandAction::SetModel(None), &done, &done);
     }
     match lanes.parts.agents.models.model(name, &agent.fallbacks) {
         Ok(model) => {
@@ -45,9 +47,9 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> Plan {
             {
                 done.push_str(" Price unknown: budgets in dollars do not count it.");
             }
-            Plan::act(CommandAction::SetModel(Some(name.to_owned())), &done, &done)
+            CommandPlan::act(CommandAction::SetModel(Some(name.to_owned())), &done, &done)
         }
-        Err(error) => Plan::say(format!("I cannot take that model: {error}.")),
+        Err(error) => CommandPlan::say(format!("I cannot take that model: {error}.")),
     }
 }
 

@@ -90,7 +90,7 @@ impl TurnLog for PatientLog {
         kept: Option<&str>,
         writes: &[LogWrite],
     ) -> Result<()> {
-        let _said = Said { deliverer: &self.deliverer, writes };
+        let _wake_guard = DeliveryWakeGuard { deliverer: &self.deliverer, writes };
         self.patience
             .patiently(call.turn, || self.log.finish_call(call, result, kept, writes))
             .await
@@ -148,12 +148,12 @@ impl Ledger for PatientLedger {
 
 /// Messages of a tool. Dropping the value wakes their deliveries, even if the turn is cancelled
 /// during the write, because logged messages are sent.
-pub(crate) struct Said<'a> {
+pub(crate) struct DeliveryWakeGuard<'a> {
     pub(crate) deliverer: &'a Deliverer,
     pub(crate) writes: &'a [LogWrite],
 }
 
-impl Drop for Said<'_> {
+impl Drop for DeliveryWakeGuard<'_> {
     fn drop(&mut self) {
         for write in self.writes {
             if let LogWrite::Message(message) = write {

@@ -5,25 +5,25 @@ use avocet_protocol::{
     ChatAddress, ChatLink, CommandAction, Decision, DoorError, Doorkeeper, Pairing, Role,
 };
 
-use crate::commands::Plan;
+use crate::commands::CommandPlan;
 use crate::lane::Lanes;
 
 /// Plans `/pair`.
-pub(crate) fn pair(lanes: &Lanes, argument: &str) -> Plan {
+pub(crate) fn pair(lanes: &Lanes, argument: &str) -> CommandPlan {
     const USE: &str = "Say /pair, /pair approve CODE, or /pair deny CODE.";
     let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let decision = match verb.to_ascii_lowercase().as_str() {
-        "" => return Plan::say(open_codes(lanes)),
+        "" => return CommandPlan::say(open_codes(lanes)),
         "approve" => Decision::Approved(Role::User),
         "deny" => Decision::Denied,
-        _ => return Plan::say(USE),
+        _ => return CommandPlan::say(USE),
     };
     if code.trim().is_empty() {
-        return Plan::say(USE);
+        return CommandPlan::say(USE);
     }
     let (pairing, settled) = match lanes.parts.bus.decision(code.trim(), decision) {
         Ok(decided) => decided,
-        Err(error) => return Plan::say(sentence(&error)),
+        Err(error) => return CommandPlan::say(sentence(&error)),
     };
     let who = &pairing.person;
     let done = match decision {
@@ -31,14 +31,14 @@ pub(crate) fn pair(lanes: &Lanes, argument: &str) -> Plan {
         Decision::Denied => format!("`{who}` may not speak with me."),
     };
     let nothing = format!("The code {} can no longer be decided about.", pairing.code);
-    Plan::act(CommandAction::Decide(settled), &done, &nothing)
+    CommandPlan::act(CommandAction::Decide(settled), &done, &nothing)
 }
 
 /// Plans `/link` in a chat.
-pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> Plan {
+pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> CommandPlan {
     let bus = &lanes.parts.bus;
     if argument.is_empty() {
-        return Plan::say(links(&bus.links()));
+        return CommandPlan::say(links(&bus.links()));
     }
     let (remove, chat) = match argument.split_once(char::is_whitespace) {
         Some((verb, chat)) if verb.eq_ignore_ascii_case("remove") => (true, chat.trim()),
@@ -46,18 +46,18 @@ pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> Plan {
     };
     let chat: ChatAddress = match chat.parse() {
         Ok(chat) => chat,
-        Err(error) => return Plan::say(sentence(&DoorError::NoCode(error))),
+        Err(error) => return CommandPlan::say(sentence(&DoorError::NoCode(error))),
     };
     let link = if remove { bus.link_of(&chat) } else { bus.new_link(here, &chat) };
     match link {
-        Err(error) => Plan::say(sentence(&error)),
+        Err(error) => CommandPlan::say(sentence(&error)),
         Ok(ChatLink { chat, .. }) if remove => {
             let done = format!("`{chat}` is a conversation of its own again.");
-            Plan::act(CommandAction::Unlink(chat), &done, &done)
+            CommandPlan::act(CommandAction::Unlink(chat), &done, &done)
         }
         Ok(link) => {
             let done = format!("What is said in `{}` belongs to this conversation now.", link.chat);
-            Plan::act(CommandAction::Link(link), &done, "")
+            CommandPlan::act(CommandAction::Link(link), &done, "")
         }
     }
 }

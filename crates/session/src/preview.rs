@@ -13,8 +13,8 @@ use avocet_supervise::{Panicked, catch};
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::{Lanes, asker};
-use draft::Draft;
-use screen::{Place, Screen, Showed};
+use draft::PreviewDraft;
+use screen::{PreviewState, Screen, Showed};
 pub(crate) use words::unfinished;
 
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
@@ -89,16 +89,16 @@ async fn type_along(
 struct Preview<'l> {
     screen: Screen<'l>,
     events: flume::Receiver<TurnEvent>,
-    draft: Draft,
-    place: Place,
+    draft: PreviewDraft,
+    state: PreviewState,
     /// The content that the chat shows.
     last: Option<Content>,
 }
 
 impl<'l> Preview<'l> {
     fn new(screen: Screen<'l>, interval: Duration, events: flume::Receiver<TurnEvent>) -> Self {
-        let draft = Draft::new(interval);
-        Self { screen, events, draft, place: Place::Nowhere, last: None }
+        let draft = PreviewDraft::new(interval);
+        Self { screen, events, draft, state: PreviewState::Nowhere, last: None }
     }
 
     /// Follows the events and updates the preview until the turn is over. Waits for an update in
@@ -108,7 +108,8 @@ impl<'l> Preview<'l> {
         let clock = screen.lanes.parts.clock.as_ref();
         let mut showing = None;
         loop {
-            let due = self.draft.due().filter(|_| showing.is_none() && self.place != Place::Over);
+            let due =
+                self.draft.due().filter(|_| showing.is_none() && self.state != PreviewState::Over);
             let next = async {
                 match (&mut showing, due) {
                     (Some(showing), _) => Some(showing.await),
@@ -132,7 +133,7 @@ impl<'l> Preview<'l> {
                         None
                     }
                     None => self.compose(clock.elapsed()).map(|content| {
-                        Box::pin(screen.show(self.place.clone(), content))
+                        Box::pin(screen.show(self.state.clone(), content))
                     }),
                 },
             }
@@ -150,8 +151,8 @@ impl<'l> Preview<'l> {
     }
 
     fn note(&mut self, showed: Showed) {
-        let Showed { place, content, hold } = showed;
-        self.place = place;
+        let Showed { state, content, hold } = showed;
+        self.state = state;
         match content {
             Some(content) => self.last = Some(content),
             None => self.draft.missed(),

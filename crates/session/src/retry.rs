@@ -2,7 +2,7 @@
 
 use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind};
 
-use crate::commands::Plan;
+use crate::commands::CommandPlan;
 
 /// Last sentence of every notice for a turn without an answer.
 pub(crate) const HOW_TO_RETRY: &str = "/retry tries it again.";
@@ -11,10 +11,10 @@ const NOTHING_TO_DECIDE: &str = "There is nothing to decide.";
 
 /// Repeats an interrupted call, or else the last failed turn. Owners pass `None` as `sender`; other
 /// people can repeat only turns that are wholly their own.
-pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> Plan {
+pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> CommandPlan {
     let wait = match named_wait(argument) {
         Ok(wait) => wait,
-        Err(problem) => return Plan::say(problem),
+        Err(problem) => return CommandPlan::say(problem),
     };
     let nothing = match wait {
         Some(_) => NOTHING_TO_DECIDE,
@@ -24,14 +24,14 @@ pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> Plan {
         }
     };
     let action = CommandAction::Retry { wait, sender: sender.cloned() };
-    Plan::act(action, "I run it again.", nothing)
+    CommandPlan::act(action, "I run it again.", nothing)
 }
 
 /// Lets the turn go on without an interrupted call.
-pub(crate) fn skip(argument: &str) -> Plan {
+pub(crate) fn skip(argument: &str) -> CommandPlan {
     let wait = match named_wait(argument) {
         Ok(wait) => wait,
-        Err(problem) => return Plan::say(problem),
+        Err(problem) => return CommandPlan::say(problem),
     };
     let skipped = "interrupted, outcome unknown; the user chose to go on without it";
     let resolution = Resolution::Error(skipped.to_owned());
@@ -41,7 +41,7 @@ pub(crate) fn skip(argument: &str) -> Plan {
         Some(_) => NOTHING_TO_DECIDE,
         None => "There is nothing to decide, or I asked after you wrote: name it, as in /skip w7.",
     };
-    Plan::act(action, "I go on without it.", nothing)
+    CommandPlan::act(action, "I go on without it.", nothing)
 }
 
 /// Returns the wait that the command names; `None` without an argument. The error is a sentence for

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 #[derive(Debug)]
 pub(crate) struct RunningTurns {
-    turns: DashMap<TurnId, Running>,
+    turns: DashMap<TurnId, RunningTurn>,
     compactions: DashMap<SessionId, CancellationToken>,
     /// Number of calls to `end` so far.
     ends: AtomicU64,
@@ -18,7 +18,7 @@ pub(crate) struct RunningTurns {
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningTurn {
     session: SessionId,
     ended: CancellationToken,
     /// Time of the last sign of life.
@@ -40,7 +40,7 @@ impl RunningTurns {
     pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> Entered<'_> {
         let ended = CancellationToken::new();
         let (session, sign) = (session.clone(), self.clock.elapsed());
-        self.turns.insert(turn, Running { session, ended: ended.clone(), sign });
+        self.turns.insert(turn, RunningTurn { session, ended: ended.clone(), sign });
         Entered { list: self, turn, ended }
     }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Decisions;
 use crate::fetch::Fetcher;
-use crate::lane::{LaneLimits, Lanes, Parts};
+use crate::lane::{LaneLimits, Lanes, SessionParts};
 use crate::patient::{Patience, PatientLedger, PatientLog};
 use crate::running::RunningTurns;
 use crate::{commands, expiry};
@@ -32,7 +32,7 @@ impl Sessions {
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
     pub async fn start(
-        mut parts: Parts,
+        mut parts: SessionParts,
         limits: LaneLimits,
         wakes: Wakes,
         group: &Group,

@@ -125,7 +125,7 @@ impl World {
             couriers.clone(),
         );
         let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
-        let (bus, wakes) = Bus::open(avocet_bus::Parts {
+        let (bus, wakes) = Bus::open(avocet_bus::BusParts {
             admission: Admission::default().with(name, account, setup.allow.clone()),
             inbox: store.clone(),
             outbox: store.clone(),
@@ -158,7 +158,7 @@ impl World {
         };
         remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();
-        let parts = Parts {
+        let parts = SessionParts {
             turns: store.clone(),
             inbox: store.clone(),
             outbox: store.clone(),

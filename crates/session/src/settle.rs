@@ -10,11 +10,11 @@ use avocet_protocol::{
 };
 
 use crate::lane::{Lanes, asker, chat_of};
-use crate::patient::Said;
+use crate::patient::DeliveryWakeGuard;
 use crate::retry::HOW_TO_RETRY;
 
 /// The end of a turn, or its pause.
-pub(crate) enum Ending {
+pub(crate) enum SettleReason {
     /// The agent's own end.
     Agent(Box<TurnEnd>),
     /// Too many processes died during the turn.
@@ -30,10 +30,10 @@ impl Lanes {
     pub(crate) async fn settle(
         self: &Arc<Self>,
         turn: &TurnRecord,
-        ending: Ending,
+        ending: SettleReason,
     ) -> Result<(), StoreError> {
         let settlement = match ending {
-            Ending::Agent(end) => match *end {
+            SettleReason::Agent(end) => match *end {
                 TurnEnd::Waiting { call, request } => {
                     return self.wait(turn, call, request).await;
                 }
@@ -43,15 +43,15 @@ impl Lanes {
                         .await?
                 }
             },
-            Ending::Bug(error) => {
+            SettleReason::Bug(error) => {
                 let reason = format!("I could not answer because of an internal error: {error}.");
                 self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound)).await?
             }
-            Ending::Poison { attempts } => {
+            SettleReason::Poison { attempts } => {
                 let why = format!("I crashed {attempts} times while working on it");
                 self.without_answer(turn, Outcome::Dropped, |bound| dropped(&why, bound)).await?
             }
-            Ending::NothingAdmitted => {
+            SettleReason::NothingAdmitted => {
                 let why = "the person who began it may no longer speak here";
                 self.without_answer(turn, Outcome::Dropped, |bound| dropped(why, bound)).await?
             }
@@ -166,13 +166,14 @@ impl Lanes {
             grant: request.grant,
             shown: request.shown,
         };
-        let said = Said { deliverer: &self.parts.deliverer, writes: &wait.writes };
+        let wake_guard =
+            DeliveryWakeGuard { deliverer: &self.parts.deliverer, writes: &wait.writes };
         let begin = || {
             self.running.sign(turn.id);
             self.parts.turns.wait(&wait)
         };
         self.patiently(begin).await?;
-        drop(said);
+        drop(wake_guard);
         tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
         self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
         self.new_wait.notify_one();

@@ -14,7 +14,7 @@ use crate::tx::{Result, Tx};
 use chain::append;
 
 /// A row that is about to be appended.
-struct Entry<'e> {
+struct NewAuditRow<'e> {
     kind: AuditKind,
     session: Option<SessionId>,
     call: Option<CallId>,
@@ -27,7 +27,7 @@ struct Entry<'e> {
     outcome: Option<&'static str>,
 }
 
-impl<'e> Entry<'e> {
+impl<'e> NewAuditRow<'e> {
     fn new(kind: AuditKind, actor: &'e Actor) -> Self {
         let (session, call, tool, arguments) = (None, None, None, None);
         Self { kind, session, call, actor, tool, arguments, summary: String::new(), outcome: None }
@@ -55,9 +55,10 @@ struct Called {
 pub(crate) fn started(tx: &Tx<'_>, call: CallId, class: ToolClass) -> Result<()> {
     match class {
         ToolClass::Pure => Ok(()),
-        ToolClass::InLog | ToolClass::Verifiable | ToolClass::Effect => {
-            append(tx, Entry::new(AuditKind::Started, &Actor::Process).about(called(tx, call)?))
-        }
+        ToolClass::InLog | ToolClass::Verifiable | ToolClass::Effect => append(
+            tx,
+            NewAuditRow::new(AuditKind::Started, &Actor::Process).about(called(tx, call)?),
+        ),
     }
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn finished(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result
         true if called.state != "waiting" => (AuditKind::Refused, None),
         _ => return Ok(()),
     };
-    append(tx, Entry { outcome, ..Entry::new(kind, &Actor::Process).about(called) })
+    append(tx, NewAuditRow { outcome, ..NewAuditRow::new(kind, &Actor::Process).about(called) })
 }
 
 fn ended(result: &CallResult, refused: bool) -> &'static str {
@@ -95,8 +96,8 @@ pub(crate) fn cancelled(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
             "waiting" => AuditKind::Denied,
             _ => continue,
         };
-        let entry = Entry::new(kind, &Actor::Process).about(called);
-        append(tx, Entry { outcome: Some("cancelled"), ..entry })?;
+        let entry = NewAuditRow::new(kind, &Actor::Process).about(called);
+        append(tx, NewAuditRow { outcome: Some("cancelled"), ..entry })?;
     }
     Ok(())
 }
@@ -105,7 +106,7 @@ pub(crate) fn cancelled(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 pub(crate) fn interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     for called in open_calls(tx, turn)? {
         if called.state == "started" && called.has_effect {
-            append(tx, Entry::new(AuditKind::Interrupted, &Actor::Process).about(called))?;
+            append(tx, NewAuditRow::new(AuditKind::Interrupted, &Actor::Process).about(called))?;
         }
     }
     Ok(())
@@ -113,15 +114,15 @@ pub(crate) fn interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 
 /// Records that the log was put back to an earlier state.
 pub(crate) fn rolled_back(tx: &Tx<'_>, outcome: &'static str, why: &str) -> Result<()> {
-    let entry = Entry::new(AuditKind::RolledBack, &Actor::Process);
-    append(tx, Entry { summary: why.to_owned(), outcome: Some(outcome), ..entry })
+    let entry = NewAuditRow::new(AuditKind::RolledBack, &Actor::Process);
+    append(tx, NewAuditRow { summary: why.to_owned(), outcome: Some(outcome), ..entry })
 }
 
 /// Records that a turn waits for an approval.
 pub(crate) fn asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
     match kind {
         WaitKind::Approval => {
-            append(tx, Entry::new(AuditKind::Asked, &Actor::Process).about(called(tx, call)?))
+            append(tx, NewAuditRow::new(AuditKind::Asked, &Actor::Process).about(called(tx, call)?))
         }
         WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Ok(()),
     }
@@ -146,7 +147,7 @@ pub(crate) fn chosen(
 pub(crate) fn resolved(tx: &Tx<'_>, wait: WaitId, resolution: &Resolution) -> Result<()> {
     let Some(waits) = decided_wait(tx, wait)? else { return Ok(()) };
     if waits.expires_at <= tx.now && matches!(resolution, Resolution::Error(_)) {
-        let expired = Entry::new(AuditKind::Expired, &Actor::Process);
+        let expired = NewAuditRow::new(AuditKind::Expired, &Actor::Process);
         return append(tx, expired.about(called(tx, waits.call)?));
     }
     decision(tx, &waits, resolution, &Actor::Host)
@@ -165,7 +166,10 @@ fn decision(
         (_, Resolution::RunAlways) => (AuditKind::Allowed, Some("for the session")),
         (_, Resolution::Answer { .. } | Resolution::Error(_)) => (AuditKind::Denied, None),
     };
-    append(tx, Entry { outcome, ..Entry::new(kind, actor).about(called(tx, waits.call)?) })
+    append(
+        tx,
+        NewAuditRow { outcome, ..NewAuditRow::new(kind, actor).about(called(tx, waits.call)?) },
+    )
 }
 
 /// Records a chat command that changed access or trust.
@@ -193,7 +197,10 @@ fn believed(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
     let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
         rows::parsed(row, "session")
     })?;
-    append(tx, Entry { session: Some(session), ..Entry::new(AuditKind::Trusted, actor) })
+    append(
+        tx,
+        NewAuditRow { session: Some(session), ..NewAuditRow::new(AuditKind::Trusted, actor) },
+    )
 }
 
 /// Records that `/new` has removed this number of grants of the session.
@@ -208,7 +215,7 @@ pub(crate) fn withdrawn(
     }
     let (by, session) = (Actor::Person(author(tx, command)?), Some(session.clone()));
     let summary = format!("{grants} allowed for the session");
-    append(tx, Entry { session, summary, ..Entry::new(AuditKind::Withdrawn, &by) })
+    append(tx, NewAuditRow { session, summary, ..NewAuditRow::new(AuditKind::Withdrawn, &by) })
 }
 
 /// Records the decision about a stranger's pairing code.
@@ -222,24 +229,27 @@ pub(crate) fn decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> R
         Decision::Approved(role) => (AuditKind::LetIn, Some(Role::word(role))),
         Decision::Denied => (AuditKind::TurnedAway, None),
     };
-    append(tx, Entry { summary: who, outcome, ..Entry::new(kind, actor) })
+    append(tx, NewAuditRow { summary: who, outcome, ..NewAuditRow::new(kind, actor) })
 }
 
 /// Records that a person was removed from the command line.
 pub(crate) fn struck_off(tx: &Tx<'_>, person: &PersonId) -> Result<()> {
-    let entry = Entry::new(AuditKind::StruckOff, &Actor::Host);
-    append(tx, Entry { summary: person.to_string(), ..entry })
+    let entry = NewAuditRow::new(AuditKind::StruckOff, &Actor::Host);
+    append(tx, NewAuditRow { summary: person.to_string(), ..entry })
 }
 
 pub(crate) fn linked(tx: &Tx<'_>, link: &ChatLink, actor: &Actor) -> Result<()> {
     let summary = link.chat.to_string();
     let session = Some(link.session.clone());
-    append(tx, Entry { summary, session, ..Entry::new(AuditKind::Linked, actor) })
+    append(tx, NewAuditRow { summary, session, ..NewAuditRow::new(AuditKind::Linked, actor) })
 }
 
 /// Records that a chat uses its own session again.
 pub(crate) fn unlinked(tx: &Tx<'_>, chat: &str, actor: &Actor) -> Result<()> {
-    append(tx, Entry { summary: chat.to_owned(), ..Entry::new(AuditKind::Unlinked, actor) })
+    append(
+        tx,
+        NewAuditRow { summary: chat.to_owned(), ..NewAuditRow::new(AuditKind::Unlinked, actor) },
+    )
 }
 
 const CALLED: &str = "SELECT calls.turn, step, ordinal, turns.session, name, arguments, calls.state, \

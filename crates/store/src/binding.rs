@@ -71,7 +71,7 @@ pub(crate) fn columns(sql: &str) -> Option<Vec<String>> {
 
 /// The `-wal` found beside a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum WalState {
     /// The `-wal` is missing, or SQLite reads no transaction from it.
     Nothing,
     Wal {
@@ -82,17 +82,17 @@ pub(crate) enum Beside {
 
 /// Examines the `-wal` before SQLite opens the database. The inner error says why the two do not
 /// fit.
-pub(crate) fn examine(path: &Path) -> io::Result<Result<Beside, String>> {
+pub(crate) fn examine(path: &Path) -> io::Result<Result<WalState, String>> {
     let pages = Pages::open(path)?;
     let meta = Meta::read(&pages);
     Ok(match WalFile::read(&with_suffix(path, "-wal"))? {
-        FoundWal::Nothing => Ok(Beside::Nothing),
+        FoundWal::Nothing => Ok(WalState::Nothing),
         // If the database was closed, power failed while the first transaction was written.
         FoundWal::Headless => match meta {
             Some((Meta { in_use: true, .. }, _)) => {
                 Err("the header of its -wal cannot be read".to_owned())
             }
-            _ => Ok(Beside::Nothing),
+            _ => Ok(WalState::Nothing),
         },
         FoundWal::Wal(wal) if meta.is_some() && wal.page_size() != pages.size() => {
             Err("the -wal beside it has pages of another size".to_owned())
@@ -100,8 +100,8 @@ pub(crate) fn examine(path: &Path) -> io::Result<Result<Beside, String>> {
         FoundWal::Wal(wal) => {
             let fits = compare(path, meta.as_ref(), &wal, wal.read_by_sqlite())?;
             fits.map_err(|misfit| misfit.to_string()).map(|()| match wal.is_broken() {
-                false if wal.read_by_sqlite().next().is_none() => Beside::Nothing,
-                broken => Beside::Wal { broken },
+                false if wal.read_by_sqlite().next().is_none() => WalState::Nothing,
+                broken => WalState::Wal { broken },
             })
         }
     })

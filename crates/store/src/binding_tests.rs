@@ -6,12 +6,12 @@ use super::*;
 use crate::migrate::create;
 
 /// A database in WAL mode with a table `meta`.
-struct Log {
+struct WalDatabase {
     directory: TempDir,
     connection: Connection,
 }
 
-impl Log {
+impl WalDatabase {
     fn new() -> Self {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("avocet.db");
@@ -40,7 +40,7 @@ impl Log {
     }
 }
 
-fn examined(database: &[u8], wal: &[u8]) -> Result<Beside, String> {
+fn examined(database: &[u8], wal: &[u8]) -> Result<WalState, String> {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("avocet.db");
     fs::write(&path, database).unwrap();
@@ -48,11 +48,11 @@ fn examined(database: &[u8], wal: &[u8]) -> Result<Beside, String> {
     examine(&path).unwrap()
 }
 
-const FITS: Result<Beside, String> = Ok(Beside::Wal { broken: false });
+const FITS: Result<WalState, String> = Ok(WalState::Wal { broken: false });
 
 #[test]
 fn examine_accepts_a_wal_between_its_first_and_last_transaction() {
-    let log = Log::new();
+    let log = WalDatabase::new();
     log.commit(", in_use = 1");
     log.checkpoint();
     let before = log.piece("");
@@ -70,14 +70,14 @@ fn examine_accepts_a_wal_between_its_first_and_last_transaction() {
     log.commit("");
     let later = examined(&before, &log.piece("-wal")).unwrap_err();
     assert!(later.contains("a later state") && later.contains("number 5"), "{later}");
-    let other = examined(&Log::new().piece(""), &wal).unwrap_err();
+    let other = examined(&WalDatabase::new().piece(""), &wal).unwrap_err();
     assert!(other.contains("another database"), "{other}");
 }
 
 /// A roll-back gives the log a new id. A crash may come before the database itself has that id.
 #[test]
 fn examine_accepts_a_roll_back_that_is_only_in_the_wal() {
-    let log = Log::new();
+    let log = WalDatabase::new();
     log.commit(", in_use = 1");
     log.checkpoint();
     log.commit("");
@@ -96,7 +96,7 @@ fn examine_accepts_a_roll_back_that_is_only_in_the_wal() {
 #[test]
 fn examine_reports_a_wal_without_a_header_as_damage_while_the_log_is_in_use() {
     for in_use in [0, 1] {
-        let log = Log::new();
+        let log = WalDatabase::new();
         log.commit(&format!(", in_use = {in_use}"));
         log.checkpoint();
         let found = examined(&log.piece(""), b"torn");

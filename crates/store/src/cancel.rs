@@ -22,7 +22,7 @@ pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnI
 /// messages end as stopped. Returns all ended turns.
 pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec<TurnId>> {
     let (state, outcome, result) = ("cancelled", Outcome::Stopped, "cancelled by the user");
-    let ending = Ending { state, outcome, notice, result };
+    let ending = ForcedEnd { state, outcome, notice, result };
     let mut ended = vec![turn];
     let mut next = 0;
     while let Some(turn) = ended.get(next).copied() {
@@ -35,7 +35,7 @@ pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec
 }
 
 /// The values that a turn ended from outside gets.
-pub(crate) struct Ending<'a> {
+pub(crate) struct ForcedEnd<'a> {
     pub(crate) state: &'a str,
     /// Outcome of its messages.
     pub(crate) outcome: Outcome,
@@ -45,8 +45,8 @@ pub(crate) struct Ending<'a> {
 }
 
 /// Ends an open turn, without its children.
-pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &Ending<'_>) -> Result<()> {
-    let Ending { state, outcome, notice, result } = ending;
+pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<()> {
+    let ForcedEnd { state, outcome, notice, result } = ending;
     tx.update_one(
         turn,
         "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \

@@ -13,8 +13,8 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::audit;
-use crate::cancel::{Ending, end};
-use crate::outbox::{Place, Source, insert_chunk};
+use crate::cancel::{ForcedEnd, end};
+use crate::outbox::{ChunkPosition, OutboxSource, insert_chunk};
 use crate::rows;
 use crate::turns::insert_turn;
 use crate::tx::{Result, Tx};
@@ -39,7 +39,7 @@ pub(crate) struct RolledBack {
 
 /// Counts of ended work of unknown outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Ended {
+pub struct EndedWork {
     /// Messages from people.
     pub messages: usize,
     /// Turns.
@@ -55,12 +55,12 @@ pub struct Ended {
 const GAP: i64 = 100_000;
 
 /// Ends all open work, gives the database a new id, and records the roll-back.
-pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<Ended> {
+pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<EndedWork> {
     move_numbers_on(tx, &rolled_back.numbers)?;
     // First, so that this row explains the missing numbers before it.
     audit::rolled_back(tx, rolled_back.outcome, &rolled_back.why)?;
     let told = concerned(tx)?;
-    let mut ended = Ended { chats: told.len(), ..Ended::default() };
+    let mut ended = EndedWork { chats: told.len(), ..EndedWork::default() };
     ended.turns = end_turns(tx)?;
     ended.messages = end_messages(tx)?;
     ended.deliveries = end_deliveries(tx, &rolled_back.why)?;
@@ -82,7 +82,7 @@ pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<Ended> {
 
 /// Open work of a chat.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenWork {
     /// Messages from its people.
     messages: usize,
     /// Chunks that waited for delivery.
@@ -93,7 +93,7 @@ const OPEN_DELIVERIES: &str =
     "state IN ('pending', 'sending', 'unknown') AND source NOT IN ('preview', 'notice')";
 
 /// Returns the chats with open work.
-fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, Open>> {
+fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, OpenWork>> {
     let rows = tx.db.rows(
         &format!(
             "SELECT channel, account, chat, topic, 1 AS message FROM inbound WHERE outcome IS NULL \
@@ -102,7 +102,7 @@ fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, Open>> {
         (),
         |row| Ok((rows::address(row)?, row.get::<_, bool>("message")?)),
     )?;
-    let mut concerned = BTreeMap::<ChatAddress, Open>::new();
+    let mut concerned = BTreeMap::<ChatAddress, OpenWork>::new();
     for (chat, message) in rows {
         let open = concerned.entry(chat).or_default();
         *if message { &mut open.messages } else { &mut open.deliveries } += 1;
@@ -115,7 +115,7 @@ const NOTICE: &str = "the log was put back to an earlier state while this was op
 /// Ends open turns as failed, so that `/retry` finds them. Calls without a result count as
 /// interrupted.
 fn end_turns(tx: &Tx<'_>) -> Result<usize> {
-    let ending = Ending {
+    let ending = ForcedEnd {
         state: "failed",
         outcome: Outcome::Dropped,
         notice: NOTICE,
@@ -178,7 +178,7 @@ fn end_deliveries(tx: &Tx<'_>, why: &str) -> Result<usize> {
     Ok(ended)
 }
 
-fn tell(tx: &Tx<'_>, chat: &ChatAddress, open: &Open, rolled_back: &RolledBack) -> Result<()> {
+fn tell(tx: &Tx<'_>, chat: &ChatAddress, open: &OpenWork, rolled_back: &RolledBack) -> Result<()> {
     let mut text = format!("My log is not up to date, because {}.", rolled_back.for_chats);
     let theirs = match open.messages {
         0 => None,
@@ -198,9 +198,9 @@ fn tell(tx: &Tx<'_>, chat: &ChatAddress, open: &Open, rolled_back: &RolledBack) 
     if let Some(ours) = ours {
         text.push_str(&format!(" I do not know whether {ours} arrived: /resend sends again."));
     }
-    let source = Source::Notice;
-    let place = Place { turn: None, ordinal: 0, chunk: 0, key: None, source };
-    insert_chunk(tx, chat, &Content::text(text), &place).map(drop)
+    let source = OutboxSource::Notice;
+    let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: None, source };
+    insert_chunk(tx, chat, &Content::text(text), &position).map(drop)
 }
 
 /// Returns `true` for a redelivered message that was written while the lost part was in use. Such a
@@ -217,9 +217,9 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     );
     let key = DedupeKey::parse(&format!("unsure until {until}"));
     let key = key.map_err(|error| StoreError::Internal(error.to_string()))?;
-    let source = Source::Notice;
-    let place = Place { turn: None, ordinal: 0, chunk: 0, key: Some(&key), source };
-    insert_chunk(tx, &message.inbound.address, &Content::text(text), &place)?;
+    let source = OutboxSource::Notice;
+    let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: Some(&key), source };
+    insert_chunk(tx, &message.inbound.address, &Content::text(text), &position)?;
     Ok(true)
 }
 

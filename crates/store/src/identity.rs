@@ -9,13 +9,13 @@ use avocet_protocol::StoreError;
 
 /// The device and inode of an open file.
 #[derive(Debug, Clone)]
-pub(crate) struct Identity {
+pub(crate) struct OpenFileIdentity {
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
-impl Identity {
+impl OpenFileIdentity {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let found = fs::metadata(path)?;
         Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino() })

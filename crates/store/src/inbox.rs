@@ -14,7 +14,7 @@ use crate::audit;
 use crate::cancel::{cancel_turn, open_turn};
 use crate::correct::correct;
 use crate::distrust::is_unsure;
-use crate::outbox::{Source, insert_planned};
+use crate::outbox::{OutboxSource, insert_planned};
 use crate::past;
 use crate::people;
 use crate::retry::retry;
@@ -134,7 +134,7 @@ impl Inbox for SqliteStore {
             if let Some(said) = said {
                 let text: String = said.chunks.iter().map(Content::as_text).collect();
                 tx.update("UPDATE inbound SET reply = ?2 WHERE id = ?1", params![command.0, text])?;
-                insert_planned(tx, &said, None, Source::Reply)?;
+                insert_planned(tx, &said, None, OutboxSource::Reply)?;
             }
             Ok(effect)
         })
@@ -145,7 +145,7 @@ impl Inbox for SqliteStore {
         let notice = notice.cloned();
         self.write("drop-message", Durability::Synced, move |tx| {
             end_message(tx, message, Outcome::Dropped)?;
-            notice.map_or(Ok(()), |notice| insert_planned(tx, &notice, None, Source::Notice))
+            notice.map_or(Ok(()), |notice| insert_planned(tx, &notice, None, OutboxSource::Notice))
         })
         .await
     }
@@ -292,7 +292,7 @@ fn consequence(
         return Ok(AcceptedAs::Answer);
     }
     let reply = words::reply(tx, id, message)?;
-    if let Some(words::Reply::Decides(says)) = &reply {
+    if let Some(words::QuestionRelation::Decides(says)) = &reply {
         let content = to_json(&Content { text: says.clone(), ..message.inbound.content.clone() })?;
         tx.update_one(
             id,
@@ -308,7 +308,7 @@ fn consequence(
         return Ok(AcceptedAs::Interrupt(ended));
     }
     Ok(match reply {
-        Some(words::Reply::Behind(question)) => AcceptedAs::Behind(question),
+        Some(words::QuestionRelation::Behind(question)) => AcceptedAs::Behind(question),
         _ => AcceptedAs::Queued,
     })
 }

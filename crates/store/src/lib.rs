@@ -47,7 +47,7 @@ use std::sync::Arc;
 use avocet_protocol::{LastExchanges, QueueMode, StoreError, Timestamp};
 
 pub use copy::{CancelCopy, Copied, CopyError, back_up};
-pub use distrust::Ended;
+pub use distrust::EndedWork;
 pub use error::OpenError;
 pub use lock::{Holder, Lock};
 pub use open::{DATABASE, OpenOptions};

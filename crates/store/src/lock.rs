@@ -9,7 +9,7 @@ use std::time::Duration;
 use avocet_protocol::{Clock, StoreError};
 
 use crate::OpenError;
-use crate::identity::Identity;
+use crate::identity::OpenFileIdentity;
 
 /// The kind of process that opens the log for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Holder {
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
-    identity: Identity,
+    identity: OpenFileIdentity,
 }
 
 const FILE: &str = "avocet.lock";
@@ -73,7 +73,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(unusable(error)),
                 Err(TryLockError::WouldBlock) => {}
             }
-            let other = Held::read(&mut file);
+            let other = LockFileHolder::read(&mut file);
             let patient = other.word == Holder::Command.word() || other.pid.is_empty();
             let waited = clock.elapsed().saturating_sub(began);
             if look > 0 && !patient || waited >= PATIENCE {
@@ -85,7 +85,7 @@ impl Lock {
             clock.sleep(LOOK_AGAIN).await;
         }
         write_holder(&mut file, holder).map_err(unusable)?;
-        let identity = Identity::of(&path).map_err(unusable)?;
+        let identity = OpenFileIdentity::of(&path).map_err(unusable)?;
         Ok(Self { _file: file, identity })
     }
 
@@ -121,12 +121,12 @@ fn write_holder(file: &mut File, holder: Holder) -> std::io::Result<()> {
 }
 
 /// The holder that the lock file names. Empty for the moment between locking and writing.
-struct Held {
+struct LockFileHolder {
     pid: String,
     word: String,
 }
 
-impl Held {
+impl LockFileHolder {
     fn read(file: &mut File) -> Self {
         let mut text = String::new();
         let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
@@ -138,7 +138,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for LockFileHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.pid.as_str(), self.word.as_str()) {
             ("", _) => f.write_str("another process"),

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use avocet_protocol::{Redactor, Timestamp};
 
-use crate::binding::Beside;
+use crate::binding::WalState;
 use crate::damage::date;
-use crate::distrust::{Ended, RolledBack, distrust};
+use crate::distrust::{EndedWork, RolledBack, distrust};
 use crate::last::Last;
 use crate::open::current_epoch;
 use crate::tx::{Db, Result, Tx};
@@ -21,9 +21,9 @@ const CLOCKS_APART: Duration = Duration::from_mins(1);
 pub(crate) fn missing(
     db: Db<'_>,
     last: Option<&Last>,
-    beside: Beside,
+    beside: WalState,
 ) -> Result<Option<RolledBack>> {
-    struct Found {
+    struct MetaRow {
         id: String,
         was: Option<String>,
         commits: i64,
@@ -31,10 +31,10 @@ pub(crate) fn missing(
         copied_at: Option<i64>,
     }
     let columns = "SELECT id, was, commits, in_use, copied_at FROM meta";
-    let Found { id, was, commits, in_use, copied_at } = db.one(columns, (), |row| {
+    let MetaRow { id, was, commits, in_use, copied_at } = db.one(columns, (), |row| {
         let (id, was, commits) = (row.get("id")?, row.get("was")?, row.get("commits")?);
         let (in_use, copied_at) = (row.get("in_use")?, row.get("copied_at")?);
-        Ok(Found { id, was, commits, in_use, copied_at })
+        Ok(MetaRow { id, was, commits, in_use, copied_at })
     })?;
     let (why, for_chats) = match last {
         _ if let Some(copied_at) = copied_at => {
@@ -55,7 +55,7 @@ pub(crate) fn missing(
             );
             (why, "its newest part was lost".to_owned())
         }
-        None if in_use && beside == Beside::Nothing => {
+        None if in_use && beside == WalState::Nothing => {
             let why = "it was in use, and its -wal is gone".to_owned();
             (why, "its newest part was lost".to_owned())
         }
@@ -83,7 +83,7 @@ pub(crate) fn roll_back(
     rolled_back: &RolledBack,
     redactor: &Redactor,
     now: Timestamp,
-) -> Result<Ended> {
+) -> Result<EndedWork> {
     let error = |error| db.error(&error);
     let transaction = db.connection.unchecked_transaction().map_err(error)?;
     let tx = Tx { db, epoch: current_epoch(db)?, now, redactor };

@@ -10,10 +10,10 @@ use avocet_supervise::Group;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::binding::{Beside, examine};
+use crate::binding::{WalState, examine};
 use crate::damage::{self, Damage};
 use crate::error::{store_error, unusable};
-use crate::identity::Identity;
+use crate::identity::OpenFileIdentity;
 use crate::last::{Last, LastFile, boot};
 use crate::lock::Lock;
 use crate::migrate;
@@ -21,7 +21,7 @@ use crate::missing::{missing, roll_back};
 use crate::readers::Readers;
 use crate::recover::recover;
 use crate::tx::{Db, Result, Tx};
-use crate::writer::{Opened, Writer};
+use crate::writer::{OpenDatabase, Writer};
 use crate::{Durability, Holder, OpenError, SqliteStore};
 
 /// The database's file name inside the data directory.
@@ -90,9 +90,9 @@ impl SqliteStore {
             begun => begun?,
         };
         Damage::remove(&path)?;
-        let database = Identity::of(&path).map_err(|error| unusable(&path, error))?;
+        let database = OpenFileIdentity::of(&path).map_err(|error| unusable(&path, error))?;
         let redactor = options.redactor;
-        let opened = Opened { connection, database, epoch, last };
+        let opened = OpenDatabase { connection, database, epoch, last };
         let writer = Writer::start(opened, clock, redactor, group)
             .map_err(|error| StoreError::Internal(format!("no thread for the writer: {error}")))?;
         let readers = Readers::start(&path, group, || read_only(&path))?;
@@ -147,18 +147,18 @@ impl SqliteStore {
 
 /// Refuses a log that a start would move aside. Ignores faults while a daemon holds the lock,
 /// because it may just be writing the `-wal`.
-pub(crate) fn check_to_read(directory: &Path) -> Result<Beside, OpenError> {
+pub(crate) fn check_to_read(directory: &Path) -> Result<WalState, OpenError> {
     let path = directory.join(DATABASE);
     let found = look(&path).map_err(|error| unusable(&path, error))?;
     match found {
         Ok(beside) => Ok(beside),
-        Err(_) if Lock::is_held(directory) => Ok(Beside::Wal { broken: false }),
+        Err(_) if Lock::is_held(directory) => Ok(WalState::Wal { broken: false }),
         Err(detail) => Err(StoreError::Damaged { path: path.display().to_string(), detail }.into()),
     }
 }
 
 /// Checks the files without SQLite. Returns the state of the `-wal`, or the fault as inner error.
-pub(crate) fn look(path: &Path) -> io::Result<Result<Beside, String>> {
+pub(crate) fn look(path: &Path) -> io::Result<Result<WalState, String>> {
     match damage::find_in_header(path)? {
         Some(detail) => Ok(Err(detail.to_owned())),
         None => examine(path),
@@ -166,7 +166,7 @@ pub(crate) fn look(path: &Path) -> io::Result<Result<Beside, String>> {
 }
 
 /// Opens and checks a database. A damaged one is moved aside.
-fn checked(path: &Path, now: Timestamp) -> Result<(Connection, Beside), OpenError> {
+fn checked(path: &Path, now: Timestamp) -> Result<(Connection, WalState), OpenError> {
     let found = look(path).map_err(|error| unusable(path, error))?;
     let beside = found.map_err(|detail| damage::move_aside(path, detail, now))?;
     let open = || {
@@ -192,7 +192,7 @@ fn checked(path: &Path, now: Timestamp) -> Result<(Connection, Beside), OpenErro
 fn up_to_date(
     connection: &Connection,
     path: &Path,
-    beside: Beside,
+    beside: WalState,
     redactor: &Redactor,
     now: Timestamp,
 ) -> Result<(), OpenError> {
@@ -200,7 +200,7 @@ fn up_to_date(
     let last = Last::read(path);
     let Some(rolled_back) = missing(db, last.as_ref(), beside)? else { return Ok(()) };
     let damaged = match beside {
-        Beside::Wal { broken: true } => {
+        WalState::Wal { broken: true } => {
             let why = &rolled_back.why;
             Some(format!(
                 "{why}; a frame of its -wal cannot be read, and some of them are behind it"

@@ -15,7 +15,7 @@ use crate::{Durability, SqliteStore, digest};
 
 /// The origin of an outgoing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum OutboxSource {
     /// The end of a turn, or a command.
     Reply,
     /// The message tool.
@@ -30,7 +30,7 @@ pub(crate) enum Source {
     Preview,
 }
 
-impl Source {
+impl OutboxSource {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Reply => "reply",
@@ -135,10 +135,10 @@ pub(crate) fn insert_planned(
     tx: &Tx<'_>,
     message: &Planned,
     turn: Option<TurnId>,
-    source: Source,
+    source: OutboxSource,
 ) -> Result<()> {
     let ordinal = next_ordinal(tx, turn)?;
-    insert_chunks(tx, message, 0, &Place { turn, ordinal, chunk: 0, key: None, source })
+    insert_chunks(tx, message, 0, &ChunkPosition { turn, ordinal, chunk: 0, key: None, source })
 }
 
 /// Returns the ordinal after all messages of a turn.
@@ -155,21 +155,21 @@ pub(crate) fn insert_chunks(
     tx: &Tx<'_>,
     message: &Planned,
     first: usize,
-    place: &Place<'_>,
+    position: &ChunkPosition<'_>,
 ) -> Result<()> {
     for (chunk, content) in message.chunks.iter().enumerate().skip(first) {
-        insert_chunk(tx, &message.address, content, &Place { chunk, ..*place })?;
+        insert_chunk(tx, &message.address, content, &ChunkPosition { chunk, ..*position })?;
     }
     Ok(())
 }
 
 /// The message to which a chunk belongs, and its position there.
-pub(crate) struct Place<'a> {
+pub(crate) struct ChunkPosition<'a> {
     pub(crate) turn: Option<TurnId>,
     pub(crate) ordinal: i64,
     pub(crate) chunk: usize,
     pub(crate) key: Option<&'a DedupeKey>,
-    pub(crate) source: Source,
+    pub(crate) source: OutboxSource,
 }
 
 /// Returns `None` if the chat has used the key before.
@@ -180,7 +180,7 @@ pub(crate) fn insert_chunk(
     tx: &Tx<'_>,
     address: &ChatAddress,
     content: &Content,
-    place: &Place<'_>,
+    position: &ChunkPosition<'_>,
 ) -> Result<Option<i64>> {
     tx.insert(
         "INSERT INTO outbox (channel, account, chat, topic, turn, ordinal, chunk, key, source, \
@@ -193,11 +193,11 @@ pub(crate) fn insert_chunk(
             address.account.as_str(),
             address.chat.as_str(),
             address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
-            place.turn.map(|turn| turn.0),
-            place.ordinal,
-            place.chunk,
-            place.key.map(DedupeKey::as_str),
-            place.source.word(),
+            position.turn.map(|turn| turn.0),
+            position.ordinal,
+            position.chunk,
+            position.key.map(DedupeKey::as_str),
+            position.source.word(),
             to_json(content)?,
             tx.now.0,
         ],
@@ -213,9 +213,9 @@ fn enqueue(
     let address = &message.address;
     let mut first = None;
     for (chunk, content) in message.chunks.iter().enumerate() {
-        let source = Source::Process;
-        let place = Place { turn: None, ordinal: 0, chunk, key: Some(key), source };
-        let Some(id) = insert_chunk(tx, address, content, &place)? else { break };
+        let source = OutboxSource::Process;
+        let position = ChunkPosition { turn: None, ordinal: 0, chunk, key: Some(key), source };
+        let Some(id) = insert_chunk(tx, address, content, &position)? else { break };
         first = first.or(Some(DeliveryId(id)));
     }
     if let Some(id) = first {
@@ -268,7 +268,7 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
                     held_at: Timestamp(row.get("held_at")?),
                     failing_since: row.get::<_, Option<i64>>("failing_since")?.map(Timestamp),
                     error: row.get("error")?,
-                    notice: row.get::<_, String>("source")? == Source::Notice.word(),
+                    notice: row.get::<_, String>("source")? == OutboxSource::Notice.word(),
                 },
             })
         },
@@ -338,7 +338,7 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
 }
 
 fn say(tx: &Tx<'_>, notice: Option<&Planned>) -> Result<()> {
-    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, Source::Notice))
+    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, OutboxSource::Notice))
 }
 
 /// Abandons the later chunks of a message, because the message would have a gap.

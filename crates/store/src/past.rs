@@ -5,7 +5,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::{Source, insert_planned};
+use crate::outbox::{OutboxSource, insert_planned};
 use crate::rows::{self, INBOUND};
 use crate::tx::{Db, Result, Tx};
 
@@ -222,5 +222,5 @@ pub(crate) fn compacted(
     {
         return Ok(());
     }
-    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, Source::Notice))
+    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, OutboxSource::Notice))
 }

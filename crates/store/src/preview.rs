@@ -7,13 +7,13 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::{Place, Source, insert_chunk, insert_chunks, next_ordinal};
+use crate::outbox::{ChunkPosition, OutboxSource, insert_chunk, insert_chunks, next_ordinal};
 use crate::rows::{self, to_json};
 use crate::turn_log::must_run;
 use crate::tx::{Db, Result, Tx};
 
 /// The preview row of an open turn.
-pub(crate) struct Row {
+pub(crate) struct PreviewRow {
     id: DeliveryId,
     chat: ChatAddress,
     /// `false` if the platform refused the message, so that the chat certainly lacks it.
@@ -23,14 +23,14 @@ pub(crate) struct Row {
     pub(crate) platform_id: Option<PlatformId>,
 }
 
-pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<Row>> {
+pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<PreviewRow>> {
     db.row(
         "SELECT id, channel, account, chat, topic, state <> 'preview' OR platform_id IS NOT NULL \
              AS may_be_there, not_before, held_at, platform_id FROM outbox \
          WHERE turn = ?1 AND source = 'preview' AND state <> 'sent'",
         [turn.0],
         |row| {
-            Ok(Row {
+            Ok(PreviewRow {
                 id: DeliveryId(row.get("id")?),
                 chat: rows::address(row)?,
                 may_be_there: row.get("may_be_there")?,
@@ -51,16 +51,16 @@ pub(crate) fn begin(
     content: &Content,
 ) -> Result<Preview> {
     must_run(tx, turn)?;
-    if let Some(Row { id, platform_id, .. }) = of(tx.db, turn)? {
+    if let Some(PreviewRow { id, platform_id, .. }) = of(tx.db, turn)? {
         return Ok(platform_id.map_or(Preview::Over, |platform_id| Preview::Shown(id, platform_id)));
     }
     if something_waits(tx.db, chat)? {
         return Ok(Preview::Later);
     }
     let ordinal = next_ordinal(tx, Some(turn))?;
-    let source = Source::Preview;
-    let place = Place { turn: Some(turn), ordinal, chunk: 0, key: None, source };
-    let id = DeliveryId(insert_chunk(tx, chat, content, &place)?.unwrap_or_default());
+    let source = OutboxSource::Preview;
+    let position = ChunkPosition { turn: Some(turn), ordinal, chunk: 0, key: None, source };
+    let id = DeliveryId(insert_chunk(tx, chat, content, &position)?.unwrap_or_default());
     tx.update_one(
         id,
         "UPDATE outbox SET state = 'sending', attempts = 1, first_sent_at = ?2 WHERE id = ?1",
@@ -107,18 +107,24 @@ pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<(
 /// chat, the preview stays unchanged.
 pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
     let ordinal = next_ordinal(tx, Some(turn))?;
-    let place = Place { turn: Some(turn), ordinal, chunk: 0, key: None, source: Source::Reply };
+    let position = ChunkPosition {
+        turn: Some(turn),
+        ordinal,
+        chunk: 0,
+        key: None,
+        source: OutboxSource::Reply,
+    };
     let preview = of(tx.db, turn)?;
     let Some((reply, first)) = reply.and_then(|reply| Some((reply, reply.chunks.first()?))) else {
         return preview.map_or(Ok(()), |preview| leave(tx, &preview));
     };
-    let Some(preview) = preview else { return insert_chunks(tx, reply, 0, &place) };
+    let Some(preview) = preview else { return insert_chunks(tx, reply, 0, &position) };
     if preview.may_be_there && preview.chat == reply.address {
-        take_over(tx, &preview, first, &place)?;
-        return insert_chunks(tx, reply, 1, &place);
+        take_over(tx, &preview, first, &position)?;
+        return insert_chunks(tx, reply, 1, &position);
     }
     leave(tx, &preview)?;
-    insert_chunks(tx, reply, 0, &place)?;
+    insert_chunks(tx, reply, 0, &position)?;
     // The platform asked for this delay.
     tx.update(
         "UPDATE outbox SET not_before = ?3, held_at = ?4 \
@@ -130,19 +136,24 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
 
 /// Replaces the preview's content by the reply. A known message is edited; one of unknown outcome
 /// is sent again by the delivery rules.
-fn take_over(tx: &Tx<'_>, preview: &Row, content: &Content, place: &Place<'_>) -> Result<()> {
+fn take_over(
+    tx: &Tx<'_>,
+    preview: &PreviewRow,
+    content: &Content,
+    position: &ChunkPosition<'_>,
+) -> Result<()> {
     tx.update_one(
         preview.id,
         "UPDATE outbox SET content = ?2, source = ?3, ordinal = ?4, chunk = 0, \
              state = CASE WHEN platform_id IS NULL THEN 'unknown' ELSE 'pending' END, \
              attempts = CASE WHEN platform_id IS NULL THEN attempts ELSE 0 END \
          WHERE id = ?1",
-        params![preview.id.0, to_json(content)?, place.source.word(), place.ordinal],
+        params![preview.id.0, to_json(content)?, position.source.word(), position.ordinal],
     )
 }
 
 /// Ends a preview without a reply. A preview that the chat certainly lacks is deleted.
-fn leave(tx: &Tx<'_>, preview: &Row) -> Result<()> {
+fn leave(tx: &Tx<'_>, preview: &PreviewRow) -> Result<()> {
     let sql = match preview.may_be_there {
         true => "UPDATE outbox SET state = 'sent' WHERE id = ?1",
         false => "DELETE FROM outbox WHERE id = ?1",

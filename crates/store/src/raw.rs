@@ -10,7 +10,7 @@ mod tree;
 mod wal;
 
 pub(crate) use page::{NodeKind, Pages};
-pub(crate) use tree::{Owned, Row, SchemaRow, rows_of, schema};
+pub(crate) use tree::{Owned, RawRow, SchemaRow, rows_of, schema};
 pub(crate) use wal::{FoundWal, WalFile};
 
 /// Reads a big-endian integer at an offset.

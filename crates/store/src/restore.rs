@@ -14,12 +14,12 @@ use avocet_protocol::{Redactor, Timestamp};
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::binding::{Beside, Meta};
+use crate::binding::{Meta, WalState};
 use crate::copy::{
     CopyError, check_room, length, open_unchanging, remove_with_journal, write_copy,
 };
 use crate::damage::{Damage, date, find_thoroughly, free_name, move_pieces};
-use crate::distrust::{Ended, RolledBack};
+use crate::distrust::{EndedWork, RolledBack};
 use crate::error::{store_error, unusable};
 use crate::last::{Last, LastFile, boot};
 use crate::migrate::{self, NEW, put_in_place, with_suffix};
@@ -60,7 +60,7 @@ pub struct Restored {
     /// Number of messages in the restored log.
     pub messages: u64,
     /// Work that was open in the copy and is ended unfinished.
-    pub ended: Ended,
+    pub ended: EndedWork,
 }
 
 /// The result of recovering a damaged log.
@@ -142,7 +142,7 @@ impl Replace<'_> {
         source: &Connection,
         from: &Path,
         new: &Path,
-    ) -> Result<(Option<Timestamp>, u64, Ended), CopyError> {
+    ) -> Result<(Option<Timestamp>, u64, EndedWork), CopyError> {
         write_copy(source, new)?;
         let sql = |error: rusqlite::Error| store_error(new, &error);
         let mut connection = Connection::open(new).map_err(sql)?;
@@ -273,9 +273,9 @@ fn verified(path: &Path) -> Result<Connection, CopyError> {
     let beside = look(path).map_err(|error| unusable(path, error))?.map_err(not_whole)?;
     let connection = match beside {
         // This leaves no files beside the copy.
-        Beside::Nothing => open_unchanging(path)?,
-        Beside::Wal { broken: false } => read_only(path)?,
-        Beside::Wal { broken: true } => {
+        WalState::Nothing => open_unchanging(path)?,
+        WalState::Wal { broken: false } => read_only(path)?,
+        WalState::Wal { broken: true } => {
             let detail = "a frame of its -wal cannot be read; use `avocet recover`";
             return Err(not_whole(detail.to_owned()));
         }

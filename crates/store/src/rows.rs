@@ -15,10 +15,10 @@ use serde::de::DeserializeOwned;
 use crate::tx::{Db, Result};
 use crate::undelivered;
 
-type Read<T> = rusqlite::Result<T>;
+type RowResult<T> = rusqlite::Result<T>;
 
 /// Parses a text column into an id or another checked type.
-pub(crate) fn parsed<T>(row: &Row<'_>, column: &str) -> Read<T>
+pub(crate) fn parsed<T>(row: &Row<'_>, column: &str) -> RowResult<T>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
@@ -27,7 +27,7 @@ where
 }
 
 /// Parses like `parsed`, but NULL gives `None`.
-pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: &str) -> Read<Option<T>>
+pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: &str) -> RowResult<Option<T>>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
@@ -38,13 +38,16 @@ where
 }
 
 /// Parses a JSON column.
-pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<T> {
+pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> RowResult<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| bad_column(row, column, error))
 }
 
 /// Parses like `json`, but NULL gives `None`.
-pub(crate) fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<Option<T>> {
+pub(crate) fn json_if_any<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: &str,
+) -> RowResult<Option<T>> {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
         _ => json(row, column).map(Some),
@@ -57,7 +60,7 @@ pub(crate) fn word<T: Copy>(
     column: &str,
     all: &[T],
     word_of: fn(T) -> &'static str,
-) -> Read<T> {
+) -> RowResult<T> {
     let text: String = row.get(column)?;
     all.iter()
         .copied()
@@ -84,7 +87,7 @@ pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
         .map_err(|error| avocet_protocol::StoreError::Internal(error.to_string()))
 }
 
-pub(crate) fn address(row: &Row<'_>) -> Read<ChatAddress> {
+pub(crate) fn address(row: &Row<'_>) -> RowResult<ChatAddress> {
     Ok(ChatAddress {
         channel: parsed(row, "channel")?,
         account: parsed(row, "account")?,
@@ -97,7 +100,7 @@ pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, to
     key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
     corrects, edited_at FROM inbound";
 
-pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
+pub(crate) fn inbound(row: &Row<'_>) -> RowResult<LoggedInbound> {
     Ok(LoggedInbound {
         id: MessageId(row.get("id")?),
         received_at: Timestamp(row.get("received_at")?),
@@ -121,11 +124,11 @@ pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
     })
 }
 
-pub(crate) fn kind(row: &Row<'_>) -> Read<InboundKind> {
+pub(crate) fn kind(row: &Row<'_>) -> RowResult<InboundKind> {
     word(row, "kind", &[InboundKind::Text, InboundKind::Command], kind_word)
 }
 
-fn sender(row: &Row<'_>) -> Read<Sender> {
+fn sender(row: &Row<'_>) -> RowResult<Sender> {
     Ok(Sender {
         id: parsed(row, "sender")?,
         name: row.get("sender_name")?,
@@ -149,7 +152,7 @@ pub(crate) fn class_word(class: ToolClass) -> &'static str {
     }
 }
 
-pub(crate) fn trust(row: &Row<'_>, column: &str) -> Read<Trust> {
+pub(crate) fn trust(row: &Row<'_>, column: &str) -> RowResult<Trust> {
     word(row, column, &Trust::ALL, Trust::word)
 }
 
@@ -162,11 +165,11 @@ pub(crate) fn mode(db: Db<'_>, session: &SessionId, default: QueueMode) -> Resul
     Ok(found.unwrap_or(default))
 }
 
-pub(crate) fn state(row: &Row<'_>) -> Read<TurnState> {
+pub(crate) fn state(row: &Row<'_>) -> RowResult<TurnState> {
     word(row, "state", &TurnState::ALL, TurnState::word)
 }
 
-pub(crate) fn wait_kind(row: &Row<'_>) -> Read<WaitKind> {
+pub(crate) fn wait_kind(row: &Row<'_>) -> RowResult<WaitKind> {
     word(row, "kind", &WaitKind::ALL, WaitKind::word)
 }
 
@@ -256,7 +259,7 @@ fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {
     )
 }
 
-fn call_state(row: &Row<'_>) -> Read<CallState> {
+fn call_state(row: &Row<'_>) -> RowResult<CallState> {
     let state: String = row.get("state")?;
     Ok(match state.as_str() {
         "planned" => CallState::Planned,

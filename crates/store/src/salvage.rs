@@ -17,14 +17,14 @@ use avocet_protocol::{Redactor, Timestamp};
 use serde::Serialize;
 
 use crate::copy::{CopyError, check_room, remove_with_journal};
-use crate::distrust::{Ended, RolledBack};
+use crate::distrust::{EndedWork, RolledBack};
 use crate::error::{store_error, unusable};
 use crate::last::Last;
 use crate::missing::{roll_back, unsure_until};
 use crate::tx::Db;
 use crate::{damage, migrate};
 
-use source::Source;
+use source::DamagedLog;
 
 /// Report about a recovered log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,7 +42,7 @@ pub struct Salvaged {
     /// Texts about rows that were changed or left out to satisfy references.
     pub repairs: Vec<String>,
     /// Work that was open in the log and is ended unfinished.
-    pub ended: Ended,
+    pub ended: EndedWork,
 }
 
 /// Report about a recovered table.
@@ -92,7 +92,7 @@ pub(crate) fn salvage(from: &Path, into: &Path, given: &Given<'_>) -> Result<Sal
 fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged, CopyError> {
     let not_whole = |detail: String| CopyError::NotWhole { path: from.to_owned(), detail };
     let wal = source::wal(from).map_err(|error| unusable(from, error))?;
-    let mut source = Source::open(from, &wal).map_err(|error| unusable(from, error))?;
+    let mut source = DamagedLog::open(from, &wal).map_err(|error| unusable(from, error))?;
     check_room(u64::from(source.pages.last()) * source.pages.size() as u64, into)?;
     let mut connection = migrate::make(into, source.version)?;
     let sql = |error: rusqlite::Error| store_error(into, &error);
@@ -139,7 +139,7 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
 pub(crate) fn numbers(path: &Path) -> BTreeMap<String, i64> {
     let read = || {
         let wal = source::wal(path)?;
-        Ok::<_, std::io::Error>(Source::open(path, &wal)?.numbers())
+        Ok::<_, std::io::Error>(DamagedLog::open(path, &wal)?.numbers())
     };
     read().unwrap_or_default()
 }

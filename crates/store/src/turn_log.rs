@@ -11,10 +11,10 @@ use rusqlite::params;
 use crate::audit;
 use crate::inbox::use_session;
 use crate::ledger::credible;
-use crate::outbox::{Source, insert_planned};
+use crate::outbox::{OutboxSource, insert_planned};
 use crate::past;
 use crate::rows::{self, to_json};
-use crate::turns::{Errand, NEXT, insert_turn};
+use crate::turns::{ChildTask, NEXT, insert_turn};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -224,7 +224,7 @@ pub(crate) fn apply_writes(
     for write in writes {
         match write {
             LogWrite::Message(planned) => {
-                insert_planned(tx, planned, Some(call.turn), Source::Tool)?;
+                insert_planned(tx, planned, Some(call.turn), OutboxSource::Tool)?;
             }
             LogWrite::Note { text } => {
                 tx.insert(
@@ -249,7 +249,8 @@ fn spawn(tx: &Tx<'_>, call: CallId, prompt: &str) -> Result<TurnId> {
              WHERE parent.id = (SELECT session FROM turns WHERE id = ?2)) WHERE id = ?1",
         params![session.as_str(), call.turn.0],
     )?;
-    let child = insert_turn(tx, &session, "queued", Some(&Errand { parent: call.turn, prompt }))?;
+    let child =
+        insert_turn(tx, &session, "queued", Some(&ChildTask { parent: call.turn, prompt }))?;
     tx.update(
         &format!("UPDATE turns SET prompt_trust = {REQUEST_TRUST} WHERE id = ?1"),
         params![child.0, call.turn.0, call.step],

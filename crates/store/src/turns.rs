@@ -134,7 +134,7 @@ fn claim(
     burst: Duration,
     default_mode: QueueMode,
 ) -> Result<Claim> {
-    struct Open {
+    struct OpenTurnRow {
         turn: TurnId,
         state: TurnState,
         suspect: bool,
@@ -147,15 +147,15 @@ fn claim(
         |row| {
             let turn = TurnId(row.get("id")?);
             let (suspect, deaths) = (row.get("suspect")?, row.get("attempts")?);
-            Ok(Open { turn, state: rows::state(row)?, suspect, deaths })
+            Ok(OpenTurnRow { turn, state: rows::state(row)?, suspect, deaths })
         },
     )?;
     let turn = match open {
-        Some(Open { state, .. }) if state != TurnState::Queued => return Ok(Claim::Nothing),
-        Some(Open { suspect: true, deaths, .. }) if !suspects => {
+        Some(OpenTurnRow { state, .. }) if state != TurnState::Queued => return Ok(Claim::Nothing),
+        Some(OpenTurnRow { suspect: true, deaths, .. }) if !suspects => {
             return Ok(Claim::Suspect { deaths });
         }
-        Some(Open { turn, .. }) => {
+        Some(OpenTurnRow { turn, .. }) => {
             tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
             turn
         }
@@ -163,9 +163,9 @@ fn claim(
             return Ok(Claim::Compact { command: Box::new(command), begun });
         }
         None => match begin_turn(tx, session, burst, default_mode)? {
-            Begun::Nothing => return Ok(Claim::Nothing),
-            Begun::Later(whole) => return Ok(Claim::Later(whole)),
-            Begun::Turn(turn) => turn,
+            TurnStart::Nothing => return Ok(Claim::Nothing),
+            TurnStart::Later(whole) => return Ok(Claim::Later(whole)),
+            TurnStart::Turn(turn) => turn,
         },
     };
     tx.update(
@@ -198,31 +198,31 @@ fn begin_turn(
     session: &SessionId,
     burst: Duration,
     default_mode: QueueMode,
-) -> Result<Begun> {
-    let Some(line) = line(tx, session)? else { return Ok(Begun::Nothing) };
+) -> Result<TurnStart> {
+    let Some(waiting) = waiting_messages(tx, session)? else { return Ok(TurnStart::Nothing) };
     let mode = rows::mode(tx.db, session, default_mode)?;
-    let last = if mode == QueueMode::Collect || line.late {
-        let whole = line.newest.after(burst).min(line.oldest.after(LONGEST_BURST * burst));
+    let last = if mode == QueueMode::Collect || waiting.late {
+        let whole = waiting.newest.after(burst).min(waiting.oldest.after(LONGEST_BURST * burst));
         // Messages must not wait for a clock that was set back.
         if tx.now < whole && tx.now.until(whole) <= LONGEST_BURST * burst {
-            return Ok(Begun::Later(whole));
+            return Ok(TurnStart::Later(whole));
         }
         if mode == QueueMode::Collect { i64::MAX } else { last_late(tx, session)? }
     } else {
-        line.first
+        waiting.first
     };
-    let last = last.min(before_another_chat(tx, session, line.first)?);
+    let last = last.min(before_another_chat(tx, session, waiting.first)?);
     let turn = insert_turn(tx, session, "running", None)?;
     undelivered::bind(tx, session, turn)?;
     tx.update(
         &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
         params![session.as_str(), turn.0, last],
     )?;
-    Ok(Begun::Turn(turn))
+    Ok(TurnStart::Turn(turn))
 }
 
 /// The messages that wait for a turn.
-struct Line {
+struct WaitingMessages {
     first: i64,
     oldest: Timestamp,
     newest: Timestamp,
@@ -230,7 +230,7 @@ struct Line {
     late: bool,
 }
 
-fn line(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Line>> {
+fn waiting_messages(tx: &Tx<'_>, session: &SessionId) -> Result<Option<WaitingMessages>> {
     let first = tx.db.row(
         &format!("SELECT id, {} AS late FROM inbound WHERE {NEXT} ORDER BY id LIMIT 1", is_late()),
         [session.as_str()],
@@ -242,7 +242,7 @@ fn line(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Line>> {
         [session.as_str()],
         |row| {
             let (oldest, newest) = (Timestamp(row.get(0)?), Timestamp(row.get(1)?));
-            Ok(Some(Line { first, oldest, newest, late }))
+            Ok(Some(WaitingMessages { first, oldest, newest, late }))
         },
     )
 }
@@ -288,7 +288,7 @@ const AT_MOST_LATE: u32 = 100;
 const LONGEST_BURST: u32 = 10;
 
 /// The result of `begin_turn`.
-enum Begun {
+enum TurnStart {
     Nothing,
     Later(Timestamp),
     Turn(TurnId),
@@ -300,7 +300,7 @@ pub(crate) const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NUL
         AND state = 'queued' AND turn IS NULL AND kind = 'command'), 9223372036854775807)";
 
 /// The parent and prompt of a child turn.
-pub(crate) struct Errand<'a> {
+pub(crate) struct ChildTask<'a> {
     pub(crate) parent: TurnId,
     pub(crate) prompt: &'a str,
 }
@@ -309,15 +309,15 @@ pub(crate) fn insert_turn(
     tx: &Tx<'_>,
     session: &SessionId,
     state: &str,
-    errand: Option<&Errand<'_>>,
+    task: Option<&ChildTask<'_>>,
 ) -> Result<TurnId> {
     let id = tx.insert(
         "INSERT INTO turns (session, state, parent, prompt, started_at) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![
             session.as_str(),
             state,
-            errand.map(|errand| errand.parent.0),
-            errand.map(|errand| errand.prompt),
+            task.map(|task| task.parent.0),
+            task.map(|task| task.prompt),
             tx.now.0,
         ],
     )?;

@@ -8,7 +8,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::Source;
+use crate::outbox::OutboxSource;
 use crate::rows;
 use crate::tx::{Db, Result, Tx};
 use crate::waits::LINE;
@@ -21,7 +21,7 @@ const FOREIGN: &str = "a message that another program sent";
 /// Notes an abandoned chunk. Notices and command replies are skipped, because models are unaware of
 /// them.
 pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) -> Result<()> {
-    struct Lost {
+    struct AbandonedChunk {
         source: String,
         said_by: Option<TurnId>,
         chat: ChatAddress,
@@ -31,7 +31,7 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) 
         "SELECT source, turn, channel, account, chat, topic, content FROM outbox WHERE id = ?1",
         [id.0],
         |row| {
-            Ok(Lost {
+            Ok(AbandonedChunk {
                 source: row.get("source")?,
                 said_by: row.get::<_, Option<i64>>("turn")?.map(TurnId),
                 chat: rows::address(row)?,
@@ -40,9 +40,9 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) 
         },
     )?;
     let (session, what) = match lost.said_by {
-        _ if lost.source == Source::Notice.word() => return Ok(()),
+        _ if lost.source == OutboxSource::Notice.word() => return Ok(()),
         Some(turn) => (session_of_turn(tx, turn)?, lost.content.in_short()),
-        None if lost.source == Source::Process.word() => {
+        None if lost.source == OutboxSource::Process.word() => {
             (Some(session_of_chat(tx, &lost.chat)?), FOREIGN.to_owned())
         }
         None => return Ok(()),

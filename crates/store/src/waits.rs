@@ -9,7 +9,7 @@ use rusqlite::params;
 use serde_json::{Map, Value, json};
 
 use crate::audit;
-use crate::outbox::{Source, insert_planned};
+use crate::outbox::{OutboxSource, insert_planned};
 use crate::rows;
 use crate::turn_log::{apply_writes, finish, must_run};
 use crate::tx::{Db, Result, Tx};
@@ -59,10 +59,10 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
     )?;
     audit::asked(tx, call, wait.kind)?;
     if let Some(prompt) = &wait.prompt {
-        insert_planned(tx, prompt, Some(call.turn), Source::Prompt)?;
+        insert_planned(tx, prompt, Some(call.turn), OutboxSource::Prompt)?;
     }
     for notice in &wait.notices {
-        insert_planned(tx, notice, None, Source::Notice)?;
+        insert_planned(tx, notice, None, OutboxSource::Notice)?;
     }
     tx.update_one(
         call.turn,
@@ -368,7 +368,7 @@ pub(crate) fn say_again(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
             |row| row.get(0).map(TurnId),
         )?;
         if turn.is_some() {
-            insert_planned(tx, prompt, turn, Source::Prompt)?;
+            insert_planned(tx, prompt, turn, OutboxSource::Prompt)?;
         }
     }
     Ok(())

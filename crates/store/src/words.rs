@@ -62,7 +62,7 @@ pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Resu
 }
 
 /// The relation of a new text to the question that a person is to decide in its session.
-pub(crate) enum Reply {
+pub(crate) enum QuestionRelation {
     /// The text decides the question; holds the command of the choice's button.
     Decides(String),
     /// The text waits behind the question.
@@ -70,7 +70,11 @@ pub(crate) enum Reply {
 }
 
 /// Examines a text that is already in the log. `None` if its session waits for something else.
-pub(crate) fn reply(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Result<Option<Reply>> {
+pub(crate) fn reply(
+    tx: &Tx<'_>,
+    id: MessageId,
+    message: &NewInbound,
+) -> Result<Option<QuestionRelation>> {
     let waits = open_person_waits(tx, &message.session)?;
     let [(wait, turn, kind)] = waits[..] else { return Ok(None) };
     let prompts = prompts(tx, turn)?.into_iter();
@@ -89,8 +93,8 @@ pub(crate) fn reply(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Result<
         .filter(|_| is_answer)
         .and_then(|word| chosen(word, &prompt.choices));
     Ok(Some(match choice {
-        Some(choice) => Reply::Decides(choice.says.clone()),
-        None => Reply::Behind(question),
+        Some(choice) => QuestionRelation::Decides(choice.says.clone()),
+        None => QuestionRelation::Behind(question),
     }))
 }
 
@@ -118,7 +122,7 @@ fn is_meant_for_us(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
 }
 
 /// A question in the outbox.
-struct Prompt {
+struct OutboxPrompt {
     ordinal: i64,
     /// `channel`, `account`, `chat`, and the topic.
     place: (String, String, String, Option<String>),
@@ -129,7 +133,7 @@ struct Prompt {
     sent_at: Option<Timestamp>,
 }
 
-impl Prompt {
+impl OutboxPrompt {
     fn asks_about(&self, wait: WaitId) -> bool {
         let name = wait.to_string();
         let names = |choice: &Choice| choice.says.split_whitespace().any(|word| word == name);
@@ -171,14 +175,14 @@ fn platform_number(message: &NewInbound) -> Option<u64> {
 }
 
 /// Returns the questions that a turn has put into the outbox, oldest first.
-fn prompts(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Prompt>> {
+fn prompts(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<OutboxPrompt>> {
     let chunks = tx.db.rows(
         "SELECT ordinal, channel, account, chat, topic, content, platform_id, first_sent_at \
          FROM outbox WHERE turn = ?1 AND source = 'prompt' ORDER BY ordinal, chunk",
         [turn.0],
         |row| {
             let sent_at: Option<i64> = row.get("first_sent_at")?;
-            Ok(Prompt {
+            Ok(OutboxPrompt {
                 ordinal: row.get("ordinal")?,
                 place: (
                     row.get("channel")?,
@@ -192,7 +196,7 @@ fn prompts(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Prompt>> {
             })
         },
     )?;
-    let mut prompts: Vec<Prompt> = Vec::new();
+    let mut prompts: Vec<OutboxPrompt> = Vec::new();
     for chunk in chunks {
         match prompts.last_mut().filter(|last| last.ordinal == chunk.ordinal) {
             Some(last) => {

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::identity::Identity;
+use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
 use crate::tx::{Db, Result, Tx};
 
@@ -39,7 +39,7 @@ trait Job: Send {
     fn answer(self: Box<Self>, committed: Result<()>);
 }
 
-enum Order {
+enum WriterOrder {
     Write(Box<dyn Job>),
     Close,
 }
@@ -47,21 +47,21 @@ enum Order {
 /// The queue in front of the writer thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
-    queue: flume::Sender<Order>,
+    queue: flume::Sender<WriterOrder>,
     /// Cancelled when the thread has ended; writes still in the queue then get no answer.
     ended: CancellationToken,
     last: Arc<Mutex<LastExchanges>>,
-    lost: Arc<Lost>,
+    lost: Arc<LogLoss>,
 }
 
 /// The reason why this process has lost the log, once there is one.
 #[derive(Debug, Default)]
-struct Lost {
+struct LogLoss {
     why: OnceLock<StoreError>,
     fires: CancellationToken,
 }
 
-impl Lost {
+impl LogLoss {
     fn note(&self, error: &StoreError) {
         if error.is_final() && self.why.set(error.clone()).is_ok() {
             self.fires.cancel();
@@ -71,9 +71,9 @@ impl Lost {
 
 /// A database that is open for writing.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
-    pub(crate) database: Identity,
+    pub(crate) database: OpenFileIdentity,
     /// The epoch of this process.
     pub(crate) epoch: i64,
     pub(crate) last: LastFile,
@@ -81,15 +81,15 @@ pub(crate) struct Opened {
 
 impl Writer {
     pub(crate) fn start(
-        opened: Opened,
+        opened: OpenDatabase,
         clock: Arc<dyn Clock>,
         redactor: Arc<Redactor>,
         group: &Group,
     ) -> std::io::Result<Self> {
         let (queue, orders) = flume::bounded(QUEUE);
         let last = Arc::<Mutex<LastExchanges>>::default();
-        let lost = Arc::<Lost>::default();
-        let Opened { connection, database, epoch, last: last_file } = opened;
+        let lost = Arc::<LogLoss>::default();
+        let OpenDatabase { connection, database, epoch, last: last_file } = opened;
         let mut thread = Thread {
             connection,
             database,
@@ -124,7 +124,7 @@ impl Writer {
     {
         let (sender, answer) = oneshot::channel();
         let write = Write { name, durability, work: Some(work), result: None, sender };
-        let order = Order::Write(Box::new(write));
+        let order = WriterOrder::Write(Box::new(write));
         self.queue.send_async(order).await.map_err(|_| StoreError::Closed)?;
         tokio::select! {
             biased;
@@ -146,7 +146,7 @@ impl Writer {
 
     /// Finishes queued writes, checkpoints the log into the database file, and ends the thread.
     pub(crate) async fn close(&self) {
-        if self.queue.send_async(Order::Close).await.is_ok() {
+        if self.queue.send_async(WriterOrder::Close).await.is_ok() {
             self.ended.cancelled().await;
         }
     }
@@ -195,7 +195,7 @@ where
 
 struct Thread {
     connection: Connection,
-    database: Identity,
+    database: OpenFileIdentity,
     epoch: i64,
     last_file: LastFile,
     clock: Arc<dyn Clock>,
@@ -203,18 +203,18 @@ struct Thread {
     /// The current value of `PRAGMA synchronous`; `None` before the first transaction.
     synchronous: Option<Durability>,
     last: Arc<Mutex<LastExchanges>>,
-    lost: Arc<Lost>,
+    lost: Arc<LogLoss>,
 }
 
 impl Thread {
-    fn run(&mut self, orders: &flume::Receiver<Order>) {
+    fn run(&mut self, orders: &flume::Receiver<WriterOrder>) {
         while let Ok(first) = orders.recv() {
             let mut batch = Vec::new();
             let mut close = false;
             for order in std::iter::once(first).chain(orders.try_iter().take(BATCH)) {
                 match order {
-                    Order::Write(job) => batch.push(job),
-                    Order::Close => close = true,
+                    WriterOrder::Write(job) => batch.push(job),
+                    WriterOrder::Close => close = true,
                 }
             }
             self.commit(batch);

@@ -183,22 +183,22 @@ impl Group {
         within(clock, deadline, self.tracker.wait()).await.map_err(|_| Unfinished(self.live()))
     }
 
-    fn enter(&self, name: &str) -> Entry {
+    fn enter(&self, name: &str) -> LiveTaskGuard {
         let number = self.live.next.fetch_add(1, Ordering::Relaxed);
         let name: Arc<str> = format!("{}/{name}", self.name).into();
         self.live.tasks().insert(number, LiveTask { name: name.clone(), abort: None });
-        Entry { live: self.live.clone(), number, name }
+        LiveTaskGuard { live: self.live.clone(), number, name }
     }
 }
 
 /// A task's entry in the list of live tasks; removed when dropped.
-struct Entry {
+struct LiveTaskGuard {
     live: Arc<Live>,
     number: u64,
     name: Arc<str>,
 }
 
-impl Drop for Entry {
+impl Drop for LiveTaskGuard {
     fn drop(&mut self) {
         self.live.tasks().remove(&self.number);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use avocet_gateway::Gateway;
 use avocet_protocol::{sanitise, thousands};
 use avocet_store::{
-    CancelCopy, Copied, CopyError, Ended, Holder, Lock, Recovered, Replace, Restored, Salvaged,
+    CancelCopy, Copied, CopyError, EndedWork, Holder, Lock, Recovered, Replace, Restored, Salvaged,
     back_up, recover_into,
 };
 use avocet_supervise::blocking;
@@ -116,8 +116,8 @@ fn report(saved: &Salvaged) -> String {
 }
 
 /// Tells the consequences of another database in the old one's place.
-fn what_follows(moved: Option<&Path>, ended: &Ended, configuration: &Configuration) -> String {
-    let Ended { messages, turns, deliveries, chats } = ended;
+fn what_follows(moved: Option<&Path>, ended: &EndedWork, configuration: &Configuration) -> String {
+    let EndedWork { messages, turns, deliveries, chats } = ended;
     let mut text = String::new();
     if messages + turns + deliveries > 0 {
         text.push_str(&format!(

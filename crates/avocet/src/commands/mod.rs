@@ -177,7 +177,7 @@ async fn bus_to_log(
         registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
     let channels = channels.into_iter().map(|configured| configured.channel).collect();
     let channels = Arc::new(Channels::new(channels));
-    let (bus, _) = Bus::open(avocet_bus::Parts {
+    let (bus, _) = Bus::open(avocet_bus::BusParts {
         admission,
         inbox: store.clone(),
         outbox: store.clone(),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_agent::{Prompt, PromptPart, Scene};
+use avocet_agent::{PromptPart, PromptReport, Scene};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
@@ -82,7 +82,7 @@ async fn ask(
     bus: &Arc<Bus>,
     turn: &TurnRecord,
     chosen: Option<&str>,
-) -> Result<Prompt, Failure> {
+) -> Result<PromptReport, Failure> {
     let Configuration { document, settings, .. } = configuration;
     let channels = registry::channels(document, settings, &context.clock)?.channels;
     let channels = channels.into_iter().map(|one| one.channel).collect();
@@ -102,8 +102,8 @@ async fn ask(
     Ok(agents.for_turn(turn, &scene.asked_by, chosen).prompt(turn, &scene).await?)
 }
 
-fn as_json(prompt: &Prompt) -> serde_json::Value {
-    let Prompt { model, room, parts, request } = prompt;
+fn as_json(prompt: &PromptReport) -> serde_json::Value {
+    let PromptReport { model, room, parts, request } = prompt;
     let part = |part: &PromptPart| json!({ "name": part.name, "tokens": part.tokens });
     let tool = |tool: &avocet_protocol::ToolSpec| json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
     json!({
@@ -116,8 +116,8 @@ fn as_json(prompt: &Prompt) -> serde_json::Value {
     })
 }
 
-fn text(prompt: &Prompt) -> String {
-    let Prompt { model, room, parts, request } = prompt;
+fn text(prompt: &PromptReport) -> String {
+    let PromptReport { model, room, parts, request } = prompt;
     let all = request.estimated_tokens();
     let (all, room) = (thousands(all), thousands(*room));
     let mut text = format!("{model}: about {all} of {room} tokens\n\n");

@@ -13,7 +13,7 @@ const KEPT: usize = 16 * 1024;
 
 /// The state of a preview. Times are those of `Clock::elapsed`.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct PreviewDraft {
     interval: Duration,
     /// Text of the model in this step.
     text: String,
@@ -24,19 +24,19 @@ pub(super) struct Draft {
     /// `true` once a part was shown; from then on every new word counts.
     has_begun: bool,
     /// The running tools, oldest first.
-    tools: Vec<Running>,
+    tools: Vec<RunningTool>,
     /// Last reported minutes of the oldest tool.
     minutes: u32,
     not_before: Duration,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningTool {
     name: String,
     since: Duration,
 }
 
-impl Draft {
+impl PreviewDraft {
     /// Makes an empty draft with this minimum interval between updates.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Draft {
                 self.minutes = 0;
             }
             TurnEvent::ToolStarted { name } => {
-                self.tools.push(Running { name: name.clone(), since: now });
+                self.tools.push(RunningTool { name: name.clone(), since: now });
             }
             TurnEvent::ToolFinished { name, .. } => self.finish(name),
             TurnEvent::Started { .. }
@@ -128,7 +128,7 @@ impl Draft {
     }
 
     fn line(&mut self, now: Duration) -> Option<String> {
-        let Running { name, since } = self.tools.first()?;
+        let RunningTool { name, since } = self.tools.first()?;
         let minutes = now.saturating_sub(*since).as_secs() / LONG.as_secs();
         self.minutes = u32::try_from(minutes).unwrap_or(u32::MAX);
         Some(format!("Still working: {name} ({minutes} min)"))

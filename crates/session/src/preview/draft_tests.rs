@@ -7,11 +7,11 @@ fn at(seconds: u64) -> Duration {
 }
 
 /// The events of a turn, second by second.
-struct Story(Draft);
+struct Story(PreviewDraft);
 
 impl Story {
     fn new() -> Self {
-        Self(Draft::new(SECOND))
+        Self(PreviewDraft::new(SECOND))
     }
 
     fn write(&mut self, text: &str, now: u64) {

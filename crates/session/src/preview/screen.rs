@@ -28,7 +28,7 @@ pub(super) struct Screen<'l> {
 
 /// The state of the preview message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PreviewState {
     /// The preview may begin: this run of the turn knows of none.
     Nowhere,
     /// Shown in this message.
@@ -39,7 +39,7 @@ pub(super) enum Place {
 
 /// The result of showing content.
 pub(super) struct Showed {
-    pub(super) place: Place,
+    pub(super) state: PreviewState,
     /// Content that the chat shows now; `None` if unchanged.
     pub(super) content: Option<Content>,
     /// Time for which the platform asked to wait.
@@ -47,8 +47,8 @@ pub(super) struct Showed {
 }
 
 impl Showed {
-    fn nothing(place: Place) -> Self {
-        Self { place, content: None, hold: None }
+    fn nothing(state: PreviewState) -> Self {
+        Self { state, content: None, hold: None }
     }
 }
 
@@ -60,25 +60,32 @@ impl Screen<'_> {
     }
 
     /// Shows content. Always returns, whatever the channel does.
-    pub(super) async fn show(self, place: Place, content: Content) -> Showed {
+    pub(super) async fn show(self, state: PreviewState, content: Content) -> Showed {
         use avocet_protocol::Preview;
         let outbox = &self.lanes.parts.outbox;
-        let (id, platform_id) = match place {
-            Place::Over => return Showed::nothing(place),
-            Place::In(id, platform_id) => (id, platform_id),
+        let (id, platform_id) = match state {
+            PreviewState::Over => return Showed::nothing(state),
+            PreviewState::In(id, platform_id) => (id, platform_id),
             // A preview that would have to wait is skipped.
-            Place::Nowhere if self.spare_turn(&content, None).is_err() => {
-                return Showed::nothing(Place::Nowhere);
+            PreviewState::Nowhere if self.spare_turn(&content, None).is_err() => {
+                return Showed::nothing(PreviewState::Nowhere);
             }
-            Place::Nowhere => match outbox.begin_preview(self.turn, self.chat, &content).await {
+            PreviewState::Nowhere => match outbox
+                .begin_preview(self.turn, self.chat, &content)
+                .await
+            {
                 Ok(Preview::Begun { id, nonce }) => return self.begin(id, nonce, content).await,
                 Ok(Preview::Shown(id, platform_id)) => (id, platform_id),
-                Ok(Preview::Later) => return Showed::nothing(Place::Nowhere),
-                Ok(Preview::Over) => return Showed::nothing(Place::Over),
+                Ok(Preview::Later) => return Showed::nothing(PreviewState::Nowhere),
+                Ok(Preview::Over) => return Showed::nothing(PreviewState::Over),
                 Err(error) => {
                     tracing::debug!(%error, "there is no preview");
                     let again = error.is_transient();
-                    return Showed::nothing(if again { Place::Nowhere } else { Place::Over });
+                    return Showed::nothing(if again {
+                        PreviewState::Nowhere
+                    } else {
+                        PreviewState::Over
+                    });
                 }
             },
         };
@@ -99,45 +106,45 @@ impl Screen<'_> {
         let refused = |hold: Duration| Showing::Refused {
             not_before: self.lanes.parts.clock.now().after(hold),
         };
-        let (place, showing) = match sent {
+        let (state, showing) = match sent {
             Ok(Receipt { platform_id: Some(platform_id) }) => {
-                let place = Place::In(id, platform_id.clone());
-                (place, Showing::Shown { content: content.clone(), platform_id })
+                let state = PreviewState::In(id, platform_id.clone());
+                (state, Showing::Shown { content: content.clone(), platform_id })
             }
-            Err(SendError::RetryAfter(hold)) => (Place::Over, refused(hold)),
+            Err(SendError::RetryAfter(hold)) => (PreviewState::Over, refused(hold)),
             Err(
                 SendError::Failed(_) | SendError::Nobody | SendError::Gone | SendError::Refused(_),
-            ) => (Place::Over, Showing::Refused { not_before: Timestamp(0) }),
+            ) => (PreviewState::Over, Showing::Refused { not_before: Timestamp(0) }),
             Ok(Receipt { platform_id: None }) | Err(SendError::Unknown(_)) => {
-                (Place::Over, Showing::Unknown)
+                (PreviewState::Over, Showing::Unknown)
             }
         };
         self.note(id, &showing).await;
-        let content = (place != Place::Over).then_some(content);
-        Showed { place, content, hold: None }
+        let content = (state != PreviewState::Over).then_some(content);
+        Showed { state, content, hold: None }
     }
 
     /// Edits the message. A skipped or refused edit is repeated after an interval.
     async fn edit(self, id: DeliveryId, platform_id: PlatformId, content: Content) -> Showed {
-        let place = Place::In(id, platform_id.clone());
+        let state = PreviewState::In(id, platform_id.clone());
         if let Err(pause) = self.spare_turn(&content, Some(&platform_id)) {
-            return Showed { place, content: None, hold: Some(pause) };
+            return Showed { state, content: None, hold: Some(pause) };
         }
         let shown_as = Some(platform_id.clone());
         match self.deliver(Delivery { shown_as, ..self.delivery(id, &content) }).await {
             Ok(_) => {
                 let showing = Showing::Shown { content: content.clone(), platform_id };
                 self.note(id, &showing).await;
-                Showed { place, content: Some(content), hold: None }
+                Showed { state, content: Some(content), hold: None }
             }
             Err(SendError::RetryAfter(hold)) => {
                 let not_before = self.lanes.parts.clock.now().after(hold);
                 self.note(id, &Showing::Refused { not_before }).await;
-                Showed { place, content: None, hold: Some(hold) }
+                Showed { state, content: None, hold: Some(hold) }
             }
-            Err(SendError::Gone | SendError::Refused(_)) => Showed::nothing(Place::Over),
+            Err(SendError::Gone | SendError::Refused(_)) => Showed::nothing(PreviewState::Over),
             Err(SendError::Failed(_) | SendError::Nobody | SendError::Unknown(_)) => {
-                Showed::nothing(place)
+                Showed::nothing(state)
             }
         }
     }

@@ -9,7 +9,7 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};
 
-use super::Entry;
+use super::NewAuditRow;
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -55,14 +55,14 @@ impl Audit for SqliteStore {
 }
 
 /// Appends a row. A sequence number is used once only, so that rows cut off at the end leave a gap.
-pub(super) fn append(tx: &Tx<'_>, entry: Entry<'_>) -> Result<()> {
+pub(super) fn append(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
     let (counted, previous) = tx.db.one(
         "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0), \
              (SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1)",
         (),
         |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?)),
     )?;
-    let Entry { kind, session, call, actor, tool, arguments, summary, outcome } = entry;
+    let NewAuditRow { kind, session, call, actor, tool, arguments, summary, outcome } = entry;
     let summary = arguments.as_ref().unwrap_or(&summary);
     let mut row = AuditRow {
         sequence: counted + 1,

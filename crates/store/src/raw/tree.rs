@@ -122,11 +122,11 @@ pub(crate) fn schema(pages: &Pages<'_>, owned: &mut Owned) -> Vec<SchemaRow> {
 }
 
 /// A row with its rowid, if its tree has rowids.
-pub(crate) type Row = (Option<i64>, Vec<Value>);
+pub(crate) type RawRow = (Option<i64>, Vec<Value>);
 
 /// Returns the rows of a page and the number of its unreadable rows. Adds overflow pages of long
 /// rows to `owned`.
-pub(crate) fn rows_of(pages: &Pages<'_>, page: u32, owned: &mut Owned) -> (Vec<Row>, usize) {
+pub(crate) fn rows_of(pages: &Pages<'_>, page: u32, owned: &mut Owned) -> (Vec<RawRow>, usize) {
     let Some(Node { cells, mut broken, .. }) = pages.node(page) else { return (Vec::new(), 0) };
     let mut rows = Vec::new();
     for cell in cells {

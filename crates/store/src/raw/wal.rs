@@ -18,7 +18,7 @@ const FORMAT: u32 = 3_007_000;
 pub(crate) struct WalFile {
     file: File,
     page_size: usize,
-    frames: Vec<Frame>,
+    frames: Vec<WalFrame>,
     /// End (exclusive index) of the frames that SQLite reads.
     read_by_sqlite: usize,
     /// End (exclusive index) of the committed frames, including those that SQLite ignores. Later
@@ -27,7 +27,7 @@ pub(crate) struct WalFile {
 }
 
 #[derive(Debug)]
-struct Frame {
+struct WalFrame {
     page: u32,
     at: u64,
     /// `true` if its checksum continues that of the frame before it.
@@ -169,7 +169,7 @@ impl Reading {
             let expected = checksum(big_endian, checksum(big_endian, sum, &header[..8]), page);
             sum = (word(16), word(20));
             let whole = header[8..16] == salts && expected == sum && word(0) > 0;
-            wal.frames.push(Frame { page: word(0), at: at + FRAME_HEADER as u64, whole });
+            wal.frames.push(WalFrame { page: word(0), at: at + FRAME_HEADER as u64, whole });
             chain &= whole;
             if whole && word(4) > 0 {
                 wal.committed = wal.frames.len();

@@ -6,9 +6,9 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Error, params_from_iter};
 
 use super::SavedTable;
-use super::source::Source;
+use super::source::DamagedLog;
 use crate::binding::columns;
-use crate::raw::{NodeKind, Row};
+use crate::raw::{NodeKind, RawRow};
 
 /// Tables that accept rows from lost pages, which no tree names. Excluded are access control
 /// tables, because such a page may hold withdrawn rights, and tables whose rows look like those of
@@ -31,7 +31,7 @@ const FROM_LOST_PAGES: [&str; 12] = [
 /// Tables excluded from recovery. Grants must be given again.
 const NOT_RECOVERED: [&str; 2] = ["meta", "grants"];
 
-struct Target {
+struct TargetTable {
     name: String,
     has_rowid: bool,
     columns: Vec<Column>,
@@ -49,7 +49,7 @@ struct Column {
 /// Loads every table. Returns a report for each, and the number of unreadable rows.
 pub(super) fn load(
     connection: &Connection,
-    source: &mut Source<'_>,
+    source: &mut DamagedLog<'_>,
 ) -> rusqlite::Result<(Vec<SavedTable>, usize)> {
     let mut targets = targets(connection)?;
     let mut unreadable = 0;
@@ -73,7 +73,7 @@ pub(super) fn load(
             NodeKind::TableInterior => continue,
         };
         let (rows, _) = source.rows(page);
-        let fits = |target: &&mut Target| {
+        let fits = |target: &&mut TargetTable| {
             FROM_LOST_PAGES.contains(&target.name.as_str())
                 && target.has_rowid == has_rowid
                 && rows.iter().all(|row| target.fits(row))
@@ -89,7 +89,7 @@ pub(super) fn load(
     Ok((targets.into_iter().map(|target| target.saved).collect(), unreadable))
 }
 
-fn targets(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
+fn targets(connection: &Connection) -> rusqlite::Result<Vec<TargetTable>> {
     let mut statement = connection.prepare(
         "SELECT list.name AS \"table\", list.wr, info.name, info.type, info.\"notnull\", info.pk \
          FROM pragma_table_list AS list, pragma_table_info(list.name) AS info \
@@ -98,7 +98,7 @@ fn targets(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
              CASE WHEN list.wr THEN info.pk END, info.cid",
     )?;
     let mut rows = statement.query(())?;
-    let mut targets = BTreeMap::<String, Target>::new();
+    let mut targets = BTreeMap::<String, TargetTable>::new();
     while let Some(row) = rows.next()? {
         let name: String = row.get(0)?;
         if NOT_RECOVERED.contains(&name.as_str()) {
@@ -109,14 +109,14 @@ fn targets(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
         let column = Column { name: column, kind, not_null, key: row.get(5)? };
         let target = targets.entry(name.clone()).or_insert_with(|| {
             let saved = SavedTable { name: name.clone(), rows: 0, left_out: 0, why: None };
-            Target { name, has_rowid, columns: Vec::new(), saved }
+            TargetTable { name, has_rowid, columns: Vec::new(), saved }
         });
         target.columns.push(column);
     }
     Ok(targets.into_values().collect())
 }
 
-impl Target {
+impl TargetTable {
     fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
@@ -127,7 +127,7 @@ impl Target {
     }
 
     /// Returns `true` if the number and types of the values fit this table.
-    fn fits(&self, (_, values): &Row) -> bool {
+    fn fits(&self, (_, values): &RawRow) -> bool {
         // Older rows lack columns that were added later.
         let required = self.columns.iter().rposition(|column| column.key > 0).unwrap_or_default();
         let number = values.len();
@@ -148,7 +148,7 @@ impl Target {
         &mut self,
         connection: &Connection,
         names: &[String],
-        (rowid, values): Row,
+        (rowid, values): RawRow,
     ) -> rusqlite::Result<()> {
         let (mut into, mut inserted) = (Vec::new(), Vec::new());
         for (name, value) in names.iter().zip(values) {

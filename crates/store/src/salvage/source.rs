@@ -8,20 +8,20 @@ use rusqlite::types::Value;
 
 use crate::binding::{Meta, Misfit, compare};
 use crate::migrate::{newest, with_suffix};
-use crate::raw::{FoundWal, Owned, Pages, Row, SchemaRow, WalFile, rows_of, schema};
+use crate::raw::{FoundWal, Owned, Pages, RawRow, SchemaRow, WalFile, rows_of, schema};
 
 /// A log that is read page by page.
-pub(super) struct Source<'w> {
+pub(super) struct DamagedLog<'w> {
     pub(super) pages: Pages<'w>,
     /// Text about the use of the `-wal`.
     pub(super) wal_used: String,
     pub(super) meta: Option<Meta>,
     pub(super) version: usize,
-    tables: BTreeMap<String, Table>,
+    tables: BTreeMap<String, DamagedTable>,
     owned: Owned,
 }
 
-pub(super) struct Table {
+pub(super) struct DamagedTable {
     /// The CREATE statement.
     pub(super) sql: String,
     /// The pages with its rows, the newest first.
@@ -40,7 +40,7 @@ pub(super) fn wal(path: &Path) -> io::Result<FoundWal> {
     }
 }
 
-impl<'w> Source<'w> {
+impl<'w> DamagedLog<'w> {
     pub(super) fn open(path: &Path, wal: &'w FoundWal) -> io::Result<Self> {
         let mut pages = Pages::open(path)?;
         let wal_used = match wal {
@@ -71,12 +71,12 @@ impl<'w> Source<'w> {
     }
 
     /// Takes a table out of the log.
-    pub(super) fn take(&mut self, name: &str) -> Option<Table> {
+    pub(super) fn take(&mut self, name: &str) -> Option<DamagedTable> {
         self.tables.remove(name)
     }
 
     /// Returns the rows of a page and the number of its unreadable rows.
-    pub(super) fn rows(&mut self, page: u32) -> (Vec<Row>, usize) {
+    pub(super) fn rows(&mut self, page: u32) -> (Vec<RawRow>, usize) {
         rows_of(&self.pages, page, &mut self.owned)
     }
 
@@ -107,7 +107,7 @@ impl<'w> Source<'w> {
 }
 
 /// Returns the tables of a log, and all pages that belong to a tree or are free.
-fn tables(pages: &Pages<'_>) -> (BTreeMap<String, Table>, Owned) {
+fn tables(pages: &Pages<'_>) -> (BTreeMap<String, DamagedTable>, Owned) {
     let mut owned = Owned::default();
     let mut rows = schema(pages, &mut owned);
     let mut free = Owned::default();
@@ -125,7 +125,7 @@ fn tables(pages: &Pages<'_>) -> (BTreeMap<String, Table>, Owned) {
         let mut with_rows = owned.tree(pages, root);
         with_rows.sort_by_key(|page| std::cmp::Reverse(pages.age(*page)));
         if kind == "table" {
-            tables.insert(name, Table { sql, pages: with_rows });
+            tables.insert(name, DamagedTable { sql, pages: with_rows });
         }
     }
     (tables, owned)

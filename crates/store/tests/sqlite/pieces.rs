@@ -17,7 +17,7 @@ const PIECES: [&str; 3] = ["", "-wal", "-shm"];
 
 /// The origin of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
+enum FileOrigin {
     Now,
     Absent,
     Empty,
@@ -25,7 +25,8 @@ enum Piece {
     Other,
 }
 
-const ALL: [Piece; 5] = [Piece::Now, Piece::Absent, Piece::Empty, Piece::Older, Piece::Other];
+const ALL: [FileOrigin; 5] =
+    [FileOrigin::Now, FileOrigin::Absent, FileOrigin::Empty, FileOrigin::Older, FileOrigin::Other];
 
 /// The bytes of the files of a log whose daemon was killed.
 type Images = [Vec<u8>; 3];
@@ -64,15 +65,15 @@ impl Logs {
     }
 
     /// Makes a data directory from these files.
-    fn lay_out(&self, pieces: [Piece; 3]) -> TempDir {
+    fn lay_out(&self, pieces: [FileOrigin; 3]) -> TempDir {
         let directory = TempDir::new().unwrap();
         for (index, (piece, from)) in PIECES.iter().zip(pieces).enumerate() {
             let bytes = match from {
-                Piece::Absent => continue,
-                Piece::Empty => &Vec::new(),
-                Piece::Now => &self.now[index],
-                Piece::Older => &self.older[index],
-                Piece::Other => &self.other[index],
+                FileOrigin::Absent => continue,
+                FileOrigin::Empty => &Vec::new(),
+                FileOrigin::Now => &self.now[index],
+                FileOrigin::Older => &self.older[index],
+                FileOrigin::Other => &self.other[index],
             };
             fs::write(directory.path().join(format!("{DATABASE}{piece}")), bytes).unwrap();
         }
@@ -94,8 +95,8 @@ enum Start {
     Undecided,
 }
 
-fn expected(database: Piece, wal: Piece) -> Start {
-    use Piece::{Absent, Empty, Now, Older, Other};
+fn expected(database: FileOrigin, wal: FileOrigin) -> Start {
+    use FileOrigin::{Absent, Empty, Now, Older, Other};
     match (database, wal) {
         (Absent, _) => Start::Undecided,
         (Empty, _) => Start::Damaged,
@@ -182,7 +183,7 @@ async fn open_accepts_the_loss_of_unsynced_transactions_after_a_power_failure() 
     let synced = commits.parse::<i64>().unwrap() - 3;
     let note = format!("{id} {epoch} {commits} {synced} {at} another-boot\n");
     let cut = |bytes: usize| {
-        let directory = logs.lay_out([Piece::Now; 3]);
+        let directory = logs.lay_out([FileOrigin::Now; 3]);
         let wal = directory.path().join("avocet.db-wal");
         fs::File::options().write(true).open(wal).unwrap().set_len(bytes as u64).unwrap();
         fs::write(directory.path().join("avocet.db-last"), &note).unwrap();
@@ -208,7 +209,7 @@ async fn open_accepts_the_loss_of_unsynced_transactions_after_a_power_failure() 
 #[tokio::test]
 async fn open_reports_a_broken_wal_frame_before_others_as_damage() {
     let logs = Logs::new().await;
-    let directory = logs.lay_out([Piece::Now; 3]);
+    let directory = logs.lay_out([FileOrigin::Now; 3]);
     let wal = directory.path().join("avocet.db-wal");
     let mut bytes = fs::read(&wal).unwrap();
     let middle = bytes.len() / 2;
@@ -224,7 +225,7 @@ async fn open_reports_a_broken_wal_frame_before_others_as_damage() {
 #[tokio::test]
 async fn open_accepts_a_log_that_an_sqlite_tool_has_closed() {
     let logs = Logs::new().await;
-    let directory = logs.lay_out([Piece::Now; 3]);
+    let directory = logs.lay_out([FileOrigin::Now; 3]);
     let tool = Connection::open(directory.path().join(DATABASE)).unwrap();
     tool.execute("UPDATE sessions SET used_at = used_at", ()).unwrap();
     drop(tool);
@@ -235,7 +236,7 @@ async fn open_accepts_a_log_that_an_sqlite_tool_has_closed() {
 #[tokio::test]
 async fn open_detects_that_the_wal_of_a_database_is_missing() {
     let logs = Logs::new().await;
-    let directory = logs.lay_out([Piece::Now, Piece::Absent, Piece::Absent]);
+    let directory = logs.lay_out([FileOrigin::Now, FileOrigin::Absent, FileOrigin::Absent]);
     fs::remove_file(directory.path().join("avocet.db-last")).unwrap();
     assert_eq!(start(directory.path()).await, Start::RolledBack(3));
     // A database that was closed in order is complete without other files.
@@ -289,7 +290,7 @@ async fn open_of_an_older_copy_put_back_by_hand_sends_nothing_again() {
 async fn open_clears_the_damage_marker_for_a_whole_database_or_start_empty() {
     for start_empty in [false, true] {
         let logs = Logs::new().await;
-        let directory = logs.lay_out([Piece::Absent, Piece::Now, Piece::Absent]);
+        let directory = logs.lay_out([FileOrigin::Absent, FileOrigin::Now, FileOrigin::Absent]);
         let marker = directory.path().join("avocet.db-damage");
         assert_eq!(start(directory.path()).await, Start::Undecided);
         let text = fs::read_to_string(&marker).unwrap();
@@ -316,7 +317,7 @@ async fn open_clears_the_damage_marker_for_a_whole_database_or_start_empty() {
 #[tokio::test]
 async fn open_finishes_a_move_of_damaged_files_that_a_crash_interrupted() {
     let logs = Logs::new().await;
-    let directory = logs.lay_out([Piece::Empty, Piece::Now, Piece::Now]);
+    let directory = logs.lay_out([FileOrigin::Empty, FileOrigin::Now, FileOrigin::Now]);
     assert_eq!(start(directory.path()).await, Start::Damaged);
     let aside = directory.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let aside = aside.filter(|path| path.to_str().unwrap().contains(".damaged-"));
