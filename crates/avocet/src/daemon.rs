@@ -208,7 +208,7 @@ impl Daemon {
         };
         let gateway = Gateway::open(
             &configuration.socket,
-            avocet_gateway::Parts {
+            avocet_gateway::GatewayParts {
                 publish: bus.clone(),
                 door: bus.clone(),
                 query: store.clone(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_gateway::{Ask, Asked, Client, ClientError, Wait};
+use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait};
 use avocet_protocol::{
     AcceptedAs, Clock, Content, Inbound, MessageId, MessageStatus, Outcome, Publish, Sender,
     SenderId, within,
@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
             report(&asked?, json, remark)
         }
         Reached::Daemon(client) => {
-            let asked: Asked = client.call("ask", &ask).await?;
+            let asked: AskResult = client.call("ask", &ask).await?;
             if !wait {
                 return report(&asked, json, "");
             }
@@ -60,7 +60,7 @@ async fn into_log(
     context: &Context,
     Log { store, configuration }: &Log,
     ask: Ask,
-) -> Result<Asked, Failure> {
+) -> Result<AskResult, Failure> {
     let Ask { session, text, key } = ask;
     let failed = |error: String| Failure::new(Exit::Failed, error);
     let sender = SenderId::parse("command").map_err(|error| failed(error.to_string()))?;
@@ -70,7 +70,7 @@ async fn into_log(
     let bus = bus_to_log(context, configuration, store).await?;
     let accepted = bus.publish(inbound, None).await?;
     let duplicate = accepted.what == AcceptedAs::Duplicate;
-    Ok(Asked { message: accepted.id, duplicate })
+    Ok(AskResult { message: accepted.id, duplicate })
 }
 
 /// Waits for the outcome, also across a restart of the daemon.
@@ -104,7 +104,7 @@ async fn reconnect(context: &Context, configuration: &Configuration) -> Result<C
     }
 }
 
-fn report(asked: &Asked, json: bool, remark: &str) -> Result<Exit, Failure> {
+fn report(asked: &AskResult, json: bool, remark: &str) -> Result<Exit, Failure> {
     if json {
         print_json(asked)?;
     } else if asked.duplicate {
