@@ -39,13 +39,13 @@ pub(crate) enum Command {
     /// List the calls that wait for you to allow them, and decide about them.
     Approvals(Approvals),
     /// Let the agent answer a message; the reply goes to the conversation's chat.
-    Ask(Ask),
+    Ask(AskArgs),
     /// Show what was decided and done, and by whom.
-    Audit(Audit),
+    Audit(AuditArgs),
     /// Copy the database into a new file and check the copy, whether or not the daemon runs.
     Backup(Backup),
     /// Chat in the terminal: joins a running daemon, or runs one as long as you stay.
-    Chat(Chat),
+    Chat(ChatArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// A daemon that runs checks itself.
     Doctor(Doctor),
     /// Let a private chat speak in the session of another one. Without chats: list the links.
-    Link(Link),
+    Link(LinkArgs),
     /// List the models of the configuration, what is known of each, and from whom.
     Models {
         /// Print JSON.
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     People(PeopleCommand),
     /// Show what a model would be sent next in a conversation, and what its parts cost in tokens.
-    Prompt(Prompt),
+    Prompt(PromptArgs),
     /// Save the rows that a damaged database still holds into a new one; says what was saved and what was not. The
     /// damaged database stays as it is.
     Recover(Recover),
@@ -101,7 +101,7 @@ pub(crate) enum Command {
 
 impl Default for Command {
     fn default() -> Self {
-        Self::Chat(Chat { chat: DEFAULT_CHAT.to_owned(), start_empty: false })
+        Self::Chat(ChatArgs { chat: DEFAULT_CHAT.to_owned(), start_empty: false })
     }
 }
 
@@ -185,7 +185,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     /// The name of the conversation.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
     pub(crate) chat: String,
@@ -211,7 +211,7 @@ pub(crate) struct Send {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Ask {
+pub(crate) struct AskArgs {
     /// Which conversation: channel:account:chat or channel:account:chat:topic. A bare name is one of
     /// the terminal.
     #[arg(value_parser = session_id)]
@@ -280,7 +280,7 @@ pub(crate) struct SessionsShow {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Prompt {
+pub(crate) struct PromptArgs {
     /// Which session: channel:account:chat, or the name of a terminal's.
     #[arg(value_parser = session_id)]
     pub(crate) session: SessionId,
@@ -350,7 +350,7 @@ impl From<By> for UsageBy {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Audit {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
     pub(crate) command: Option<AuditCommand>,
     /// Of this conversation only; a bare name is one of the terminal.
@@ -385,7 +385,7 @@ pub(crate) enum AuditCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Link {
+pub(crate) struct LinkArgs {
     /// Whose session: channel:account:chat. A bare name is a chat of the terminal.
     #[arg(value_parser = chat_address, requires = "chat")]
     pub(crate) into: Option<ChatAddress>,

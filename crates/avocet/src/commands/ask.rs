@@ -8,16 +8,16 @@ use avocet_protocol::{
     SenderId, within,
 };
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli;
-use crate::commands::{LOOK_AGAIN, Log, Reached, bus_to_log, connect, reach, text_or_stdin};
+use crate::commands::{LOOK_AGAIN, OfflineLog, Reached, bus_to_log, connect, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failure> {
-    let cli::Ask { session, text, key, wait, timeout, json } = ask;
+pub(crate) async fn run(context: &CommandContext, ask: cli::AskArgs) -> Result<Exit, Failure> {
+    let cli::AskArgs { session, text, key, wait, timeout, json } = ask;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
     let key = match key {
@@ -57,8 +57,8 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
 
 /// Writes the message into the log, as if it had come over the socket.
 async fn into_log(
-    context: &Context,
-    Log { store, configuration }: &Log,
+    context: &CommandContext,
+    OfflineLog { store, configuration }: &OfflineLog,
     ask: Ask,
 ) -> Result<AskResult, Failure> {
     let Ask { session, text, key } = ask;
@@ -75,7 +75,7 @@ async fn into_log(
 
 /// Waits for the outcome, also across a restart of the daemon.
 async fn outcome(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     mut client: Client,
     message: MessageId,
@@ -90,7 +90,10 @@ async fn outcome(
     }
 }
 
-async fn reconnect(context: &Context, configuration: &Configuration) -> Result<Client, Failure> {
+async fn reconnect(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<Client, Failure> {
     let clock: &dyn Clock = context.clock.as_ref();
     loop {
         clock.sleep(LOOK_AGAIN * 4).await;

@@ -3,7 +3,7 @@
 use avocet_gateway::{Send, SendResult};
 use avocet_protocol::{Content, Outbound, Publish};
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli;
 use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
@@ -11,7 +11,7 @@ use crate::link::new_key;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, send: cli::Send) -> Result<Exit, Failure> {
     let cli::Send { chat, text, key, json } = send;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
