@@ -49,11 +49,11 @@ pub(crate) fn noted_sequence(file: &Path) -> Option<i64> {
 pub(crate) struct Keeper {
     audit: Arc<dyn Audit>,
     file: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<KeeperState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct KeeperState {
     noted: Option<AuditHead>,
     fault: Option<String>,
     /// `true` once the log reports that the file cannot be written.
@@ -144,7 +144,7 @@ impl Keeper {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KeeperState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

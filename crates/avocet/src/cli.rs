@@ -39,14 +39,14 @@ pub(crate) enum Command {
     /// List calls that wait for your approval, and approve or deny them.
     Approvals(Approvals),
     /// Send a message to the agent; the reply goes to the conversation's chat.
-    Ask(Ask),
+    Ask(AskArgs),
     /// Show decisions and actions, and the people behind them.
-    Audit(Audit),
+    Audit(AuditArgs),
     /// Copy the database into a new file and check the copy; works with or without a running
     /// daemon.
     Backup(Backup),
     /// Chat in the terminal; connects to a running daemon, or runs one until you leave.
-    Chat(Chat),
+    Chat(ChatArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Name of the shell.
@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// daemon checks itself.
     Doctor(Doctor),
     /// Let a private chat share the session of another chat. Without chats: list the links.
-    Link(Link),
+    Link(LinkArgs),
     /// List the configured models, the facts about each, and their sources.
     Models {
         /// Print JSON.
@@ -73,7 +73,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     People(PeopleCommand),
     /// Show the next request to the model in a conversation, and the tokens of its parts.
-    Prompt(Prompt),
+    Prompt(PromptArgs),
     /// Copy the readable rows of a damaged database into a new one, and report which rows were
     /// saved and which were lost. The damaged database is not changed.
     Recover(Recover),
@@ -102,7 +102,7 @@ pub(crate) enum Command {
 
 impl Default for Command {
     fn default() -> Self {
-        Self::Chat(Chat { chat: DEFAULT_CHAT.to_owned(), start_empty: false })
+        Self::Chat(ChatArgs { chat: DEFAULT_CHAT.to_owned(), start_empty: false })
     }
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     /// Name of the conversation.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
     pub(crate) chat: String,
@@ -215,7 +215,7 @@ pub(crate) struct Send {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Ask {
+pub(crate) struct AskArgs {
     /// Conversation, as channel:account:chat or channel:account:chat:topic. A bare name is a
     /// conversation of the terminal.
     #[arg(value_parser = session_id)]
@@ -284,7 +284,7 @@ pub(crate) struct SessionsShow {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Prompt {
+pub(crate) struct PromptArgs {
     /// Conversation, as channel:account:chat; a bare name is a conversation of the terminal.
     #[arg(value_parser = session_id)]
     pub(crate) session: SessionId,
@@ -356,7 +356,7 @@ impl From<By> for UsageBy {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Audit {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
     pub(crate) command: Option<AuditCommand>,
     /// Show rows of this conversation only; a bare name is a conversation of the terminal.
@@ -391,7 +391,7 @@ pub(crate) enum AuditCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Link {
+pub(crate) struct LinkArgs {
     /// Chat whose session is shared, as channel:account:chat. A bare name is a chat of the
     /// terminal.
     #[arg(value_parser = chat_address, requires = "chat")]

@@ -25,7 +25,7 @@ const PART: &str = ".part";
 
 /// The directory for copies, their interval, and the number to keep.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct BackupPlan {
     pub(crate) data_dir: PathBuf,
     pub(crate) directory: PathBuf,
     pub(crate) every: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Plan {
 /// Makes the copies while a daemon runs.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    plan: Plan,
+    plan: BackupPlan,
     clock: Arc<dyn Clock>,
     failing: Mutex<Option<Failing>>,
 }
@@ -49,7 +49,7 @@ struct Failing {
 
 impl Copies {
     /// Makes copies from now on, the first one when the newest copy in the directory is old enough.
-    pub(crate) fn start(plan: Plan, clock: &Arc<dyn Clock>, group: &Group) -> Arc<Self> {
+    pub(crate) fn start(plan: BackupPlan, clock: &Arc<dyn Clock>, group: &Group) -> Arc<Self> {
         let copies = Arc::new(Self { plan, clock: clock.clone(), failing: Mutex::default() });
         let (at_work, stop) = (copies.clone(), group.token());
         group.spawn("copies", async move {
@@ -84,7 +84,7 @@ impl Copies {
 
     /// Returns the time until the next copy.
     fn pause(&self) -> Duration {
-        let Plan { directory, every, .. } = &self.plan;
+        let BackupPlan { directory, every, .. } = &self.plan;
         if self.failing().is_some() {
             return RETRY.min(*every);
         }
@@ -126,7 +126,7 @@ impl Copies {
     }
 }
 
-impl Plan {
+impl BackupPlan {
     /// Makes a copy and deletes surplus ones. Returns `None` if it was cancelled.
     fn copy(
         &self,

@@ -32,8 +32,8 @@ async fn database() -> TempDir {
     directory
 }
 
-fn plan(data_dir: &Path, directory: &Path) -> Plan {
-    Plan {
+fn plan(data_dir: &Path, directory: &Path) -> BackupPlan {
+    BackupPlan {
         data_dir: data_dir.to_owned(),
         directory: directory.to_owned(),
         every: Duration::from_hours(6),
@@ -41,7 +41,7 @@ fn plan(data_dir: &Path, directory: &Path) -> Plan {
     }
 }
 
-fn copies(plan: Plan) -> (Copies, Arc<ManualClock>) {
+fn copies(plan: BackupPlan) -> (Copies, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::default());
     (Copies { plan, clock: clock.clone(), failing: Mutex::default() }, clock)
 }

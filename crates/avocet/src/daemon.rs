@@ -25,11 +25,11 @@ use avocet_tools::{Paths, Policy, Registry, add_builtin};
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, walls};
-use crate::copies::{Copies, Plan};
+use crate::copies::{BackupPlan, Copies};
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::Configuration;
@@ -59,7 +59,7 @@ const CHANNEL_RESTART: Restart = Restart {
 };
 
 /// A running daemon.
-pub(crate) struct Daemon {
+pub(crate) struct RunningDaemon {
     store: Arc<SqliteStore>,
     bus: Arc<Bus>,
     sessions: Sessions,
@@ -93,10 +93,10 @@ pub(crate) fn open_options(
     }
 }
 
-impl Daemon {
+impl RunningDaemon {
     /// Starts all parts. After this returns, messages are accepted and answered.
     pub(crate) async fn start(
-        context: &Context,
+        context: &CommandContext,
         configuration: &Configuration,
         start_empty: bool,
     ) -> Result<Self, Failure> {
@@ -208,7 +208,7 @@ impl Daemon {
         };
         let gateway = Gateway::open(
             &configuration.socket,
-            avocet_gateway::Parts {
+            avocet_gateway::GatewayParts {
                 publish: bus.clone(),
                 door: bus.clone(),
                 query: store.clone(),
@@ -279,7 +279,7 @@ fn copies(
     group: &Group,
 ) -> Option<Arc<Copies>> {
     let Configuration { settings, data_dir, backups, .. } = configuration;
-    let plan = Plan {
+    let plan = BackupPlan {
         data_dir: data_dir.clone(),
         directory: backups.clone()?,
         every: settings.backup.every,
@@ -306,7 +306,7 @@ impl std::fmt::Display for Stuck {
 
 /// Builds the agents with their sessions, models and tools.
 pub(crate) fn agents(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     models: &Arc<Models>,
     (workspaces, shells): (&AgentWorkspaces, &Shells),
@@ -390,7 +390,7 @@ fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn 
 }
 
 fn tools(
-    context: &Context,
+    context: &CommandContext,
     settings: &Settings,
     parts: &avocet_tools::BuiltinParts,
     rules: &Policy,

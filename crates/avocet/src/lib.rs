@@ -60,7 +60,7 @@ impl Default for Otherwise {
 }
 
 /// The context of every command.
-struct Context {
+struct CommandContext {
     cli: cli::Global,
     clock: Arc<dyn Clock>,
     root: Group,
@@ -89,7 +89,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
         }
     };
     let clock = Arc::new(SystemClock::new());
-    let context = Context { cli: global, clock, root: Group::new("avocet"), otherwise };
+    let context = CommandContext { cli: global, clock, root: Group::new("avocet"), otherwise };
     let done = runtime.block_on(run(command, &context));
     context.root.cancel();
     // A thread that still waits for keyboard input must not delay the end.
@@ -115,7 +115,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failure> {
+async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit, Failure> {
     match command.unwrap_or_default() {
         Command::Approvals(args) => commands::approvals::approvals(context, args).await,
         Command::Ask(ask) => commands::ask::run(context, ask).await,

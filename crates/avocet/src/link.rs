@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_gateway::{Ask, Asked, Attached, Client, ClientError, Incoming, Shown, Wait};
+use avocet_gateway::{
+    Ask, AskResult, Attached, ChunkConfirmation, Client, ClientError, Incoming, Wait,
+};
 use avocet_protocol::{
     ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId,
 };
@@ -31,7 +33,7 @@ pub(crate) struct DaemonLink {
     remarks: Mutex<VecDeque<String>>,
     /// Lines that the program logs meanwhile.
     log: flume::Receiver<String>,
-    unanswered: Mutex<HashMap<DeliveryId, Shown>>,
+    unanswered: Mutex<HashMap<DeliveryId, ChunkConfirmation>>,
 }
 
 impl fmt::Debug for DaemonLink {
@@ -146,7 +148,7 @@ impl Link for DaemonLink {
     async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
         let (session, text) = (self.session.clone(), text.to_owned());
         let ask = Ask { session, text, key: Some(new_key()?) };
-        self.call::<Asked>("ask", &ask).await.map(|asked| asked.message)
+        self.call::<AskResult>("ask", &ask).await.map(|asked| asked.message)
     }
 
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError> {

@@ -7,7 +7,7 @@ use avocet_config::{ConfigError, Document, Profile, Settings, profiles};
 use avocet_llm::{Chain, Health, ModelConfig, ModelTable, Offline, Rests};
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel};
 
-use crate::registry::{self, Made};
+use crate::registry::{self, ConfiguredModel};
 
 /// The provider that exists without configuration.
 const EMBEDDED: &str = "offline";
@@ -38,13 +38,13 @@ pub(crate) struct Models {
     rests: Arc<Rests>,
     health: Arc<Health>,
     clock: Arc<dyn Clock>,
-    made: Mutex<BTreeMap<String, Kept>>,
+    made: Mutex<BTreeMap<String, CachedModel>>,
 }
 
 /// A model that was made once.
 #[derive(Debug, Clone)]
-struct Kept {
-    made: Made,
+struct CachedModel {
+    made: ConfiguredModel,
     /// The same model, with its requests recorded.
     watched: Arc<dyn Model>,
 }
@@ -70,7 +70,7 @@ impl Models {
     }
 
     /// Returns the model of this name, without fallbacks.
-    pub(crate) fn made(&self, name: &str) -> Result<Made, NoModel> {
+    pub(crate) fn made(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
         self.kept(name).map(|kept| kept.made)
     }
 
@@ -79,7 +79,7 @@ impl Models {
         &self.health
     }
 
-    fn kept(&self, name: &str) -> Result<Kept, NoModel> {
+    fn kept(&self, name: &str) -> Result<CachedModel, NoModel> {
         let (provider, model) = check_name(&self.settings, name)?;
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = made.get(name) {
@@ -88,17 +88,22 @@ impl Models {
         let model = self.make(name, provider, model);
         let model = model.map_err(|error| NoModel::Unusable(error.to_string()))?;
         let watched = match model.clone() {
-            Made::Offline(model) => model,
-            Made::Provided(model) => self.health.watch(model),
+            ConfiguredModel::Offline(model) => model,
+            ConfiguredModel::Provided(model) => self.health.watch(model),
         };
-        let kept = Kept { made: model, watched };
+        let kept = CachedModel { made: model, watched };
         made.insert(name.to_owned(), kept.clone());
         Ok(kept)
     }
 
-    fn make(&self, name: &str, provider: &str, model: &str) -> Result<Made, ConfigError> {
+    fn make(
+        &self,
+        name: &str,
+        provider: &str,
+        model: &str,
+    ) -> Result<ConfiguredModel, ConfigError> {
         if is_embedded(&self.settings, provider) {
-            return Ok(Made::Offline(Arc::new(Offline::new(self.clock.clone()))));
+            return Ok(ConfiguredModel::Offline(Arc::new(Offline::new(self.clock.clone()))));
         }
         let kind = registry::kind_of(&self.document, &format!("providers.{provider}"))?;
         (kind.make)(&self.document, provider, model, self.table.of(name), self.clock.clone())

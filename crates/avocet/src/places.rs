@@ -8,7 +8,7 @@ use avocet_config::{Document, PLACES, Profile, References, Settings, profiles};
 use avocet_sandbox::{Access, Protection};
 use avocet_store::DATABASE;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli::Global;
 use crate::exit::{Exit, Failure};
 use crate::roots::{Others, Root};
@@ -99,7 +99,7 @@ pub(crate) fn program_environment() -> Vec<(String, String)> {
 impl Configuration {
     /// Reads the configuration and checks the used parts, components included. The directories of
     /// `[tools]` are checked when they are opened, since other commands work without them.
-    pub(crate) fn load(context: &Context, uses: Uses) -> Result<Self, Failure> {
+    pub(crate) fn load(context: &CommandContext, uses: Uses) -> Result<Self, Failure> {
         let document = match config_path(&context.cli) {
             Some(path) => Document::read(&path, &environment, uses.references())?,
             None => Document::empty(),

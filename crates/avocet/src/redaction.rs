@@ -98,24 +98,24 @@ impl<M> Redacting<M> {
 }
 
 impl<'m, M: MakeWriter<'m>> MakeWriter<'m> for Redacting<M> {
-    type Writer = Event<M::Writer>;
+    type Writer = EventWriter<M::Writer>;
 
     fn make_writer(&'m self) -> Self::Writer {
         let redactor = self.redactor.clone().unwrap_or_else(redactor);
         let (text, form) = (Vec::new(), self.form);
-        Event { to: self.to.make_writer(), text, redactor, form }
+        EventWriter { to: self.to.make_writer(), text, redactor, form }
     }
 }
 
 /// An event under construction. Dropping it writes it.
-pub(crate) struct Event<W: Write> {
+pub(crate) struct EventWriter<W: Write> {
     to: W,
     text: Vec<u8>,
     redactor: Arc<Redactor>,
     form: Form,
 }
 
-impl<W: Write> Write for Event<W> {
+impl<W: Write> Write for EventWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -126,7 +126,7 @@ impl<W: Write> Write for Event<W> {
     }
 }
 
-impl<W: Write> Drop for Event<W> {
+impl<W: Write> Drop for EventWriter<W> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.text);
         let text = self.redactor.redact(&text);

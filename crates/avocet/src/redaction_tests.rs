@@ -7,9 +7,9 @@ use super::*;
 
 /// Collects the log of a test.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -22,7 +22,7 @@ impl Write for Kept {
 
 /// Returns the log output of `log` as text, in colours, and as JSON.
 fn logged(secret: &str, log: impl Fn()) -> String {
-    let kept = Kept::default();
+    let kept = LogBuffer::default();
     let redactor = Arc::new(Redactor::new([Secret::new(secret.to_owned())]));
     for format in 0..3 {
         let to = kept.clone();
@@ -73,10 +73,10 @@ proptest! {
 
 #[test]
 fn redaction_joins_the_writes_of_one_event() {
-    let kept = Kept::default();
+    let kept = LogBuffer::default();
     let redactor = Arc::new(Redactor::new([Secret::new("correct horse".to_owned())]));
     let form = Form::Plain;
-    let mut event = Event { to: kept.clone(), text: Vec::new(), redactor, form };
+    let mut event = EventWriter { to: kept.clone(), text: Vec::new(), redactor, form };
     for byte in "é correct horse é".bytes() {
         event.write_all(&[byte]).unwrap();
     }

@@ -24,14 +24,15 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::exit::{Exit, Failure};
-use crate::{Context, models};
+use crate::{CommandContext, models};
 
 /// Makes a model of a provider, with the operator's facts about it.
-type MakeModel = fn(&Document, &str, &str, Facts, Arc<dyn Clock>) -> Result<Made, ConfigError>;
+type MakeModel =
+    fn(&Document, &str, &str, Facts, Arc<dyn Clock>) -> Result<ConfiguredModel, ConfigError>;
 
 /// A model of the configuration.
 #[derive(Debug, Clone)]
-pub(crate) enum Made {
+pub(crate) enum ConfiguredModel {
     /// The embedded model.
     Offline(Arc<Offline>),
     /// A model of a provider.
@@ -97,7 +98,7 @@ pub(crate) const CHANNELS: &[ChannelKind] = &[
 ];
 
 /// Returns the names of the tools that a configuration may mention.
-pub(crate) fn tools(context: &Context) -> Result<Vec<String>, Failure> {
+pub(crate) fn tools(context: &CommandContext) -> Result<Vec<String>, Failure> {
     let mut added = Registry::new(context.clock.clone());
     (context.otherwise.add_tools)(&mut added)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
@@ -153,7 +154,7 @@ pub(crate) fn made(
     document: &Document,
     provider: &str,
     clock: Arc<dyn Clock>,
-) -> Result<Made, ConfigError> {
+) -> Result<ConfiguredModel, ConfigError> {
     let kind = kind_of(document, &format!("providers.{provider}"))?;
     (kind.make)(document, provider, "", Facts::default(), clock)
 }
@@ -236,8 +237,8 @@ fn make_offline(
     _: &str,
     _: Facts,
     clock: Arc<dyn Clock>,
-) -> Result<Made, ConfigError> {
-    Ok(Made::Offline(Arc::new(Offline::new(clock))))
+) -> Result<ConfiguredModel, ConfigError> {
+    Ok(ConfiguredModel::Offline(Arc::new(Offline::new(clock))))
 }
 
 fn http_config<C: ProviderConfig>(document: &Document, path: &str) -> Result<C, ConfigError> {
@@ -265,12 +266,12 @@ fn make_http<C: ProviderConfig>(
     model: &str,
     facts: Facts,
     clock: Arc<dyn Clock>,
-) -> Result<Made, ConfigError> {
+) -> Result<ConfiguredModel, ConfigError> {
     let path = format!("providers.{provider}");
     let config: C = http_config(document, &path)?;
     let model = config.model(provider, model, facts, clock);
     let model = model.map_err(|error| document.error_at(&path, error.to_string()))?;
-    Ok(Made::Provided(Arc::new(model)))
+    Ok(ConfiguredModel::Provided(Arc::new(model)))
 }
 
 /// Makes the configured channels, and those that always exist.

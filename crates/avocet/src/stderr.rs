@@ -53,7 +53,7 @@ struct Queue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    texts: VecDeque<Text>,
+    texts: VecDeque<QueuedText>,
     bytes: usize,
     /// Lines dropped since the last queued text.
     dropped: u64,
@@ -62,7 +62,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
-enum Text {
+enum QueuedText {
     Lines(String),
     /// This number of lines was dropped here.
     Dropped(u64),
@@ -78,7 +78,7 @@ impl Queue {
         }
         waiting.tell_dropped();
         waiting.bytes += text.len();
-        waiting.texts.push_back(Text::Lines(text.to_owned()));
+        waiting.texts.push_back(QueuedText::Lines(text.to_owned()));
         self.filled.notify_one();
     }
 
@@ -86,8 +86,8 @@ impl Queue {
     fn serve(&self, to: &mut impl Write, dropped: &impl Fn(u64) -> String) {
         loop {
             let text = match self.next() {
-                Text::Lines(text) => text,
-                Text::Dropped(count) => dropped(count),
+                QueuedText::Lines(text) => text,
+                QueuedText::Dropped(count) => dropped(count),
             };
             // An error means that the reader is gone.
             to.write_all(text.as_bytes()).unwrap_or_default();
@@ -95,12 +95,12 @@ impl Queue {
     }
 
     /// Returns the next text. The call marks the text before it as written.
-    fn next(&self) -> Text {
+    fn next(&self) -> QueuedText {
         let mut waiting = self.waiting();
         waiting.writing = false;
         loop {
             if let Some(text) = waiting.texts.pop_front() {
-                if let Text::Lines(text) = &text {
+                if let QueuedText::Lines(text) = &text {
                     waiting.bytes -= text.len();
                 }
                 waiting.writing = true;
@@ -134,7 +134,7 @@ impl Waiting {
     fn tell_dropped(&mut self) -> bool {
         let count = std::mem::take(&mut self.dropped);
         if count > 0 {
-            self.texts.push_back(Text::Dropped(count));
+            self.texts.push_back(QueuedText::Dropped(count));
         }
         count > 0
     }

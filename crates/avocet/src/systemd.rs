@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{Clock, StoreError, within};
 use sd_notify::NotifyState;
 
-use crate::daemon::{Daemon, Stuck};
+use crate::daemon::{RunningDaemon, Stuck};
 
 /// The interval of life checks if systemd sets none.
 const EVERY: Duration = Duration::from_mins(1);
@@ -30,14 +30,14 @@ fn notify(state: &[NotifyState<'_>]) {
 /// Checks at intervals that the daemon makes progress, and then feeds systemd's watchdog. Returns
 /// the reason if the daemon has to stop: its log belongs to another process, or was deleted or
 /// replaced.
-pub(crate) async fn watch(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
+pub(crate) async fn watch(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError {
     tokio::select! {
         error = daemon.lost() => error,
         error = look_for_life(daemon, clock) => error,
     }
 }
 
-async fn look_for_life(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
+async fn look_for_life(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError {
     let limit = sd_notify::watchdog_enabled();
     // Half of the limit, as sd_watchdog_enabled(3) recommends.
     let every = limit.map_or(EVERY, |limit| limit / 2);

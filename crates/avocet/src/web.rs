@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use avocet_config::ConfigError;
-use avocet_net::{GuardedClient, Interfaces, Limits, Url};
+use avocet_net::{FetchLimits, GuardedClient, Interfaces, Url};
 use avocet_protocol::Clock;
 use avocet_tools::{SearchEngine, Web};
 
@@ -18,7 +18,7 @@ pub(crate) fn web(
     otherwise: fn(GuardedClient) -> GuardedClient,
 ) -> Result<Arc<Web>, ConfigError> {
     let own = Arc::new(Interfaces::default());
-    let client = otherwise(GuardedClient::new(own, clock.clone(), Limits::default()));
+    let client = otherwise(GuardedClient::new(own, clock.clone(), FetchLimits::default()));
     let document = &configuration.document;
     let search = web_search(document, &configuration.settings)?
         .map(|config| SearchEngine::new(&config, &client, clock.clone()))

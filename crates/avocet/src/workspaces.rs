@@ -21,7 +21,7 @@ const FOREIGN: &str = "foreign";
 
 /// A workspace, for tools and for access by paths.
 #[derive(Debug, Clone)]
-pub(crate) struct Opened {
+pub(crate) struct OpenWorkspace {
     pub(crate) roots: Arc<Roots>,
     pub(crate) files: Arc<WorkspaceFiles>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Opened {
 /// The workspaces, and the choice of one for a turn.
 #[derive(Debug)]
 pub(crate) struct AgentWorkspaces {
-    opened: BTreeMap<PathBuf, Opened>,
+    opened: BTreeMap<PathBuf, OpenWorkspace>,
     of: BySession<PathBuf>,
     turns: Arc<dyn Turns>,
 }
@@ -56,7 +56,7 @@ impl AgentWorkspaces {
                 }
                 let roots = Arc::new(Roots::new(workspace, beside.clone()));
                 let files = Arc::new(WorkspaceFiles::new(roots.clone()));
-                opened.insert(path.clone(), Opened { roots, files });
+                opened.insert(path.clone(), OpenWorkspace { roots, files });
             }
         }
         let mut of =
@@ -68,7 +68,7 @@ impl AgentWorkspaces {
     }
 
     /// Returns the workspace in this directory.
-    pub(crate) fn at(&self, path: &Path) -> Result<&Opened, Failure> {
+    pub(crate) fn at(&self, path: &Path) -> Result<&OpenWorkspace, Failure> {
         let missing = || format!("{} is no agent's workspace", path.display());
         self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
     }

@@ -16,7 +16,7 @@ const MOST: i64 = 500;
 /// stays on 127.0.0.1 and ends within three minutes; all files are then removed.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "avocet-bench", version)]
-pub(crate) struct Options {
+pub(crate) struct BenchOptions {
     /// Program to measure. Default: `avocet` beside this one.
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<PathBuf>,
@@ -73,12 +73,12 @@ pub(crate) enum Which {
 /// The value of `durability` in the daemon's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Durability {
+pub(crate) enum DurabilitySetting {
     Synced,
     Process,
 }
 
-impl Durability {
+impl DurabilitySetting {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Synced => "synced",
@@ -88,16 +88,16 @@ impl Durability {
 }
 
 impl Which {
-    pub(crate) fn each(self) -> &'static [Durability] {
+    pub(crate) fn each(self) -> &'static [DurabilitySetting] {
         match self {
-            Self::Synced => &[Durability::Synced],
-            Self::Process => &[Durability::Process],
-            Self::Both => &[Durability::Synced, Durability::Process],
+            Self::Synced => &[DurabilitySetting::Synced],
+            Self::Process => &[DurabilitySetting::Process],
+            Self::Both => &[DurabilitySetting::Synced, DurabilitySetting::Process],
         }
     }
 }
 
-impl Options {
+impl BenchOptions {
     /// Returns the number of sessions of each measurement.
     pub(crate) fn at_a_time(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.sessions.iter().map(|&sessions| sessions.into())
@@ -116,15 +116,15 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Options::command().debug_assert();
-        let options = Options::parse_from(["avocet-bench", "--sessions", "1,8", "--json"]);
+        BenchOptions::command().debug_assert();
+        let options = BenchOptions::parse_from(["avocet-bench", "--sessions", "1,8", "--json"]);
         assert_eq!((options.sessions, options.json), (vec![1, 8], true));
     }
 
     #[test]
     fn what_cannot_be_measured_is_refused() {
         for arguments in [["--sessions", "0"], ["--sessions", "501"], ["--turns-per-chat", "0"]] {
-            let parsed = Options::try_parse_from(["avocet-bench"].iter().chain(&arguments));
+            let parsed = BenchOptions::try_parse_from(["avocet-bench"].iter().chain(&arguments));
             assert!(parsed.is_err(), "{arguments:?}");
         }
     }

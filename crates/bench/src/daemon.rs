@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cli::Durability;
+use crate::cli::DurabilitySetting;
 use crate::clock::look;
 use crate::process::Process;
 
@@ -29,7 +29,7 @@ pub(crate) struct Home {
 /// The configuration of a daemon.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting<'a> {
-    pub(crate) durability: Durability,
+    pub(crate) durability: DurabilitySetting,
     /// The URL of the model fake.
     pub(crate) base_url: &'a str,
     /// Maximum number of turns that run at the same time. `None` for the default.
@@ -53,13 +53,13 @@ impl Home {
     }
 
     /// Starts the program and waits until its socket answers.
-    pub(crate) async fn start(&self) -> Result<Daemon> {
+    pub(crate) async fn start(&self) -> Result<DaemonProcess> {
         let log = self.directory.path().join("log");
         let mut command = Command::new(&self.program);
         command.args(["run", "--config", "config.toml"]).current_dir(self.directory.path());
         command.env_clear().env("HOME", self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
-        let mut daemon = Daemon { child: command.spawn()?, log };
+        let mut daemon = DaemonProcess { child: command.spawn()?, log };
         let socket = self.socket();
         let client = look("the start", async || match SocketClient::connect(&socket).await {
             Ok(client) => Ok(Some(client)),
@@ -85,12 +85,12 @@ fn config(Setting { durability, base_url, max_running }: Setting<'_>) -> String 
 
 /// The running program. Killed on drop.
 #[derive(Debug)]
-pub(crate) struct Daemon {
+pub(crate) struct DaemonProcess {
     child: Child,
     log: PathBuf,
 }
 
-impl Daemon {
+impl DaemonProcess {
     pub(crate) fn process(&self) -> Process {
         Process(self.child.id())
     }
@@ -120,7 +120,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for DaemonProcess {
     fn drop(&mut self) {
         match self.child.kill() {
             Ok(()) => drop(self.child.wait()),

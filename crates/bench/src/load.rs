@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 
 use crate::clock::{now, soon};
 use crate::latencies::Latencies;
-use crate::model::{Ask, REPLY};
+use crate::model::{ModelQuestion, REPLY};
 
 /// The size and kind of a load.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Load {
+pub(crate) struct LoadSpec {
     pub(crate) sessions: usize,
     /// Turns of all sessions together.
     pub(crate) turns: usize,
     pub(crate) limit: Duration,
-    pub(crate) ask: Ask,
+    pub(crate) ask: ModelQuestion,
     /// Number of turns after which a session continues in a new chat.
     pub(crate) turns_per_chat: usize,
 }
@@ -34,9 +34,9 @@ pub(crate) struct Loaded {
 
 /// Generates chat names that are new in this home directory.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Cell<usize>);
+pub(crate) struct ChatNames(Cell<usize>);
 
-impl Names {
+impl ChatNames {
     pub(crate) fn next(&self) -> String {
         let number = self.0.get() + 1;
         self.0.set(number);
@@ -52,7 +52,7 @@ struct Left {
 }
 
 impl Left {
-    fn new(load: &Load) -> Self {
+    fn new(load: &LoadSpec) -> Self {
         Self { turns: Cell::new(load.turns), began: now(), limit: load.limit }
     }
 
@@ -65,16 +65,16 @@ impl Left {
     }
 }
 
-impl Load {
+impl LoadSpec {
     /// Measures whole turns: from `ask` until the reply arrives.
-    pub(crate) async fn turns(&self, socket: &Path, names: &Names) -> Result<Loaded> {
+    pub(crate) async fn turns(&self, socket: &Path, names: &ChatNames) -> Result<Loaded> {
         let left = Left::new(self);
         let talking = (0..self.sessions).map(async |_| {
             let mut took = Vec::new();
-            let mut chat = Chat::open(socket, names.next()).await?;
+            let mut chat = ChatClient::open(socket, names.next()).await?;
             while left.take() {
                 if chat.turns == self.turns_per_chat {
-                    chat = Chat::open(socket, names.next()).await?;
+                    chat = ChatClient::open(socket, names.next()).await?;
                 }
                 took.push(chat.turn(self.ask).await?);
             }
@@ -86,11 +86,11 @@ impl Load {
 
     /// Measures admissions alone: from `ask` until the daemon confirms that the message is in the
     /// log.
-    pub(crate) async fn admissions(&self, socket: &Path, names: &Names) -> Result<Loaded> {
+    pub(crate) async fn admissions(&self, socket: &Path, names: &ChatNames) -> Result<Loaded> {
         let left = Left::new(self);
         let asking = (0..self.sessions).map(async |_| {
             let mut took = Vec::new();
-            let chat = Chat::connect(socket, names.next()).await?;
+            let chat = ChatClient::connect(socket, names.next()).await?;
             while left.take() {
                 let asked = now();
                 chat.ask(self.ask).await?;
@@ -104,13 +104,13 @@ impl Load {
 }
 
 /// A chat, and the connection that receives its messages.
-pub(crate) struct Chat {
+pub(crate) struct ChatClient {
     client: SocketClient,
     name: String,
     turns: usize,
 }
 
-impl Chat {
+impl ChatClient {
     pub(crate) async fn connect(socket: &Path, name: String) -> Result<Self> {
         let client = SocketClient::connect(socket).await.context("the socket")?;
         Ok(Self { client, name, turns: 0 })
@@ -123,12 +123,12 @@ impl Chat {
     }
 
     /// Asks, and returns when the daemon has the message in its log.
-    pub(crate) async fn ask(&self, ask: Ask) -> Result<()> {
+    pub(crate) async fn ask(&self, ask: ModelQuestion) -> Result<()> {
         self.call("ask", json!({ "session": self.name, "text": ask.text() })).await
     }
 
     /// Asks and waits for the reply. Returns the time that this took.
-    pub(crate) async fn turn(&mut self, ask: Ask) -> Result<Duration> {
+    pub(crate) async fn turn(&mut self, ask: ModelQuestion) -> Result<Duration> {
         self.turns += 1;
         let asked = now();
         self.ask(ask).await?;

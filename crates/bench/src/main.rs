@@ -21,11 +21,11 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-use cli::Options;
+use cli::BenchOptions;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Options::parse()).await {
+    match run(&BenchOptions::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("avocet-bench: {error:#}");
@@ -35,7 +35,7 @@ async fn main() -> ExitCode {
 }
 
 /// A signal drops the measurement, which kills the daemon and removes its home directory.
-async fn run(options: &Options) -> Result<()> {
+async fn run(options: &BenchOptions) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let report = tokio::select! {

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cli::{Durability, Options};
+use crate::cli::{BenchOptions, DurabilitySetting};
 use crate::clock::now;
 use crate::daemon::{Home, Setting};
 use crate::disk;
 use crate::latencies::Latencies;
 use crate::loads::BEHIND;
-use crate::model::{Ask, FakeModel};
+use crate::model::{FakeModel, ModelQuestion};
 use crate::process::{Process, cpu_of_all};
-use crate::report::{Group, Held, LogBytes, Machine, Report, Row, micros};
+use crate::report::{BenchReport, LoadGroup, LoadRow, LogBytes, Machine, MemorySample, micros};
 
 /// The state that all measurements share.
 pub(crate) struct Bench<'a> {
-    pub(crate) options: &'a Options,
+    pub(crate) options: &'a BenchOptions,
     pub(crate) model: FakeModel,
     program: PathBuf,
     /// The parent directory of the home directories.
@@ -29,15 +29,15 @@ pub(crate) struct Bench<'a> {
 /// Results of the measurements under load.
 #[derive(Default)]
 struct UnderLoad {
-    turns: Vec<Row>,
-    tools: Vec<Row>,
-    long: Vec<Row>,
-    admissions: Vec<Row>,
-    memory: Vec<Held>,
+    turns: Vec<LoadRow>,
+    tools: Vec<LoadRow>,
+    long: Vec<LoadRow>,
+    admissions: Vec<LoadRow>,
+    memory: Vec<MemorySample>,
     log_bytes: Vec<LogBytes>,
 }
 
-pub(crate) async fn all(options: &Options) -> Result<Report> {
+pub(crate) async fn all(options: &BenchOptions) -> Result<BenchReport> {
     let bench = Bench::new(options).await?;
     progress("the disk");
     let syncs = disk::sync_latencies(&bench.below)?;
@@ -56,9 +56,9 @@ pub(crate) async fn all(options: &Options) -> Result<Report> {
         ("An admission alone: asked, in the log, not answered".to_owned(), admissions),
         ("The model fake alone, without the daemon".to_owned(), fake),
     ];
-    Ok(Report {
+    Ok(BenchReport {
         machine: bench.machine(&syncs, others.percent()?)?,
-        loads: loads.into_iter().map(|(title, rows)| Group { title, rows }).collect(),
+        loads: loads.into_iter().map(|(title, rows)| LoadGroup { title, rows }).collect(),
         starts,
         memory: memory.into_iter().chain(seen).chain(filled).collect(),
         idle,
@@ -70,10 +70,10 @@ pub(crate) async fn all(options: &Options) -> Result<Report> {
 async fn under_load(bench: &Bench<'_>) -> Result<UnderLoad> {
     let mut found = UnderLoad::default();
     for &durability in bench.options.durability.each() {
-        let plain = bench.turns(durability, Ask::Plain).await?;
+        let plain = bench.turns(durability, ModelQuestion::Plain).await?;
         found.turns.extend(plain.rows);
         found.memory.extend(plain.memory);
-        let tools = bench.turns(durability, Ask::OneTool).await?;
+        let tools = bench.turns(durability, ModelQuestion::OneTool).await?;
         found.tools.extend(tools.rows);
         found.log_bytes.extend([plain.log_bytes, tools.log_bytes]);
         found.long.push(bench.long_chat(durability).await?);
@@ -83,7 +83,7 @@ async fn under_load(bench: &Bench<'_>) -> Result<UnderLoad> {
 }
 
 impl<'a> Bench<'a> {
-    async fn new(options: &'a Options) -> Result<Self> {
+    async fn new(options: &'a BenchOptions) -> Result<Self> {
         let beside = std::env::current_exe()?;
         let program = options.program.clone().unwrap_or_else(|| beside.with_file_name("avocet"));
         if !program.is_file() {
@@ -101,7 +101,11 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes a new home directory whose daemon uses the fake model.
-    pub(crate) fn home(&self, durability: Durability, max_running: Option<usize>) -> Result<Home> {
+    pub(crate) fn home(
+        &self,
+        durability: DurabilitySetting,
+        max_running: Option<usize>,
+    ) -> Result<Home> {
         let base_url = self.model.base_url();
         let setting = Setting { durability, base_url: &base_url, max_running };
         Home::new(&self.program, &self.below, setting)

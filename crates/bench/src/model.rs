@@ -17,7 +17,7 @@ use crate::load::Loaded;
 
 /// A question to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum ModelQuestion {
     /// The model answers.
     Plain,
     /// The model calls one tool that only reads, then answers.
@@ -29,7 +29,7 @@ pub(crate) enum Ask {
 /// The text of every answer.
 pub(crate) const REPLY: &str = "ok";
 
-impl Ask {
+impl ModelQuestion {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Plain => "hello",
@@ -99,11 +99,11 @@ impl FakeModel {
 
 fn answer(request: &Value, never: &Arc<Semaphore>) -> ModelAnswer {
     let asked = last_user_text(request);
-    if asked == Ask::OneTool.text() && last_results(request).is_empty() {
+    if asked == ModelQuestion::OneTool.text() && last_results(request).is_empty() {
         return ModelAnswer::call("list_directory", json!({}));
     }
     let reply = ModelAnswer::says(REPLY);
-    if asked == Ask::Never.text() {
+    if asked == ModelQuestion::Never.text() {
         return ModelAnswer::When(never.clone(), Box::new(reply));
     }
     reply

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cli::Durability;
+use crate::cli::DurabilitySetting;
 use crate::latencies::Latencies;
 use crate::load::Loaded;
 use crate::process::Memory;
-use crate::table::{Table, bytes, count, per_second, plural, span};
+use crate::table::{ReportTable, bytes, count, per_second, plural, span};
 
 /// All results.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     pub(crate) machine: Machine,
-    pub(crate) loads: Vec<Group>,
+    pub(crate) loads: Vec<LoadGroup>,
     pub(crate) starts: Vec<Start>,
-    pub(crate) memory: Vec<Held>,
+    pub(crate) memory: Vec<MemorySample>,
     pub(crate) idle: Option<Idle>,
     pub(crate) log_bytes: Vec<LogBytes>,
     /// The command that repeats the measurements.
@@ -41,15 +41,15 @@ pub(crate) struct Machine {
 
 /// Measurements of the same kind.
 #[derive(Debug, Serialize)]
-pub(crate) struct Group {
+pub(crate) struct LoadGroup {
     pub(crate) title: String,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<LoadRow>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct LoadRow {
     /// `None` if the measured part has no log.
-    pub(crate) durability: Option<Durability>,
+    pub(crate) durability: Option<DurabilitySetting>,
     pub(crate) sessions: usize,
     pub(crate) count: usize,
     pub(crate) per_second: f64,
@@ -81,7 +81,7 @@ pub(crate) struct Start {
 
 /// Memory of the daemon at some time.
 #[derive(Debug, Serialize)]
-pub(crate) struct Held {
+pub(crate) struct MemorySample {
     pub(crate) when: String,
     pub(crate) memory: Memory,
 }
@@ -105,9 +105,9 @@ pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-impl Row {
+impl LoadRow {
     pub(crate) fn new(
-        durability: Option<Durability>,
+        durability: Option<DurabilitySetting>,
         sessions: usize,
         loaded: &Loaded,
         cost: Option<Cost>,
@@ -128,7 +128,7 @@ impl Row {
 
     fn cells(&self) -> Vec<String> {
         let mut cells = vec![
-            self.durability.map_or("", Durability::word).to_owned(),
+            self.durability.map_or("", DurabilitySetting::word).to_owned(),
             plural(self.sessions, "session"),
             per_second(self.per_second),
             span(self.p50_us),
@@ -147,7 +147,7 @@ fn rate(latencies: &Latencies, took: Duration) -> f64 {
     latencies.count() as f64 / took.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.machine)?;
         for group in &self.loads {
@@ -170,7 +170,7 @@ impl fmt::Display for Report {
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program_bytes, processor, processors, kernel, file_system, .. } = self;
-        let mut table = Table::new("Measured", &[]);
+        let mut table = ReportTable::new("Measured", &[]);
         table.row("program", [bytes(*program_bytes)]);
         table.row("machine", [format!("{processors} x {processor}, Linux {kernel}")]);
         let (p50, p99) = (span(self.sync_p50_us), span(self.sync_p99_us));
@@ -186,7 +186,7 @@ impl fmt::Display for Machine {
 
 impl fmt::Display for Idle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new("Idle", &[]);
+        let mut table = ReportTable::new("Idle", &[]);
         let Self { seconds, wake_ups, .. } = self;
         let woken = match wake_ups {
             0 => format!("none in {seconds} s"),
@@ -198,14 +198,14 @@ impl fmt::Display for Idle {
     }
 }
 
-fn loads(group: &Group) -> Table {
+fn loads(group: &LoadGroup) -> ReportTable {
     let costs = group.rows.iter().any(|row| row.cost.is_some());
     let mut columns = vec!["", "per second", "p50", "p95", "p99"];
     if costs {
         columns.extend(["daemon CPU", "bench CPU", "to disk"]);
     }
     columns.push("of");
-    let mut table = Table::new(&group.title, &columns);
+    let mut table = ReportTable::new(&group.title, &columns);
     for row in &group.rows {
         let mut cells = row.cells();
         let label = cells.remove(0);
@@ -214,8 +214,9 @@ fn loads(group: &Group) -> Table {
     table
 }
 
-fn starts(starts: &[Start]) -> Table {
-    let mut table = Table::new("Start: from spawn until `status` is answered", &["median", "of"]);
+fn starts(starts: &[Start]) -> ReportTable {
+    let mut table =
+        ReportTable::new("Start: from spawn until `status` is answered", &["median", "of"]);
     for Start { of, starts, median_us } in starts {
         let cells = [span(*median_us), count(*starts)];
         table.row_with_bar(of, cells.to_vec(), *median_us as f64);
@@ -223,17 +224,17 @@ fn starts(starts: &[Start]) -> Table {
     table
 }
 
-fn memory(memory: &[Held]) -> Table {
-    let mut table = Table::new("Memory of the daemon", &["RSS", "PSS"]);
-    for Held { when, memory } in memory {
+fn memory(memory: &[MemorySample]) -> ReportTable {
+    let mut table = ReportTable::new("Memory of the daemon", &["RSS", "PSS"]);
+    for MemorySample { when, memory } in memory {
         let cells = [bytes(memory.rss), bytes(memory.pss)];
         table.row_with_bar(when, cells.to_vec(), memory.rss as f64);
     }
     table
 }
 
-fn log_bytes(grown: &[LogBytes]) -> Table {
-    let mut table = Table::new("Database, for good", &["each"]);
+fn log_bytes(grown: &[LogBytes]) -> ReportTable {
+    let mut table = ReportTable::new("Database, for good", &["each"]);
     for LogBytes { of, bytes: each } in grown {
         table.row_with_bar(of, vec![bytes(*each)], *each as f64);
     }
@@ -248,7 +249,7 @@ mod tests {
     fn a_row_says_how_many_and_how_long() {
         let latencies = Latencies::new((1..=100).map(Duration::from_millis).collect());
         let loaded = Loaded { latencies, took: Duration::from_secs(2) };
-        let row = Row::new(Some(Durability::Synced), 64, &loaded, None);
+        let row = LoadRow::new(Some(DurabilitySetting::Synced), 64, &loaded, None);
         assert_eq!((row.count, row.per_second, row.p99_us), (100, 50.0, 99_000));
         let cells = ["synced", "64 sessions", "50", "50.0 ms", "95.0 ms", "99.0 ms", "100"];
         assert_eq!(row.cells(), cells);

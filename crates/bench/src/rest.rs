@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::cli::Durability;
+use crate::cli::DurabilitySetting;
 use crate::clock::{now, sleep};
 use crate::daemon::Home;
 use crate::disk;
 use crate::latencies::Latencies;
-use crate::load::{Load, Names};
+use crate::load::{ChatNames, LoadSpec};
 use crate::loads::held;
 use crate::measure::{Bench, progress};
-use crate::model::Ask;
-use crate::report::{Held, Idle, Start, micros};
+use crate::model::ModelQuestion;
+use crate::report::{Idle, MemorySample, Start, micros};
 use crate::table::{bytes, count, plural};
 
 /// Number of sessions that run at a time while the memory of many sessions is measured.
@@ -24,9 +24,9 @@ const COMING: Duration = Duration::from_mins(3);
 
 impl Bench<'_> {
     /// Measures the time of a start and the memory afterwards, with an empty and with a long log.
-    pub(crate) async fn starts(&self) -> Result<(Vec<Start>, Vec<Held>)> {
+    pub(crate) async fn starts(&self) -> Result<(Vec<Start>, Vec<MemorySample>)> {
         progress("starts");
-        let home = self.home(Durability::Synced, None)?;
+        let home = self.home(DurabilitySetting::Synced, None)?;
         let first = start("the first, which makes the log".to_owned(), &home, 1).await?;
         let empty = start("an empty log".to_owned(), &home, self.options.starts).await?;
         let mut measured = vec![first, empty];
@@ -47,16 +47,16 @@ impl Bench<'_> {
 
     /// Measures the memory that stays in use after many sessions. Each attaches, asks, gets its
     /// reply and disconnects.
-    pub(crate) async fn seen(&self) -> Result<Vec<Held>> {
+    pub(crate) async fn seen(&self) -> Result<Vec<MemorySample>> {
         if self.options.seen == 0 {
             return Ok(Vec::new());
         }
         progress(&format!("the memory of {} sessions", count(self.options.seen)));
-        let home = self.home(Durability::Process, None)?;
+        let home = self.home(DurabilitySetting::Process, None)?;
         let daemon = home.start().await?;
-        let (turns, ask) = (self.options.seen, Ask::Plain);
-        let load = Load { sessions: AT_A_TIME, turns, limit: COMING, ask, turns_per_chat: 1 };
-        let came = load.turns(&home.socket(), &Names::default()).await?.latencies.count();
+        let (turns, ask) = (self.options.seen, ModelQuestion::Plain);
+        let load = LoadSpec { sessions: AT_A_TIME, turns, limit: COMING, ask, turns_per_chat: 1 };
+        let came = load.turns(&home.socket(), &ChatNames::default()).await?.latencies.count();
         let memory =
             held(&daemon, format!("after {} have come and gone", plural(came, "session")))?;
         daemon.stop().await?;
@@ -70,7 +70,7 @@ impl Bench<'_> {
             return Ok(None);
         }
         progress(&format!("{seconds} s of idling"));
-        let home = self.home(Durability::Synced, None)?;
+        let home = self.home(DurabilitySetting::Synced, None)?;
         let daemon = home.start().await?;
         let process = daemon.process();
         // Lets the work that the start has begun finish.

@@ -7,13 +7,13 @@ const BAR: usize = 16;
 
 /// A title, columns and rows; the first column names the row.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct ReportTable {
     title: String,
     columns: Vec<String>,
     rows: Vec<(String, Vec<String>, Option<f64>)>,
 }
 
-impl Table {
+impl ReportTable {
     pub(crate) fn new(title: &str, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
         Self { title: title.to_owned(), columns, rows: Vec::new() }
@@ -41,7 +41,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for ReportTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let label_width = self.rows.iter().map(|(label, ..)| label.chars().count()).max();
         let (label_width, widths) = (label_width.unwrap_or(0), self.widths());
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned() {
-        let mut table = Table::new("Title", &["a", "bb"]);
+        let mut table = ReportTable::new("Title", &["a", "bb"]);
         table.row_with_bar("one", vec!["1".to_owned(), "2".to_owned()], 1.0);
         table.row_with_bar("three", vec!["100".to_owned(), "20".to_owned()], 0.0);
         let bar = "█".repeat(BAR);

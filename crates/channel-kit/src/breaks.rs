@@ -16,7 +16,7 @@ pub(crate) struct Breaks<'a> {
 
 /// Kinds of places, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BreakKind {
     Paragraph,
     Line,
     CodeParagraph,
@@ -25,8 +25,14 @@ enum Kind {
     Word,
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::Paragraph, Kind::Line, Kind::CodeParagraph, Kind::CodeLine, Kind::Sentence, Kind::Word];
+const KINDS: [BreakKind; 6] = [
+    BreakKind::Paragraph,
+    BreakKind::Line,
+    BreakKind::CodeParagraph,
+    BreakKind::CodeLine,
+    BreakKind::Sentence,
+    BreakKind::Word,
+];
 
 impl<'a> Breaks<'a> {
     pub(crate) fn of(styled: &'a Styled) -> Self {
@@ -54,7 +60,7 @@ impl<'a> Breaks<'a> {
     }
 
     /// Returns the last place of the kind from `from` up to `most`.
-    fn last(&self, kind: Kind, from: usize, most: usize) -> Option<usize> {
+    fn last(&self, kind: BreakKind, from: usize, most: usize) -> Option<usize> {
         let from = self.text.ceil_char_boundary(from);
         // The character behind the last one that fits may be the white space at which to cut.
         let beyond = self.text[most..].chars().next().map_or(0, char::len_utf8);
@@ -64,15 +70,15 @@ impl<'a> Breaks<'a> {
 
     /// Returns `true` if a cut before the character at `at` is of that kind. The character is
     /// usually white space.
-    fn is(&self, kind: Kind, at: usize) -> bool {
+    fn is(&self, kind: BreakKind, at: usize) -> bool {
         let (before, after) = self.text.split_at(at);
         match kind {
-            Kind::Paragraph => after.starts_with("\n\n") && !self.is_code(at),
-            Kind::Line => after.starts_with('\n') && !self.is_code(at),
-            Kind::CodeParagraph => after.starts_with("\n\n"),
-            Kind::CodeLine => after.starts_with('\n'),
-            Kind::Sentence => is_between_sentences(before, after) && !self.is_code(at),
-            Kind::Word => after.starts_with(char::is_whitespace),
+            BreakKind::Paragraph => after.starts_with("\n\n") && !self.is_code(at),
+            BreakKind::Line => after.starts_with('\n') && !self.is_code(at),
+            BreakKind::CodeParagraph => after.starts_with("\n\n"),
+            BreakKind::CodeLine => after.starts_with('\n'),
+            BreakKind::Sentence => is_between_sentences(before, after) && !self.is_code(at),
+            BreakKind::Word => after.starts_with(char::is_whitespace),
         }
     }
 }

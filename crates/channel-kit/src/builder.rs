@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 8;
 pub(crate) struct Builder {
     text: String,
     styles: Vec<StyleRange>,
-    open: Vec<Open>,
+    open: Vec<OpenStyle>,
     /// Line breaks to write before the next text.
     gap: usize,
     /// The beginnings of lines in the open blocks, the outermost first.
@@ -24,7 +24,7 @@ pub(crate) struct Builder {
 
 /// An open style. Its start is known as soon as there is text.
 #[derive(Debug)]
-struct Open {
+struct OpenStyle {
     style: Style,
     start: Option<usize>,
 }
@@ -40,7 +40,7 @@ struct Margin {
 
 impl Builder {
     pub(crate) fn finish(mut self) -> Styled {
-        while let Some(Open { style, .. }) = self.open.last() {
+        while let Some(OpenStyle { style, .. }) = self.open.last() {
             let style = style.clone();
             self.close(&style);
         }
@@ -94,7 +94,7 @@ impl Builder {
     pub(crate) fn open(&mut self, style: Style) -> bool {
         let is_new = !self.is_open(&style);
         if is_new {
-            self.open.push(Open { style, start: None });
+            self.open.push(OpenStyle { style, start: None });
         }
         is_new
     }
@@ -108,7 +108,7 @@ impl Builder {
         let Some(index) = self.open.iter().rposition(|open| open.style == *style) else {
             return false;
         };
-        let Open { style, start } = self.open.remove(index);
+        let OpenStyle { style, start } = self.open.remove(index);
         let Some(start) = start else { return false };
         self.styles.push(StyleRange::new(start..self.text.len(), style));
         true
@@ -150,7 +150,7 @@ impl Builder {
         self.text.extend(text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()));
         self.styles.push(StyleRange::new(start..self.text.len(), style));
         self.gap = 2;
-        self.open.extend(covering.into_iter().map(|style| Open { style, start: None }));
+        self.open.extend(covering.into_iter().map(|style| OpenStyle { style, start: None }));
     }
 
     /// Returns the length of the text so far, at which the next text begins.

@@ -6,7 +6,7 @@ pub const MAX_URL_CHARS: usize = 1024;
 
 /// A link's target, classified by its possible use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum LinkTarget {
     /// An address that can be followed.
     Url(String),
     /// A mail address, shown as text, because platforms refuse to hide it behind a link text.
@@ -17,7 +17,7 @@ pub(crate) enum Target {
     Nowhere,
 }
 
-impl Target {
+impl LinkTarget {
     /// Parses a target. `tg://user` becomes text, since such a link mentions somebody.
     pub(crate) fn parse(url: &str, is_mail: bool) -> Self {
         if is_mail {

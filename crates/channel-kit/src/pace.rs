@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use avocet_protocol::{ChatId, Clock};
 
-use line::{Line, Place};
+use line::{ChatQueue, QueuePosition};
 use refusals::Refusals;
 use slots::Slots;
 
@@ -44,15 +44,15 @@ pub struct Rates {
 pub struct Pace {
     rates: Rates,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<PaceState>,
 }
 
 #[derive(Debug)]
-struct State {
-    line: Line,
+struct PaceState {
+    line: ChatQueue,
     slots: Slots,
     refusals: Refusals,
-    chats: BTreeMap<ChatId, Chat>,
+    chats: BTreeMap<ChatId, ChatPace>,
     account_held_until: Duration,
     swept_at: Duration,
 }
@@ -60,7 +60,7 @@ struct State {
 /// The recent messages of one chat, as far as they still count. Times are those of
 /// `Clock::elapsed`.
 #[derive(Debug, Default)]
-struct Chat {
+struct ChatPace {
     /// The times at which messages, previews and edits were sent, the oldest first.
     taken: VecDeque<Duration>,
     /// The time of the chat's last turn in the line.
@@ -72,8 +72,8 @@ impl Pace {
     /// Creates a rate limiter that has counted no messages yet.
     #[must_use]
     pub fn new(rates: Rates, clock: Arc<dyn Clock>) -> Self {
-        let state = State {
-            line: Line::default(),
+        let state = PaceState {
+            line: ChatQueue::default(),
             slots: Slots::new(rates.account),
             refusals: Refusals::default(),
             chats: BTreeMap::new(),
@@ -90,7 +90,7 @@ impl Pace {
     /// The time that the chat has to wait for a reason of its own (its rate, or a hold) before it
     /// can get in line.
     pub async fn turn(&self, chat: &ChatId, is_group: bool) -> Result<(), Duration> {
-        let place = Place::new(self, chat);
+        let place = QueuePosition::new(self, chat);
         loop {
             let wait = {
                 let mut state = self.state();
@@ -232,7 +232,7 @@ impl Pace {
         if chat.messages > group.messages { chat } else { group }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -252,7 +252,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-impl State {
+impl PaceState {
     /// The time that a chat has to wait for a reason of its own.
     fn wait_of_chat(&self, chat: &ChatId, now: Duration, rates: [Option<Rate>; 2]) -> Duration {
         let Some(chat) = self.chats.get(chat) else { return Duration::ZERO };
@@ -265,7 +265,7 @@ impl State {
     }
 
     /// Counts a message to a chat.
-    fn note(&mut self, chat: &ChatId, now: Duration, longest: Rate) -> &mut Chat {
+    fn note(&mut self, chat: &ChatId, now: Duration, longest: Rate) -> &mut ChatPace {
         self.sweep(now, longest.per);
         let chat = self.chats.entry(chat.clone()).or_default();
         longest.note(&mut chat.taken, now);
@@ -278,7 +278,7 @@ impl State {
             return;
         }
         self.swept_at = now;
-        let matters = |chat: &Chat| {
+        let matters = |chat: &ChatPace| {
             let last = chat.taken.back().copied().unwrap_or_default();
             chat.held_until > now || last.saturating_add(longest) > now
         };

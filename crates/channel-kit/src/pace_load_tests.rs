@@ -16,7 +16,7 @@ const CHATS: usize = 200;
 const REPLIES: usize = 3;
 
 /// A message that the platform took.
-struct Taken {
+struct AcceptedMessage {
     at: Duration,
     chat: usize,
     /// The message's place in the order of the turns. Messages of adjacent turns may overtake one
@@ -26,21 +26,21 @@ struct Taken {
 
 /// A platform that takes 30 messages in any second. After one too many it takes none during a ban.
 #[derive(Default)]
-struct Platform {
-    taken: Vec<Taken>,
+struct BanningPlatform {
+    taken: Vec<AcceptedMessage>,
     banned_until: Duration,
     refusals: usize,
 }
 
-impl Platform {
+impl BanningPlatform {
     fn take(&mut self, chat: usize, turn: usize, now: Duration) -> Result<(), Duration> {
-        let last = |taken: &&Taken| taken.at + SECOND > now;
+        let last = |taken: &&AcceptedMessage| taken.at + SECOND > now;
         if now >= self.banned_until && self.taken.iter().rev().take_while(last).count() >= 30 {
             self.banned_until = now + BAN;
         }
         match self.banned_until.saturating_sub(now) {
             Duration::ZERO => {
-                self.taken.push(Taken { at: now, chat, turn });
+                self.taken.push(AcceptedMessage { at: now, chat, turn });
                 Ok(())
             }
             wait => {
@@ -52,7 +52,7 @@ impl Platform {
 
     /// The most messages in any second.
     fn most_in_a_second(&self) -> usize {
-        let from = |(place, first): (usize, &Taken)| {
+        let from = |(place, first): (usize, &AcceptedMessage)| {
             self.taken[place..].iter().take_while(|taken| taken.at < first.at + SECOND).count()
         };
         self.taken.iter().enumerate().map(from).max().unwrap_or(0)
@@ -74,9 +74,9 @@ impl Platform {
     }
 }
 
-struct Load {
+struct PaceLoad {
     world: World,
-    platform: RefCell<Platform>,
+    platform: RefCell<BanningPlatform>,
     /// The interval at which the log commits queued messages in groups.
     commit_every: Duration,
     /// The longest time of a request or an answer on its way.
@@ -85,7 +85,7 @@ struct Load {
     turns: Cell<usize>,
 }
 
-impl Load {
+impl PaceLoad {
     fn new(commit_every: u64, latency: u64) -> Self {
         let clock = Arc::new(ManualClock::default());
         let world = World { pace: Pace::new(TELEGRAM, clock.clone()), clock };
@@ -166,7 +166,7 @@ async fn f6_pace_sends_600_replies_at_once_in_minimal_time_without_refusals() {
         (900, 3000, false),
     ];
     for (commit_every, latency, is_fast) in cases {
-        let load = Load::new(commit_every, latency);
+        let load = PaceLoad::new(commit_every, latency);
         load.run().await;
         let (platform, took) = (load.platform.into_inner(), load.world.clock.elapsed());
         let ideal = SECOND * u32::try_from(CHATS * REPLIES / 30).unwrap();
@@ -187,7 +187,7 @@ async fn f6_pace_sends_600_replies_at_once_in_minimal_time_without_refusals() {
 
 #[tokio::test]
 async fn f6_pace_waits_for_the_end_of_a_ban_after_a_few_refusals() {
-    let load = Load::new(20, 20);
+    let load = PaceLoad::new(20, 20);
     load.platform.borrow_mut().banned_until = BAN;
     load.run().await;
     let (platform, took) = (load.platform.into_inner(), load.world.clock.elapsed());

@@ -300,11 +300,11 @@ fn f6_hold_account_holds_every_chat_until_the_longest_hold_is_over() {
 }
 
 /// A refusal: its second, the chat, and the wait in seconds.
-type Refused = (u64, usize, u64);
+type RefusalCase = (u64, usize, u64);
 
 #[test]
 fn f6_refused_holds_the_account_once_several_chats_are_refused_until_the_same_time() {
-    let table: [(&str, &[Refused], bool); 6] = [
+    let table: [(&str, &[RefusalCase], bool); 6] = [
         ("one chat", &[(0, 1, 3), (3, 1, 3), (6, 1, 3)], false),
         ("two chats at once", &[(0, 1, 3), (0, 2, 3)], true),
         ("the second later, until the same time", &[(0, 1, 30), (4, 2, 26)], true),

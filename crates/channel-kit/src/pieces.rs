@@ -7,7 +7,7 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 
 /// A parser event, or the edge of a spoiler.
 #[derive(Debug)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum MarkdownPiece<'a> {
     Event(Event<'a>),
     /// A `||` that begins a spoiler (`true`) or ends it.
     Spoiler(bool),
@@ -15,7 +15,7 @@ pub(crate) enum Piece<'a> {
 
 /// Parses Markdown. The text of character references is sanitised too. The bars of a spoiler touch
 /// its text, and both are in the same element: `a || b || c` has no spoiler.
-pub(crate) fn pieces(markdown: &str) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
     let options = Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
@@ -36,7 +36,7 @@ pub(crate) fn pieces(markdown: &str) -> Vec<Piece<'_>> {
             }
             _ => {}
         }
-        pieces.push(Piece::Event(event));
+        pieces.push(MarkdownPiece::Event(event));
     }
     pair_bars(&mut pieces);
     pieces
@@ -50,7 +50,7 @@ fn is_escaped(markdown: &str, range: &Range<usize>) -> bool {
 }
 
 /// Cuts a text so that each `||` in it becomes a text of its own.
-fn cut_at_bars(text: &str, first_is_escaped: bool, pieces: &mut Vec<Piece<'_>>) {
+fn cut_at_bars(text: &str, first_is_escaped: bool, pieces: &mut Vec<MarkdownPiece<'_>>) {
     let mut push = |text: &str| push_text(text, pieces);
     let (first, mut rest) = text.split_at(usize::from(first_is_escaped && text.starts_with('|')));
     push(first);
@@ -62,28 +62,28 @@ fn cut_at_bars(text: &str, first_is_escaped: bool, pieces: &mut Vec<Piece<'_>>) 
     push(rest);
 }
 
-fn push_text(text: &str, pieces: &mut Vec<Piece<'_>>) {
+fn push_text(text: &str, pieces: &mut Vec<MarkdownPiece<'_>>) {
     if !text.is_empty() {
-        pieces.push(Piece::Event(Event::Text(CowStr::from(text.to_owned()))));
+        pieces.push(MarkdownPiece::Event(Event::Text(CowStr::from(text.to_owned()))));
     }
 }
 
 /// Finds the pairs of bars. The stack holds one entry for each open element: a bar that waits for
 /// its other half.
-fn pair_bars(pieces: &mut [Piece<'_>]) {
+fn pair_bars(pieces: &mut [MarkdownPiece<'_>]) {
     let mut waiting = vec![None];
     for index in 0..pieces.len() {
         match &pieces[index] {
-            Piece::Event(Event::Start(_)) => waiting.push(None),
-            Piece::Event(Event::End(_)) => {
+            MarkdownPiece::Event(Event::Start(_)) => waiting.push(None),
+            MarkdownPiece::Event(Event::End(_)) => {
                 waiting.pop();
             }
-            Piece::Event(Event::Text(text)) if &**text == BAR => {
+            MarkdownPiece::Event(Event::Text(text)) if &**text == BAR => {
                 let Some(begun) = waiting.last_mut() else { continue };
                 if let Some(begin) = begun.filter(|begin| closes(pieces, *begin, index)) {
                     *begun = None;
-                    pieces[begin] = Piece::Spoiler(true);
-                    pieces[index] = Piece::Spoiler(false);
+                    pieces[begin] = MarkdownPiece::Spoiler(true);
+                    pieces[index] = MarkdownPiece::Spoiler(false);
                 } else if opens(pieces, index) {
                     *begun = Some(index);
                 }
@@ -93,19 +93,19 @@ fn pair_bars(pieces: &mut [Piece<'_>]) {
     }
 }
 
-fn opens(pieces: &[Piece<'_>], index: usize) -> bool {
+fn opens(pieces: &[MarkdownPiece<'_>], index: usize) -> bool {
     match pieces.get(index + 1) {
-        Some(Piece::Event(Event::Text(text))) => !text.starts_with(char::is_whitespace),
-        Some(Piece::Event(Event::Start(_) | Event::Code(_) | Event::InlineHtml(_))) => true,
+        Some(MarkdownPiece::Event(Event::Text(text))) => !text.starts_with(char::is_whitespace),
+        Some(MarkdownPiece::Event(Event::Start(_) | Event::Code(_) | Event::InlineHtml(_))) => true,
         _ => false,
     }
 }
 
-fn closes(pieces: &[Piece<'_>], begin: usize, index: usize) -> bool {
+fn closes(pieces: &[MarkdownPiece<'_>], begin: usize, index: usize) -> bool {
     begin + 1 < index
         && match &pieces[index - 1] {
-            Piece::Event(Event::Text(text)) => !text.ends_with(char::is_whitespace),
-            Piece::Event(Event::End(_) | Event::Code(_) | Event::InlineHtml(_)) => true,
+            MarkdownPiece::Event(Event::Text(text)) => !text.ends_with(char::is_whitespace),
+            MarkdownPiece::Event(Event::End(_) | Event::Code(_) | Event::InlineHtml(_)) => true,
             _ => false,
         }
 }

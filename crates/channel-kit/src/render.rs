@@ -4,13 +4,13 @@
 mod links;
 
 use avocet_protocol::sanitise;
-use links::Link;
+use links::OpenLink;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag, TagEnd};
 
 use crate::builder::Builder;
-use crate::pieces::{Piece, pieces};
+use crate::pieces::{MarkdownPiece, pieces};
 use crate::styled::{Styled, from_first_line};
-use crate::table::Table;
+use crate::table::TextTable;
 use avocet_protocol::Style;
 
 /// Renders Markdown as a person reads it in a chat. Takes any input, in about linear time.
@@ -41,7 +41,7 @@ struct Renderer {
     /// The next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
     /// The open links and images, the outermost first.
-    links: Vec<Link>,
+    links: Vec<OpenLink>,
     /// `true` if one of the open links can be followed.
     is_linked: bool,
     /// For each open element of a kind that cannot contain itself: `true` if the element opened a
@@ -49,7 +49,7 @@ struct Renderer {
     began: Vec<bool>,
     quotes: Vec<Quoted>,
     code: Option<(Option<String>, String)>,
-    table: Option<Table>,
+    table: Option<TextTable>,
 }
 
 /// The form in which a quote is shown.
@@ -60,13 +60,13 @@ enum Quoted {
 }
 
 impl Renderer {
-    fn piece(&mut self, piece: Piece<'_>) {
+    fn piece(&mut self, piece: MarkdownPiece<'_>) {
         match piece {
-            Piece::Spoiler(true) => self.begin(Style::Spoiler),
-            Piece::Spoiler(false) => self.end(&Style::Spoiler),
-            Piece::Event(Event::Start(tag)) => self.start_tag(tag),
-            Piece::Event(Event::End(tag)) => self.end_tag(tag),
-            Piece::Event(event) => self.leaf(event),
+            MarkdownPiece::Spoiler(true) => self.begin(Style::Spoiler),
+            MarkdownPiece::Spoiler(false) => self.end(&Style::Spoiler),
+            MarkdownPiece::Event(Event::Start(tag)) => self.start_tag(tag),
+            MarkdownPiece::Event(Event::End(tag)) => self.end_tag(tag),
+            MarkdownPiece::Event(event) => self.leaf(event),
         }
     }
 
@@ -105,9 +105,9 @@ impl Renderer {
                 self.out.break_lines(2);
                 self.out.begin_item(format!("[{label}] "));
             }
-            Tag::Table(alignments) => self.table = Some(Table::new(alignments)),
-            Tag::TableHead | Tag::TableRow => self.in_table(Table::begin_row),
-            Tag::TableCell => self.in_table(Table::begin_cell),
+            Tag::Table(alignments) => self.table = Some(TextTable::new(alignments)),
+            Tag::TableHead | Tag::TableRow => self.in_table(TextTable::begin_row),
+            Tag::TableCell => self.in_table(TextTable::begin_cell),
             Tag::Emphasis => self.begin(Style::Italic),
             Tag::Strong => self.begin(Style::Bold),
             Tag::Strikethrough => self.begin(Style::Strike),
@@ -251,7 +251,7 @@ impl Renderer {
         self.out.begin_item(marker);
     }
 
-    fn in_table(&mut self, change: impl FnOnce(&mut Table)) {
+    fn in_table(&mut self, change: impl FnOnce(&mut TextTable)) {
         if let Some(table) = &mut self.table {
             change(table);
         }

@@ -54,7 +54,7 @@ impl Limit {
 /// room for text is dropped. If one character exceeds the limit, its chunk exceeds it too.
 #[must_use]
 pub fn split(styled: &Styled, limit: Limit) -> Vec<Styled> {
-    let mut rest = Rest { styled: styled.clone(), at: 0, limit };
+    let mut rest = RemainingText { styled: styled.clone(), at: 0, limit };
     let mut chunks = Vec::new();
     while rest.skip_white_space() {
         let end = rest.end();
@@ -69,13 +69,13 @@ pub fn split(styled: &Styled, limit: Limit) -> Vec<Styled> {
 }
 
 /// The text that is still to be cut.
-struct Rest {
+struct RemainingText {
     styled: Styled,
     at: usize,
     limit: Limit,
 }
 
-impl Rest {
+impl RemainingText {
     /// Skips white space. Returns `false` at the end of the text. Lines of code keep their
     /// indentation if it fits.
     fn skip_white_space(&mut self) -> bool {

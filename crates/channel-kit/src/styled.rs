@@ -141,7 +141,7 @@ fn delete(styled: Styled, deletions: &[Range<usize>]) -> Styled {
         from = gone.end;
     }
     text.push_str(&styled.text[from..]);
-    let moved = Moved::new(deletions);
+    let moved = PositionMap::new(deletions);
     let move_range = |range: StyleRange| StyleRange {
         start: moved.position(range.start),
         end: moved.position(range.end),
@@ -151,12 +151,12 @@ fn delete(styled: Styled, deletions: &[Range<usize>]) -> Styled {
 }
 
 /// Translates positions from before the deletions to positions after them.
-struct Moved<'a> {
+struct PositionMap<'a> {
     deletions: &'a [Range<usize>],
     gone_before: Vec<usize>,
 }
 
-impl<'a> Moved<'a> {
+impl<'a> PositionMap<'a> {
     fn new(deletions: &'a [Range<usize>]) -> Self {
         let mut gone = 0;
         let count = |deletion: &Range<usize>| {

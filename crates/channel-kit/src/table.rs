@@ -9,12 +9,12 @@ const MAX_WIDTH: usize = 40;
 
 /// A table under construction.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new(alignments: Vec<Alignment>) -> Self {
         Self { alignments, rows: Vec::new() }
     }

@@ -17,9 +17,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::oneshot;
 
 use crate::RpcError;
-use crate::lines::{self, Line};
-use crate::methods::Chunk;
-use crate::wire::Message;
+use crate::lines::{self, InputLine};
+use crate::methods::DeliveryChunk;
+use crate::wire::RpcMessage;
 
 /// The most lines that wait to be written, and the most items that wait to be shown.
 const BEHIND: usize = 1024;
@@ -44,9 +44,9 @@ pub enum Incoming {
     /// A message for the chat. Call `tell` on `shown` once it is displayed.
     Deliver {
         /// The message.
-        chunk: Chunk,
+        chunk: DeliveryChunk,
         /// Confirms to the daemon.
-        shown: Shown,
+        shown: ChunkConfirmation,
     },
     /// Something has happened in a turn.
     Event(TurnEvent),
@@ -54,21 +54,21 @@ pub enum Incoming {
 
 /// The confirmation of a delivered chunk.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ChunkConfirmation {
     id: Value,
     lines: flume::Sender<Vec<u8>>,
 }
 
-impl Shown {
+impl ChunkConfirmation {
     /// Confirms to the daemon that the chunk has been shown.
     pub async fn tell(self) {
-        let line = Message::Response { id: self.id, result: Ok(json!({})) }.to_line();
+        let line = RpcMessage::Response { id: self.id, result: Ok(json!({})) }.to_line();
         // If the connection is lost, the daemon sends the chunk again and marks it.
         drop(self.lines.send_async(line).await);
     }
 }
 
-type Open = Arc<Mutex<Questions>>;
+type SharedQuestions = Arc<Mutex<Questions>>;
 
 /// The requests that wait for an answer.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ struct Questions {
 #[derive(Debug)]
 pub struct Client {
     lines: flume::Sender<Vec<u8>>,
-    open: Open,
+    open: SharedQuestions,
     next: AtomicU64,
     incoming: flume::Receiver<Incoming>,
 }
@@ -97,7 +97,7 @@ impl Client {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
         let (lines, to_write) = flume::bounded(BEHIND);
         let (told, incoming) = flume::bounded(BEHIND);
-        let open = Open::default();
+        let open = SharedQuestions::default();
         group.spawn("client-writer", write(writer, to_write));
         group.spawn("client-reader", read(reader, open.clone(), told, lines.clone()));
         Ok(Self { lines, open, next: AtomicU64::new(0), incoming })
@@ -124,7 +124,7 @@ impl Client {
             }
         }
         let (id, method, params) = (json!(number), method.to_owned(), json!(params));
-        let line = Message::Request { id, method, params }.to_line();
+        let line = RpcMessage::Request { id, method, params }.to_line();
         self.lines.send_async(line).await.map_err(|_| ClientError::Lost)?;
         let answer = answer.await.map_err(|_| ClientError::Lost)??;
         serde_json::from_value(answer).map_err(|error| ClientError::Unreadable(plain_json(&error)))
@@ -147,16 +147,16 @@ async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<Vec<u8>>) {
 
 async fn read(
     reader: OwnedReadHalf,
-    open: Open,
+    open: SharedQuestions,
     told: flume::Sender<Incoming>,
     lines: flume::Sender<Vec<u8>>,
 ) {
     let mut reader = BufReader::new(reader);
     while let Ok(Some(line)) = lines::next(&mut reader).await {
         let line = match line {
-            Line::Whole(line) => line,
+            InputLine::Whole(line) => line,
             // It answers one of the requests, but its id is unreadable.
-            Line::TooLong(length) => {
+            InputLine::TooLong(length) => {
                 let message = format!("the daemon's answer is too long ({length} bytes)");
                 let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
                 for (_, answer) in questions.open.drain() {
@@ -165,8 +165,8 @@ async fn read(
                 continue;
             }
         };
-        match Message::parse(&line) {
-            Ok(Message::Response { id, result }) => {
+        match RpcMessage::parse(&line) {
+            Ok(RpcMessage::Response { id, result }) => {
                 let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
                 match id.as_u64() {
                     Some(number) => {
@@ -184,18 +184,18 @@ async fn read(
                     }
                 }
             }
-            Ok(Message::Request { id, method, params }) if method == "deliver" => {
-                let shown = Shown { id, lines: lines.clone() };
+            Ok(RpcMessage::Request { id, method, params }) if method == "deliver" => {
+                let shown = ChunkConfirmation { id, lines: lines.clone() };
                 if let Ok(chunk) = serde_json::from_value(params) {
                     drop(told.send_async(Incoming::Deliver { chunk, shown }).await);
                 }
             }
-            Ok(Message::Notification { params, .. }) => {
+            Ok(RpcMessage::Notification { params, .. }) => {
                 if let Ok(event) = serde_json::from_value(params) {
                     drop(told.send_async(Incoming::Event(event)).await);
                 }
             }
-            Ok(Message::Request { .. }) | Err(_) => {}
+            Ok(RpcMessage::Request { .. }) | Err(_) => {}
         }
     }
     // Ends the wait of all open requests.

@@ -15,10 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
-use crate::lines::{self, Line};
-use crate::methods::{self, Attached, Chunk, Parts};
-use crate::places::{CONNECTIONS, Place, UnderWay};
-use crate::wire::{Message, RpcError};
+use crate::lines::{self, InputLine};
+use crate::methods::{self, Attached, DeliveryChunk, GatewayParts};
+use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
+use crate::wire::{RpcError, RpcMessage};
 
 /// The most lines that wait for the client to read them.
 const BEHIND: usize = 1024;
@@ -32,7 +32,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// The state that the tasks of a connection share.
 #[derive(Clone)]
 struct Connection {
-    parts: Arc<Parts>,
+    parts: Arc<GatewayParts>,
     peer: SenderId,
     lines: flume::Sender<Vec<u8>>,
     /// Chunks that the client has received but not confirmed, by the id of the request.
@@ -40,14 +40,14 @@ struct Connection {
     requests: Arc<Semaphore>,
     /// Limits `wait` requests on their own, since they take long.
     waits: Arc<Semaphore>,
-    place: Arc<Place>,
+    place: Arc<ConnectionPlace>,
     /// Fires when the connection ends.
     ended: CancellationToken,
 }
 
 /// Tells a client why its connection is refused.
 pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
-    let line = Message::Response { id: Value::Null, result: Err(refusal) }.to_line();
+    let line = RpcMessage::Response { id: Value::Null, result: Err(refusal) }.to_line();
     // A new connection has room for a line. An error means that the client is gone.
     drop(stream.try_write(&line));
 }
@@ -56,8 +56,8 @@ pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
 pub(crate) async fn serve(
     stream: UnixStream,
     peer: SenderId,
-    parts: &Arc<Parts>,
-    place: Arc<Place>,
+    parts: &Arc<GatewayParts>,
+    place: Arc<ConnectionPlace>,
     group: &Group,
 ) {
     let (reader, writer) = stream.into_split();
@@ -94,9 +94,9 @@ pub(crate) async fn serve(
             line = lines::next(&mut reader) => line,
         };
         match line {
-            Ok(Some(Line::Whole(line))) if line.trim_ascii().is_empty() => {}
-            Ok(Some(Line::Whole(line))) => connection.take(&line, group).await,
-            Ok(Some(Line::TooLong(length))) => {
+            Ok(Some(InputLine::Whole(line))) if line.trim_ascii().is_empty() => {}
+            Ok(Some(InputLine::Whole(line))) => connection.take(&line, group).await,
+            Ok(Some(InputLine::TooLong(length))) => {
                 let message = format!(
                     "the line is {length} bytes long; at most {MAX_LINE_BYTES} are taken. Send \
                      large texts as files"
@@ -126,12 +126,12 @@ async fn write(
 
 impl Connection {
     async fn take(&self, line: &[u8], group: &Group) {
-        match Message::parse(line) {
+        match RpcMessage::parse(line) {
             Err(error) => self.respond(Value::Null, Err(error)).await,
             // The protocol has no notifications from clients.
-            Ok(Message::Notification { .. }) => {}
-            Ok(Message::Response { id, result }) => self.receive(&id, &result),
-            Ok(Message::Request { id, method, params }) => {
+            Ok(RpcMessage::Notification { .. }) => {}
+            Ok(RpcMessage::Response { id, result }) => self.receive(&id, &result),
+            Ok(RpcMessage::Request { id, method, params }) => {
                 // A connection that has to make room refuses the request with a reason.
                 if let Some(under_way) = self.place.begin() {
                     self.take_request(id, method, params, under_way, group).await;
@@ -205,20 +205,20 @@ impl Connection {
             "the connection was closed because it was idle and all {CONNECTIONS} places were needed; connect again"
         );
         let error = Err(RpcError::new(RpcError::UNAVAILABLE, message));
-        let line = Message::Response { id: Value::Null, result: error }.to_line();
+        let line = RpcMessage::Response { id: Value::Null, result: error }.to_line();
         // A client with a full queue of unread lines would miss this one too.
         drop(self.lines.try_send(line));
     }
 
     async fn respond(&self, id: Value, result: Result<Value, RpcError>) {
-        let mut line = Message::Response { id: id.clone(), result }.to_line();
+        let mut line = RpcMessage::Response { id: id.clone(), result }.to_line();
         if line.len() > MAX_LINE_BYTES {
             let message = format!(
                 "the answer is {} bytes long, and a line has at most {MAX_LINE_BYTES}; ask for less at once",
                 line.len()
             );
             let result = Err(RpcError::new(RpcError::PARAMS, message));
-            line = Message::Response { id, result }.to_line();
+            line = RpcMessage::Response { id, result }.to_line();
         }
         self.write(line).await;
     }
@@ -285,13 +285,13 @@ impl Connection {
 
     /// Sends an event. Events are for display only: a slow client misses some.
     fn tell(&self, event: &TurnEvent) {
-        let message = Message::Notification { method: "event".to_owned(), params: json!(event) };
+        let message = RpcMessage::Notification { method: "event".to_owned(), params: json!(event) };
         drop(self.lines.try_send(message.to_line()));
     }
 
     async fn hand_over(&self, Handover { delivery, receipt }: Handover) {
         let id = format!("{}-{}", delivery.id, uuid::Uuid::new_v4());
-        let chunk = Chunk {
+        let chunk = DeliveryChunk {
             id: delivery.id,
             turn: delivery.turn,
             chat: delivery.address,
@@ -301,6 +301,6 @@ impl Connection {
         };
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), receipt);
         let (id, method) = (Value::String(id), "deliver".to_owned());
-        self.write(Message::Request { id, method, params: json!(chunk) }.to_line()).await;
+        self.write(RpcMessage::Request { id, method, params: json!(chunk) }.to_line()).await;
     }
 }

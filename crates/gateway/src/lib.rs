@@ -13,9 +13,11 @@ mod server;
 mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
-pub use client::{Client, ClientError, Incoming, Shown};
+pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
 pub use lists::{ListSessions, ListUsage, MOST_ROWS, ShowSession, presentable};
-pub use methods::{Ask, Asked, Attached, Chunk, Doctor, Parts, Send, Sent, Wait};
+pub use methods::{
+    Ask, AskResult, Attached, DeliveryChunk, Doctor, GatewayParts, Send, SendResult, Wait,
+};
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_at_the_door,
 };

@@ -9,7 +9,7 @@ use crate::MAX_LINE_BYTES;
 
 /// A line read from the stream.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Line {
+pub(crate) enum InputLine {
     /// A line, without its end.
     Whole(Vec<u8>),
     /// A line that was too long, and its length in bytes.
@@ -17,7 +17,7 @@ pub(crate) enum Line {
 }
 
 /// Reads the next line; `None` at the end of the stream. An incomplete last line is dropped.
-pub(crate) async fn next<R: AsyncBufRead + Unpin>(stream: &mut R) -> io::Result<Option<Line>> {
+pub(crate) async fn next<R: AsyncBufRead + Unpin>(stream: &mut R) -> io::Result<Option<InputLine>> {
     let mut line = Vec::new();
     let mut length = 0;
     loop {
@@ -37,8 +37,8 @@ pub(crate) async fn next<R: AsyncBufRead + Unpin>(stream: &mut R) -> io::Result<
         stream.consume(used);
         if end.is_some() {
             return Ok(Some(match length {
-                0..=MAX_LINE_BYTES => Line::Whole(line),
-                length => Line::TooLong(length),
+                0..=MAX_LINE_BYTES => InputLine::Whole(line),
+                length => InputLine::TooLong(length),
             }));
         }
     }
@@ -56,9 +56,9 @@ mod tests {
         let exact = "y".repeat(MAX_LINE_BYTES);
         let text = format!("one\n{long}\n\n{exact}\nhalf");
         let mut stream = BufReader::with_capacity(1000, text.as_bytes());
-        let whole = |text: &str| Some(Line::Whole(text.as_bytes().to_vec()));
+        let whole = |text: &str| Some(InputLine::Whole(text.as_bytes().to_vec()));
         assert_eq!(next(&mut stream).await.unwrap(), whole("one"));
-        assert_eq!(next(&mut stream).await.unwrap(), Some(Line::TooLong(long.len())));
+        assert_eq!(next(&mut stream).await.unwrap(), Some(InputLine::TooLong(long.len())));
         assert_eq!(next(&mut stream).await.unwrap(), whole(""));
         assert_eq!(next(&mut stream).await.unwrap(), whole(&exact));
         assert_eq!(next(&mut stream).await.unwrap(), None);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::MAX_LINE_BYTES;
-use crate::methods::{Parts, read, to_value};
+use crate::methods::{GatewayParts, read, to_value};
 use crate::wire::RpcError;
 
 /// The most rows of one page.
@@ -79,7 +79,11 @@ fn some_rows() -> u32 {
 pub(crate) const METHODS: [&str; 3] = ["sessions.list", "sessions.show", "usage"];
 
 /// Answers one of these methods.
-pub(crate) async fn answer(parts: &Parts, method: &str, params: Value) -> Result<Value, RpcError> {
+pub(crate) async fn answer(
+    parts: &GatewayParts,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
     let params = if params.is_null() { json!({}) } else { params };
     match method {
         "sessions.list" => {

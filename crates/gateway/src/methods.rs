@@ -20,7 +20,7 @@ use crate::{approvals, lists, people};
 /// The ports that the gateway opens to other processes.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the port of its type")]
-pub struct Parts {
+pub struct GatewayParts {
     pub publish: Arc<dyn Publish>,
     pub door: Arc<dyn Doorkeeper>,
     pub query: Arc<dyn Query>,
@@ -51,7 +51,7 @@ pub struct Ask {
 
 /// The result of [`Ask`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct AskResult {
     /// The number of the message.
     pub message: MessageId,
     /// `true` if the message is a repetition.
@@ -73,7 +73,7 @@ pub struct Send {
 
 /// The result of [`Send`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SendResult {
     /// The number of the text's first chunk.
     pub delivery: DeliveryId,
     /// `true` if the text is a repetition.
@@ -89,7 +89,8 @@ pub struct Wait {
 }
 
 /// `attach`: makes the client a listener of the chat. It gets `event` notifications with a
-/// [`TurnEvent`], and `deliver` requests with a [`Chunk`], which it answers when it has shown them.
+/// [`TurnEvent`], and `deliver` requests with a [`DeliveryChunk`], which it answers when it has
+/// shown them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attached {
@@ -99,7 +100,7 @@ pub struct Attached {
 
 /// `deliver`: a message for the chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chunk {
+pub struct DeliveryChunk {
     /// The row of the outbox.
     pub id: DeliveryId,
     /// The turn that wrote the message; `None` if another process sent it.
@@ -132,7 +133,7 @@ const METHODS: [&str; 7] = ["ask", "attach", "doctor", "ping", "send", "status",
 
 /// Answers a request of the process with this id.
 pub(crate) async fn answer(
-    parts: &Parts,
+    parts: &GatewayParts,
     peer: &SenderId,
     method: &str,
     params: Value,
@@ -182,7 +183,7 @@ pub(crate) fn to_value<T: Serialize>(found: Result<T, StoreError>) -> Result<Val
         .map_err(|error| RpcError::new(RpcError::UNAVAILABLE, error.to_string()))
 }
 
-async fn ask(parts: &Parts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError> {
+async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError> {
     let inbound = Inbound::new(
         ask.session.address(),
         Sender::new(peer.clone()),
@@ -191,17 +192,17 @@ async fn ask(parts: &Parts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError
     );
     let accepted = parts.publish.publish(inbound, None).await.map_err(|error| refusal(&error))?;
     let duplicate = accepted.what == avocet_protocol::AcceptedAs::Duplicate;
-    Ok(json!(Asked { message: accepted.id, duplicate }))
+    Ok(json!(AskResult { message: accepted.id, duplicate }))
 }
 
-async fn send(parts: &Parts, send: Send) -> Result<Value, RpcError> {
+async fn send(parts: &GatewayParts, send: Send) -> Result<Value, RpcError> {
     let message = Outbound { address: send.chat, content: Content::text(send.text) };
     let key = send.key.map_or_else(new_key, Ok)?;
     let sent = parts.publish.send(message, key).await.map_err(|error| refusal(&error))?;
-    Ok(json!(Sent { delivery: sent.id, duplicate: sent.duplicate }))
+    Ok(json!(SendResult { delivery: sent.id, duplicate: sent.duplicate }))
 }
 
-async fn wait(parts: &Parts, Wait { message }: Wait) -> Result<Value, RpcError> {
+async fn wait(parts: &GatewayParts, Wait { message }: Wait) -> Result<Value, RpcError> {
     let find = async || {
         let found = parts.query.message(message).await.map_err(|error| log_error(&error))?;
         found.ok_or_else(|| {

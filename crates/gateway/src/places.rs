@@ -19,17 +19,17 @@ pub(crate) const ATTACHED: usize = CONNECTIONS / 2;
 #[derive(Debug)]
 pub(crate) struct Places {
     clock: Arc<dyn Clock>,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenPlaces>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenPlaces {
     next: u64,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, ConnectionActivity>,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct ConnectionActivity {
     /// Requests in progress.
     requests: usize,
     is_attached: bool,
@@ -56,7 +56,7 @@ impl Places {
     }
 
     /// Takes a place for a new connection.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<Place>, Full> {
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<ConnectionPlace>, Full> {
         let now = self.clock.elapsed();
         let taken = &mut *self.taken();
         if taken.connections.len() >= CONNECTIONS {
@@ -67,18 +67,22 @@ impl Places {
         }
         let (number, leave) = (taken.next, CancellationToken::new());
         taken.next += 1;
-        let connection =
-            Connection { requests: 0, is_attached: false, idle_since: now, leave: leave.clone() };
+        let connection = ConnectionActivity {
+            requests: 0,
+            is_attached: false,
+            idle_since: now,
+            leave: leave.clone(),
+        };
         taken.connections.insert(number, connection);
-        Ok(Arc::new(Place { places: self.clone(), number, leave }))
+        Ok(Arc::new(ConnectionPlace { places: self.clone(), number, leave }))
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, TakenPlaces> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl TakenPlaces {
     fn attached(&self) -> usize {
         self.connections.values().filter(|one| one.is_attached).count()
     }
@@ -89,7 +93,7 @@ impl Taken {
     }
 }
 
-impl Connection {
+impl ConnectionActivity {
     fn is_idle(&self) -> bool {
         self.requests == 0 && !self.is_attached
     }
@@ -97,13 +101,13 @@ impl Connection {
 
 /// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionPlace {
     places: Arc<Places>,
     number: u64,
     leave: CancellationToken,
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Waits until the connection has to make room.
     pub(crate) async fn left(&self) {
         self.leave.cancelled().await;
@@ -136,7 +140,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.places.taken().connections.remove(&self.number);
     }
@@ -144,7 +148,7 @@ impl Drop for Place {
 
 /// A request in progress.
 #[derive(Debug)]
-pub(crate) struct UnderWay(Arc<Place>);
+pub(crate) struct UnderWay(Arc<ConnectionPlace>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {

@@ -16,7 +16,7 @@ impl Room {
     }
 
     /// Opens connections one second apart.
-    fn connect(&self, count: usize) -> Vec<Arc<Place>> {
+    fn connect(&self, count: usize) -> Vec<Arc<ConnectionPlace>> {
         let connect = |_| {
             self.clock.advance(SECOND);
             self.places.take().unwrap()
@@ -25,7 +25,7 @@ impl Room {
     }
 }
 
-fn has_left(place: &Place) -> bool {
+fn has_left(place: &ConnectionPlace) -> bool {
     place.leave.is_cancelled()
 }
 

@@ -12,7 +12,7 @@ use avocet_supervise::Group;
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::connection;
-use crate::methods::Parts;
+use crate::methods::GatewayParts;
 use crate::places::Places;
 use crate::wire::RpcError;
 
@@ -83,7 +83,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`GatewayError`] names the obstacle and the remedy.
-    pub fn open(path: &Path, parts: Parts, group: &Group) -> Result<Self, GatewayError> {
+    pub fn open(path: &Path, parts: GatewayParts, group: &Group) -> Result<Self, GatewayError> {
         let group = group.child("gateway");
         let listener = listen(path)?;
         group.spawn("accept", accept(listener, Arc::new(parts), group.clone()));
@@ -132,7 +132,7 @@ fn own_directory(directory: &Path) -> Result<(), GatewayError> {
     }
 }
 
-async fn accept(listener: UnixListener, parts: Arc<Parts>, group: Group) {
+async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) {
     let stop = group.token();
     let places = Places::new(parts.clock.clone());
     for number in 0_u64.. {

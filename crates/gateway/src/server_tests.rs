@@ -18,12 +18,12 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    Approve, Ask, Asked, Attached, Client, ClientError, Decide, Incoming, MAX_LINE_BYTES, Wait,
+    Approve, Ask, AskResult, Attached, Client, ClientError, Decide, Incoming, MAX_LINE_BYTES, Wait,
 };
 
 /// A fake daemon behind a real gateway.
 #[derive(Debug, Default)]
-struct Daemon {
+struct FakeDaemon {
     asked: Mutex<Vec<Inbound>>,
     /// If set, publishing signals its start and waits for permission.
     slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
@@ -35,7 +35,7 @@ struct Daemon {
 }
 
 #[async_trait]
-impl Publish for Daemon {
+impl Publish for FakeDaemon {
     async fn publish(&self, one: Inbound, _: Option<Cursor>) -> Result<Accepted, PublishError> {
         if let Some(refusal) = self.refusal.lock().unwrap().clone() {
             return Err(refusal);
@@ -86,7 +86,7 @@ impl Publish for Daemon {
 }
 
 #[async_trait]
-impl Approvals for Daemon {
+impl Approvals for FakeDaemon {
     async fn open(
         &self,
         limit: u32,
@@ -100,7 +100,7 @@ impl Approvals for Daemon {
 }
 
 #[async_trait]
-impl Query for Daemon {
+impl Query for FakeDaemon {
     async fn open_approvals(
         &self,
         _: u32,
@@ -176,7 +176,7 @@ impl Query for Daemon {
 }
 
 #[async_trait]
-impl Report for Daemon {
+impl Report for FakeDaemon {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
         Err(StoreError::Closed)
     }
@@ -184,7 +184,7 @@ impl Report for Daemon {
 
 /// Has no people, and knows the codes `K7QX-M2PA` and `HUGE`.
 #[async_trait]
-impl Doorkeeper for Daemon {
+impl Doorkeeper for FakeDaemon {
     fn pairings(&self) -> Vec<Pairing> {
         Vec::new()
     }
@@ -217,7 +217,7 @@ impl Doorkeeper for Daemon {
     }
 }
 
-impl TurnEvents for Daemon {
+impl TurnEvents for FakeDaemon {
     fn emit(&self, _: &SessionId, event: TurnEvent) {
         let listeners = self.listeners.lock().unwrap();
         listeners.iter().for_each(|listener| drop(listener.try_send(event.clone())));
@@ -230,7 +230,7 @@ impl TurnEvents for Daemon {
     }
 }
 
-impl Attach for Daemon {
+impl Attach for FakeDaemon {
     fn attach(&self, _: &ChatAddress) -> flume::Receiver<Handover> {
         let (sender, handovers) = flume::bounded(1);
         self.attached.lock().unwrap().push(sender);
@@ -239,7 +239,7 @@ impl Attach for Daemon {
 }
 
 struct World {
-    daemon: Arc<Daemon>,
+    daemon: Arc<FakeDaemon>,
     places: Arc<FakeDestinations>,
     clock: Arc<ManualClock>,
     group: Group,
@@ -253,9 +253,9 @@ impl World {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("run/avocet.sock");
         let (daemon, places, clock) =
-            <(Arc<Daemon>, Arc<FakeDestinations>, Arc<ManualClock>)>::default();
+            <(Arc<FakeDaemon>, Arc<FakeDestinations>, Arc<ManualClock>)>::default();
         let group = Group::new("test");
-        let parts = Parts {
+        let parts = GatewayParts {
             publish: daemon.clone(),
             door: daemon.clone(),
             query: daemon.clone(),
@@ -352,10 +352,10 @@ async fn attach_to_a_linked_chat_receives_the_events_of_its_session() {
 async fn ask_is_answered_after_the_commit_and_absorbs_a_repeated_key() {
     let world = World::new();
     let client = world.client().await;
-    let first: Asked = client.call("ask", &ask("hello")).await.unwrap();
-    assert_eq!(first, Asked { message: MessageId(1), duplicate: false });
-    let again: Asked = client.call("ask", &ask("hello")).await.unwrap();
-    assert_eq!(again, Asked { message: MessageId(1), duplicate: true });
+    let first: AskResult = client.call("ask", &ask("hello")).await.unwrap();
+    assert_eq!(first, AskResult { message: MessageId(1), duplicate: false });
+    let again: AskResult = client.call("ask", &ask("hello")).await.unwrap();
+    assert_eq!(again, AskResult { message: MessageId(1), duplicate: true });
     let asked = world.daemon.asked.lock().unwrap()[0].clone();
     let uid = rustix::process::geteuid().as_raw();
     assert_eq!(asked.sender.id.as_str(), format!("uid:{uid}"));
@@ -390,7 +390,7 @@ async fn server_errors_name_the_reason() {
     ];
     for (refusal, code, message) in table {
         *world.daemon.refusal.lock().unwrap() = Some(refusal);
-        let refusal = refused(client.call::<Asked>("ask", &ask("hi")).await);
+        let refusal = refused(client.call::<AskResult>("ask", &ask("hi")).await);
         assert_eq!(refusal, (code, message.to_owned()));
     }
     let table = [

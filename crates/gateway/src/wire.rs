@@ -9,7 +9,7 @@ pub const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 /// One line, in either direction: a request, a notification or a response.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Message {
+pub(crate) enum RpcMessage {
     Request { id: Value, method: String, params: Value },
     Notification { method: String, params: Value },
     Response { id: Value, result: Result<Value, RpcError> },
@@ -54,7 +54,7 @@ impl RpcError {
     }
 }
 
-impl Message {
+impl RpcMessage {
     pub(crate) fn parse(line: &[u8]) -> Result<Self, RpcError> {
         let text = std::str::from_utf8(line).map_err(|error| {
             let at = error.valid_up_to();
@@ -131,20 +131,20 @@ mod tests {
         let (id, method) = (json!(7), "ask".to_owned());
         let error = RpcError::new(-32001, "no\nway");
         for message in [
-            Message::Request { id: id.clone(), method: method.clone(), params: json!({"a": 1}) },
-            Message::Notification { method, params: json!([1]) },
-            Message::Response { id: json!("x"), result: Ok(json!(null)) },
-            Message::Response { id, result: Err(error) },
+            RpcMessage::Request { id: id.clone(), method: method.clone(), params: json!({"a": 1}) },
+            RpcMessage::Notification { method, params: json!([1]) },
+            RpcMessage::Response { id: json!("x"), result: Ok(json!(null)) },
+            RpcMessage::Response { id, result: Err(error) },
         ] {
             let line = message.to_line();
             assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
-            assert_eq!(Message::parse(&line), Ok(message));
+            assert_eq!(RpcMessage::parse(&line), Ok(message));
         }
     }
 
     #[test]
     fn message_parse_error_names_the_fault() {
-        let refusal = |line: &[u8]| Message::parse(line).unwrap_err();
+        let refusal = |line: &[u8]| RpcMessage::parse(line).unwrap_err();
         assert_eq!(refusal(b"{oops").code, RpcError::PARSE);
         let invalid = refusal(b"{\"a\": \"\xff\"}");
         assert_eq!(invalid.message, "the line is not UTF-8 (at byte 7); send JSON in UTF-8");

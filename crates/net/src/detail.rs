@@ -6,7 +6,7 @@ use std::io;
 
 use avocet_protocol::plain_io;
 
-use crate::guard::Refusal;
+use crate::guard::UrlRefusal;
 
 /// Returns the cause of an error, as far as it is known.
 pub(crate) fn detail(error: reqwest::Error) -> String {
@@ -24,7 +24,7 @@ pub(crate) fn detail(error: reqwest::Error) -> String {
 
 /// Returns the text of an error if it is the system's or our own.
 fn known(error: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+    if let Some(refusal) = error.downcast_ref::<UrlRefusal>() {
         return Some(refusal.to_string());
     }
     if let Some(error) = error.downcast_ref::<rustls::Error>() {

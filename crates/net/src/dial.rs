@@ -8,7 +8,7 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE};
 
-use crate::guarded::{Answer, Dial, Resolve};
+use crate::guarded::{Dial, DialResponse, Resolve};
 use crate::{HttpResponse, NetError, builder, detail, send, with_headers};
 
 /// The system's resolver.
@@ -36,7 +36,7 @@ impl Dial for Pinned {
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
         to: &[SocketAddr],
-    ) -> Result<Box<dyn Answer>, NetError> {
+    ) -> Result<Box<dyn DialResponse>, NetError> {
         let client = builder().dns_resolver(Judged(to.to_vec())).build();
         let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
         let request = match body {
@@ -62,7 +62,7 @@ impl reqwest::dns::Resolve for Judged {
 }
 
 #[async_trait]
-impl Answer for HttpResponse {
+impl DialResponse for HttpResponse {
     fn status(&self) -> u16 {
         Self::status(self)
     }

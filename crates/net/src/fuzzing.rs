@@ -3,15 +3,15 @@
 
 use std::net::IpAddr;
 
-use crate::guard::{Guard, Host, Target, is_public};
+use crate::guard::{Guard, Host, UrlTarget, is_public};
 use crate::hosts::shown;
-use crate::proxy::head::{Kind, parse};
+use crate::proxy::head::{RequestKind, parse};
 
 /// Parses bytes, and panics if the result breaks an invariant.
-pub type EntryPoint = fn(&[u8]);
+pub type NetEntryPoint = fn(&[u8]);
 
 /// Every entry point, with the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 2] = [("proxy", proxy), ("url", url)];
+pub const TARGETS: [(&str, NetEntryPoint); 2] = [("proxy", proxy), ("url", url)];
 
 /// Checks a URL: an accepted one is HTTP to a public address or to a name, and is accepted again
 /// when it is parsed a second time.
@@ -35,7 +35,7 @@ pub fn url(data: &[u8]) {
 /// again.
 pub fn proxy(data: &[u8]) {
     let Ok(request) = parse(data) else { return };
-    let Kind::Forward { head, length } = &request.kind else { return };
+    let RequestKind::Forward { head, length } = &request.kind else { return };
     let to = shown(&request.host, request.port);
     let text = String::from_utf8_lossy(head).to_ascii_lowercase();
     let (lines, end) = text.split_once("\r\n\r\n").expect("a head ends");
@@ -57,7 +57,7 @@ pub fn proxy(data: &[u8]) {
     assert_eq!(parse(&again), Ok(request), "read again");
 }
 
-fn passed(guard: &Guard, target: &Target) {
+fn passed(guard: &Guard, target: &UrlTarget) {
     let url = target.url();
     assert!(matches!(url.scheme(), "http" | "https"), "{url}");
     assert!(url.username().is_empty() && url.password().is_none(), "{url}");

@@ -76,7 +76,7 @@ pub enum Rule {
 
 /// A request that is not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct UrlRefusal {
     /// Scheme, host and port of the URL. Other parts may be secret. `None` if the URL is invalid.
     pub origin: Option<String>,
     /// The forbidden address, if the rule is about an address.
@@ -85,9 +85,9 @@ pub struct Refusal {
     pub rule: Rule,
 }
 
-const NO_URL: Refusal = Refusal { origin: None, address: None, rule: Rule::NoUrl };
+const NO_URL: UrlRefusal = UrlRefusal { origin: None, address: None, rule: Rule::NoUrl };
 
-impl fmt::Display for Refusal {
+impl fmt::Display for UrlRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { origin, address, rule } = self;
         write!(f, "{} is refused: ", origin.as_deref().unwrap_or("the URL"))?;
@@ -98,11 +98,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for UrlRefusal {}
 
 /// A URL that may be requested, once its addresses have been judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct UrlTarget {
     url: Url,
     host: Host,
     port: u16,
@@ -117,7 +117,7 @@ pub enum Host {
     Name(String),
 }
 
-impl Target {
+impl UrlTarget {
     /// The URL.
     #[must_use]
     pub fn url(&self) -> &Url {
@@ -138,8 +138,8 @@ impl Target {
 
     /// Returns a refusal of this URL.
     #[must_use]
-    pub fn refusal(&self, rule: Rule) -> Refusal {
-        Refusal { origin: Some(origin(&self.url)), address: None, rule }
+    pub fn refusal(&self, rule: Rule) -> UrlRefusal {
+        UrlRefusal { origin: Some(origin(&self.url)), address: None, rule }
     }
 }
 
@@ -166,17 +166,17 @@ impl Guard {
     /// too.
     ///
     /// # Errors
-    /// [`Refusal`] if the URL is forbidden regardless of the addresses of its name.
-    pub fn target(&self, url: &str) -> Result<Target, Refusal> {
+    /// [`UrlRefusal`] if the URL is forbidden regardless of the addresses of its name.
+    pub fn target(&self, url: &str) -> Result<UrlTarget, UrlRefusal> {
         self.judge(Url::parse(url).map_err(|_| NO_URL)?)
     }
 
     /// Judges the target of a redirect, in the same way as [`Self::target`].
     ///
     /// # Errors
-    /// [`Refusal`], also if the redirect leads from `https` to `http`: an encrypted request must
+    /// [`UrlRefusal`], also if the redirect leads from `https` to `http`: an encrypted request must
     /// not be repeated in clear text.
-    pub fn redirected(&self, from: &Target, location: &str) -> Result<Target, Refusal> {
+    pub fn redirected(&self, from: &UrlTarget, location: &str) -> Result<UrlTarget, UrlRefusal> {
         let target = self.judge(from.url.join(location).map_err(|_| NO_URL)?)?;
         match (from.url.scheme(), target.url.scheme()) {
             ("https", "http") => Err(target.refusal(Rule::Downgrade)),
@@ -184,8 +184,8 @@ impl Guard {
         }
     }
 
-    fn judge(&self, url: Url) -> Result<Target, Refusal> {
-        let refuse = |rule| Err(Refusal { origin: Some(origin(&url)), address: None, rule });
+    fn judge(&self, url: Url) -> Result<UrlTarget, UrlRefusal> {
+        let refuse = |rule| Err(UrlRefusal { origin: Some(origin(&url)), address: None, rule });
         if !matches!(url.scheme(), "http" | "https") {
             return refuse(Rule::Scheme);
         }
@@ -201,7 +201,7 @@ impl Guard {
             Err(_) if is_local(host) => return refuse(Rule::LocalName),
             Err(_) => Host::Name(host.to_owned()),
         };
-        let target = Target { url, host, port };
+        let target = UrlTarget { url, host, port };
         if let Host::Address(address) = target.host {
             self.addresses(&target, &[address])?;
         }
@@ -213,8 +213,12 @@ impl Guard {
     /// for it.
     ///
     /// # Errors
-    /// [`Refusal`] if `found` is empty; otherwise it names the first forbidden address.
-    pub fn addresses(&self, target: &Target, found: &[IpAddr]) -> Result<Vec<SocketAddr>, Refusal> {
+    /// [`UrlRefusal`] if `found` is empty; otherwise it names the first forbidden address.
+    pub fn addresses(
+        &self,
+        target: &UrlTarget,
+        found: &[IpAddr],
+    ) -> Result<Vec<SocketAddr>, UrlRefusal> {
         if found.is_empty() {
             return Err(target.refusal(Rule::NoAddress));
         }
@@ -222,7 +226,7 @@ impl Guard {
             let socket = SocketAddr::new(*address, target.port);
             self.address(socket)
                 .map(|()| socket)
-                .map_err(|rule| Refusal { address: Some(*address), ..target.refusal(rule) })
+                .map_err(|rule| UrlRefusal { address: Some(*address), ..target.refusal(rule) })
         });
         judged.collect()
     }
@@ -230,8 +234,8 @@ impl Guard {
     /// Judges the addresses of a name, for any port, in the same way as [`Self::addresses`].
     ///
     /// # Errors
-    /// [`Refusal`] if `found` is empty, or if an address is forbidden.
-    pub(crate) fn resolved(&self, name: &str, found: &[IpAddr]) -> Result<(), Refusal> {
+    /// [`UrlRefusal`] if `found` is empty, or if an address is forbidden.
+    pub(crate) fn resolved(&self, name: &str, found: &[IpAddr]) -> Result<(), UrlRefusal> {
         let target = self.target(&format!("http://{name}"))?;
         self.addresses(&target, found).map(drop)
     }

@@ -12,7 +12,7 @@ use avocet_protocol::{Clock, within};
 use bytes::Bytes;
 use reqwest::Url;
 
-use crate::guard::{Guard, Host, Refusal, Rule, Target};
+use crate::guard::{Guard, Host, Rule, UrlRefusal, UrlTarget};
 use crate::{NetError, dial, seconds};
 
 /// Maximum number of redirects.
@@ -54,12 +54,12 @@ pub trait Dial: std::fmt::Debug + Send + Sync {
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
         to: &[SocketAddr],
-    ) -> Result<Box<dyn Answer>, NetError>;
+    ) -> Result<Box<dyn DialResponse>, NetError>;
 }
 
 /// An answer whose status and headers have arrived. The body is read from it.
 #[async_trait]
-pub trait Answer: Send {
+pub trait DialResponse: Send {
     /// The status code.
     fn status(&self) -> u16;
 
@@ -78,14 +78,14 @@ pub trait Answer: Send {
 
 /// Limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct FetchLimits {
     /// Timeout from the first lookup to the last byte. Default: 30 s.
     pub time: Duration,
     /// Maximum size of the body in bytes. Default: 5 MiB.
     pub body: usize,
 }
 
-impl Default for Limits {
+impl Default for FetchLimits {
     fn default() -> Self {
         Self { time: Duration::from_secs(30), body: 5 * 1024 * 1024 }
     }
@@ -113,7 +113,7 @@ pub struct Page {
 pub enum FetchError {
     /// The URL is forbidden. A retry changes nothing.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] UrlRefusal),
     /// The answer is missing or incomplete.
     #[error(transparent)]
     Net(#[from] NetError),
@@ -140,13 +140,13 @@ pub struct GuardedClient {
     resolver: Arc<dyn Resolve>,
     dialler: Arc<dyn Dial>,
     clock: Arc<dyn Clock>,
-    limits: Limits,
+    limits: FetchLimits,
 }
 
 impl GuardedClient {
     /// Returns a client for a host with these addresses. It uses the system's resolver.
     #[must_use]
-    pub fn new(own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+    pub fn new(own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>, limits: FetchLimits) -> Self {
         Self {
             own,
             #[cfg(any(test, feature = "testing"))]
@@ -271,10 +271,10 @@ impl GuardedClient {
     async fn ask(
         &self,
         guard: &Guard,
-        target: &Target,
+        target: &UrlTarget,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
-    ) -> Result<Box<dyn Answer>, FetchError> {
+    ) -> Result<Box<dyn DialResponse>, FetchError> {
         let found = match target.host() {
             Host::Address(address) => vec![*address],
             Host::Name(name) => self.resolver.resolve(name).await,
@@ -286,8 +286,8 @@ impl GuardedClient {
     /// Reads the last answer. `cache_control` holds the values from the redirects before it.
     async fn read(
         &self,
-        target: Target,
-        mut answer: Box<dyn Answer>,
+        target: UrlTarget,
+        mut answer: Box<dyn DialResponse>,
         mut cache_control: Vec<String>,
     ) -> Result<Page, FetchError> {
         cache_control.extend(answer.headers(CACHE_CONTROL));
@@ -315,7 +315,7 @@ impl GuardedClient {
 }
 
 /// Returns the target of a redirect (RFC 9110, 15.4).
-fn location(answer: &dyn Answer) -> Option<&str> {
+fn location(answer: &dyn DialResponse) -> Option<&str> {
     let redirect = matches!(answer.status(), 301 | 302 | 303 | 307 | 308);
     answer.header("location").filter(|_| redirect)
 }

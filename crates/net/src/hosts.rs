@@ -16,11 +16,11 @@ const LONGEST_NAME: usize = 253;
 /// The hosts that the operator has opened. Default: empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
-    entries: Vec<Entry>,
+    entries: Vec<HostEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct HostEntry {
     hosts: Which,
     /// `None` for 80 and 443.
     port: Option<u16>,
@@ -57,7 +57,7 @@ impl Hosts {
     /// [`BadHost`] for the first invalid entry.
     pub fn parse(entries: &[String]) -> Result<Self, BadHost> {
         let read = |(number, entry): (usize, &String)| {
-            Entry::parse(entry).map_err(|why| BadHost { number, entry: entry.clone(), why })
+            HostEntry::parse(entry).map_err(|why| BadHost { number, entry: entry.clone(), why })
         };
         Ok(Self { entries: entries.iter().enumerate().map(read).collect::<Result<_, _>>()? })
     }
@@ -93,7 +93,7 @@ impl Hosts {
 impl fmt::Display for Hosts {
     /// Writes the entries as they were understood, separated by commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, Entry { hosts, port }) in self.entries.iter().enumerate() {
+        for (number, HostEntry { hosts, port }) in self.entries.iter().enumerate() {
             let comma = if number == 0 { "" } else { ", " };
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             match hosts {
@@ -107,7 +107,7 @@ impl fmt::Display for Hosts {
     }
 }
 
-impl Entry {
+impl HostEntry {
     fn parse(entry: &str) -> Result<Self, &'static str> {
         const SHAPE: &str = "write a host alone, as crates.io, *.crates.io, registry.example.org:8443, \
             127.0.0.1:3000 or [::1]:3000";

@@ -6,8 +6,8 @@ fn hosts(entries: &[&str]) -> Result<Hosts, BadHost> {
 
 #[test]
 fn hosts_entry_opens_one_host_and_no_other() {
-    type Asked = &'static [(&'static str, u16)];
-    let table: [(&str, Asked, Asked); 12] = [
+    type HostPorts = &'static [(&'static str, u16)];
+    let table: [(&str, HostPorts, HostPorts); 12] = [
         (
             "crates.io",
             &[("crates.io", 443), ("crates.io", 80), ("CRATES.IO.", 443), ("cratEs\u{3002}io", 80)],

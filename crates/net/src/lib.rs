@@ -25,8 +25,10 @@ use reqwest::redirect::Policy;
 
 pub use reqwest::Url;
 
-pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
-pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, OwnAddresses, Page, Resolve};
+pub use guard::{Guard, Host, Rule, UrlRefusal, UrlTarget, is_public};
+pub use guarded::{
+    Dial, DialResponse, FetchError, FetchLimits, GuardedClient, OwnAddresses, Page, Resolve,
+};
 pub use hosts::{BadHost, Hosts};
 pub use interfaces::Interfaces;
 pub use proxy::Proxy;

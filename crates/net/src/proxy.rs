@@ -24,8 +24,8 @@ use crate::dial::System;
 use crate::guard::{Guard, Host};
 use crate::guarded::{OwnAddresses, Resolve};
 use crate::hosts::{Hosts, shown};
-use head::{Kind, Request};
-use tunnel::Moved;
+use head::{Request, RequestKind};
+use tunnel::ByteCount;
 
 /// Maximum size of the head of a request in bytes.
 const MAX_HEAD: usize = 16 * 1024;
@@ -59,14 +59,14 @@ pub struct Proxy {
 
 /// An error answer of the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct ProxyRefusal {
     status: u16,
     /// One line. It also replaces the usual reason phrase of the status, because most programs show
     /// only that phrase after a failed `CONNECT`.
     why: String,
 }
 
-impl Refused {
+impl ProxyRefusal {
     fn bad(why: &str) -> Self {
         Self { status: 400, why: why.to_owned() }
     }
@@ -179,9 +179,9 @@ impl Proxy {
         }
     }
 
-    async fn pass(&self, program: &mut TcpStream, told: &Told<'_>) -> Result<(), Refused> {
+    async fn pass(&self, program: &mut TcpStream, told: &Told<'_>) -> Result<(), ProxyRefusal> {
         let read = within(&*self.clock, HEAD_LIMIT, read_head(program)).await;
-        let Some((head, rest)) = read.unwrap_or_else(|_| Err(Refused::slow()))? else {
+        let Some((head, rest)) = read.unwrap_or_else(|_| Err(ProxyRefusal::slow()))? else {
             return Ok(());
         };
         let Request { host, port, kind } = head::parse(&head)?;
@@ -193,11 +193,11 @@ impl Proxy {
         };
         let mut server = connected.inspect_err(|refused| told.refused(&to, &refused.why))?;
         told.reached(&to);
-        let moved = Moved::default();
+        let moved = ByteCount::default();
         let passed = async {
             match kind {
-                Kind::Tunnel => tunnel(&moved, program, &mut server, &rest).await,
-                Kind::Forward { head, length } => {
+                RequestKind::Tunnel => tunnel(&moved, program, &mut server, &rest).await,
+                RequestKind::Forward { head, length } => {
                     forward(&moved, program, &mut server, (&head, length, &rest)).await
                 }
             }
@@ -213,9 +213,9 @@ impl Proxy {
         host: &Host,
         port: u16,
         to: &str,
-    ) -> Result<Vec<SocketAddr>, Refused> {
+    ) -> Result<Vec<SocketAddr>, ProxyRefusal> {
         if !self.hosts.open(host, port) {
-            return Err(Refused::forbidden(to, "[sandbox] hosts does not open it"));
+            return Err(ProxyRefusal::forbidden(to, "[sandbox] hosts does not open it"));
         }
         let name = match host {
             Host::Address(address) => return Ok(vec![SocketAddr::new(*address, port)]),
@@ -224,7 +224,7 @@ impl Proxy {
         let found = within(&*self.clock, CONNECT_LIMIT, self.resolver.resolve(name)).await;
         let found = found.unwrap_or_default();
         if found.is_empty() {
-            return Err(Refused::unreachable(to, "its name has no address"));
+            return Err(ProxyRefusal::unreachable(to, "its name has no address"));
         }
         let guard = Guard::new(self.own.addresses());
         found.into_iter().map(|address| self.judge(&guard, address, port, to)).collect()
@@ -237,7 +237,7 @@ impl Proxy {
         address: IpAddr,
         port: u16,
         to: &str,
-    ) -> Result<SocketAddr, Refused> {
+    ) -> Result<SocketAddr, ProxyRefusal> {
         let socket = SocketAddr::new(address, port);
         if self.hosts.open(&Host::Address(address.to_canonical()), port) {
             return Ok(socket);
@@ -247,15 +247,15 @@ impl Proxy {
                 "its name leads to {address}, which is not public ({rule}), and [sandbox] hosts does \
                  not list that address"
             );
-            Refused::forbidden(to, &why)
+            ProxyRefusal::forbidden(to, &why)
         })
     }
 
-    async fn connect(&self, addresses: &[SocketAddr], to: &str) -> Result<TcpStream, Refused> {
+    async fn connect(&self, addresses: &[SocketAddr], to: &str) -> Result<TcpStream, ProxyRefusal> {
         let connected = within(&*self.clock, CONNECT_LIMIT, TcpStream::connect(addresses)).await;
         connected
-            .map_err(|_| Refused::unreachable(to, "it does not answer"))?
-            .map_err(|error| Refused::unreachable(to, &error.kind().to_string()))
+            .map_err(|_| ProxyRefusal::unreachable(to, "it does not answer"))?
+            .map_err(|error| ProxyRefusal::unreachable(to, &error.kind().to_string()))
     }
 }
 
@@ -293,7 +293,7 @@ fn is_new(logged: &mut BTreeSet<String>, to: &str) -> bool {
 /// Reads a head, and the bytes that came after it. `None` if the program has closed the connection.
 async fn read_head(
     from: &mut (impl AsyncRead + Unpin),
-) -> Result<Option<(Vec<u8>, Vec<u8>)>, Refused> {
+) -> Result<Option<(Vec<u8>, Vec<u8>)>, ProxyRefusal> {
     const END: &[u8] = b"\r\n\r\n";
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {
@@ -303,7 +303,7 @@ async fn read_head(
         let end = bytes[from..].windows(END.len()).position(|window| window == END);
         let end = end.map(|at| from + at + END.len());
         if end.unwrap_or(bytes.len()) > MAX_HEAD {
-            return Err(Refused::long());
+            return Err(ProxyRefusal::long());
         }
         if let Some(end) = end {
             let rest = bytes.split_off(end);
@@ -314,7 +314,7 @@ async fn read_head(
 
 /// Copies bytes between a program and a server in both directions.
 async fn tunnel(
-    moved: &Moved,
+    moved: &ByteCount,
     program: &mut TcpStream,
     server: &mut TcpStream,
     rest: &[u8],
@@ -330,7 +330,7 @@ async fn tunnel(
 /// Sends a single request with its body, and copies the answer until the server or the program
 /// closes the connection.
 async fn forward(
-    moved: &Moved,
+    moved: &ByteCount,
     program: &mut TcpStream,
     server: &mut TcpStream,
     (head, length, rest): (&[u8], u64, &[u8]),
@@ -354,7 +354,7 @@ async fn forward(
     }
 }
 
-async fn refuse(mut program: TcpStream, Refused { status, why }: &Refused) {
+async fn refuse(mut program: TcpStream, ProxyRefusal { status, why }: &ProxyRefusal) {
     let length = why.len() + 1;
     let answer = format!(
         "HTTP/1.1 {status} {why}\r\nContent-Type: text/plain; charset=utf-8\r\n\

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reqwest::dns::{Addrs, Name, Resolving};
 
 use crate::dial::System;
-use crate::guard::{Guard, Refusal};
+use crate::guard::{Guard, UrlRefusal};
 use crate::{Interfaces, NetError, OwnAddresses, Resolve, check_url};
 
 /// The restriction to public addresses, as a resolver and as a check of URLs.
@@ -36,7 +36,7 @@ impl Public {
     }
 
     /// Returns all addresses of a name, if all are public.
-    async fn addresses(self, name: &str) -> Result<Vec<IpAddr>, Refusal> {
+    async fn addresses(self, name: &str) -> Result<Vec<IpAddr>, UrlRefusal> {
         let found = self.resolver.resolve(name).await;
         Guard::new(self.own.addresses()).resolved(name, &found)?;
         Ok(found)

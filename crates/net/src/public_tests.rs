@@ -6,10 +6,10 @@ use super::*;
 use crate::{HttpClient, builder};
 
 #[derive(Debug)]
-struct Names(Vec<(&'static str, Vec<&'static str>)>);
+struct FixedResolver(Vec<(&'static str, Vec<&'static str>)>);
 
 #[async_trait]
-impl Resolve for Names {
+impl Resolve for FixedResolver {
     async fn resolve(&self, name: &str) -> Vec<IpAddr> {
         let known = self.0.iter().filter(|(known, _)| *known == name);
         known.flat_map(|(_, found)| found).map(|address| address.parse().unwrap()).collect()
@@ -18,7 +18,7 @@ impl Resolve for Names {
 
 fn public(names: Vec<(&'static str, Vec<&'static str>)>) -> Public {
     let own: Vec<IpAddr> = vec!["93.184.216.34".parse().unwrap()];
-    Public { own: Arc::new(own), resolver: Arc::new(Names(names)) }
+    Public { own: Arc::new(own), resolver: Arc::new(FixedResolver(names)) }
 }
 
 #[tokio::test]

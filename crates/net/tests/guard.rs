@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{
-    Answer, Dial, FetchError, GuardedClient, Limits, NetError, OwnAddresses, Page, Resolve,
+    Dial, DialResponse, FetchError, FetchLimits, GuardedClient, NetError, OwnAddresses, Page,
+    Resolve,
 };
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, Piece, whole};
@@ -31,13 +32,13 @@ fn own() -> Vec<IpAddr> {
 
 /// The results of each lookup of a name. The last one repeats.
 #[derive(Debug, Default)]
-struct Names {
+struct FakeResolver {
     names: HashMap<String, Vec<Vec<IpAddr>>>,
     looked_up: Mutex<Vec<String>>,
 }
 
 #[async_trait]
-impl Resolve for Names {
+impl Resolve for FakeResolver {
     async fn resolve(&self, name: &str) -> Vec<IpAddr> {
         let mut looked_up = self.looked_up.lock().unwrap();
         let before = looked_up.iter().filter(|one| *one == name).count();
@@ -63,18 +64,18 @@ impl Dial for Servers {
         headers: &[(&str, &str)],
         _: Option<&[u8]>,
         to: &[SocketAddr],
-    ) -> Result<Box<dyn Answer>, NetError> {
+    ) -> Result<Box<dyn DialResponse>, NetError> {
         assert!(!to.is_empty(), "{url} goes nowhere");
         self.dialled.lock().unwrap().extend(to);
         self.headers.lock().unwrap().push(headers.len());
-        Ok(Box::new(Said(self.redirects.get(url.as_str()).cloned())))
+        Ok(Box::new(RedirectResponse(self.redirects.get(url.as_str()).cloned())))
     }
 }
 
-struct Said(Option<String>);
+struct RedirectResponse(Option<String>);
 
 #[async_trait]
-impl Answer for Said {
+impl DialResponse for RedirectResponse {
     fn status(&self) -> u16 {
         if self.0.is_some() { 302 } else { 200 }
     }
@@ -98,9 +99,9 @@ impl Answer for Said {
 }
 
 /// A client whose requests stay in this process.
-fn client(names: &Arc<Names>, servers: &Arc<Servers>) -> GuardedClient {
+fn client(names: &Arc<FakeResolver>, servers: &Arc<Servers>) -> GuardedClient {
     let clock = Arc::new(ManualClock::default());
-    let client = GuardedClient::new(Arc::new(own()), clock, Limits::default());
+    let client = GuardedClient::new(Arc::new(own()), clock, FetchLimits::default());
     client.resolving(names.clone()).dialling(servers.clone())
 }
 
@@ -117,13 +118,13 @@ fn verdict(page: &Result<Page, FetchError>) -> String {
 
 #[derive(Deserialize)]
 struct Addresses {
-    public: Group,
-    refused: Vec<Group>,
+    public: RuleCases,
+    refused: Vec<RuleCases>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct RuleCases {
     #[serde(default = "page")]
     rule: String,
     #[serde(default)]
@@ -159,7 +160,7 @@ async fn f21_guard_gives_every_address_and_url_of_the_corpus_its_verdict() {
     let Addresses { public, refused } = corpus("addresses.toml");
     let web = "93.184.216.34".parse().unwrap();
     let (mut wrong, mut passed, mut stopped) = (Vec::new(), 0, 0);
-    for Group { rule, addresses, urls } in refused.into_iter().chain([public]) {
+    for RuleCases { rule, addresses, urls } in refused.into_iter().chain([public]) {
         let literals = addresses.iter().map(|address| match address {
             IpAddr::V4(address) => format!("http://{address}/"),
             IpAddr::V6(address) => format!("http://[{address}]/"),
@@ -211,7 +212,7 @@ async fn f21_guard_ends_every_case_of_the_corpus_as_expected() {
     let Cases { case: cases } = corpus("names.toml");
     assert!(cases.len() >= 30, "{}", cases.len());
     for case in cases {
-        let names = Arc::new(Names { names: case.names, ..Names::default() });
+        let names = Arc::new(FakeResolver { names: case.names, ..FakeResolver::default() });
         let servers = Arc::new(Servers { redirects: case.answers, ..Servers::default() });
         let client = client(&names, &servers);
         let mut last = String::new();
@@ -229,7 +230,7 @@ async fn get_following_resolves_no_name_that_it_does_not_follow() {
     let public: Vec<Vec<IpAddr>> = vec![vec!["8.8.8.8".parse().unwrap()]];
     let names =
         ["site.dev", "www.site.dev", "evil.dev"].map(|name| (name.to_owned(), public.clone()));
-    let names = Arc::new(Names { names: names.into(), ..Names::default() });
+    let names = Arc::new(FakeResolver { names: names.into(), ..FakeResolver::default() });
     let redirects = [
         ("http://site.dev/", "http://www.site.dev/"),
         ("http://www.site.dev/", "http://evil.dev/d"),
@@ -262,7 +263,7 @@ async fn get_sends_headers_only_to_the_first_origin() {
 #[tokio::test]
 async fn refusal_names_only_the_origin_the_address_and_the_rule() {
     let names = [("site.dev".to_owned(), vec![vec!["10.0.0.1".parse().unwrap()]])].into();
-    let names = Arc::new(Names { names, ..Names::default() });
+    let names = Arc::new(FakeResolver { names, ..FakeResolver::default() });
     let servers = Arc::new(Servers::default());
     let client = client(&names, &servers);
     let table = [
@@ -296,7 +297,7 @@ async fn guard_refuses_addresses_that_the_host_gets_later() {
     }
     let (host, servers) = (Arc::new(Moving::default()), Arc::<Servers>::default());
     let clock = Arc::new(ManualClock::default());
-    let client = GuardedClient::new(host.clone(), clock, Limits::default()).dialling(servers);
+    let client = GuardedClient::new(host.clone(), clock, FetchLimits::default()).dialling(servers);
     assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "page");
     host.0.lock().unwrap().push("8.8.8.8".parse().unwrap());
     assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "an address of this host");
@@ -312,7 +313,7 @@ async fn post_json_checks_the_address_and_sends_to_one_server_only() {
         whole(307, &[("location", "/elsewhere"), ("retry-after", "7")], "moved")
     })
     .await;
-    let client = reaching(&fake, &Arc::default(), Limits::default());
+    let client = reaching(&fake, &Arc::default(), FetchLimits::default());
     let headers = [("authorization", "Bearer sk-1")];
     let url = format!("http://{}/search", fake.address());
     let page = client.post_json(&url, &headers, b"{}").await.unwrap();
@@ -323,16 +324,16 @@ async fn post_json_checks_the_address_and_sends_to_one_server_only() {
 }
 
 /// The real client, allowed to reach only this server.
-fn reaching(fake: &HttpFake, clock: &Arc<ManualClock>, limits: Limits) -> GuardedClient {
+fn reaching(fake: &HttpFake, clock: &Arc<ManualClock>, limits: FetchLimits) -> GuardedClient {
     let nothing = Arc::new(Vec::new());
     GuardedClient::new(nothing, clock.clone(), limits).allowing(fake.address())
 }
 
 /// `site.dev`: the first lookup finds the fake's address, later ones another loopback address.
-fn rebound() -> Arc<Names> {
+fn rebound() -> Arc<FakeResolver> {
     let lookups = ["127.0.0.1", "127.0.0.2"].map(|address| vec![address.parse().unwrap()]);
     let names = [("site.dev".to_owned(), lookups.into())].into();
-    Arc::new(Names { names, ..Names::default() })
+    Arc::new(FakeResolver { names, ..FakeResolver::default() })
 }
 
 #[tokio::test]
@@ -346,7 +347,7 @@ async fn get_connects_to_the_checked_address_of_any_name() {
     })
     .await;
     let names = rebound();
-    let client = reaching(&fake, &Arc::default(), Limits::default()).resolving(names.clone());
+    let client = reaching(&fake, &Arc::default(), FetchLimits::default()).resolving(names.clone());
     let url = format!("http://site.dev:{}/a?b", fake.address().port());
     let page = client.get(&url, &[]).await.unwrap();
     assert_eq!((page.url.as_str(), page.status, &*page.body), (&*url, 404, &b"/a?b"[..]));
@@ -366,7 +367,7 @@ async fn get_checks_a_redirect_before_it_sends_anything() {
         _ => whole(302, &[("location", &elsewhere)], "nothing"),
     })
     .await;
-    let client = reaching(&fake, &Arc::default(), Limits::default());
+    let client = reaching(&fake, &Arc::default(), FetchLimits::default());
     let url = |path: &str| format!("http://{}/{path}", fake.address());
     let page = client.get(&url("1"), &[]).await.unwrap();
     assert_eq!((page.url.path(), &*page.body), ("/3", &b"three"[..]));
@@ -386,7 +387,7 @@ async fn get_reads_a_body_up_to_its_limit() {
         pieces
     })
     .await;
-    let limits = Limits { body: 100, ..Limits::default() };
+    let limits = FetchLimits { body: 100, ..FetchLimits::default() };
     let client = reaching(&fake, &Arc::default(), limits);
     let url = |path: &str| format!("http://{}/{path}", fake.address());
     assert_eq!(client.get(&url("fits"), &[]).await.unwrap().body.len(), 100);
@@ -399,7 +400,7 @@ async fn get_does_not_decompress_an_unrequested_encoding() {
     for (coding, read) in [("gzip", false), ("br", false), ("Identity", true)] {
         let head = [("content-encoding", coding)];
         let fake = HttpFake::start(move |_| whole(200, &head, "bomb")).await;
-        let client = reaching(&fake, &Arc::default(), Limits::default());
+        let client = reaching(&fake, &Arc::default(), FetchLimits::default());
         let page = client.get(&format!("http://{}/", fake.address()), &[]).await;
         assert_eq!(page.map(|page| page.body == b"bomb").ok(), read.then_some(true), "{coding}");
     }
@@ -423,7 +424,7 @@ async fn get_has_one_timeout_for_the_body_and_all_redirects() {
         })
         .await;
         let clock = Arc::new(ManualClock::default());
-        let client = reaching(&fake, &clock, Limits::default());
+        let client = reaching(&fake, &clock, FetchLimits::default());
         let url = format!("http://{}{path}", fake.address());
         let late = async {
             stuck.notified().await;
@@ -438,7 +439,7 @@ async fn get_has_one_timeout_for_the_body_and_all_redirects() {
 async fn get_of_an_absent_server_is_an_error_but_not_a_refusal() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (own, clock) = (Arc::new(Vec::new()), Arc::new(ManualClock::default()));
-    let client = GuardedClient::new(own, clock, Limits::default()).allowing(nobody);
+    let client = GuardedClient::new(own, clock, FetchLimits::default()).allowing(nobody);
     let error = client.get(&format!("http://{nobody}/secret"), &[]).await.unwrap_err();
     assert!(matches!(error, FetchError::Net(NetError::Connect(_))), "{error}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");

@@ -20,13 +20,13 @@ const OWN: &str = "93.184.216.1";
 
 /// The addresses of each name.
 #[derive(Debug, Default)]
-struct Names {
+struct FakeResolver {
     names: HashMap<String, Vec<IpAddr>>,
     looked_up: Mutex<Vec<String>>,
 }
 
 #[async_trait]
-impl Resolve for Names {
+impl Resolve for FakeResolver {
     async fn resolve(&self, name: &str) -> Vec<IpAddr> {
         self.looked_up.lock().unwrap().push(name.to_owned());
         self.names.get(name).cloned().unwrap_or_default()
@@ -37,7 +37,7 @@ impl Resolve for Names {
 struct World {
     proxy: Proxy,
     listener: std::net::TcpListener,
-    names: Arc<Names>,
+    names: Arc<FakeResolver>,
     clock: Arc<ManualClock>,
     reached: Mutex<Vec<String>>,
 }
@@ -49,7 +49,7 @@ impl World {
             ((*name).to_owned(), addresses)
         };
         let names = names.iter().map(parsed).collect();
-        let names = Arc::new(Names { names, ..Names::default() });
+        let names = Arc::new(FakeResolver { names, ..FakeResolver::default() });
         let clock = Arc::new(ManualClock::default());
         let own: Vec<IpAddr> = vec![OWN.parse().unwrap()];
         let hosts = Hosts::parse(hosts).unwrap();

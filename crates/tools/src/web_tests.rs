@@ -1,4 +1,4 @@
-use avocet_net::{Limits, Url};
+use avocet_net::{FetchLimits, Url};
 use avocet_testkit::ManualClock;
 
 use super::*;
@@ -18,7 +18,7 @@ fn page(html: &str) -> Page {
 async fn page_falls_back_to_plain_text_on_a_markdown_timeout() {
     const HTML: &str = "<title>T</title><p hidden>SECRET</p><p>a <a href=y>b</a></p>";
     let clock = Arc::new(ManualClock::default());
-    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let web = Web::new(client, None, clock.clone());
     // Other, hostile pages have taken all permits.
     let places = u32::try_from(READERS).unwrap();

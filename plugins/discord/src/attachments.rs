@@ -2,7 +2,7 @@
 //! URL: Discord signs URLs, which expire after a day, so a fresh one is requested when the file is
 //! needed.
 
-use avocet_net::{FetchError as NoPage, GuardedClient, Limits, Page, Rule};
+use avocet_net::{FetchError as NoPage, FetchLimits, GuardedClient, Page, Rule};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
 use reqwest::header::HeaderMap;
 use serenity::model::channel::{Attachment as Sent, Message};
@@ -72,7 +72,7 @@ impl Discord {
     /// Downloads a file from the URL that Discord gives, but only from the public Internet.
     async fn fetch_elsewhere(&self, url: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let body = usize::try_from(limit).unwrap_or(usize::MAX);
-        let limits = Limits { time: REQUEST_LIMIT, body };
+        let limits = FetchLimits { time: REQUEST_LIMIT, body };
         let client = GuardedClient::new(self.own.clone(), self.clock.clone(), limits);
         match client.get(url, &[]).await {
             Ok(Page { status: 200, body, .. }) => Ok(body),

@@ -5,7 +5,7 @@ use avocet_protocol::{Check, CheckState, ModelError, Models as _, thousands, wit
 use futures_util::future::join_all;
 
 use super::{Examiner, LIMIT};
-use crate::registry::{self, Made};
+use crate::registry::{self, ConfiguredModel};
 
 /// Instructions and tools take about half of such a context.
 const SMALL_CONTEXT: u64 = 16_000;
@@ -60,8 +60,8 @@ async fn check(
             .map_err(|error| error.to_string()),
     };
     let known = match made {
-        Ok(Made::Provided(known)) => known,
-        Ok(Made::Offline(_)) => return Vec::new(),
+        Ok(ConfiguredModel::Provided(known)) => known,
+        Ok(ConfiguredModel::Offline(_)) => return Vec::new(),
         Err(error) => return vec![Check::bad(name, error, format!("correct [{table}]"))],
     };
     // The result of a request is worth more than a list of models.

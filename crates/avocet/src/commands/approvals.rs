@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli::{Approvals, ApprovalsCommand};
 use crate::commands::{Reached, all_rows, reach};
 use crate::exit::{Exit, Failure};
@@ -18,7 +18,10 @@ use crate::output::{print, print_json, span};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 
-pub(crate) async fn approvals(context: &Context, approvals: Approvals) -> Result<Exit, Failure> {
+pub(crate) async fn approvals(
+    context: &CommandContext,
+    approvals: Approvals,
+) -> Result<Exit, Failure> {
     match approvals.command {
         None => {
             let page = async |last: Option<&OpenApproval>| {
@@ -50,7 +53,7 @@ pub(crate) async fn approvals(context: &Context, approvals: Approvals) -> Result
 
 /// Calls a method of the daemon. If no daemon runs, does the same on its log.
 async fn ask<A: DeserializeOwned>(
-    context: &Context,
+    context: &CommandContext,
     method: &str,
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {

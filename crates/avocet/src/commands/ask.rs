@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use avocet_gateway::{Ask, Asked, Client, ClientError, Wait};
+use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait};
 use avocet_protocol::{
     AcceptedAs, Clock, Content, Inbound, MessageId, MessageStatus, Outcome, Publish, Sender,
     SenderId, within,
 };
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli;
-use crate::commands::{LOOK_AGAIN, Log, Reached, bus_to_log, connect, reach, text_or_stdin};
+use crate::commands::{LOOK_AGAIN, OfflineLog, Reached, bus_to_log, connect, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failure> {
-    let cli::Ask { session, text, key, wait, timeout, json } = ask;
+pub(crate) async fn run(context: &CommandContext, ask: cli::AskArgs) -> Result<Exit, Failure> {
+    let cli::AskArgs { session, text, key, wait, timeout, json } = ask;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
     let key = match key {
@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
             report(&asked?, json, remark)
         }
         Reached::Daemon(client) => {
-            let asked: Asked = client.call("ask", &ask).await?;
+            let asked: AskResult = client.call("ask", &ask).await?;
             if !wait {
                 return report(&asked, json, "");
             }
@@ -57,10 +57,10 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
 
 /// Writes the message into the log, as if it had come over the socket.
 async fn into_log(
-    context: &Context,
-    Log { store, configuration }: &Log,
+    context: &CommandContext,
+    OfflineLog { store, configuration }: &OfflineLog,
     ask: Ask,
-) -> Result<Asked, Failure> {
+) -> Result<AskResult, Failure> {
     let Ask { session, text, key } = ask;
     let failed = |error: String| Failure::new(Exit::Failed, error);
     let sender = SenderId::parse("command").map_err(|error| failed(error.to_string()))?;
@@ -70,12 +70,12 @@ async fn into_log(
     let bus = bus_to_log(context, configuration, store).await?;
     let accepted = bus.publish(inbound, None).await?;
     let duplicate = accepted.what == AcceptedAs::Duplicate;
-    Ok(Asked { message: accepted.id, duplicate })
+    Ok(AskResult { message: accepted.id, duplicate })
 }
 
 /// Waits for the outcome, also across a restart of the daemon.
 async fn outcome(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     mut client: Client,
     message: MessageId,
@@ -90,7 +90,10 @@ async fn outcome(
     }
 }
 
-async fn reconnect(context: &Context, configuration: &Configuration) -> Result<Client, Failure> {
+async fn reconnect(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<Client, Failure> {
     let clock: &dyn Clock = context.clock.as_ref();
     loop {
         clock.sleep(LOOK_AGAIN * 4).await;
@@ -104,7 +107,7 @@ async fn reconnect(context: &Context, configuration: &Configuration) -> Result<C
     }
 }
 
-fn report(asked: &Asked, json: bool, remark: &str) -> Result<Exit, Failure> {
+fn report(asked: &AskResult, json: bool, remark: &str) -> Result<Exit, Failure> {
     if json {
         print_json(asked)?;
     } else if asked.duplicate {

@@ -6,16 +6,16 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::json;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::audit::{Checked, check};
-use crate::cli::{Audit, AuditCommand};
+use crate::cli::{AuditArgs, AuditCommand};
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn run(context: &Context, audit: Audit) -> Result<Exit, Failure> {
-    let Audit { command, session, since, kind, limit, before, json } = audit;
+pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Exit, Failure> {
+    let AuditArgs { command, session, since, kind, limit, before, json } = audit;
     if let Some(AuditCommand::Verify { json }) = command {
         return verify(context, json).await;
     }
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context, audit: Audit) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-async fn verify(context: &Context, json: bool) -> Result<Exit, Failure> {
+async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let file = &configuration.head_file;
     let checked = match look(context, &configuration)? {

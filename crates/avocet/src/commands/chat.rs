@@ -12,10 +12,10 @@ use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli::{self, session_id};
 use crate::commands::{LOOK_AGAIN, STARTING, connect};
-use crate::daemon::Daemon;
+use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
 use crate::places::{Configuration, Uses, wants_colour};
@@ -24,7 +24,7 @@ use crate::{logging, registry};
 /// The time for a running answer to finish after the person leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
-pub(crate) async fn run(context: &Context, chat: cli::Chat) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, chat: cli::ChatArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let log = logging::to_remarks(context.cli.log.as_deref())?;
     let session =
@@ -48,17 +48,17 @@ pub(crate) async fn run(context: &Context, chat: cli::Chat) -> Result<Exit, Fail
 /// Connects to the running daemon, or starts one here. If a daemon is just starting elsewhere,
 /// waits for it.
 async fn join_or_start(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     start_empty: bool,
-) -> Result<(Client, Option<Daemon>), Failure> {
+) -> Result<(Client, Option<RunningDaemon>), Failure> {
     let began = context.clock.elapsed();
     loop {
         if let Some(client) = connect(context, configuration).await? {
             return Ok((client, None));
         }
         let started = match Configuration::load(context, Uses::Everything) {
-            Ok(whole) => Daemon::start(context, &whole, start_empty).await,
+            Ok(whole) => RunningDaemon::start(context, &whole, start_empty).await,
             Err(failure) => Err(failure),
         };
         match started {
@@ -92,7 +92,7 @@ fn greeting(status: &DaemonStatus, embedded: bool) -> String {
 }
 
 async fn talk(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     link: DaemonLink,
     greeting: &str,

@@ -6,7 +6,7 @@ use avocet_config::{DEFAULTS, Document, Unresolved};
 use avocet_sandbox::Access;
 use serde_json::{Map, Value, json};
 
-use crate::Context;
+use crate::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json, warning};
 use crate::places::{Agent, Configuration, Uses};
@@ -16,7 +16,7 @@ use crate::workspaces::guarded;
 const NO_FILE: &str =
     "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)";
 
-pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Check)?;
     // Missing directories are made by the daemon, not by a check.
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {

@@ -15,9 +15,9 @@ use crate::cli::{Backup, Recover, Restore};
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
 use crate::places::{Configuration, Uses, given};
-use crate::{Context, audit, redaction};
+use crate::{CommandContext, audit, redaction};
 
-pub(crate) async fn backup(context: &Context, backup: Backup) -> Result<Exit, Failure> {
+pub(crate) async fn backup(context: &CommandContext, backup: Backup) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let (directory, to) = (configuration.data_dir, given(&backup.file)?);
     let (now, file) = (context.clock.now(), to.clone());
@@ -33,7 +33,7 @@ pub(crate) async fn backup(context: &Context, backup: Backup) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-pub(crate) async fn restore(context: &Context, restore: Restore) -> Result<Exit, Failure> {
+pub(crate) async fn restore(context: &CommandContext, restore: Restore) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = given(&restore.file)?;
     let restored = replace(context, &configuration, move |log| log.restore(&from)).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn restore(context: &Context, restore: Restore) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-pub(crate) async fn recover(context: &Context, recover: Recover) -> Result<Exit, Failure> {
+pub(crate) async fn recover(context: &CommandContext, recover: Recover) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = recover.file.as_deref().map(given).transpose()?;
     let into = recover.into.as_deref().map(given).transpose()?;
@@ -76,7 +76,7 @@ pub(crate) async fn recover(context: &Context, recover: Recover) -> Result<Exit,
 
 /// Takes the lock of the data directory and replaces the database in it.
 async fn replace<T: Send + 'static>(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     work: impl FnOnce(&Replace<'_>) -> Result<T, CopyError> + Send + 'static,
 ) -> Result<T, Failure> {

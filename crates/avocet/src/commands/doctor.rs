@@ -10,7 +10,7 @@ use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, within};
 use avocet_sandbox::Cgroups;
 use serde_json::json;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::checkup::{Examiner, walls};
 use crate::cli;
 use crate::commands::connect;
@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// The names of checks whose fix is in the configuration.
 const CONFIGURATION: [&str; 2] = ["configuration", "directories"];
 
-pub(crate) async fn run(context: &Context, doctor: cli::Doctor) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result<Exit, Failure> {
     let cli::Doctor { offline, json } = doctor;
     let configuration = match Configuration::load(context, Uses::Daemon) {
         Ok(configuration) => configuration,
@@ -93,7 +93,7 @@ async fn of_daemon(
 }
 
 /// Returns the checkup of a daemon that would be started in this shell.
-async fn of_this_process(context: &Context, offline: bool) -> Result<Checkup, Failure> {
+async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Checkup, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let Configuration { document, settings, .. } = &configuration;
     let shells = Shells::probe(&configuration, None, &context.clock, 0, &context.root).await?;

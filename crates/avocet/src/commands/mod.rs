@@ -29,7 +29,7 @@ use avocet_protocol::{ChatAddress, Clock, Deliveries, within};
 use avocet_store::{Holder, OpenError, SqliteStore};
 use serde_json::{Value, json};
 
-use crate::Context;
+use crate::CommandContext;
 use crate::daemon::open_options;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -47,17 +47,17 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A running daemon, or the log of a stopped one.
 enum Reached {
     Daemon(Client),
-    Log(Box<Log>),
+    Log(Box<OfflineLog>),
 }
 
 /// The log of a stopped daemon.
-struct Log {
+struct OfflineLog {
     store: Arc<SqliteStore>,
     /// Loaded for [`Uses::Log`].
     configuration: Configuration,
 }
 
-impl Log {
+impl OfflineLog {
     async fn close(self) {
         Arc::unwrap_or_clone(self.store).close().await;
     }
@@ -66,7 +66,7 @@ impl Log {
 /// Connects to the daemon; `None` if none runs. If the daemon is slow or has no free place, says so
 /// and waits for up to `PATIENCE`.
 async fn connect(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<Option<Client>, Failure> {
     let (clock, began) = (context.clock.as_ref(), context.clock.elapsed());
@@ -143,7 +143,10 @@ async fn all_rows<T>(
 }
 
 /// Connects to the daemon, or takes its log if none runs. If one is just starting, waits for it.
-async fn reach(context: &Context, configuration: &Configuration) -> Result<Reached, Failure> {
+async fn reach(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<Reached, Failure> {
     let began = context.clock.elapsed();
     loop {
         if let Some(client) = connect(context, configuration).await? {
@@ -154,7 +157,10 @@ async fn reach(context: &Context, configuration: &Configuration) -> Result<Reach
         let options = open_options(&configuration, Holder::Command, false);
         match SqliteStore::open(options, context.clock.clone(), &context.root).await {
             Ok(store) => {
-                return Ok(Reached::Log(Box::new(Log { store: Arc::new(store), configuration })));
+                return Ok(Reached::Log(Box::new(OfflineLog {
+                    store: Arc::new(store),
+                    configuration,
+                })));
             }
             Err(error @ OpenError::Locked { .. }) => {
                 if context.clock.elapsed().saturating_sub(began) > STARTING {
@@ -169,7 +175,7 @@ async fn reach(context: &Context, configuration: &Configuration) -> Result<Reach
 
 /// A bus in front of the log of a stopped daemon.
 async fn bus_to_log(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
 ) -> Result<Bus, Failure> {
@@ -199,7 +205,10 @@ impl Deliveries for NoOutbox {
 }
 
 /// Opens the log read-only, beside a daemon or without one; `None` if no daemon ever ran.
-fn look(context: &Context, configuration: &Configuration) -> Result<Option<SqliteStore>, Failure> {
+fn look(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<Option<SqliteStore>, Failure> {
     Ok(SqliteStore::open_read_only(&configuration.data_dir, &context.root)?)
 }
 

@@ -7,24 +7,24 @@ use avocet_protocol::{Models as _, Price};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::Context;
+use crate::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::{columns, print, print_json};
 use crate::places::{Configuration, Uses};
-use crate::registry::Made;
+use crate::registry::ConfiguredModel;
 
 const LEGEND: &str = "In brackets, who says so: your table [models], the provider's table, the model's \
     server, or the list\nof well-known models. The first of them is believed; what nobody says is unknown.\n";
 
 /// A model and its known facts.
-struct Row {
+struct ModelRow {
     name: String,
     /// `None` for the embedded model, which has no such facts.
     known: Option<KnownFacts>,
 }
 
-pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let Configuration { document, settings, .. } = Configuration::load(context, Uses::Log)?;
     let models = Models::new(&document, &settings, context.clock.clone())?;
     let mut rows = Vec::new();
@@ -33,27 +33,27 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
             .made(&name)
             .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
         let known = match made {
-            Made::Offline(_) => None,
-            Made::Provided(model) => Some(model.known().await),
+            ConfiguredModel::Offline(_) => None,
+            ConfiguredModel::Provided(model) => Some(model.known().await),
         };
-        rows.push(Row { name, known });
+        rows.push(ModelRow { name, known });
     }
     if json {
-        print_json(&rows.iter().map(Row::json).collect::<Vec<_>>())?;
+        print_json(&rows.iter().map(ModelRow::json).collect::<Vec<_>>())?;
     } else {
         print(&table(&rows))?;
     }
     Ok(Exit::Done)
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[ModelRow]) -> String {
     let head = ["model", "context", "answer", "pictures", "tools", "$ per million in/out"];
     let head = head.map(str::to_owned).to_vec();
-    let cells: Vec<_> = [head].into_iter().chain(rows.iter().map(Row::cells)).collect();
+    let cells: Vec<_> = [head].into_iter().chain(rows.iter().map(ModelRow::cells)).collect();
     format!("{}\n{LEGEND}", columns(&cells))
 }
 
-impl Row {
+impl ModelRow {
     fn cells(&self) -> Vec<String> {
         let Some(known) = &self.known else {
             let nothing = || "-".to_owned();

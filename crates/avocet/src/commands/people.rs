@@ -12,14 +12,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::Context;
-use crate::cli::{Link, PairCommand, PeopleCommand};
+use crate::CommandContext;
+use crate::cli::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::{Reached, all_rows, bus_to_log, reach};
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, moment, print, print_json, span};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn pair(context: &Context, command: PairCommand) -> Result<Exit, Failure> {
+pub(crate) async fn pair(context: &CommandContext, command: PairCommand) -> Result<Exit, Failure> {
     match command {
         PairCommand::List { json } => {
             let pairings: Vec<Pairing> = ask(context, "pair.list", &json!({})).await?;
@@ -43,7 +43,10 @@ pub(crate) async fn pair(context: &Context, command: PairCommand) -> Result<Exit
     }
 }
 
-pub(crate) async fn people(context: &Context, command: PeopleCommand) -> Result<Exit, Failure> {
+pub(crate) async fn people(
+    context: &CommandContext,
+    command: PeopleCommand,
+) -> Result<Exit, Failure> {
     match command {
         PeopleCommand::List { json } => {
             let page = async |last: Option<&Person>| {
@@ -62,8 +65,8 @@ pub(crate) async fn people(context: &Context, command: PeopleCommand) -> Result<
     }
 }
 
-pub(crate) async fn link(context: &Context, link: Link) -> Result<Exit, Failure> {
-    let Link { into, chat, remove, json } = link;
+pub(crate) async fn link(context: &CommandContext, link: LinkArgs) -> Result<Exit, Failure> {
+    let LinkArgs { into, chat, remove, json } = link;
     let (Some(into), Some(chat)) = (into, chat) else {
         let page = async |last: Option<&ChatLink>| {
             let after = last.map(|last| last.chat.clone());
@@ -83,7 +86,7 @@ pub(crate) async fn link(context: &Context, link: Link) -> Result<Exit, Failure>
 
 /// Calls a method of the daemon. If no daemon runs, does the same on its log.
 async fn ask<A: DeserializeOwned>(
-    context: &Context,
+    context: &CommandContext,
     method: &str,
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {

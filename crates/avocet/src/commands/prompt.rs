@@ -15,7 +15,7 @@ use avocet_store::SqliteStore;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli;
 use crate::commands::{bus_to_log, look};
 use crate::daemon::agents;
@@ -28,7 +28,7 @@ use crate::registry;
 use crate::shell::Shells;
 use crate::workspaces::AgentWorkspaces;
 
-pub(crate) async fn run(context: &Context, asked: cli::Prompt) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, asked: cli::PromptArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let session = &asked.session;
     let nothing = || Failure::new(Exit::Failed, format!("nothing was said in {session} yet"));
@@ -76,7 +76,7 @@ fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
 }
 
 async fn ask(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
     bus: &Arc<Bus>,

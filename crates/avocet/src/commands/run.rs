@@ -5,20 +5,20 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli::Run;
-use crate::daemon::Daemon;
+use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::places::{Configuration, Uses};
 use crate::{logging, systemd};
 
-pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, run: Run) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Everything)?;
     let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
     logging::to_stderr(log, level, &context.clock, &context.root)?;
     let mut signals = Signals::new()?;
     let daemon = tokio::select! {
-        daemon = Daemon::start(context, &configuration, run.start_empty) => daemon?,
+        daemon = RunningDaemon::start(context, &configuration, run.start_empty) => daemon?,
         name = signals.next() => {
             tracing::info!(signal = name, "stopped before it was ready");
             return Ok(Exit::Done);

@@ -1,9 +1,9 @@
 //! `avocet send`: delivers a text to a chat.
 
-use avocet_gateway::{Send, Sent};
+use avocet_gateway::{Send, SendResult};
 use avocet_protocol::{Content, Outbound, Publish};
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli;
 use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
@@ -11,7 +11,7 @@ use crate::link::new_key;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, send: cli::Send) -> Result<Exit, Failure> {
     let cli::Send { chat, text, key, json } = send;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
@@ -19,7 +19,7 @@ pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Fail
         Some(key) => key,
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
     };
-    let (sent, remark): (Sent, _) = match reach(context, &configuration).await? {
+    let (sent, remark): (SendResult, _) = match reach(context, &configuration).await? {
         Reached::Daemon(client) => {
             let send = Send { chat, text, key: Some(key) };
             (client.call("send", &send).await?, "")
@@ -31,7 +31,7 @@ pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Fail
             drop(bus);
             log.close().await;
             let sent = sent?;
-            let sent = Sent { delivery: sent.id, duplicate: sent.duplicate };
+            let sent = SendResult { delivery: sent.id, duplicate: sent.duplicate };
             (sent, "; no daemon runs, it goes out at its next start")
         }
     };

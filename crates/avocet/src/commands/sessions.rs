@@ -10,7 +10,7 @@ use avocet_protocol::{
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli::{SessionsList, SessionsShow};
 use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
@@ -21,7 +21,7 @@ use crate::redaction;
 /// The most characters of a result that a transcript shows.
 const SHOWN: usize = 300;
 
-pub(crate) async fn list(context: &Context, list: SessionsList) -> Result<Exit, Failure> {
+pub(crate) async fn list(context: &CommandContext, list: SessionsList) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let sessions = match look(context, &configuration)? {
         Some(log) => log.sessions(list.limit, list.after.as_ref()).await?,
@@ -44,7 +44,7 @@ pub(crate) async fn list(context: &Context, list: SessionsList) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-pub(crate) async fn show(context: &Context, show: SessionsShow) -> Result<Exit, Failure> {
+pub(crate) async fn show(context: &CommandContext, show: SessionsShow) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let turns = turns(context, &configuration, &show).await?;
     if show.json {
@@ -69,7 +69,7 @@ pub(crate) async fn show(context: &Context, show: SessionsShow) -> Result<Exit, 
 /// Returns the turns to show, without secrets, oldest first. A running daemon is asked, because it
 /// knows all secrets of the configuration and this process may not.
 async fn turns(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
     show: &SessionsShow,
 ) -> Result<Vec<TurnRecord>, Failure> {

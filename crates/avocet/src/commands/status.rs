@@ -14,9 +14,9 @@ use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
 use crate::output::{ago, columns, last_failure, moment, print, print_json, span};
 use crate::places::{Configuration, Uses};
-use crate::{Context, audit, disk};
+use crate::{CommandContext, audit, disk};
 
-pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let status: DaemonStatus = match connect(context, &configuration).await? {
         Some(client) => client.call("status", &json!({})).await?,
@@ -41,7 +41,7 @@ fn exit(status: &DaemonStatus) -> Exit {
 
 /// Reads the state of a stopped daemon from its log.
 async fn without_daemon(
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<DaemonStatus, Failure> {
     let log = look(context, configuration)?;
@@ -67,9 +67,9 @@ async fn without_daemon(
     })
 }
 
-type Row = Vec<String>;
+type StatusRow = Vec<String>;
 
-fn row(name: impl Into<String>, value: impl Into<String>) -> Row {
+fn row(name: impl Into<String>, value: impl Into<String>) -> StatusRow {
     vec![name.into(), value.into()]
 }
 
@@ -90,7 +90,7 @@ fn text(status: &DaemonStatus, now: Timestamp) -> String {
     columns(&rows)
 }
 
-fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> Row {
+fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> StatusRow {
     row(
         "daemon",
         match pid {
@@ -100,7 +100,7 @@ fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> R
     )
 }
 
-fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) -> Vec<Row> {
+fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) -> Vec<StatusRow> {
     let LogStatus { epoch, sessions, messages, queued, running, waiting, .. } = log;
     let LogStatus { pending, unconfirmed, dead, rolled_back, .. } = log;
     let mut rows = vec![
@@ -123,7 +123,7 @@ fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) ->
     rows
 }
 
-fn disk_row(DiskStatus { free_bytes, fault, writes }: &DiskStatus, now: Timestamp) -> Row {
+fn disk_row(DiskStatus { free_bytes, fault, writes }: &DiskStatus, now: Timestamp) -> StatusRow {
     let free = free_bytes
         .map_or("free space unknown".to_owned(), |free| format!("{} free", disk::bytes(free)));
     row(
@@ -135,7 +135,10 @@ fn disk_row(DiskStatus { free_bytes, fault, writes }: &DiskStatus, now: Timestam
     )
 }
 
-fn provider(ProviderStatus { provider, fault, requests }: &ProviderStatus, now: Timestamp) -> Row {
+fn provider(
+    ProviderStatus { provider, fault, requests }: &ProviderStatus,
+    now: Timestamp,
+) -> StatusRow {
     let name = format!("provider {provider}");
     row(
         name,
@@ -149,7 +152,10 @@ fn provider(ProviderStatus { provider, fault, requests }: &ProviderStatus, now: 
     )
 }
 
-fn channel(ChannelStatus { account, fault, exchanges }: &ChannelStatus, now: Timestamp) -> Row {
+fn channel(
+    ChannelStatus { account, fault, exchanges }: &ChannelStatus,
+    now: Timestamp,
+) -> StatusRow {
     row(
         account,
         match (fault, exchanges.success) {

@@ -9,7 +9,7 @@ use avocet_protocol::Trust;
 use avocet_sandbox::{Standing, Workspace};
 use serde::Serialize;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
@@ -20,7 +20,7 @@ use crate::workspaces::guarded;
 
 /// A file or directory, and its trust.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct FileTrust {
     file: PathBuf,
     trust: Trust,
     why: Cow<'static, str>,
@@ -31,19 +31,19 @@ struct Shown {
 
 /// The change to the trust of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum TrustChange {
     Show,
     Believe,
     Distrust,
 }
 
-pub(crate) async fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, asked: &cli::Trust) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let workspaces = open(&configuration)?;
     let change = match (asked.believe, asked.untrusted) {
-        (true, _) => Change::Believe,
-        (false, true) => Change::Distrust,
-        (false, false) => Change::Show,
+        (true, _) => TrustChange::Believe,
+        (false, true) => TrustChange::Distrust,
+        (false, false) => TrustChange::Show,
     };
     let mut shown = Vec::new();
     let mut exit = Exit::Done;
@@ -64,11 +64,11 @@ pub(crate) async fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, F
     // Only the daemon knows its programs' changes, and marks them when the programs have ended.
     if !shown.is_empty() && connect(context, &configuration).await?.is_some() {
         warning(match change {
-            Change::Believe => {
+            TrustChange::Believe => {
                 "the daemon runs: if one of its programs has one of these files open or changes it, it is marked \
                  again; look once more when they have ended"
             }
-            Change::Show | Change::Distrust => {
+            TrustChange::Show | TrustChange::Distrust => {
                 "the daemon runs: this is what the marks say, and what its programs are changing has none yet"
             }
         });
@@ -86,7 +86,7 @@ fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     Ok(opened)
 }
 
-fn look(workspaces: &[Workspace], file: &Path, change: Change) -> Result<Shown, Failure> {
+fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<FileTrust, Failure> {
     let place = place(file)?;
     let holds = |workspace: &&Workspace| place.starts_with(workspace.root());
     // Of nested workspaces, the inner one knows the files that came with its messages.
@@ -101,12 +101,12 @@ fn look(workspaces: &[Workspace], file: &Path, change: Change) -> Result<Shown, 
     })?;
     let path = workspace.resolve("").map_err(failed)?.join(below);
     let was = match change {
-        Change::Show => None,
-        Change::Believe => Some(workspace.believe(&path).map_err(failed)?),
-        Change::Distrust => Some(workspace.distrust(&path).map_err(failed)?),
+        TrustChange::Show => None,
+        TrustChange::Believe => Some(workspace.believe(&path).map_err(failed)?),
+        TrustChange::Distrust => Some(workspace.distrust(&path).map_err(failed)?),
     };
     let Standing { trust, why } = workspace.standing(&path).map_err(failed)?;
-    Ok(Shown { file: file.to_owned(), trust, why, was })
+    Ok(FileTrust { file: file.to_owned(), trust, why, was })
 }
 
 /// Returns the real path of a file. For a missing file, only its directory is resolved.
@@ -131,14 +131,16 @@ fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn row(shown: &Shown, change: Change) -> Vec<String> {
-    let Shown { file, trust, why, was } = shown;
+fn row(shown: &FileTrust, change: TrustChange) -> Vec<String> {
+    let FileTrust { file, trust, why, was } = shown;
     let said = match (change, was) {
-        (Change::Show, _) | (_, None) => format!("it {why}"),
-        (Change::Believe, Some(Trust::Full)) => "it was believed already".to_owned(),
-        (Change::Believe, Some(was)) => format!("believed from now on; it was {}", was.word()),
-        (Change::Distrust, Some(Trust::Low)) => "it was untrusted already".to_owned(),
-        (Change::Distrust, Some(was)) => format!("untrusted from now on; it was {}", was.word()),
+        (TrustChange::Show, _) | (_, None) => format!("it {why}"),
+        (TrustChange::Believe, Some(Trust::Full)) => "it was believed already".to_owned(),
+        (TrustChange::Believe, Some(was)) => format!("believed from now on; it was {}", was.word()),
+        (TrustChange::Distrust, Some(Trust::Low)) => "it was untrusted already".to_owned(),
+        (TrustChange::Distrust, Some(was)) => {
+            format!("untrusted from now on; it was {}", was.word())
+        }
     };
     vec![file.display().to_string(), trust.word().to_owned(), said]
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{Query, Timestamp, Total, UsageBy, UsageRow, thousands};
 use serde_json::{Value, json};
 
-use crate::Context;
+use crate::CommandContext;
 use crate::cli::Usage;
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
@@ -17,7 +17,7 @@ const DAY: Duration = Duration::from_hours(24);
 /// The length of the longest bar, in characters.
 const BAR: usize = 20;
 
-pub(crate) async fn run(context: &Context, usage: Usage) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, usage: Usage) -> Result<Exit, Failure> {
     let Usage { by, days, limit, skip, json } = usage;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let since = context.clock.now().day_start().before((days - 1) * DAY);

@@ -16,17 +16,17 @@ type Ticket = (Option<Duration>, u64);
 /// The waiting chats. Only the first one sleeps until a turn is free. Each of the others is woken
 /// when it becomes the first.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct ChatQueue {
     waiting: BTreeMap<Ticket, Arc<Notify>>,
     arrivals: u64,
 }
 
-impl Line {
+impl ChatQueue {
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    pub(super) fn is_first(&self, place: &Place<'_>) -> bool {
+    pub(super) fn is_first(&self, place: &QueuePosition<'_>) -> bool {
         self.waiting.first_key_value().is_some_and(|(ticket, _)| *ticket == place.ticket)
     }
 
@@ -38,13 +38,13 @@ impl Line {
 }
 
 /// A chat's place in the line. Dropping the place leaves the line.
-pub(super) struct Place<'p> {
+pub(super) struct QueuePosition<'p> {
     pace: &'p Pace,
     ticket: Ticket,
     is_first: Arc<Notify>,
 }
 
-impl<'p> Place<'p> {
+impl<'p> QueuePosition<'p> {
     /// Joins the line.
     pub(super) fn new(pace: &'p Pace, chat: &ChatId) -> Self {
         let now = pace.clock.elapsed();
@@ -68,7 +68,7 @@ impl<'p> Place<'p> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         let mut state = self.pace.state();
         state.line.waiting.remove(&self.ticket);

@@ -17,10 +17,10 @@ const SAME_END: Duration = Duration::from_secs(2);
 
 /// The refusals of the last seconds.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(Vec<Refusal>);
+pub(super) struct Refusals(Vec<ChatRefusal>);
 
 #[derive(Debug)]
-struct Refusal {
+struct ChatRefusal {
     chat: ChatId,
     at: Duration,
     until: Duration,
@@ -38,7 +38,7 @@ impl Refusals {
         self.0.retain(|other| other.at.saturating_add(TOGETHER) >= at && other.chat != *chat);
         let same = self.0.iter().map(|other| other.until);
         let same = same.filter(|other| other.abs_diff(until) <= SAME_END).max();
-        self.0.push(Refusal { chat: chat.clone(), at, until });
+        self.0.push(ChatRefusal { chat: chat.clone(), at, until });
         same.map(|other| other.max(until))
     }
 }

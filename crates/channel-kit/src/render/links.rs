@@ -5,12 +5,12 @@ use avocet_protocol::{Style, sanitise};
 use pulldown_cmark::LinkType;
 
 use super::Renderer;
-use crate::link::Target;
+use crate::link::LinkTarget;
 
 /// An open link or image.
 #[derive(Debug)]
-pub(super) struct Link {
-    target: Target,
+pub(super) struct OpenLink {
+    target: LinkTarget,
     /// The length of the text at the link's start.
     position: usize,
     /// The length of the table cell's text at the link's start.
@@ -24,19 +24,19 @@ impl Renderer {
     pub(super) fn begin_link(&mut self, link_type: LinkType, url: &str) {
         let is_mail = link_type == LinkType::Email;
         let target = if self.is_linked {
-            Target::Nowhere
+            LinkTarget::Nowhere
         } else {
-            Target::parse(&sanitise(url).text, is_mail)
+            LinkTarget::parse(&sanitise(url).text, is_mail)
         };
         let style = match &target {
-            Target::Url(url) => Some(Style::Link { url: url.clone() }),
-            Target::Mail(address) if is_mail => Some(mail_link(address)),
+            LinkTarget::Url(url) => Some(Style::Link { url: url.clone() }),
+            LinkTarget::Mail(address) if is_mail => Some(mail_link(address)),
             _ => None,
         };
         let open = style.filter(|_| self.table.is_none());
         self.is_linked |= open.as_ref().is_some_and(|style| self.out.open(style.clone()));
         let cell_length = self.table.as_ref().map_or(0, |table| table.cell().len());
-        self.links.push(Link { target, position: self.out.position(), cell_length, open });
+        self.links.push(OpenLink { target, position: self.out.position(), cell_length, open });
     }
 
     pub(super) fn end_link(&mut self) {
@@ -47,9 +47,9 @@ impl Renderer {
         };
         let is_empty = shown.is_empty();
         let (target, style) = match link.target {
-            Target::Nowhere => return,
-            Target::Url(target) | Target::Text(target) => (target, None),
-            Target::Mail(address) => {
+            LinkTarget::Nowhere => return,
+            LinkTarget::Url(target) | LinkTarget::Text(target) => (target, None),
+            LinkTarget::Mail(address) => {
                 let style = mail_link(&address);
                 (address, Some(style))
             }

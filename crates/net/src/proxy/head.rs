@@ -2,7 +2,7 @@
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
-use super::Refused;
+use super::ProxyRefusal;
 use crate::guard::Host;
 use crate::hosts::{host, port, shown};
 
@@ -31,11 +31,11 @@ const FOR_PROXIES: &str = "proxy-";
 pub(crate) struct Request {
     pub(crate) host: Host,
     pub(crate) port: u16,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RequestKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     /// `CONNECT`: any bytes in both directions.
     Tunnel,
     /// One request: this head, followed by `length` bytes of body.
@@ -45,27 +45,27 @@ pub(crate) enum Kind {
 /// Parses a head. `bytes` ends with the empty line.
 ///
 /// # Errors
-/// [`Refused`] if the head is ambiguous or invalid.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Request, Refused> {
+/// [`ProxyRefusal`] if the head is ambiguous or invalid.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Request, ProxyRefusal> {
     if !has_whole_line_ends(bytes) {
-        return Err(Refused::bad("a line ends in half of a line end"));
+        return Err(ProxyRefusal::bad("a line ends in half of a line end"));
     }
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut read = httparse::Request::new(&mut headers);
     match read.parse(bytes) {
         Ok(Status::Complete(length)) if length == bytes.len() => {}
-        Err(httparse::Error::TooManyHeaders) => return Err(Refused::long()),
-        Ok(_) | Err(_) => return Err(Refused::bad("this is no HTTP/1.1")),
+        Err(httparse::Error::TooManyHeaders) => return Err(ProxyRefusal::long()),
+        Ok(_) | Err(_) => return Err(ProxyRefusal::bad("this is no HTTP/1.1")),
     }
     let (Some(method), Some(target), Some(version)) = (read.method, read.path, read.version) else {
-        return Err(Refused::bad("this is no HTTP/1.1"));
+        return Err(ProxyRefusal::bad("this is no HTTP/1.1"));
     };
     if values(read.headers, "host").count() > 1 {
-        return Err(Refused::bad("there are two Host headers"));
+        return Err(ProxyRefusal::bad("there are two Host headers"));
     }
     if method == "CONNECT" {
         let (host, port) = authority(target, None)?;
-        return Ok(Request { host, port, kind: Kind::Tunnel });
+        return Ok(Request { host, port, kind: RequestKind::Tunnel });
     }
     let length = length(read.headers)?;
     let (authority_of_target, path) = absolute(target)?;
@@ -80,7 +80,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Request, Refused> {
         head.extend(format!("Content-Length: {length}\r\n").into_bytes());
     }
     head.extend(b"Connection: close\r\n\r\n");
-    Ok(Request { host, port, kind: Kind::Forward { head, length: length.unwrap_or_default() } })
+    Ok(Request {
+        host,
+        port,
+        kind: RequestKind::Forward { head, length: length.unwrap_or_default() },
+    })
 }
 
 /// Returns `true` if every CR and LF belongs to a CRLF. Servers disagree about single ones.
@@ -95,28 +99,28 @@ fn has_whole_line_ends(bytes: &[u8]) -> bool {
 }
 
 /// Parses a host and a port. Without a port, `otherwise` applies.
-fn authority(text: &str, otherwise: Option<u16>) -> Result<(Host, u16), Refused> {
+fn authority(text: &str, otherwise: Option<u16>) -> Result<(Host, u16), ProxyRefusal> {
     if text.contains('@') {
-        return Err(Refused::bad("there is a user name before the host"));
+        return Err(ProxyRefusal::bad("there is a user name before the host"));
     }
     let split = text.rsplit_once(':').filter(|_| !text.ends_with(']'));
     let (name, number) = match split {
         Some((name, digits)) => (name, port(digits)),
         None => (text, otherwise),
     };
-    host(name).zip(number).ok_or_else(|| Refused::bad("the target is no host with a port"))
+    host(name).zip(number).ok_or_else(|| ProxyRefusal::bad("the target is no host with a port"))
 }
 
 /// Splits an absolute URL into the authority, and the path with its query, both as written.
-fn absolute(target: &str) -> Result<(&str, String), Refused> {
+fn absolute(target: &str) -> Result<(&str, String), ProxyRefusal> {
     let (scheme, rest) = target.split_once("://").unwrap_or_default();
     if !scheme.eq_ignore_ascii_case("http") {
-        return Err(Refused::bad(
+        return Err(ProxyRefusal::bad(
             "this is a proxy: ask for http://HOST/PATH, or CONNECT HOST:PORT",
         ));
     }
     if rest.contains(['\\', '#']) {
-        return Err(Refused::bad("the target has a character that no URL has"));
+        return Err(ProxyRefusal::bad("the target has a character that no URL has"));
     }
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let slash = if path.starts_with('/') { "" } else { "/" };
@@ -124,13 +128,15 @@ fn absolute(target: &str) -> Result<(&str, String), Refused> {
 }
 
 /// Returns the length of the body. Only a single `Content-Length` in digits is accepted.
-fn length(headers: &[Header<'_>]) -> Result<Option<u64>, Refused> {
+fn length(headers: &[Header<'_>]) -> Result<Option<u64>, ProxyRefusal> {
     let mut lengths = values(headers, "content-length");
     let length = lengths.next();
     if values(headers, "transfer-encoding").next().is_some() {
         return Err(match length {
-            Some(_) => Refused::bad("Content-Length and Transfer-Encoding say different things"),
-            None => Refused::no_length(),
+            Some(_) => {
+                ProxyRefusal::bad("Content-Length and Transfer-Encoding say different things")
+            }
+            None => ProxyRefusal::no_length(),
         });
     }
     let Some(length) = length else { return Ok(None) };
@@ -139,7 +145,7 @@ fn length(headers: &[Header<'_>]) -> Result<Option<u64>, Refused> {
         .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
     match (digits.and_then(|digits| digits.parse().ok()), lengths.next()) {
         (Some(length), None) => Ok(Some(length)),
-        _ => Err(Refused::bad("Content-Length is not one number")),
+        _ => Err(ProxyRefusal::bad("Content-Length is not one number")),
     }
 }
 

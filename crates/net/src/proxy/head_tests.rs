@@ -1,12 +1,12 @@
 use super::*;
 
 /// Parses a head and shows it in one line: target, forwarded head, length of the body.
-fn read(head: &str) -> Result<String, Refused> {
+fn read(head: &str) -> Result<String, ProxyRefusal> {
     let Request { host, port, kind } = parse(head.as_bytes())?;
     let to = shown(&host, port);
     Ok(match kind {
-        Kind::Tunnel => to,
-        Kind::Forward { head, length } => {
+        RequestKind::Tunnel => to,
+        RequestKind::Forward { head, length } => {
             format!("{to} | {} | {length}", String::from_utf8(head).unwrap().replace("\r\n", "\\"))
         }
     })

@@ -15,9 +15,9 @@ const PIECE: usize = 16 * 1024;
 
 /// Counts the bytes that have moved.
 #[derive(Debug, Default)]
-pub(super) struct Moved(AtomicU64);
+pub(super) struct ByteCount(AtomicU64);
 
-impl Moved {
+impl ByteCount {
     /// Copies bytes until the end of `from`, and returns their number.
     pub(super) async fn pass(
         &self,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use avocet_net::{GuardedClient, Limits};
+use avocet_net::{FetchLimits, GuardedClient};
 use avocet_protocol::{Arguments, ToolCall, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
@@ -36,7 +36,7 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
     let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
     let clock = Arc::new(ManualClock::default());
     let store = log.open(clock.clone()).await;
-    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let parts = BuiltinParts {
         roots: Arc::new(Workspace::open(workspace.path()).unwrap().into()),
         notes: store.clone(),

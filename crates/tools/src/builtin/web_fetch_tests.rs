@@ -1,4 +1,4 @@
-use avocet_net::{GuardedClient, Limits};
+use avocet_net::{FetchLimits, GuardedClient};
 use avocet_protocol::{Role, Trust};
 use avocet_testkit::{ManualClock, tool_context};
 
@@ -8,7 +8,7 @@ use crate::{SearchConfig, SearchEngine};
 
 fn web() -> Arc<Web> {
     let clock = Arc::new(ManualClock::default());
-    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let config = SearchConfig { provider: "duckduckgo".to_owned(), base_url: None, api_key: None };
     let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
     Arc::new(Web::new(client, Some(search), clock))

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{GuardedClient, Limits, Resolve};
+use avocet_net::{FetchLimits, GuardedClient, Resolve};
 use avocet_protocol::{Seen, ToolContext, ToolError, ToolOutcome, Toolbox, Trust};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole, whole_bytes};
@@ -50,7 +50,8 @@ impl Site {
         })
         .await;
         let (clock, address) = (Arc::new(ManualClock::default()), fake.address());
-        let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+        let client =
+            GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
         let client = client.allowing(address).resolving(Arc::new(Everywhere(address.ip())));
         let world = World::on_the_web(Web::new(client, None, clock.clone()), clock.clone()).await;
         Self { world, clock, address, asked }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{Answer, Dial, GuardedClient, HttpClient, Limits, NetError, Url};
+use avocet_net::{Dial, DialResponse, FetchLimits, GuardedClient, HttpClient, NetError, Url};
 use avocet_protocol::Secret;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
@@ -35,7 +35,7 @@ impl Dial for ToFake {
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
         to: &[SocketAddr],
-    ) -> Result<Box<dyn Answer>, NetError> {
+    ) -> Result<Box<dyn DialResponse>, NetError> {
         self.dialled.lock().unwrap().extend(to.iter().map(|to| (url.clone(), *to)));
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let url = format!("http://{}{}{query}", self.fake, url.path());
@@ -60,9 +60,10 @@ impl Searching {
     async fn new(engine: Engine, fake: SearchFake, is_written: bool, key: &str) -> Self {
         let (clock, dialled) = (Arc::new(ManualClock::default()), Arc::default());
         let dialler = ToFake { fake: fake.address(), dialled: Arc::clone(&dialled) };
-        let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default())
-            .resolving(Arc::new(Everywhere(IpAddr::from(PUBLIC))))
-            .dialling(Arc::new(dialler));
+        let client =
+            GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default())
+                .resolving(Arc::new(Everywhere(IpAddr::from(PUBLIC))))
+                .dialling(Arc::new(dialler));
         let wants_key = matches!(engine, Engine::Brave | Engine::Tavily);
         let config = SearchConfig {
             provider: engine.name().to_owned(),
@@ -264,7 +265,7 @@ async fn web_search_without_an_engine_shows_the_configuration_lines() {
 async fn f15_web_search_network_error_hides_the_engine_url() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let clock = Arc::new(ManualClock::default());
-    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let base_url = Some(format!("http://me:sk-secret@{nobody}/sk-secret"));
     let config = SearchConfig { provider: "searxng".to_owned(), base_url, api_key: None };
     let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{GuardedClient, Hosts, Limits, Resolve};
+use avocet_net::{FetchLimits, GuardedClient, Hosts, Resolve};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
@@ -60,7 +60,8 @@ impl World {
 
     async fn having(has: Has<'_>) -> Self {
         let clock = Arc::new(ManualClock::default());
-        let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+        let client =
+            GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
         Self::made(Web::new(client, None, clock.clone()), clock, has).await
     }
 
