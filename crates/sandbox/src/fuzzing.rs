@@ -6,8 +6,11 @@ use std::path::{Component, Path};
 use crate::secrets::Secrets;
 use crate::{FileError, WorkspacePath};
 
+/// Reads arbitrary bytes, and panics if an invariant is violated.
+pub type SandboxFuzzTarget = fn(&[u8]);
+
 /// All entry points, by the names of their fuzz targets.
-pub const TARGETS: [(&str, fn(&[u8])); 1] = [("path", path)];
+pub const TARGETS: [(&str, SandboxFuzzTarget); 1] = [("path", path)];
 
 /// Checks paths. A resolved path is below the root, by names alone, and resolves to itself. A
 /// refused path is reported as outside.

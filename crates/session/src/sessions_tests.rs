@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use avocet_agent::{AgentLoop, Budgets, Limits, Marks};
+use avocet_agent::{AgentLoop, Budgets, Marks, TurnLimits};
 use avocet_bus::{Admission, Allow, Bus, Lists};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
@@ -148,7 +148,7 @@ impl World {
             events: events.clone(),
             clock: clock.clone(),
             files: setup.files.clone(),
-            limits: Limits::default(),
+            limits: TurnLimits::default(),
             ledger: store.clone(),
             budgets: setup.budgets,
             unbooked: Arc::default(),

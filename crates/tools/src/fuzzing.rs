@@ -12,8 +12,11 @@ use crate::web::html::readable;
 use crate::web::json::pretty;
 use crate::web::plain;
 
+/// Reads arbitrary bytes, and panics if an invariant is violated.
+pub type ToolsFuzzTarget = fn(&[u8]);
+
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, fn(&[u8])); 5] = [
+pub const TARGETS: [(&str, ToolsFuzzTarget); 5] = [
     ("git_output", git_output),
     ("html", html),
     ("leaks", leaks),

@@ -93,7 +93,7 @@ impl Survey {
     fn look_at_lead(&mut self, root: &Dir, path: &Path) -> io::Result<()> {
         match root.symlink_metadata(path) {
             Ok(found) if found.is_dir() => {
-                self.look_into(root, path, ProtectedKind::Hooks, false)?
+                self.look_into(root, path, ProtectedKind::Hooks, false)?;
             }
             Ok(_) => self.look_at(root, path, ProtectedKind::Config),
             Err(_) => return Ok(()),

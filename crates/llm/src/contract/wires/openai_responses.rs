@@ -64,10 +64,10 @@ impl Wire for Responses {
         let mut whole = response(status, &[], &Value::Null);
         match end {
             StreamEnd::Full => {
-                whole["incomplete_details"] = json!({ "reason": "max_output_tokens" })
+                whole["incomplete_details"] = json!({ "reason": "max_output_tokens" });
             }
             StreamEnd::Filtered => {
-                whole["incomplete_details"] = json!({ "reason": "content_filter" })
+                whole["incomplete_details"] = json!({ "reason": "content_filter" });
             }
             StreamEnd::Failed(status, says) => {
                 whole["error"] = Self::refusal(status, says)["error"].take();
