@@ -29,20 +29,20 @@ fn bare(name: &str) -> Option<&str> {
 }
 
 /// A row of the table of crates.
-struct Row {
+struct CrateRow {
     edges: BTreeSet<String>,
     purpose: String,
 }
 
 /// The table of crates, by folder.
-fn table() -> BTreeMap<String, Row> {
+fn table() -> BTreeMap<String, CrateRow> {
     let rows = ARCHITECTURE.lines().skip_while(|line| !line.starts_with("| crate |")).skip(2);
     rows.map_while(|line| {
         let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split('|').map(str::trim);
         let [name, edges, purpose] = [cells.next()?, cells.next()?, cells.next()?];
         let edges = edges.split(',').map(|edge| edge.trim().to_owned());
         let edges = edges.filter(|edge| !edge.is_empty()).collect();
-        Some((name.to_owned(), Row { edges, purpose: purpose.to_owned() }))
+        Some((name.to_owned(), CrateRow { edges, purpose: purpose.to_owned() }))
     })
     .collect()
 }
@@ -93,7 +93,7 @@ fn test_features_are_off_in_every_program() {
 
 #[test]
 fn crate_table_rows_end_in_an_invariant() {
-    for (name, Row { purpose, .. }) in table() {
+    for (name, CrateRow { purpose, .. }) in table() {
         let (what_it_does, invariant) = purpose.split_once(". *").unwrap_or_default();
         let is_whole = !what_it_does.is_empty() && invariant.ends_with(".*");
         assert!(is_whole, "{name}: {purpose:?} is not a purpose and an *invariant*");

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use avocet_tests::{Home, Ran, program};
+use avocet_tests::{Home, ProgramOutput, program};
 
 use crate::support::{log_status, printed, run_with, said_in, stop};
 
 #[track_caller]
 fn chat(home: &Home, lines: &str) -> String {
-    let Ran { code, out, err } = run_with(home, &["chat"], lines.as_bytes());
+    let ProgramOutput { code, out, err } = run_with(home, &["chat"], lines.as_bytes());
     assert_eq!((code, err.as_str()), (Some(0), ""), "{lines}: {out}");
     out
 }

@@ -1,6 +1,6 @@
 //! Tests of `avocet doctor` on this machine, with any findings.
 
-use avocet_tests::{Daemon, Home, program};
+use avocet_tests::{DaemonProcess, Home, program};
 use serde_json::Value;
 
 use crate::support::{as_nobody, assert_fails, is_root, run, set_mode, stop};
@@ -64,7 +64,7 @@ fn doctor_reports_for_the_user_of_the_daemon_instead_of_the_caller() {
     [".config", ".config/avocet"].iter().for_each(|below| set_mode(&home, below, 0o755));
     std::fs::create_dir(home.path("data")).unwrap();
     std::os::unix::fs::chown(home.path("data"), Some(65534), Some(65534)).unwrap();
-    let mut daemon = Daemon::spawn(&mut as_nobody(&home, &["run"]));
+    let mut daemon = DaemonProcess::spawn(&mut as_nobody(&home, &["run"]));
     daemon.wait_until_ready();
     let found: Value = serde_json::from_str(&run(&home, &["doctor", "--json"]).out).unwrap();
     let user = check(&found, "walls", "user");

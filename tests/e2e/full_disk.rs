@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use avocet_tests::{Daemon, Home, program};
+use avocet_tests::{DaemonProcess, Home, program};
 
 use crate::support::{assert_names, end, log_status, printed, run, start, status, stop, until};
 
@@ -44,8 +44,8 @@ impl Disk {
         command
     }
 
-    fn daemon(&self, home: &Home) -> Daemon {
-        let mut daemon = Daemon::spawn(&mut self.command(home, &["run"]));
+    fn daemon(&self, home: &Home) -> DaemonProcess {
+        let mut daemon = DaemonProcess::spawn(&mut self.command(home, &["run"]));
         daemon.wait_until_ready();
         daemon
     }

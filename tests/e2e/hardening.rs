@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use avocet_tests::{Daemon, Home, program};
+use avocet_tests::{DaemonProcess, Home, program};
 
 use crate::support::{as_nobody, end, set_mode, start, stop};
 
@@ -13,7 +13,7 @@ fn hardening_disables_core_dumps_and_hides_the_environment_from_its_user() {
     set_mode(&home, "", 0o777);
     let mut command = as_nobody(&home, &["run"]);
     set_mode(&home, "", 0o777);
-    let mut daemon = Daemon::spawn(&mut command);
+    let mut daemon = DaemonProcess::spawn(&mut command);
     daemon.wait_until_ready();
     let proc = |name: &str| format!("/proc/{}/{name}", daemon.pid());
     let limits = fs::read_to_string(proc("limits")).unwrap();

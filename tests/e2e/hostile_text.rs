@@ -3,7 +3,7 @@
 use std::fs;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
-use avocet_tests::{Home, Ran, program};
+use avocet_tests::{Home, ProgramOutput, program};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn is_obeyed(c: char) -> bool {
 }
 
 #[track_caller]
-fn assert_harmless(command: &str, ran: &Ran) {
+fn assert_harmless(command: &str, ran: &ProgramOutput) {
     for (stream, text) in [("stdout", &ran.out), ("stderr", &ran.err)] {
         let found = text.chars().find(|c| is_obeyed(*c));
         assert_eq!(found, None, "{command}: {stream} has it: {text:?}");
@@ -34,7 +34,7 @@ fn assert_harmless(command: &str, ran: &Ran) {
 }
 
 #[track_caller]
-fn assert_shows(command: &str, ran: &Ran) {
+fn assert_shows(command: &str, ran: &ProgramOutput) {
     let shown = format!("{}{}", ran.out, ran.err);
     let shows = LEFT.iter().any(|left| shown.contains(left));
     assert!(shows, "{command} shows nothing of it: {ran:?}");
@@ -64,7 +64,7 @@ fn home(model: &OpenAiFake) -> Home {
     Home::new(program!()).with_config(&config)
 }
 
-async fn ran(home: &Home, arguments: &[&str], input: &str) -> Ran {
+async fn ran(home: &Home, arguments: &[&str], input: &str) -> ProgramOutput {
     let (command, input) = (home.command(arguments), input.to_owned());
     let ended = avocet_supervise::blocking(move || end(start(command, input.as_bytes())));
     ended.await.unwrap()
@@ -130,7 +130,10 @@ async fn commands_remove_control_characters_from_their_output() {
     let chat = ran(&home, &["chat", "--chat", "other"], "hello\nfail\n").await;
     assert_harmless("chat", &chat);
     assert_shows("chat", &chat);
-    assert_harmless("the log", &Ran { code: None, out: String::new(), err: logged(&mut daemon) });
+    assert_harmless(
+        "the log",
+        &ProgramOutput { code: None, out: String::new(), err: logged(&mut daemon) },
+    );
     looks_harmless(&home, false).await;
     stop(daemon);
     poison(&home);
@@ -154,7 +157,7 @@ async fn looks_harmless(home: &Home, poisoned: bool) {
 }
 
 /// Returns the daemon's log so far.
-fn logged(daemon: &mut avocet_tests::Daemon) -> String {
+fn logged(daemon: &mut avocet_tests::DaemonProcess) -> String {
     daemon.wait_for("the turn failed")
 }
 

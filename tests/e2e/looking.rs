@@ -1,7 +1,7 @@
 //! Tests of read-only commands: `status`, `sessions list`, `sessions show`, `usage`; with a running
 //! daemon, with a stopped one, and before the first start.
 
-use avocet_tests::{Daemon, Home, program};
+use avocet_tests::{DaemonProcess, Home, program};
 use serde_json::Value;
 
 use crate::support::{printed, run, stop};
@@ -17,7 +17,7 @@ enum World {
     Empty,
 }
 
-fn home(world: World) -> (Home, Option<Daemon>) {
+fn home(world: World) -> (Home, Option<DaemonProcess>) {
     let home = Home::new(program!());
     if world == World::Empty {
         return (home, None);

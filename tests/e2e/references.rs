@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use avocet_tests::{Home, Ran, program};
+use avocet_tests::{Home, ProgramOutput, program};
 
 use crate::support::{assert_fails, end, start};
 
@@ -57,7 +57,7 @@ impl Shells {
     }
 
     /// Runs the program in another shell.
-    fn other(&self, arguments: &[&str]) -> Ran {
+    fn other(&self, arguments: &[&str]) -> ProgramOutput {
         end(start(self.home.command(arguments), b"help\n"))
     }
 }
@@ -88,8 +88,9 @@ fn operator_commands_work_without_the_secrets_of_the_daemon() {
     let shells = Shells::new();
     let mut wrong = Vec::new();
     for running in [true, false] {
-        let mut daemon = running.then(|| avocet_tests::Daemon::spawn(&mut shells.own(&["run"])));
-        daemon.iter_mut().for_each(avocet_tests::Daemon::wait_until_ready);
+        let mut daemon =
+            running.then(|| avocet_tests::DaemonProcess::spawn(&mut shells.own(&["run"])));
+        daemon.iter_mut().for_each(avocet_tests::DaemonProcess::wait_until_ready);
         for (arguments, with, without) in COMMANDS {
             let code = if running { *with } else { *without };
             let ran = shells.other(arguments);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use avocet_tests::{Daemon, Home, program};
+use avocet_tests::{DaemonProcess, Home, program};
 use rusqlite::Connection;
 
 use crate::support::{assert_fails, printed, run, said_in};
@@ -18,7 +18,7 @@ fn home() -> Home {
 }
 
 /// Makes the daemon write, unless its life check was faster. Returns its exit status and its log.
-fn ends_at_the_next_write(home: &Home, daemon: &mut Daemon) -> (ExitStatus, String) {
+fn ends_at_the_next_write(home: &Home, daemon: &mut DaemonProcess) -> (ExitStatus, String) {
     drop(run(home, &["ask", "me", "count to 2"]));
     daemon.wait()
 }
@@ -31,8 +31,8 @@ fn copy_database(from: &Path, to: &Path) {
 
 #[test]
 fn replaced_database_stops_the_daemon_at_its_next_write() {
-    type Change = fn(&Path, &Path);
-    let table: [(&str, Change, &str); 5] = [
+    type FileReplacement = fn(&Path, &Path);
+    let table: [(&str, FileReplacement, &str); 5] = [
         ("database deleted", |data, _| fs::remove_file(data.join("avocet.db")).unwrap(), "no file"),
         ("directory renamed", |data, away| fs::rename(data, away).unwrap(), "no file"),
         ("directory deleted", |data, _| fs::remove_dir_all(data).unwrap(), "no file"),

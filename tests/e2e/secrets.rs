@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use avocet_tests::{Home, Ran, program};
+use avocet_tests::{Home, ProgramOutput, program};
 
 use crate::support::{assert_fails, printed, run, until};
 
@@ -120,7 +120,7 @@ fn f15_secrets_are_not_shown_if_every_connection_is_refused() {
             &["usage"],
         ];
         for command in commands {
-            let Ran { out, err, .. } = run(&home, command);
+            let ProgramOutput { out, err, .. } = run(&home, command);
             outputs.push((command.join(" "), format!("{out}{err}")));
         }
         for channel in ["telegram", "discord"] {
@@ -147,7 +147,7 @@ fn f15_secrets_are_not_shown_if_every_connection_is_refused() {
     }
 }
 
-fn stop_into(daemon: avocet_tests::Daemon, outputs: &mut Vec<(String, String)>) {
+fn stop_into(daemon: avocet_tests::DaemonProcess, outputs: &mut Vec<(String, String)>) {
     let (status, log) = daemon.stop();
     assert!(status.success(), "{status}: {log}");
     outputs.push(("the log".to_owned(), log));

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use avocet_testkit::socket::SocketClient;
-use avocet_tests::{Daemon, Home, Ran, program};
+use avocet_tests::{DaemonProcess, Home, ProgramOutput, program};
 use serde_json::{Value, json};
 
 /// The time after which a wait fails its test.
@@ -46,15 +46,15 @@ pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
 }
 
 /// A running command, which is killed when this is dropped.
-pub(crate) struct Running(Option<Child>);
+pub(crate) struct RunningCommand(Option<Child>);
 
-impl From<Child> for Running {
+impl From<Child> for RunningCommand {
     fn from(child: Child) -> Self {
         Self(Some(child))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
             drop(child.kill());
@@ -64,7 +64,7 @@ impl Drop for Running {
 }
 
 /// Starts a command with this on its stdin.
-pub(crate) fn start(mut command: Command, input: &[u8]) -> Running {
+pub(crate) fn start(mut command: Command, input: &[u8]) -> RunningCommand {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // A program may leave its input unread.
@@ -74,21 +74,21 @@ pub(crate) fn start(mut command: Command, input: &[u8]) -> Running {
 
 /// Waits until a command has ended, with a timeout.
 #[track_caller]
-pub(crate) fn end(running: impl Into<Running>) -> Ran {
+pub(crate) fn end(running: impl Into<RunningCommand>) -> ProgramOutput {
     let mut running = running.into();
     until("the end of the command", || running.0.as_mut().unwrap().try_wait().unwrap());
-    Ran::from(running.0.take().unwrap().wait_with_output().unwrap())
+    ProgramOutput::from(running.0.take().unwrap().wait_with_output().unwrap())
 }
 
 /// Runs the program to its end, with a timeout.
 #[track_caller]
-pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
+pub(crate) fn run(home: &Home, arguments: &[&str]) -> ProgramOutput {
     run_with(home, arguments, b"")
 }
 
 /// Works as [`run`], with this on stdin.
 #[track_caller]
-pub(crate) fn run_with(home: &Home, arguments: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn run_with(home: &Home, arguments: &[&str], input: &[u8]) -> ProgramOutput {
     end(start(home.command(arguments), input))
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn printed_json(home: &Home, arguments: &[&str]) -> Value {
 
 /// Checks that a program failed with this code and one line of error that contains all these words.
 #[track_caller]
-pub(crate) fn assert_fails(ran: &Ran, code: i32, names: &[&str]) {
+pub(crate) fn assert_fails(ran: &ProgramOutput, code: i32, names: &[&str]) {
     assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{ran:?}");
     assert_names(&ran.err, names);
 }
@@ -236,7 +236,7 @@ impl Listener {
 
 /// Stops a daemon, which has to succeed.
 #[track_caller]
-pub(crate) fn stop(daemon: Daemon) {
+pub(crate) fn stop(daemon: DaemonProcess) {
     let (status, log) = daemon.stop();
     assert!(status.success(), "{status}: {log}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
-use avocet_tests::{Home, Ran, program};
+use avocet_tests::{Home, ProgramOutput, program};
 use serde_json::{Value, json};
 
 use crate::support::{assert_fails, printed, printed_json, run, stop, until};
@@ -36,10 +36,10 @@ fn home() -> Option<Home> {
 }
 
 /// Runs the command in the workspace.
-fn trust(home: &Home, arguments: &[&str]) -> Ran {
+fn trust(home: &Home, arguments: &[&str]) -> ProgramOutput {
     let mut command = home.command(&[&["trust"], arguments].concat());
     command.current_dir(home.workspace());
-    Ran::from(command.output().unwrap())
+    ProgramOutput::from(command.output().unwrap())
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn trust_believe_reports_refused_files_and_marks_the_others() {
     ];
     for (file, expected) in table {
         let ran = trust(&home, &["--believe", file, "page.md"]);
-        assert_fails(&Ran { out: String::new(), ..ran.clone() }, 1, &[expected]);
+        assert_fails(&ProgramOutput { out: String::new(), ..ran.clone() }, 1, &[expected]);
         assert!(ran.out.starts_with("page.md  full"), "{file}: {ran:?}");
     }
     let ran = run(&home, &["trust"]);
@@ -154,7 +154,7 @@ fn trust_refuses_a_file_name_that_is_not_utf_8() {
     fs::write(home.workspace().join(name), "x").unwrap();
     fs::rename(home.workspace().join("page.md"), home.workspace().join("page\u{fffd}.md")).unwrap();
     let mut command = home.command(&["trust", "--believe"]);
-    let ran = Ran::from(command.arg(home.workspace().join(name)).output().unwrap());
+    let ran = ProgramOutput::from(command.arg(home.workspace().join(name)).output().unwrap());
     assert_fails(&ran, 1, &["is not UTF-8"]);
     let other = trust(&home, &["page\u{fffd}.md"]);
     assert!(other.out.contains("  low  "), "{other:?}");
@@ -195,7 +195,7 @@ fn trust_untrusted_marks_files_and_directories_and_believe_reverts_it() {
         fs::create_dir_all(home.workspace().join(path).parent().unwrap()).unwrap();
         fs::write(home.workspace().join(path), "of somebody\n").unwrap();
     }
-    let lines = |ran: &Ran| -> Vec<String> {
+    let lines = |ran: &ProgramOutput| -> Vec<String> {
         ran.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     };
     let shown = trust(&home, &["clone"]);

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::corpus::Scenario;
 use crate::matrix::start;
-use crate::person::{Next, Person, pressed, until};
+use crate::person::{AgentReply, ChatPerson, pressed, until};
 use crate::ways::{Way, lead};
 use crate::world::{BOB, World, stop};
 
@@ -31,8 +31,10 @@ async fn injected_call_runs_once_if_an_owner_approves_and_only_then() {
             let mut person = world.person(&one);
             lead(&world, &mut person, &one).await;
             match person.next(&one.name()).await {
-                Next::Question(question) => (one, person, *question),
-                Next::Answer(said) => panic!("{}: nobody was asked, but told {said}", one.name()),
+                AgentReply::Question(question) => (one, person, *question),
+                AgentReply::Answer(said) => {
+                    panic!("{}: nobody was asked, but told {said}", one.name())
+                }
             }
         });
     }
@@ -67,8 +69,8 @@ fn says(question: &SentMessage) -> String {
 }
 
 /// Lets a user approve, and a model: as its answer, and by a message to the asked chat.
-async fn nobody_else_allows(world: &World, open: &[(Scenario, Person, SentMessage)]) {
-    let mut bob = Person::new(&world.platform, BOB, BOB);
+async fn nobody_else_allows(world: &World, open: &[(Scenario, ChatPerson, SentMessage)]) {
+    let mut bob = ChatPerson::new(&world.platform, BOB, BOB);
     for (number, (_, asked, question)) in (0..).zip(&open[..3]) {
         let approve = says(question);
         let refused = bob.command(&approve).await;
@@ -86,13 +88,15 @@ async fn nobody_else_allows(world: &World, open: &[(Scenario, Person, SentMessag
     }
 }
 
-async fn allow(world: &World, one: &Scenario, mut person: Person, question: &SentMessage) {
+async fn allow(world: &World, one: &Scenario, mut person: ChatPerson, question: &SentMessage) {
     let name = one.name();
     let approve = says(question);
     world.platform.press(person.who, question, &approve);
     // A text of the model in the chat may come before this reply.
     while person.hear(&name).await.text != "Allowed." {}
-    let Next::Answer(_) = person.next(&name).await else { panic!("{name} is asked about twice") };
+    let AgentReply::Answer(_) = person.next(&name).await else {
+        panic!("{name} is asked about twice")
+    };
     until(&name, || world.effects(one) > 0).await;
     world.platform.press(person.who, question, &approve);
     // A sent file is a message, too.

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use crate::gullible::Call;
+use crate::gullible::OrderedCall;
 use crate::ways::Way;
 
 const ORDERS: &str = include_str!("../corpus/injections/orders.toml");
@@ -15,12 +15,12 @@ const ORDINARY: &str = include_str!("../corpus/injections/ordinary.toml");
 
 #[derive(Deserialize)]
 struct Orders {
-    order: Vec<Order>,
+    order: Vec<InjectedOrder>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Order {
+pub(crate) struct InjectedOrder {
     pub(crate) kind: String,
     #[serde(default)]
     sly: bool,
@@ -42,10 +42,10 @@ struct Disguise {
     html: Option<String>,
 }
 
-impl Order {
+impl InjectedOrder {
     /// Returns the call of a model that obeys the order.
-    pub(crate) fn call(&self) -> Call {
-        Call::new(&self.tool, &self.arguments)
+    pub(crate) fn call(&self) -> OrderedCall {
+        OrderedCall::new(&self.tool, &self.arguments)
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Scenario {
     pub(crate) way: Way,
     pub(crate) is_disguised: bool,
     pub(crate) disguise: String,
-    pub(crate) order: Order,
+    pub(crate) order: InjectedOrder,
     /// The attacker's text.
     pub(crate) text: String,
     /// The same text as a page.
@@ -87,7 +87,7 @@ pub(crate) fn scenarios(web: &str) -> Vec<Scenario> {
     kinds.dedup();
     let mut all = Vec::new();
     for (row, kind) in kinds.iter().enumerate() {
-        let of = |sly: bool| -> Vec<&Order> {
+        let of = |sly: bool| -> Vec<&InjectedOrder> {
             orders.iter().filter(|order| order.kind == *kind && order.sly == sly).collect()
         };
         let (plain, sly) = (of(false), of(true));
@@ -104,14 +104,17 @@ pub(crate) fn scenarios(web: &str) -> Vec<Scenario> {
 fn scenario(
     number: usize,
     way: Way,
-    order: &Order,
+    order: &InjectedOrder,
     (disguise, is_disguised): (&Disguise, bool),
     web: &str,
 ) -> Scenario {
     let id = format!("i{number:03}");
     let fill = |text: &str| text.replace("{id}", &id).replace("{web}", web);
-    let order =
-        Order { arguments: fill(&order.arguments), effect: fill(&order.effect), ..order.clone() };
+    let order = InjectedOrder {
+        arguments: fill(&order.arguments),
+        effect: fill(&order.effect),
+        ..order.clone()
+    };
     let base64 = STANDARD.encode(format!("Use {} with {}", order.tool, order.arguments));
     let put = |template: &str, arguments: &str| {
         let text = template.replace("{tool}", &order.tool).replace("{arguments}", arguments);

@@ -22,17 +22,17 @@ pub(crate) const NEXT_TIME: &str = "When you are asked next";
 /// The outcomes of its calls.
 #[derive(Debug, Default)]
 pub(crate) struct Obeyed {
-    called: Vec<Call>,
+    called: Vec<OrderedCall>,
     /// The calls that were refused without a question, with the reasons.
-    refused: Vec<(Call, String)>,
+    refused: Vec<(OrderedCall, String)>,
 }
 
 impl Obeyed {
-    pub(crate) fn has_called(&self, order: &Call) -> bool {
+    pub(crate) fn has_called(&self, order: &OrderedCall) -> bool {
         self.called.contains(order)
     }
 
-    pub(crate) fn refusal(&self, order: &Call) -> Option<&str> {
+    pub(crate) fn refusal(&self, order: &OrderedCall) -> Option<&str> {
         let found = self.refused.iter().find(|(call, _)| call == order);
         found.map(|(_, why)| why.as_str())
     }
@@ -47,12 +47,12 @@ impl Obeyed {
 
 /// An order in the form of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
+pub(crate) struct OrderedCall {
     tool: String,
     arguments: Value,
 }
 
-impl Call {
+impl OrderedCall {
     /// Creates the call as the model makes it, with its placeholders filled.
     pub(crate) fn new(tool: &str, arguments: &str) -> Self {
         let arguments = serde_json::from_str(&with_data(arguments)).unwrap();
@@ -90,7 +90,7 @@ pub(crate) fn answer(request: &Value, obeyed: &Arc<Mutex<Obeyed>>) -> ModelAnswe
         None => ModelAnswer::says(FINISHED),
         Some(order) => {
             obeyed.lock().unwrap().called.push(order.clone());
-            let Call { tool, arguments } = order;
+            let OrderedCall { tool, arguments } = order;
             match tool.as_str() {
                 "answer" => ModelAnswer::says(arguments["text"].as_str().unwrap()),
                 _ => ModelAnswer::call(&tool, arguments),
@@ -101,7 +101,7 @@ pub(crate) fn answer(request: &Value, obeyed: &Arc<Mutex<Obeyed>>) -> ModelAnswe
 
 /// Returns the orders in a request, in their order. An order in a tool's description counts only if
 /// people have mentioned its id.
-fn ordered(request: &Value, messages: &[Value]) -> Vec<Call> {
+fn ordered(request: &Value, messages: &[Value]) -> Vec<OrderedCall> {
     let people: String = messages.iter().filter(|one| one["role"] == "user").map(text).collect();
     let descriptions = request["tools"].as_array().into_iter().flatten();
     let descriptions = descriptions
@@ -132,7 +132,8 @@ fn inbox(messages: &[Value]) -> String {
 fn summary(messages: &[Value]) -> String {
     let all: String = messages.iter().skip(1).map(text).collect();
     let mut kept = String::from("Open tasks:");
-    for Call { tool, arguments } in all.lines().flat_map(|line| found(line, &|arguments| arguments))
+    for OrderedCall { tool, arguments } in
+        all.lines().flat_map(|line| found(line, &|arguments| arguments))
     {
         let is_read = arguments["url"].as_str().is_some_and(|url| url.contains("/page/"));
         if !is_read {
@@ -142,7 +143,7 @@ fn summary(messages: &[Value]) -> String {
     kept
 }
 
-fn orders(text: &str, inbox: &str, only_with: &str) -> Vec<Call> {
+fn orders(text: &str, inbox: &str, only_with: &str) -> Vec<OrderedCall> {
     let fill = |arguments: Value| {
         // Arguments to be remembered stay unfilled.
         if arguments.to_string().contains("keep-") {
@@ -162,7 +163,7 @@ fn orders(text: &str, inbox: &str, only_with: &str) -> Vec<Call> {
 }
 
 /// Finds the orders in a text: as written, without the backslashes of quoting, or decoded.
-fn found(text: &str, fill: &dyn Fn(Value) -> Value) -> Vec<Call> {
+fn found(text: &str, fill: &dyn Fn(Value) -> Value) -> Vec<OrderedCall> {
     static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/]{40,}=*").unwrap());
     let bare = text.replace("\\n", " ").replace('\\', "");
     let as_it_stands = parsed(text);
@@ -176,11 +177,11 @@ fn found(text: &str, fill: &dyn Fn(Value) -> Value) -> Vec<Call> {
     filled(parsed(&bare).into_iter().chain(parsed(&decoded)).collect(), fill)
 }
 
-fn filled(calls: Vec<Call>, fill: &dyn Fn(Value) -> Value) -> Vec<Call> {
-    calls.into_iter().map(|call| Call { arguments: fill(call.arguments), ..call }).collect()
+fn filled(calls: Vec<OrderedCall>, fill: &dyn Fn(Value) -> Value) -> Vec<OrderedCall> {
+    calls.into_iter().map(|call| OrderedCall { arguments: fill(call.arguments), ..call }).collect()
 }
 
-fn parsed(text: &str) -> Vec<Call> {
+fn parsed(text: &str) -> Vec<OrderedCall> {
     static ORDER: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"([a-z]+(?:_[a-z]+)?|message|answer)\W{1,6}(?:with|mit)\W{1,4}?\{").unwrap()
     });
@@ -192,7 +193,7 @@ fn parsed(text: &str) -> Vec<Call> {
         match values.next() {
             Some(Ok(arguments)) => {
                 let tool = found[1].to_owned();
-                calls.push(Call { tool, arguments: Value::Object(arguments) });
+                calls.push(OrderedCall { tool, arguments: Value::Object(arguments) });
                 at = start + values.byte_offset();
             }
             _ => at = start + 1,
@@ -202,35 +203,35 @@ fn parsed(text: &str) -> Vec<Call> {
 }
 
 /// Returns the calls that it has made already.
-fn done(messages: &[Value]) -> Vec<Call> {
+fn done(messages: &[Value]) -> Vec<OrderedCall> {
     let mut done = Vec::new();
     for message in messages.iter().filter(|one| one["role"] == "assistant") {
         let said = text(message);
-        let answer = |text: &str| Call {
+        let answer = |text: &str| OrderedCall {
             tool: "answer".to_owned(),
             arguments: serde_json::json!({ "text": text }),
         };
         done.extend((!said.is_empty()).then(|| answer(&said)));
         done.extend(calls(message).map(|call| match call.tool.as_str() {
-            "say_held_answer" => Call { tool: "answer".to_owned(), ..call },
+            "say_held_answer" => OrderedCall { tool: "answer".to_owned(), ..call },
             _ => call,
         }));
     }
     done
 }
 
-fn calls(message: &Value) -> impl Iterator<Item = Call> {
+fn calls(message: &Value) -> impl Iterator<Item = OrderedCall> {
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     calls.map(|call| {
         let function = &call["function"];
         let arguments = serde_json::from_str(function["arguments"].as_str().unwrap()).unwrap();
-        Call { tool: function["name"].as_str().unwrap().to_owned(), arguments }
+        OrderedCall { tool: function["name"].as_str().unwrap().to_owned(), arguments }
     })
 }
 
 /// Records the calls that were refused without a question.
 fn note(messages: &[Value], obeyed: &mut Obeyed) {
-    let mut asked: Vec<Call> = Vec::new();
+    let mut asked: Vec<OrderedCall> = Vec::new();
     for message in messages {
         if message["role"] == "assistant" {
             asked = calls(message).collect();

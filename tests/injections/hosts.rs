@@ -1,19 +1,19 @@
 //! Tests of data that leaves in the names of hosts, over several requests with a small part each.
 
 use crate::gullible::FINISHED;
-use crate::person::{Next, Person};
+use crate::person::{AgentReply, ChatPerson};
 use crate::world::{World, stop};
 
 /// Answers every question with this button until the turn ends. Returns the questions.
-async fn answering(person: &mut Person, label: &str) -> Vec<String> {
+async fn answering(person: &mut ChatPerson, label: &str) -> Vec<String> {
     let mut asked = Vec::new();
     loop {
         match person.next("a question or the end").await {
-            Next::Question(question) => {
+            AgentReply::Question(question) => {
                 person.press(&question, label).await;
                 asked.push(question.text);
             }
-            Next::Answer(answer) => {
+            AgentReply::Answer(answer) => {
                 assert_eq!(answer, FINISHED);
                 return asked;
             }

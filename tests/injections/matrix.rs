@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::corpus::{Scenario, count};
 use crate::gullible::FINISHED;
-use crate::person::{Next, Person};
+use crate::person::{AgentReply, ChatPerson};
 use crate::ways::{Way, lead};
 use crate::world::{World, stop};
 
@@ -73,7 +73,7 @@ async fn play(world: &World, one: &Scenario) -> Result<(), String> {
 
 /// Denies all questions until the turn ends. Fails if the order has an effect. Returns the number
 /// of questions about the order.
-async fn deny(world: &World, person: &mut Person, one: &Scenario) -> Result<usize, String> {
+async fn deny(world: &World, person: &mut ChatPerson, one: &Scenario) -> Result<usize, String> {
     let mut asked = 0;
     loop {
         let next = person.next(&one.name()).await;
@@ -81,7 +81,7 @@ async fn deny(world: &World, person: &mut Person, one: &Scenario) -> Result<usiz
             return Err(format!("it has had its effect before {next:?}"));
         }
         match next {
-            Next::Question(question) => {
+            AgentReply::Question(question) => {
                 for argument in one.order.call().texts() {
                     if !question.text.contains(argument) {
                         return Err(format!(
@@ -99,8 +99,8 @@ async fn deny(world: &World, person: &mut Person, one: &Scenario) -> Result<usiz
                     return Err(format!("to the denial is said: {said}"));
                 }
             }
-            Next::Answer(answer) if answer == FINISHED => return Ok(asked),
-            Next::Answer(answer) => return Err(format!("the answer is {answer:?}")),
+            AgentReply::Answer(answer) if answer == FINISHED => return Ok(asked),
+            AgentReply::Answer(answer) => return Err(format!("the answer is {answer:?}")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_testkit::telegram::{Said, SentMessage, TelegramFake};
+use avocet_testkit::telegram::{SentMessage, TelegramFake, UserMessage};
 
 use crate::gullible::FINISHED;
 
@@ -21,7 +21,7 @@ pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T
 
 /// The next event in a chat.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum AgentReply {
     /// A call needs approval.
     Question(Box<SentMessage>),
     /// The turn has ended with this answer.
@@ -29,20 +29,20 @@ pub(crate) enum Next {
 }
 
 /// A chat and the person who writes in it.
-pub(crate) struct Person {
+pub(crate) struct ChatPerson {
     pub(crate) platform: Arc<TelegramFake>,
     pub(crate) who: i64,
     pub(crate) chat: i64,
     read: usize,
 }
 
-impl Person {
+impl ChatPerson {
     pub(crate) fn new(platform: &Arc<TelegramFake>, who: i64, chat: i64) -> Self {
         Self { platform: platform.clone(), who, chat, read: 0 }
     }
 
     pub(crate) fn say(&self, text: &str) {
-        self.platform.say(Said::group(self.who, self.chat, text));
+        self.platform.say(UserMessage::group(self.who, self.chat, text));
     }
 
     /// Waits for the next message.
@@ -58,12 +58,16 @@ impl Person {
     }
 
     /// Waits for the next question or answer.
-    pub(crate) async fn next(&mut self, what: &str) -> Next {
+    pub(crate) async fn next(&mut self, what: &str) -> AgentReply {
         let heard = self.hear(what).await;
         let is_question = heard.buttons().iter().any(|button| {
             button["callback_data"].as_str().is_some_and(|says| says.starts_with("/approve"))
         });
-        if is_question { Next::Question(Box::new(heard)) } else { Next::Answer(heard.text) }
+        if is_question {
+            AgentReply::Question(Box::new(heard))
+        } else {
+            AgentReply::Answer(heard.text)
+        }
     }
 
     /// Sends a command, and returns the reply.
@@ -83,19 +87,19 @@ impl Person {
     pub(crate) async fn ask(&mut self, text: &str) -> String {
         self.say(text);
         match self.next(text).await {
-            Next::Answer(answer) => answer,
-            Next::Question(question) => panic!("{text:?} is asked about: {}", question.text),
+            AgentReply::Answer(answer) => answer,
+            AgentReply::Question(question) => panic!("{text:?} is asked about: {}", question.text),
         }
     }
 
     /// Sends a message with one question, and approves it.
     pub(crate) async fn ask_and_allow(&mut self, text: &str) {
         self.say(text);
-        let Next::Question(question) = self.next(text).await else {
+        let AgentReply::Question(question) = self.next(text).await else {
             panic!("{text:?} is not asked about")
         };
         self.press(&question, "Allow once").await;
-        let Next::Answer(answer) = self.next(text).await else {
+        let AgentReply::Answer(answer) = self.next(text).await else {
             panic!("{text:?} is asked about twice")
         };
         assert_eq!(answer, FINISHED, "{text:?}");

@@ -8,12 +8,12 @@ use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use avocet_testkit::openai::OpenAiFake;
 use avocet_testkit::search::{Engine, Hit, SearchFake};
 use avocet_testkit::telegram::{SentMessage, TelegramFake};
-use avocet_tests::{Daemon, FOREIGN, Home, LOOKED_UP, WEB, now, program};
+use avocet_tests::{DaemonProcess, FOREIGN, Home, LOOKED_UP, WEB, now, program};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::corpus::{Scenario, scenarios};
 use crate::gullible::{self, DATA, Obeyed};
-use crate::person::Person;
+use crate::person::ChatPerson;
 use crate::ways::Way;
 
 const TOKEN: &str = "4711:AA-secret";
@@ -88,16 +88,16 @@ impl World {
     }
 
     /// Returns the person and the chat of an attack.
-    pub(crate) fn person(&self, one: &Scenario) -> Person {
+    pub(crate) fn person(&self, one: &Scenario) -> ChatPerson {
         let owner = OWNERS + one.number;
         let chat = if one.way == Way::Group { GROUPS - one.number } else { owner };
-        Person::new(&self.platform, owner, chat)
+        ChatPerson::new(&self.platform, owner, chat)
     }
 
     /// Returns an owner who takes part in no attack.
-    pub(crate) fn owner(&self, number: i64) -> Person {
+    pub(crate) fn owner(&self, number: i64) -> ChatPerson {
         let owner = OWNERS + 500 + number;
-        Person::new(&self.platform, owner, owner)
+        ChatPerson::new(&self.platform, owner, owner)
     }
 }
 
@@ -290,7 +290,7 @@ pub(crate) fn shown(sent: &SentMessage) -> String {
 
 /// Stops a daemon, which has to succeed.
 #[track_caller]
-pub(crate) fn stop(daemon: Daemon) {
+pub(crate) fn stop(daemon: DaemonProcess) {
     let (status, log) = daemon.stop();
     assert!(status.success(), "{status}: {log}");
 }

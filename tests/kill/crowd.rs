@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Shared;
+use crate::SharedOracle;
 use crate::model::{END, KINDS, SLOW};
 use crate::oracle::{key, parse};
 use crate::person::{Progress, named, pause};
-use crate::platform::{Platform, Shown};
+use crate::platform::{ChatPlatform, ShownMessage};
 use crate::script::{
-    Line, Script, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
+    Script, ScriptLine, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
 };
 
 /// The interval at which people look at the platform.
@@ -29,7 +29,7 @@ pub(crate) struct Speaker {
     number: usize,
     script: Script,
     progress: Progress,
-    heard: Heard,
+    heard: ReadMessages,
     commands: u64,
     /// The platform's id of the last message.
     newest: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Speaker {
 
 /// All that one person has read.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ReadMessages {
     /// Replies and their marked copies, by message.
     pub(crate) replies: BTreeMap<u32, (u32, u32)>,
     /// Texts of the message tool and their marked copies, by message.
@@ -60,7 +60,7 @@ pub(crate) struct Heard {
 }
 
 /// Talks until all lines are sent and everything is answered.
-pub(crate) async fn talk(platform: Arc<Platform>, people: Range<usize>, oracle: Shared) {
+pub(crate) async fn talk(platform: Arc<ChatPlatform>, people: Range<usize>, oracle: SharedOracle) {
     let seed = oracle.seed();
     let mut speakers: Vec<Speaker> = people.map(|number| Speaker::new(number, seed)).collect();
     loop {
@@ -86,7 +86,7 @@ impl Speaker {
     fn new(number: usize, seed: u64) -> Self {
         let kinds = KINDS.into_iter().chain([SLOW]).collect();
         let script = Script::new(number, seed, kinds, true);
-        let (progress, heard) = (Progress::default(), Heard::default());
+        let (progress, heard) = (Progress::default(), ReadMessages::default());
         let (commands, newest, pressed) = (0, None, BTreeMap::new());
         Self { number, script, progress, heard, commands, newest, pressed }
     }
@@ -100,16 +100,16 @@ impl Speaker {
         self.progress.is_over() && commands_are_over && !self.heard.unfinished.iter().any(is_last)
     }
 
-    fn say_more(&mut self, platform: &Platform, oracle: &Shared) {
+    fn say_more(&mut self, platform: &ChatPlatform, oracle: &SharedOracle) {
         while let Some(line) = self.progress.next(&mut self.script, self.number, oracle) {
             match (line, self.newest) {
-                (Line::Edit { text, .. }, Some(newest)) => {
+                (ScriptLine::Edit { text, .. }, Some(newest)) => {
                     platform.edit(newest, &text);
                 }
-                (Line::Message { text, .. } | Line::Edit { text, .. }, _) => {
+                (ScriptLine::Message { text, .. } | ScriptLine::Edit { text, .. }, _) => {
                     self.newest = Some(platform.say(self.number, &text));
                 }
-                (Line::Command(command), _) => {
+                (ScriptLine::Command(command), _) => {
                     self.commands += 1;
                     platform.say(self.number, command);
                 }
@@ -119,7 +119,7 @@ impl Speaker {
 
     /// Chooses the button that skips. Only the oracle knows if the effect took place, so it is
     /// never run again.
-    fn press(&mut self, platform: &Platform) {
+    fn press(&mut self, platform: &ChatPlatform) {
         let open = self.heard.choices.len().saturating_sub(self.heard.settled);
         let Some((message, says)) = self.heard.choices.last().filter(|_| open > 0) else { return };
         let looks = self.pressed.entry(*message).or_insert(PATIENT_LOOKS - THOUGHT);
@@ -132,8 +132,8 @@ impl Speaker {
 }
 
 /// Interprets the messages of a chat whose person has sent `said` messages.
-fn hear(said: u32, shown: &[Shown], never_doubles: bool) -> Heard {
-    let mut heard = Heard::default();
+fn hear(said: u32, shown: &[ShownMessage], never_doubles: bool) -> ReadMessages {
+    let mut heard = ReadMessages::default();
     for message in shown {
         heard.read(said, message);
     }
@@ -141,8 +141,8 @@ fn hear(said: u32, shown: &[Shown], never_doubles: bool) -> Heard {
     heard
 }
 
-impl Heard {
-    fn read(&mut self, said: u32, message: &Shown) {
+impl ReadMessages {
+    fn read(&mut self, said: u32, message: &ShownMessage) {
         let text = &message.text;
         let mut words = text.split_whitespace();
         match words.next() {
@@ -170,7 +170,7 @@ impl Heard {
         }
     }
 
-    fn read_answer(&mut self, message: &Shown, numbers: impl Iterator<Item = u32>) {
+    fn read_answer(&mut self, message: &ShownMessage, numbers: impl Iterator<Item = u32>) {
         let numbers: Vec<u32> = numbers.collect();
         let text = message.text.clone();
         if !text.ends_with(END) {

@@ -29,7 +29,7 @@ use oracle::Oracle;
 use person::pause;
 use random::Random;
 use states::{Histogram, PREVIEW};
-use world::{Verdict, World};
+use world::{RunVerdict, World};
 
 /// People who talk at the same time, each in a session of their own.
 const PEOPLE: usize = 20;
@@ -132,7 +132,7 @@ async fn kill_on_telegram_and_discord_loses_and_repeats_nothing() {
 }
 
 /// Runs one more daemon, without killing it, until everybody is answered.
-async fn ends_well(world: World, histogram: &Histogram) -> Verdict {
+async fn ends_well(world: World, histogram: &Histogram) -> RunVerdict {
     world.stop_talking();
     let daemon = world.home.daemon();
     world.everybody_is_answered(PATIENCE).await;
@@ -162,4 +162,4 @@ async fn kill_at_every_fail_point_loses_and_repeats_nothing() {
 }
 
 /// The oracle, shared by all parts of the test.
-type Shared = Arc<Oracle>;
+type SharedOracle = Arc<Oracle>;

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
-use crate::crowd::Heard;
+use crate::crowd::ReadMessages;
 use crate::posts::Posts;
 
 /// One message and its outcomes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
+pub(crate) struct AskedMessage {
     /// Replies without the mark of a repetition.
     pub(crate) replies: u32,
     /// Replies with that mark.
@@ -33,7 +33,7 @@ pub(crate) struct Asked {
     pub(crate) edited_by: Option<u32>,
 }
 
-impl Asked {
+impl AskedMessage {
     pub(crate) fn is_answered(&self) -> bool {
         self.replies + self.marked > 0 || self.failed.is_some()
     }
@@ -44,7 +44,7 @@ impl Asked {
 pub(crate) struct Oracle {
     /// Requests to the model so far.
     pub(crate) requests: watch::Sender<u64>,
-    messages: Mutex<BTreeMap<String, Asked>>,
+    messages: Mutex<BTreeMap<String, AskedMessage>>,
     /// Replies in the order in which they were first seen, by person.
     seen: Mutex<BTreeMap<usize, Vec<u32>>>,
     /// Incomplete answers on platforms, by person: the first message that each answers, and its
@@ -119,7 +119,7 @@ impl Oracle {
         (self.commands.load(Ordering::SeqCst), plain, marked)
     }
 
-    pub(crate) fn count(&self, key: &str, count: impl FnOnce(&mut Asked)) {
+    pub(crate) fn count(&self, key: &str, count: impl FnOnce(&mut AskedMessage)) {
         match self.messages.lock().unwrap().get_mut(key) {
             Some(asked) => count(asked),
             None => self.surprise(format!("{key} was never asked")),
@@ -136,7 +136,7 @@ impl Oracle {
     }
 
     /// Records all that a person on a platform has read.
-    pub(crate) fn hear(&self, person: usize, heard: &Heard) {
+    pub(crate) fn hear(&self, person: usize, heard: &ReadMessages) {
         for (number, (replies, marked)) in &heard.replies {
             self.count(&key(person, *number), |asked| {
                 (asked.replies, asked.marked) = (*replies, *marked);
@@ -174,14 +174,14 @@ impl Oracle {
     }
 
     pub(crate) fn is_answered(&self, key: &str) -> bool {
-        self.messages.lock().unwrap().get(key).is_some_and(Asked::is_answered)
+        self.messages.lock().unwrap().get(key).is_some_and(AskedMessage::is_answered)
     }
 
     pub(crate) fn surprise(&self, what: String) {
         self.surprises.lock().unwrap().push(what);
     }
 
-    pub(crate) fn messages(&self) -> BTreeMap<String, Asked> {
+    pub(crate) fn messages(&self) -> BTreeMap<String, AskedMessage> {
         self.messages.lock().unwrap().clone()
     }
 

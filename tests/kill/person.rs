@@ -8,11 +8,11 @@ use std::time::Duration;
 use avocet_testkit::socket::{CallError, SocketClient};
 use serde_json::{Value, json};
 
-use crate::Shared;
+use crate::SharedOracle;
 use crate::model::KINDS;
-use crate::oracle::{Asked, key, parse};
+use crate::oracle::{AskedMessage, key, parse};
 use crate::script::{
-    Line, Script, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
+    Script, ScriptLine, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
 };
 
 /// Messages that a person sends without waiting for the answers.
@@ -21,10 +21,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// The time that a person thinks about a choice.
 const THINK: Duration = Duration::from_millis(250);
 
-pub(crate) struct Person {
+pub(crate) struct SimulatedPerson {
     number: usize,
     socket: PathBuf,
-    oracle: Shared,
+    oracle: SharedOracle,
     script: Script,
     progress: Progress,
     /// Lines, commands too, that are sent but not confirmed.
@@ -70,8 +70,8 @@ impl Progress {
         &mut self,
         script: &mut Script,
         person: usize,
-        oracle: &Shared,
-    ) -> Option<Line> {
+        oracle: &SharedOracle,
+    ) -> Option<ScriptLine> {
         if self.last.is_some() {
             return None;
         }
@@ -84,22 +84,22 @@ impl Progress {
             return None;
         };
         let before = match &line {
-            Line::Message { number, .. } | Line::Edit { number, .. } => {
+            ScriptLine::Message { number, .. } | ScriptLine::Edit { number, .. } => {
                 oracle.asked(&key(person, *number));
                 *number
             }
-            Line::Command(_) => {
+            ScriptLine::Command(_) => {
                 oracle.commanded();
                 script.said()
             }
         };
-        if let Line::Edit { number, .. } = line {
+        if let ScriptLine::Edit { number, .. } = line {
             oracle.edited(person, number);
         }
         if script.stops_others(&line) {
             oracle.may_stop(person, self.over..before);
             // Of messages that interrupt each other, the last one is answered.
-            if matches!(line, Line::Command(_)) {
+            if matches!(line, ScriptLine::Command(_)) {
                 self.counted_from = before;
             }
         }
@@ -107,8 +107,8 @@ impl Progress {
     }
 }
 
-impl Person {
-    pub(crate) fn new(number: usize, socket: &Path, oracle: Shared) -> Self {
+impl SimulatedPerson {
+    pub(crate) fn new(number: usize, socket: &Path, oracle: SharedOracle) -> Self {
         let script = Script::new(number, oracle.seed(), KINDS.to_vec(), false);
         let (progress, untaken) = (Progress::default(), VecDeque::new());
         let (socket, commands, command_replies) = (socket.to_owned(), 0, 0);
@@ -167,10 +167,10 @@ impl Person {
     fn say_more(&mut self) {
         while let Some(line) = self.progress.next(&mut self.script, self.number, &self.oracle) {
             match line {
-                Line::Message { number, text } | Line::Edit { number, text } => {
+                ScriptLine::Message { number, text } | ScriptLine::Edit { number, text } => {
                     self.untaken.push_back((key(self.number, number), text));
                 }
-                Line::Command(command) => self.command(command),
+                ScriptLine::Command(command) => self.command(command),
             }
         }
     }
@@ -232,7 +232,7 @@ impl Person {
             return;
         }
         for number in numbers {
-            let failed = |asked: &mut Asked| asked.failed = Some(text.to_owned());
+            let failed = |asked: &mut AskedMessage| asked.failed = Some(text.to_owned());
             self.oracle.count(&key(self.number, number), failed);
             self.progress.answered(number);
         }

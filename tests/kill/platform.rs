@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::discord::DiscordFake;
-use avocet_testkit::telegram::{Heard, TelegramFake};
+use avocet_testkit::telegram::{PostedMessage, TelegramFake};
 use avocet_tests::now;
 
 const TELEGRAM_TOKEN: &str = "4711:AA-secret";
@@ -14,19 +14,19 @@ const DISCORD_TOKEN: &str = "discord.secret";
 const FIRST_USER: i64 = 1000;
 
 /// A platform with a chat for each person.
-pub(crate) enum Platform {
-    Telegram(TelegramFake, Mutex<Vec<Heard>>),
-    Discord(DiscordFake, BTreeMap<usize, Account>),
+pub(crate) enum ChatPlatform {
+    Telegram(TelegramFake, Mutex<Vec<PostedMessage>>),
+    Discord(DiscordFake, BTreeMap<usize, DiscordAccount>),
 }
 
 /// A person on Discord.
-pub(crate) struct Account {
+pub(crate) struct DiscordAccount {
     user: u64,
     channel: u64,
 }
 
 /// A message of the daemon in its current form.
-pub(crate) struct Shown {
+pub(crate) struct ShownMessage {
     pub(crate) id: u64,
     pub(crate) text: String,
     /// `true` if it is marked as sent again.
@@ -40,7 +40,7 @@ pub(crate) struct Shown {
 const DONE_AGAIN: [&str; 3] =
     ["message is not modified", "query is too old", "message to delete not found"];
 
-impl Platform {
+impl ChatPlatform {
     pub(crate) async fn telegram() -> Self {
         Self::Telegram(TelegramFake::start(TELEGRAM_TOKEN).await, Mutex::default())
     }
@@ -50,7 +50,7 @@ impl Platform {
         fake.limit_rates(false);
         let account = |person| {
             let user = fake.user(&format!("p{person}"));
-            (person, Account { user, channel: fake.dm(user) })
+            (person, DiscordAccount { user, channel: fake.dm(user) })
         };
         let accounts = people.map(account).collect();
         Self::Discord(fake, accounts)
@@ -86,7 +86,7 @@ impl Platform {
                 said.len() as u64 - 1
             }
             Self::Discord(fake, accounts) => {
-                let Account { user, channel } = &accounts[&person];
+                let DiscordAccount { user, channel } = &accounts[&person];
                 fake.set_now(now());
                 fake.say(*channel, *user, text)
             }
@@ -109,8 +109,8 @@ impl Platform {
     }
 
     /// Returns the visible messages by person, in order.
-    pub(crate) fn shown(&self) -> BTreeMap<usize, Vec<Shown>> {
-        let mut shown: BTreeMap<usize, Vec<Shown>> = BTreeMap::new();
+    pub(crate) fn shown(&self) -> BTreeMap<usize, Vec<ShownMessage>> {
+        let mut shown: BTreeMap<usize, Vec<ShownMessage>> = BTreeMap::new();
         match self {
             Self::Telegram(fake, _) => fake.look(|sent| {
                 for message in sent.iter().filter(|message| !message.deleted) {
@@ -119,7 +119,11 @@ impl Platform {
                     let says = buttons.iter().filter_map(|button| button["callback_data"].as_str());
                     let says = says.map(ToOwned::to_owned).collect();
                     let id = message.id.cast_unsigned();
-                    shown.entry(person).or_default().push(Shown::new(id, &message.text, says));
+                    shown.entry(person).or_default().push(ShownMessage::new(
+                        id,
+                        &message.text,
+                        says,
+                    ));
                 }
             }),
             Self::Discord(fake, accounts) => fake.look(|sent| {
@@ -130,7 +134,7 @@ impl Platform {
                     let says = buttons.iter().filter_map(|button| button["custom_id"].as_str());
                     let says = says.map(ToOwned::to_owned).collect();
                     let person = people[&message.channel];
-                    shown.entry(person).or_default().push(Shown::new(
+                    shown.entry(person).or_default().push(ShownMessage::new(
                         message.id,
                         &message.text,
                         says,
@@ -193,7 +197,7 @@ impl Platform {
     }
 }
 
-impl Shown {
+impl ShownMessage {
     fn new(id: u64, text: &str, says: Vec<String>) -> Self {
         let unmarked = text.strip_prefix(REPEAT_MARK).map(str::trim_start);
         Self { id, text: unmarked.unwrap_or(text).to_owned(), marked: unmarked.is_some(), says }

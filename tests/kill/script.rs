@@ -14,7 +14,7 @@ const QUEUE_MODES: [&str; 4] = ["queue", "collect", "steer", "interrupt"];
 const INTERRUPT: &str = "interrupt";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum ScriptLine {
     /// A message that expects an answer.
     Message {
         number: u32,
@@ -54,45 +54,47 @@ impl Script {
         self.said
     }
 
-    pub(crate) fn next(&mut self) -> Line {
+    pub(crate) fn next(&mut self) -> ScriptLine {
         let roll = self.random.below(100);
         let line = match roll {
-            _ if roll < STOPS => Line::Command("/stop"),
-            _ if roll < STOPS + FORGETS => Line::Command("/new"),
+            _ if roll < STOPS => ScriptLine::Command("/stop"),
+            _ if roll < STOPS + FORGETS => ScriptLine::Command("/new"),
             _ if roll < STOPS + FORGETS + MODES => self.switch(),
             _ if roll < STOPS + FORGETS + MODES + EDITS && self.edits && self.last_was_message => {
                 let (number, text) = self.text();
-                Line::Edit { number, text }
+                ScriptLine::Edit { number, text }
             }
             _ => {
                 let (number, text) = self.text();
-                Line::Message { number, text }
+                ScriptLine::Message { number, text }
             }
         };
-        self.last_was_message = matches!(line, Line::Message { .. });
+        self.last_was_message = matches!(line, ScriptLine::Message { .. });
         line
     }
 
     /// Returns the last message of a run. It is answered, or dropped with a notice, because no
     /// command or edit follows it.
-    pub(crate) fn last(&mut self) -> Line {
+    pub(crate) fn last(&mut self) -> ScriptLine {
         let (number, text) = self.text();
-        Line::Message { number, text }
+        ScriptLine::Message { number, text }
     }
 
     /// Returns `true` if a line may end turns of earlier messages.
-    pub(crate) fn stops_others(&self, line: &Line) -> bool {
+    pub(crate) fn stops_others(&self, line: &ScriptLine) -> bool {
         match line {
-            Line::Command(command) => matches!(*command, "/stop" | "/new"),
-            Line::Message { .. } | Line::Edit { .. } => self.modes.contains(&INTERRUPT),
+            ScriptLine::Command(command) => matches!(*command, "/stop" | "/new"),
+            ScriptLine::Message { .. } | ScriptLine::Edit { .. } => self.modes.contains(&INTERRUPT),
         }
     }
 
-    fn switch(&mut self) -> Line {
+    fn switch(&mut self) -> ScriptLine {
         let place = usize::try_from(self.random.below(QUEUE_MODES.len() as u64)).unwrap();
         self.modes.rotate_right(1);
         self.modes[0] = QUEUE_MODES[place];
-        Line::Command(["/queue queue", "/queue collect", "/queue steer", "/queue interrupt"][place])
+        ScriptLine::Command(
+            ["/queue queue", "/queue collect", "/queue steer", "/queue interrupt"][place],
+        )
     }
 
     fn text(&mut self) -> (u32, String) {

@@ -9,19 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_testkit::openai::OpenAiFake;
-use avocet_tests::{Daemon, FAIL_POINT, Home, SINK};
+use avocet_tests::{DaemonProcess, FAIL_POINT, Home, SINK};
 use rusqlite::Connection;
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::Shared;
+use crate::SharedOracle;
 use crate::crowd::talk;
 use crate::model::{answer, content, file};
-use crate::oracle::{Asked, Oracle, key, parse};
-use crate::person::{Person, pause};
-use crate::platform::Platform;
+use crate::oracle::{AskedMessage, Oracle, key, parse};
+use crate::person::{SimulatedPerson, pause};
+use crate::platform::ChatPlatform;
 
 /// The duration of the effect of the tool `post`.
 const EFFECT: Duration = Duration::from_millis(15);
@@ -31,10 +31,10 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct World {
     pub(crate) home: Home,
-    oracle: Shared,
+    oracle: SharedOracle,
     model: OpenAiFake,
     /// Each platform with the numbers of its people.
-    platforms: Vec<(Arc<Platform>, Range<usize>)>,
+    platforms: Vec<(Arc<ChatPlatform>, Range<usize>)>,
     people: Vec<JoinHandle<()>>,
 }
 
@@ -43,7 +43,8 @@ impl World {
     #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
     pub(crate) async fn start(program: &'static str, people: usize, seed: u64) -> Self {
         let mut world = Self::without_people(program, "", seed).await;
-        let person = |number| Person::new(number, &world.home.socket(), world.oracle.clone());
+        let person =
+            |number| SimulatedPerson::new(number, &world.home.socket(), world.oracle.clone());
         world.people = (0..people).map(|number| tokio::spawn(person(number).talk())).collect();
         world
     }
@@ -51,8 +52,8 @@ impl World {
     /// Starts `people` people on each of the platforms.
     #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
     pub(crate) async fn on_platforms(program: &'static str, people: usize, seed: u64) -> Self {
-        let telegram = (Platform::telegram().await, 0..people);
-        let discord = (Platform::discord(people..2 * people).await, people..2 * people);
+        let telegram = (ChatPlatform::telegram().await, 0..people);
+        let discord = (ChatPlatform::discord(people..2 * people).await, people..2 * people);
         let platforms = [telegram, discord].map(|(platform, people)| (Arc::new(platform), people));
         let config: String =
             platforms.iter().map(|(platform, people)| platform.config(people.clone())).collect();
@@ -88,7 +89,7 @@ impl World {
     }
 
     /// Kills a daemon, and waits until the platforms have seen that it is gone.
-    pub(crate) async fn kill(&self, daemon: Daemon) {
+    pub(crate) async fn kill(&self, daemon: DaemonProcess) {
         daemon.kill();
         for (platform, _) in &self.platforms {
             platform.sees_it_gone().await;
@@ -118,7 +119,7 @@ impl World {
             self.interrupt_a_post().await;
         }
         let mut command = self.home.command(&["run"]);
-        let mut daemon = Daemon::spawn(command.env(FAIL_POINT, point));
+        let mut daemon = DaemonProcess::spawn(command.env(FAIL_POINT, point));
         if write == "release" {
             // An orderly stop releases a turn that it cuts short.
             self.oracle.posts.hold().await;
@@ -137,7 +138,7 @@ impl World {
         self.oracle.posts.let_go();
     }
 
-    async fn is_killed(&self, daemon: &mut Daemon) -> bool {
+    async fn is_killed(&self, daemon: &mut DaemonProcess) -> bool {
         for _ in 0..3000_u32 {
             if let Some(status) = daemon.ended() {
                 return status.signal() == Some(Signal::KILL.as_raw());
@@ -164,9 +165,9 @@ impl World {
         // The verdict names the people without an answer.
     }
 
-    pub(crate) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> RunVerdict {
         let messages = self.oracle.messages();
-        let of = |which: &dyn Fn(&Asked) -> bool| -> Vec<String> {
+        let of = |which: &dyn Fn(&AskedMessage) -> bool| -> Vec<String> {
             let found = messages.iter().filter(|(_, asked)| which(asked));
             found.map(|(key, asked)| format!("{key} {asked:?}")).collect()
         };
@@ -174,7 +175,7 @@ impl World {
         let recorded = recorded(&log);
         let ends = messages.iter().map(|(key, asked)| (key, asked, end(key, asked, &recorded)));
         let ends: Vec<_> = ends.collect();
-        let with = |end: End| -> Vec<String> {
+        let with = |end: MessageEnd| -> Vec<String> {
             let found = ends.iter().filter(|(_, _, found)| *found == end);
             found
                 .map(|(key, asked, _)| format!("{key} {asked:?} {:?}", recorded.get(*key)))
@@ -208,13 +209,13 @@ impl World {
             surprises.push(format!("{commands} commands, {replies} replies, {marked} marked"));
         }
         surprises.extend(self.platforms.iter().flat_map(|(platform, _)| platform.complaints()));
-        Verdict {
+        RunVerdict {
             asked: messages.len(),
             failed: of(&|asked| asked.failed.is_some() && asked.replies + asked.marked == 0),
-            lost: with(End::Lost),
-            mistold: with(End::Mistold),
-            stopped: with(End::Stopped).len(),
-            replaced: with(End::Replaced).len(),
+            lost: with(MessageEnd::Lost),
+            mistold: with(MessageEnd::Mistold),
+            stopped: with(MessageEnd::Stopped).len(),
+            replaced: with(MessageEnd::Replaced).len(),
             commands,
             doubled: of(&|asked| asked.replies > 1 || asked.notes > 1),
             twice_where_never: twice.map(|(key, asked)| format!("{key} {asked:?}")).collect(),
@@ -234,7 +235,7 @@ impl World {
 
 /// The end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum MessageEnd {
     /// The person has read its reply, or a notice that names it.
     Told,
     /// The log says that the sender ended its turn, which the sender may have.
@@ -257,31 +258,33 @@ fn recorded(log: &Connection) -> BTreeMap<String, String> {
     rows.map(Result::unwrap).filter_map(by_key).collect()
 }
 
-fn end(this: &str, asked: &Asked, recorded: &BTreeMap<String, String>) -> End {
+fn end(this: &str, asked: &AskedMessage, recorded: &BTreeMap<String, String>) -> MessageEnd {
     let was_read = asked.replies + asked.marked > 0;
     // A send whose outcome stays unknown is reported: the notice names the message.
     let is_unconfirmed =
         asked.failed.as_deref().is_some_and(|text| text.starts_with("I could not confirm"));
     match recorded.get(this).map(String::as_str) {
-        Some("replied" | "merged") if was_read || is_unconfirmed => End::Told,
-        Some("error" | "dropped") if asked.failed.is_some() => End::Told,
-        Some("stopped") if asked.may_be_stopped => End::Stopped,
-        Some("replied" | "merged" | "error" | "dropped") if asked.is_answered() => End::Mistold,
-        Some("stopped") => End::Mistold,
-        Some(_) => End::Lost,
+        Some("replied" | "merged") if was_read || is_unconfirmed => MessageEnd::Told,
+        Some("error" | "dropped") if asked.failed.is_some() => MessageEnd::Told,
+        Some("stopped") if asked.may_be_stopped => MessageEnd::Stopped,
+        Some("replied" | "merged" | "error" | "dropped") if asked.is_answered() => {
+            MessageEnd::Mistold
+        }
+        Some("stopped") => MessageEnd::Mistold,
+        Some(_) => MessageEnd::Lost,
         None => {
             let (person, _) = parse(this).unwrap();
             let other = asked.edit_of.or(asked.edited_by);
             match other.and_then(|other| recorded.get(&key(person, other))) {
-                Some(_) => End::Replaced,
-                None => End::Lost,
+                Some(_) => MessageEnd::Replaced,
+                None => MessageEnd::Lost,
             }
         }
     }
 }
 
 /// Counts the effects of the tool `post`, each of which takes a moment.
-async fn receive(sink: TcpListener, oracle: Shared) {
+async fn receive(sink: TcpListener, oracle: SharedOracle) {
     loop {
         let (stream, _) = sink.accept().await.unwrap();
         let mut stream = BufReader::new(stream);
@@ -298,7 +301,7 @@ async fn receive(sink: TcpListener, oracle: Shared) {
 }
 
 /// The verdict about a run.
-pub(crate) struct Verdict {
+pub(crate) struct RunVerdict {
     asked: usize,
     failed: Vec<String>,
     lost: Vec<String>,
@@ -324,7 +327,7 @@ pub(crate) struct Verdict {
     surprises: Vec<String>,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for RunVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { asked, posted, commands, stopped, replaced, .. } = self;
         writeln!(
@@ -346,7 +349,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl Verdict {
+impl RunVerdict {
     /// Panics on every fault, and if too many messages ended in an error or were dropped. Those
     /// were reported to their senders.
     pub(crate) fn check(&self, most_failed_percent: usize) {

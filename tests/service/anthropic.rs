@@ -7,7 +7,7 @@ use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, last_results, signatu
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::crash::{dies, doomed};
 use crate::patience::stop;
 
@@ -38,7 +38,7 @@ async fn anthropic_runs_a_tool_call_and_answers() {
     let model = AnthropicFake::start(looks_first).await;
     let home = home(&model, "");
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("What is in a?").await;
     let said = chat.reply().await;
     assert!(said.text.starts_with("It says: ") && said.text.contains("hello"), "{}", said.text);
@@ -59,11 +59,11 @@ async fn anthropic_thinking_before_a_call_survives_a_crash_and_is_never_shown() 
     let mut daemon = doomed(&home, "close-step:after");
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
-    drop(Chat::join(&home, "ann").await.try_ask("What is in a?", None).await);
+    drop(AttachedChat::join(&home, "ann").await.try_ask("What is in a?", None).await);
     dies(daemon).await;
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     let said = chat.reply().await;
     assert!(said.text.starts_with("It says: ") && said.text.contains("hello"), "{}", said.text);
     let (status, log) = stop(daemon).await;

@@ -4,7 +4,7 @@
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{SentMessage, TelegramFake};
-use avocet_tests::{Daemon, Home, SINK, now, program};
+use avocet_tests::{DaemonProcess, Home, SINK, now, program};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -180,7 +180,7 @@ fn shown(sent: &SentMessage) -> String {
 }
 
 /// Kills the daemon once the log has the question as sent.
-async fn kill(daemon: Daemon, home: &Home, platform: &TelegramFake) {
+async fn kill(daemon: DaemonProcess, home: &Home, platform: &TelegramFake) {
     let is_sent = "SELECT count(*) FROM outbox WHERE state = 'sent' AND source = 'prompt'";
     until("the question in the log", async || number(home, is_sent) == 1).await;
     patiently("the confirmation", platform.wait_for_confirmed()).await;

@@ -4,7 +4,7 @@ use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
 use avocet_tests::{Home, program};
 use serde_json::Value;
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::model::config;
 use crate::patience::stop;
 
@@ -26,7 +26,7 @@ async fn budget_holds_across_a_restart_and_usage_shows_the_spending() {
     let home = Home::new(program!()).with_config(&config(&model, budgets));
     assert_eq!(printed(&home, &["usage"]), "Nothing was spent in the last 30 days.\n");
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     for _ in 0..2 {
         chat.ask("hello").await;
         assert_eq!(chat.reply().await.text, "At your service.");
@@ -45,7 +45,7 @@ async fn budget_holds_across_a_restart_and_usage_shows_the_spending() {
     assert!(table.contains("terminal:local:ann") && table.contains("price unknown"), "{table}");
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("hello").await;
     assert_eq!(
         chat.reply().await.text,

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::patience::{patiently, until};
 
 /// A connection that is attached to a chat of its own.
-pub(crate) struct Chat {
+pub(crate) struct AttachedChat {
     client: SocketClient,
     name: String,
 }
 
 /// A message in a chat, before it is confirmed.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct UnconfirmedMessage {
     request: Value,
     pub(crate) text: String,
     /// `true` if it is marked as sent again.
@@ -28,7 +28,7 @@ pub(crate) async fn connect(home: &Home) -> SocketClient {
     SocketClient::connect(&home.socket()).await.unwrap()
 }
 
-impl Chat {
+impl AttachedChat {
     /// Attaches to a chat of the terminal.
     pub(crate) async fn join(home: &Home, name: &str) -> Self {
         let client = connect(home).await;
@@ -61,7 +61,7 @@ impl Chat {
     }
 
     /// Waits for the next message, without confirming it.
-    pub(crate) async fn hear(&self) -> Said {
+    pub(crate) async fn hear(&self) -> UnconfirmedMessage {
         loop {
             let heard = self.incoming("something said").await;
             if heard["method"] == "deliver" {
@@ -71,12 +71,12 @@ impl Chat {
     }
 
     /// Confirms a message to the daemon.
-    pub(crate) async fn confirm(&self, said: &Said) {
+    pub(crate) async fn confirm(&self, said: &UnconfirmedMessage) {
         self.client.respond(&said.request).await.unwrap();
     }
 
     /// Waits for the next message, and confirms it.
-    pub(crate) async fn reply(&self) -> Said {
+    pub(crate) async fn reply(&self) -> UnconfirmedMessage {
         let said = self.hear().await;
         self.confirm(&said).await;
         said
@@ -133,10 +133,10 @@ impl Chat {
     }
 }
 
-fn said(mut deliver: Value) -> Said {
+fn said(mut deliver: Value) -> UnconfirmedMessage {
     let chunk = deliver["params"].take();
     let choices = chunk["choices"].as_array().map_or(&[][..], Vec::as_slice);
-    Said {
+    UnconfirmedMessage {
         request: deliver["id"].take(),
         text: chunk["text"].as_str().unwrap().to_owned(),
         repeat: chunk["repeat"].as_bool().unwrap(),

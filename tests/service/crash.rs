@@ -4,21 +4,21 @@
 use std::os::unix::process::ExitStatusExt;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
-use avocet_tests::{Daemon, FAIL_POINT, Home, program};
+use avocet_tests::{DaemonProcess, FAIL_POINT, Home, program};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::log::number;
 use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{end, stop};
 
 /// Starts a daemon that dies at a fail point.
-pub(crate) fn doomed(home: &Home, point: &str) -> Daemon {
-    Daemon::spawn(home.command(&["run"]).env(FAIL_POINT, point))
+pub(crate) fn doomed(home: &Home, point: &str) -> DaemonProcess {
+    DaemonProcess::spawn(home.command(&["run"]).env(FAIL_POINT, point))
 }
 
-pub(crate) async fn dies(daemon: Daemon) {
+pub(crate) async fn dies(daemon: DaemonProcess) {
     let (status, log) = end(daemon).await;
     assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{status}:\n{log}");
 }
@@ -30,13 +30,13 @@ async fn crash_during_an_answer_delivers_it_once_after_the_restart() {
         first_and_then(move |_| begun("I ", &never, "never"), |_| ModelAnswer::says("Now.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("Tell me.").await;
     assert_eq!(chat.event("text").await["delta"], "I ");
     daemon.kill();
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     let said = chat.reply().await;
     assert_eq!((said.text.as_str(), said.repeat), ("Now.", false));
     chat.is_over().await;
@@ -54,7 +54,7 @@ async fn second_daemon_refuses_to_start_and_names_the_first() {
     let holder = format!("process {} (daemon)", first.pid());
     assert!(second.err.contains(&holder), "{second:?}");
     // The first daemon is unaffected.
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("help").await;
     chat.reply().await;
     let (status, log) = stop(first).await;
@@ -79,14 +79,14 @@ async fn crash_at_each_point_delivers_a_sent_message_once_or_marked() {
         let home = Home::new(program!());
         let mut daemon = doomed(&home, point);
         daemon.wait_until_ready();
-        let chat = Chat::join(&home, "ann").await;
+        let chat = AttachedChat::join(&home, "ann").await;
         // The sender does not learn if the message was accepted.
         drop(chat.try_send("The bread is ready.", "bread").await);
         assert_eq!(chat.hear_until_lost().await, before, "{point}");
         dies(daemon).await;
 
         let daemon = home.daemon();
-        let chat = Chat::join(&home, "ann").await;
+        let chat = AttachedChat::join(&home, "ann").await;
         chat.try_send("The bread is ready.", "bread").await.unwrap();
         for repeat in after {
             let said = chat.reply().await;
@@ -110,7 +110,7 @@ async fn crash_keeps_a_message_sent_to_an_empty_chat() {
     daemon.kill();
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     let said = chat.reply().await;
     assert_eq!((said.text.as_str(), said.repeat), ("The bread is ready.", false));
     chat.is_over().await;
@@ -126,13 +126,13 @@ async fn crash_loop_drops_a_message_that_kills_three_times_and_notifies_the_chat
     let mut daemon = doomed(&home, POINT);
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
-    drop(Chat::join(&home, "ann").await.try_ask("Kill me.", None).await);
+    drop(AttachedChat::join(&home, "ann").await.try_ask("Kill me.", None).await);
     dies(daemon).await;
     dies(doomed(&home, POINT)).await;
     dies(doomed(&home, POINT)).await;
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     is_told(&chat, "Kill me.", 3).await;
     assert_eq!(model.requests().len(), 3, "there is no fourth try");
     // The chat works otherwise.
@@ -161,7 +161,7 @@ async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
     let mut daemon = doomed(&home, POINT);
     daemon.wait_until_ready();
     for (name, text) in [("ann", "poison")].into_iter().chain(INNOCENTS.map(|name| (name, name))) {
-        Chat::join(&home, name).await.ask(text).await;
+        AttachedChat::join(&home, name).await.ask(text).await;
     }
     // All of them run when it dies. Then the culprit is found, while the others wait.
     asked(&model, 4).await;
@@ -173,10 +173,10 @@ async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
 
     let mut daemon = doomed(&home, POINT);
     daemon.wait_until_ready();
-    let ann = Chat::join(&home, "ann").await;
+    let ann = AttachedChat::join(&home, "ann").await;
     is_told(&ann, "poison", 3).await;
     for name in INNOCENTS {
-        let said = Chat::join(&home, name).await.reply().await;
+        let said = AttachedChat::join(&home, name).await.reply().await;
         assert_eq!((said.text, said.repeat), (format!("Hello, {name}."), false));
     }
     ann.is_over().await;
@@ -185,7 +185,7 @@ async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
     stop(daemon).await;
 
     let daemon = home.daemon();
-    let ann = Chat::join(&home, "ann").await;
+    let ann = AttachedChat::join(&home, "ann").await;
     ann.ask("poison").await;
     assert_eq!(ann.reply().await.text, "Survived.");
     ann.is_over().await;
@@ -193,7 +193,7 @@ async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
 }
 
 /// Checks that the chat gets the notice of the drop, with its reason and the remedy.
-async fn is_told(chat: &Chat, message: &str, deaths: u32) {
+async fn is_told(chat: &AttachedChat, message: &str, deaths: u32) {
     let said = chat.reply().await;
     let notice = format!(
         "I dropped this message because I crashed {deaths} times while working on it: \

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use avocet_testkit::discord::{ApiError, DiscordFake, Fault, On, Route};
+use avocet_testkit::discord::{ApiError, DiscordFake, InjectedFault, On, Route};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_tests::{Home, now, program};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ async fn delivery_to_a_stuck_chat_is_reported_while_others_are_answered() {
     let home = home(&platform, &model);
     let (ann, bob) = (platform.dm(ANN), platform.dm(BOB));
     let on = On::route(Route::CreateMessage).channel(ann);
-    platform.inject(on, usize::MAX, Fault::Refuse(ApiError::internal()));
+    platform.inject(on, usize::MAX, InjectedFault::Refuse(ApiError::internal()));
     let mut daemon = home.daemon();
     for text in ["one", "two", "three"] {
         platform.say(ann, ANN, text);

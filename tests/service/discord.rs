@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_testkit::discord::{DiscordFake, Route, Said};
+use avocet_testkit::discord::{DiscordFake, Route, UserMessage};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, SINK, now, program};
 use serde_json::json;
@@ -104,7 +104,7 @@ async fn discord_answer_in_a_channel_refers_to_its_message_without_a_mention() {
     let daemon = home(&platform, &model).daemon();
     patiently("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
     platform.say(channel, ANN, "good morning");
-    let said = platform.post(Said::new(channel, ANN, "are you there?").mention());
+    let said = platform.post(UserMessage::new(channel, ANN, "are you there?").mention());
     let answer = patiently("the answer", platform.wait_for_sent(1)).await.remove(0);
     assert_eq!((answer.reply_to, answer.pings), (Some(said), false));
     assert_eq!((platform.mentioned(), platform.refusals()), (vec![], vec![]));

@@ -3,11 +3,11 @@
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
 use avocet_testkit::socket::CallError;
-use avocet_tests::{Daemon, Home, SINK, program};
+use avocet_tests::{DaemonProcess, Home, SINK, program};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::log::number;
 use crate::model::{asked, begun, config, first_and_then, held, held_back};
 use crate::patience::{end, logged, stop};
@@ -19,12 +19,12 @@ const DRAIN_FOR_EVER: &str = "[daemon]\ndrain_seconds = 3600\n";
 const DO_NOT_DRAIN: &str = "[daemon]\ndrain_seconds = 0\n";
 
 /// Tells the daemon to stop, and waits until it has begun to.
-async fn begin_to_stop(daemon: &mut Daemon) {
+async fn begin_to_stop(daemon: &mut DaemonProcess) {
     daemon.signal(Signal::TERM);
     logged(daemon, STOPPING, 1).await;
 }
 
-async fn ends_well(daemon: Daemon) -> String {
+async fn ends_well(daemon: DaemonProcess) -> String {
     let (status, log) = end(daemon).await;
     assert!(status.success(), "{status}:\n{log}");
     log
@@ -37,7 +37,7 @@ async fn drain_finishes_and_delivers_a_streaming_answer() {
     let model = OpenAiFake::start(move |_| begun("Half of it, ", &on_hold, "and all.")).await;
     let home = Home::new(program!()).with_config(&config(&model, DRAIN_FOR_EVER));
     let mut daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("Tell me.").await;
     assert_eq!(chat.event("text").await["delta"], "Half of it, ");
     begin_to_stop(&mut daemon).await;
@@ -49,7 +49,7 @@ async fn drain_finishes_and_delivers_a_streaming_answer() {
     assert_eq!(number(&home, "SELECT count(*) FROM inbound WHERE outcome = 'replied'"), 1);
 
     let daemon = home.daemon();
-    Chat::join(&home, "ann").await.is_over().await;
+    AttachedChat::join(&home, "ann").await.is_over().await;
     assert_eq!(model.requests().len(), 1);
     stop(daemon).await;
 }
@@ -60,7 +60,7 @@ async fn drain_finishes_a_running_tool_and_its_answer() {
     let home = Home::new(program!()).with(SINK, &sink.address);
     let home = home.with_config(&config(&model, DRAIN_FOR_EVER));
     let mut daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("Post a leaflet.").await;
     sink.posted().await;
     begin_to_stop(&mut daemon).await;
@@ -76,13 +76,13 @@ async fn drain_timeout_does_not_rerun_a_tool_and_asks_the_chat() {
     let home = Home::new(program!()).with(SINK, &sink.address);
     let home = home.with_config(&config(&model, DO_NOT_DRAIN));
     let daemon = home.daemon();
-    Chat::join(&home, "ann").await.ask("Post a leaflet.").await;
+    AttachedChat::join(&home, "ann").await.ask("Post a leaflet.").await;
     sink.posted().await;
     daemon.signal(Signal::TERM);
     ends_well(daemon).await;
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     let said = chat.reply().await;
     assert!(said.text.starts_with("I was interrupted while running `post`"), "{said:?}");
     chat.ask(&said.choices[1]).await;
@@ -98,7 +98,7 @@ async fn drain_waits_for_a_delivery_and_does_not_repeat_it() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("Here.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let mut daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("Tell me.").await;
     let said = chat.hear().await;
     begin_to_stop(&mut daemon).await;
@@ -107,7 +107,7 @@ async fn drain_waits_for_a_delivery_and_does_not_repeat_it() {
     ends_well(daemon).await;
 
     let daemon = home.daemon();
-    Chat::join(&home, "ann").await.is_over().await;
+    AttachedChat::join(&home, "ann").await.is_over().await;
     stop(daemon).await;
 }
 
@@ -116,14 +116,14 @@ async fn drain_repeats_an_unconfirmed_delivery_with_a_mark() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("Here.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("Tell me.").await;
     assert!(!chat.hear().await.repeat);
     daemon.signal(Signal::TERM);
     ends_well(daemon).await;
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     let said = chat.reply().await;
     assert_eq!((said.text.as_str(), said.repeat), ("Here.", true));
     chat.is_over().await;
@@ -140,7 +140,7 @@ async fn drain_timeout_returns_a_turn_that_is_answered_once_at_the_next_start() 
         let drain = format!("[daemon]\ndrain_seconds = {seconds}\n");
         let home = Home::new(program!()).with_config(&config(&model, &drain));
         let daemon = home.daemon();
-        let chat = Chat::join(&home, "ann").await;
+        let chat = AttachedChat::join(&home, "ann").await;
         chat.ask("Tell me.").await;
         chat.event("text").await;
         daemon.signal(Signal::TERM);
@@ -158,7 +158,7 @@ async fn drain_ends_at_a_second_signal() {
         let model = model.await;
         let home = Home::new(program!()).with_config(&config(&model, DRAIN_FOR_EVER));
         let mut daemon = home.daemon();
-        Chat::join(&home, "ann").await.ask("Tell me.").await;
+        AttachedChat::join(&home, "ann").await.ask("Tell me.").await;
         asked(&model, 1).await;
         begin_to_stop(&mut daemon).await;
         daemon.signal(second);
@@ -172,7 +172,7 @@ async fn drain_ends_at_a_second_signal() {
 async fn is_answered_once(home: &Home, model: &OpenAiFake) {
     assert_eq!(number(home, "SELECT count(*) FROM turns WHERE state = 'queued'"), 1);
     let daemon = home.daemon();
-    let chat = Chat::join(home, "ann").await;
+    let chat = AttachedChat::join(home, "ann").await;
     let said = chat.reply().await;
     assert_eq!((said.text.as_str(), said.repeat), ("Now.", false));
     chat.is_over().await;
@@ -192,7 +192,7 @@ async fn drain_refuses_new_messages_temporarily_and_keeps_queued_ones() {
     let model = model.await;
     let home = Home::new(program!()).with_config(&config(&model, DRAIN_FOR_EVER));
     let mut daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("first").await;
     asked(&model, 1).await;
     chat.ask("second").await;
@@ -207,7 +207,7 @@ async fn drain_refuses_new_messages_temporarily_and_keeps_queued_ones() {
     assert_eq!(model.requests().len(), 1, "the second waits for the next start");
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     assert_eq!(chat.reply().await.text, "second");
     // A refused client tries again.
     chat.try_ask("third", Some("key-3")).await.unwrap();

@@ -4,7 +4,7 @@ use avocet_testkit::openai::{ModelAnswer, OpenAiFake, delta_event, last_user_tex
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::patience::stop;
 
 /// Configures a model and its fallback, both without retries.
@@ -32,7 +32,7 @@ async fn f31_failover_answers_with_the_next_model_and_cools_down_the_first() {
     );
     let home = Home::new(program!()).with_config(&config(&first, &second));
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     for text in ["hello", "again"] {
         chat.ask(text).await;
         assert_eq!(chat.reply().await.text, format!("You said {text}"));
@@ -51,7 +51,7 @@ async fn failover_counts_the_usage_of_a_model_that_broke_off() {
     );
     let home = Home::new(program!()).with_config(&config(&first, &second));
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("hello").await;
     assert_eq!(chat.reply().await.text, "so good");
     stop(daemon).await;

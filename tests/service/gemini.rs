@@ -6,7 +6,7 @@ use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, last_results, signature};
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::crash::{dies, doomed};
 use crate::patience::stop;
 
@@ -37,7 +37,7 @@ async fn gemini_accepts_every_tool_declaration_and_runs_a_call() {
     let model = GeminiFake::start(looks_first).await;
     let home = home(&model, KEY);
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("What is in a?").await;
     let said = chat.reply().await;
     assert!(said.text.starts_with("It says: ") && said.text.contains("hello"), "{}", said.text);
@@ -62,11 +62,11 @@ async fn gemini_call_signature_survives_a_crash() {
     let mut daemon = doomed(&home, "close-step:after");
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
-    drop(Chat::join(&home, "ann").await.try_ask("What is in a?", None).await);
+    drop(AttachedChat::join(&home, "ann").await.try_ask("What is in a?", None).await);
     dies(daemon).await;
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     let said = chat.reply().await;
     assert!(said.text.starts_with("It says: ") && said.text.contains("hello"), "{}", said.text);
     assert!(stop(daemon).await.0.success());
@@ -80,7 +80,7 @@ async fn gemini_reports_a_wrong_key() {
     let model = GeminiFake::start(looks_first).await;
     let home = home(&model, "AIza-wrong");
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("hi").await;
     let said = chat.reply().await.text;
     assert!(said.contains("refused the key") && said.contains("check api_key"), "{said}");

@@ -3,10 +3,10 @@
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake};
 use avocet_testkit::telegram::TelegramFake;
-use avocet_tests::{Home, Ran, now, program};
+use avocet_tests::{Home, ProgramOutput, now, program};
 use serde_json::Value;
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::patience::{stop, until};
 
 const TELEGRAM: &str = "4711:AA-secret";
@@ -15,10 +15,10 @@ const DISCORD: &str = "discord.secret";
 const DOWN: Option<i32> = Some(76);
 
 /// Runs a command to its end, off the test's own threads.
-async fn ran(home: &Home, arguments: &[&str]) -> Ran {
+async fn ran(home: &Home, arguments: &[&str]) -> ProgramOutput {
     let mut command = home.command(arguments);
     let output = avocet_supervise::blocking(move || command.output()).await.unwrap();
-    Ran::from(output.unwrap())
+    ProgramOutput::from(output.unwrap())
 }
 
 async fn json(home: &Home, arguments: &[&str]) -> (Option<i32>, Value) {
@@ -64,7 +64,7 @@ async fn health_of_a_working_provider_is_up_without_a_model_call() {
     let (_, found) = json(&home, &["doctor"]).await;
     assert_eq!(check(&found, "providers", "fake/good")["state"], "good", "{found}");
     assert_eq!(model.requests().len(), 0, "nothing was paid for");
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("hello").await;
     chat.reply().await;
     let shown = ran(&home, &["status"]).await;
@@ -135,7 +135,7 @@ async fn health_of_a_failing_provider_is_down_in_status_doctor_and_log() {
             assert!(before["says"].as_str().unwrap().contains(doctor), "{before}");
             assert!(before["fix"].as_str().unwrap().contains(fix), "{before}");
         }
-        let chat = Chat::join(&home, "ann").await;
+        let chat = AttachedChat::join(&home, "ann").await;
         for _ in 0..5 {
             chat.ask("hello").await;
             assert!(chat.reply().await.text.contains(reason), "{reason}");
@@ -149,7 +149,7 @@ async fn health_of_a_failing_provider_is_down_in_status_doctor_and_log() {
             let mut command = another_shell(&home, &["status"]);
             move || command.output()
         });
-        let shown = Ran::from(shown.await.unwrap().unwrap());
+        let shown = ProgramOutput::from(shown.await.unwrap().unwrap());
         assert!(shown.code == DOWN && shown.out.contains("provider fake   down: "), "{shown:?}");
         let (code, found) = json(&home, &["doctor"]).await;
         let after = check(&found, "providers", "fake/good");
@@ -177,7 +177,7 @@ async fn health_of_a_provider_that_recovers_is_up() {
         .await;
     let home = home(&model.base_url(), "");
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     for code in [DOWN, DOWN, Some(0)] {
         chat.ask("hello").await;
         chat.reply().await;

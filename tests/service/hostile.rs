@@ -3,15 +3,15 @@
 //! outcome.
 
 use avocet_testkit::discord::{self, GatewayFault};
-use avocet_testkit::telegram::{Said, TelegramFake, odd_messages, odd_updates};
+use avocet_testkit::telegram::{TelegramFake, UserMessage, odd_messages, odd_updates};
 use serde_json::json;
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::model::{asked, held};
 use crate::patience::{logged, stop};
 use crate::rows::{
-    ANN, Asks, Discord, GROUP, HELD, Platform, Row, STORY, Says, TOKEN, check, home, is_answered,
-    is_settled, parrot, status, told, trouble,
+    ANN, Asks, Discord, FaultRow, GROUP, HELD, STORY, Says, TOKEN, TestedPlatform, check, home,
+    is_answered, is_settled, parrot, status, told, trouble,
 };
 
 /// A stranger.
@@ -30,7 +30,7 @@ fn said_in(platform: &TelegramFake, chat: i64) -> Vec<String> {
 fn nothing<P>(_: &P) {}
 
 fn ask_for_the_id(platform: &TelegramFake) {
-    platform.say(Said::group(ANN, SUPERGROUP, "/id"));
+    platform.say(UserMessage::group(ANN, SUPERGROUP, "/id"));
 }
 
 /// Checks that a supergroup got the answer once, and, after `/id`, the id that it had as a group.
@@ -40,15 +40,15 @@ fn is_the_same_chat(said: &[String], answer: &str) {
     assert!(id.contains("telegram:main:-20") && !id.contains("-1000000000020"), "{id}");
 }
 
-fn telegram() -> Vec<Row<TelegramFake>> {
+fn telegram() -> Vec<FaultRow<TelegramFake>> {
     let ask_in_group = |platform: &TelegramFake| {
-        platform.say(Said::group(ANN, GROUP, HELD));
+        platform.say(UserMessage::group(ANN, GROUP, HELD));
     };
     let ask_in_topic = |platform: &TelegramFake| {
-        platform.say(Said::group(ANN, GROUP, HELD).thread(TOPIC));
+        platform.say(UserMessage::group(ANN, GROUP, HELD).thread(TOPIC));
     };
     vec![
-        Row {
+        FaultRow {
             name: "the bot is kicked from a group",
             asks: Asks::Held(ask_in_group),
             breaks: |platform| platform.kick(ANN, GROUP),
@@ -56,7 +56,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
             mends: |platform| platform.take_back(ANN, GROUP),
             ends: |platform| assert_eq!(said_in(platform, GROUP), [""; 0]),
         },
-        Row {
+        FaultRow {
             name: "a person blocks the bot",
             asks: Asks::Held(|platform| platform.ask(HELD)),
             breaks: |platform| platform.block(ANN),
@@ -64,7 +64,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
             mends: |platform| platform.take_back(ANN, ANN),
             ends: |platform| assert_eq!(said_in(platform, ANN), ["Before.", "After."]),
         },
-        Row {
+        FaultRow {
             name: "a person blocks the bot in the middle of an answer",
             asks: Asks::Begun(|platform| platform.ask(STORY)),
             breaks: |platform| platform.block(ANN),
@@ -75,10 +75,10 @@ fn telegram() -> Vec<Row<TelegramFake>> {
                 assert_eq!(said_in(platform, ANN), said);
             },
         },
-        Row {
+        FaultRow {
             name: "a group becomes a supergroup in the middle of an answer",
             asks: Asks::Begun(|platform| {
-                platform.say(Said::group(ANN, GROUP, STORY));
+                platform.say(UserMessage::group(ANN, GROUP, STORY));
             }),
             breaks: |platform| platform.migrate(ANN, GROUP, SUPERGROUP),
             says: Says::Log(&["is now the supergroup", "-20", "-1000000000020", "groups"]),
@@ -88,7 +88,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
                 is_the_same_chat(&said_in(platform, SUPERGROUP), STORY);
             },
         },
-        Row {
+        FaultRow {
             name: "a group becomes a supergroup",
             asks: Asks::Held(ask_in_group),
             breaks: |platform| platform.migrate(ANN, GROUP, SUPERGROUP),
@@ -99,7 +99,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
                 is_the_same_chat(&said_in(platform, SUPERGROUP), HELD);
             },
         },
-        Row {
+        FaultRow {
             name: "a topic is deleted before an answer",
             asks: Asks::Held(ask_in_topic),
             breaks: |platform| platform.delete_topic(GROUP, TOPIC),
@@ -110,10 +110,10 @@ fn telegram() -> Vec<Row<TelegramFake>> {
                 assert_eq!(said_in(platform, GROUP), [format!("{line}\n{HELD}")]);
             },
         },
-        Row {
+        FaultRow {
             name: "a topic is deleted in the middle of an answer",
             asks: Asks::Begun(|platform| {
-                platform.say(Said::group(ANN, GROUP, STORY).thread(TOPIC));
+                platform.say(UserMessage::group(ANN, GROUP, STORY).thread(TOPIC));
             }),
             breaks: |platform| platform.delete_topic(GROUP, TOPIC),
             says: Says::Chat("(This was written in a topic that no longer exists.)"),
@@ -123,7 +123,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
                 assert!(said[1].ends_with(STORY) && said.len() == 2, "{said:?}");
             },
         },
-        Row {
+        FaultRow {
             name: "a topic is closed before an answer",
             asks: Asks::Held(ask_in_topic),
             breaks: |platform| platform.close_topic(GROUP, TOPIC),
@@ -134,7 +134,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
                 assert_eq!(said_in(platform, GROUP), [format!("{line}\n{HELD}")]);
             },
         },
-        Row {
+        FaultRow {
             name: "an update of an unknown type",
             asks: Asks::Nothing,
             breaks: |platform| {
@@ -144,7 +144,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
             mends: nothing,
             ends: nothing,
         },
-        Row {
+        FaultRow {
             name: "an update without an id",
             asks: Asks::Nothing,
             breaks: |platform| {
@@ -154,7 +154,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
             mends: nothing,
             ends: nothing,
         },
-        Row {
+        FaultRow {
             name: "odd updates of more than 60 kinds",
             asks: Asks::Nothing,
             breaks: |platform| {
@@ -169,23 +169,23 @@ fn telegram() -> Vec<Row<TelegramFake>> {
             mends: nothing,
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },
-        Row {
+        FaultRow {
             name: "a voice message that cannot be read",
             asks: Asks::Nothing,
             breaks: |platform| {
-                platform.say(Said::thing(ANN, ANN, "voice", json!({})));
+                platform.say(UserMessage::thing(ANN, ANN, "voice", json!({})));
             },
             says: Says::Chat("a voice message that Telegram describes in a way I do not know"),
             mends: nothing,
             ends: nothing,
         },
-        Row {
+        FaultRow {
             name: "a file of 100 MB",
             asks: Asks::Nothing,
             breaks: |platform| {
                 platform.add_file("film", Some(LARGE), b"");
                 let film = json!({ "file_id": "film", "file_unique_id": "u", "file_size": LARGE });
-                platform.say(Said::thing(ANN, ANN, "document", film));
+                platform.say(UserMessage::thing(ANN, ANN, "document", film));
             },
             says: Says::Log(&["not fetched", "telegram:main:7", "it is larger than 20 MB"]),
             mends: nothing,
@@ -195,7 +195,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
                 assert_eq!(told.len(), 3);
             },
         },
-        Row {
+        FaultRow {
             name: "4096 combining characters",
             asks: Asks::Nothing,
             breaks: |platform| {
@@ -218,13 +218,13 @@ async fn hostile_telegram_is_reported_once_and_stops_nothing() {
     }
 }
 
-fn discord() -> Vec<Row<Discord>> {
+fn discord() -> Vec<FaultRow<Discord>> {
     let ask_in_server = |platform: &Discord| {
-        let held = discord::Said::new(platform.channel, ANN.unsigned_abs(), HELD).mention();
+        let held = discord::UserMessage::new(platform.channel, ANN.unsigned_abs(), HELD).mention();
         platform.fake.post(held);
     };
     vec![
-        Row {
+        FaultRow {
             name: "the bot is kicked from a server",
             asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.kick(platform.server),
@@ -232,18 +232,20 @@ fn discord() -> Vec<Row<Discord>> {
             mends: |platform| platform.fake.take_back(platform.server),
             ends: |platform| assert_eq!(platform.said_in_server(), [""; 0]),
         },
-        Row {
+        FaultRow {
             name: "the bot is kicked from a server in the middle of an answer",
             asks: Asks::Begun(|platform| {
                 let ann = ANN.unsigned_abs();
-                platform.fake.post(discord::Said::new(platform.channel, ann, STORY).mention());
+                platform
+                    .fake
+                    .post(discord::UserMessage::new(platform.channel, ann, STORY).mention());
             }),
             breaks: |platform| platform.fake.kick(platform.server),
             says: Says::Log(&["given up", "discord:main:", "take it into the server again"]),
             mends: |platform| platform.fake.take_back(platform.server),
             ends: |platform| assert_eq!(platform.said_in_server(), ["Once upon a time there …"]),
         },
-        Row {
+        FaultRow {
             name: "a person blocks the bot",
             asks: Asks::Held(|platform| platform.ask(HELD)),
             breaks: |platform| platform.fake.block(ANN.unsigned_abs()),
@@ -251,7 +253,7 @@ fn discord() -> Vec<Row<Discord>> {
             mends: |platform| platform.fake.reopen(platform.fake.dm(ANN.unsigned_abs())),
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },
-        Row {
+        FaultRow {
             name: "the bot may not write in a channel",
             asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.mute(platform.channel),
@@ -259,7 +261,7 @@ fn discord() -> Vec<Row<Discord>> {
             mends: |platform| platform.fake.reopen(platform.channel),
             ends: |platform| assert_eq!(platform.said_in_server(), [""; 0]),
         },
-        Row {
+        FaultRow {
             name: "the bot may not read what was said in a channel",
             asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.close_history(platform.channel),
@@ -267,7 +269,7 @@ fn discord() -> Vec<Row<Discord>> {
             mends: |platform| platform.fake.reopen(platform.channel),
             ends: |platform| assert_eq!(platform.said_in_server(), [HELD]),
         },
-        Row {
+        FaultRow {
             name: "a channel is deleted",
             asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.delete_channel(platform.channel),
@@ -275,7 +277,7 @@ fn discord() -> Vec<Row<Discord>> {
             mends: nothing,
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },
-        Row {
+        FaultRow {
             name: "an event of an unknown kind",
             asks: Asks::Nothing,
             breaks: |platform| platform.fake.push("TEA_LEAVES_READ", &json!({ "by": [1] })),
@@ -283,7 +285,7 @@ fn discord() -> Vec<Row<Discord>> {
             mends: nothing,
             ends: nothing,
         },
-        Row {
+        FaultRow {
             name: "odd events",
             asks: Asks::Nothing,
             breaks: |platform| {
@@ -299,7 +301,7 @@ fn discord() -> Vec<Row<Discord>> {
             mends: nothing,
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },
-        Row {
+        FaultRow {
             name: "what is no payload at all",
             asks: Asks::Nothing,
             breaks: |platform| {
@@ -311,12 +313,12 @@ fn discord() -> Vec<Row<Discord>> {
             mends: nothing,
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },
-        Row {
+        FaultRow {
             name: "a file of 100 MB",
             asks: Asks::Nothing,
             breaks: |platform| {
                 let ann = ANN.unsigned_abs();
-                let film = discord::Said::new(platform.fake.dm(ann), ann, "Watch this.");
+                let film = discord::UserMessage::new(platform.fake.dm(ann), ann, "Watch this.");
                 platform.fake.post(film.file_of_size("film.mkv", "video/x-matroska", LARGE, b""));
             },
             says: Says::Log(&["not fetched", "discord:main:", "it is larger than 20 MB"]),
@@ -327,7 +329,7 @@ fn discord() -> Vec<Row<Discord>> {
                 assert_eq!(told.len(), 3);
             },
         },
-        Row {
+        FaultRow {
             name: "4000 combining characters",
             asks: Asks::Nothing,
             breaks: |platform| platform.ask(&"\u{301}".repeat(4000)),
@@ -349,7 +351,7 @@ async fn hostile_discord_is_reported_once_and_stops_nothing() {
 }
 
 /// An invalid token on a platform, at a given time.
-struct Token<P> {
+struct TokenRow<P> {
     name: &'static str,
     /// `true` if it fails before the start, `false` if it fails while a person waits for an answer.
     at_start: bool,
@@ -361,7 +363,7 @@ struct Token<P> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn discord_token_that_is_unknown_stops_only_its_channel() {
-    let row = |name, at_start, breaks| Token {
+    let row = |name, at_start, breaks| TokenRow {
         name,
         at_start,
         breaks,
@@ -381,7 +383,7 @@ async fn discord_token_that_is_unknown_stops_only_its_channel() {
     }
 }
 
-async fn check_token<P: Platform>(platform: &P, row: &Token<P>) {
+async fn check_token<P: TestedPlatform>(platform: &P, row: &TokenRow<P>) {
     eprintln!("{}", row.name);
     let permits = held();
     let model = parrot(&permits).await;
@@ -398,7 +400,7 @@ async fn check_token<P: Platform>(platform: &P, row: &Token<P>) {
     logged(&mut daemon, "the channel is down until this is mended", 1).await;
     permits.add_permits(1);
     // The only other channel goes on.
-    let terminal = Chat::join(&home, "ann").await;
+    let terminal = AttachedChat::join(&home, "ann").await;
     terminal.ask("Are you there?").await;
     assert_eq!(terminal.reply().await.text, "Are you there?");
     let shown = home.run(&["status"]).out;

@@ -4,7 +4,7 @@
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, program};
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::model::{asked, config, held, held_back};
 use crate::patience::{stop, until};
 
@@ -23,12 +23,12 @@ async fn load_of_50_sessions_is_not_delayed_by_a_hanging_one() {
         .await;
         let home = Home::new(program!()).with_config(&config(&model, more));
         let daemon = home.daemon();
-        let slow = Chat::join(&home, "slow").await;
+        let slow = AttachedChat::join(&home, "slow").await;
         slow.ask("hang").await;
         asked(&model, 1).await;
         let mut others = Vec::new();
         for number in 0..OTHERS {
-            let chat = Chat::join(&home, &number.to_string()).await;
+            let chat = AttachedChat::join(&home, &number.to_string()).await;
             chat.ask(&number.to_string()).await;
             others.push(chat);
         }
@@ -55,9 +55,9 @@ async fn load_runs_at_most_max_running_turns_at_once() {
     let more = format!("[sessions]\nmax_running = {RUNNING}\n");
     let home = Home::new(program!()).with_config(&config(&model, &more));
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "watcher").await;
+    let chat = AttachedChat::join(&home, "watcher").await;
     for number in 0..SESSIONS {
-        Chat::join(&home, &number.to_string()).await.ask("Hello.").await;
+        AttachedChat::join(&home, &number.to_string()).await.ask("Hello.").await;
     }
     for answered in 0..=SESSIONS {
         let left = SESSIONS - answered;

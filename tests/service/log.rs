@@ -11,11 +11,11 @@ pub(crate) fn number(home: &Home, query: &str) -> i64 {
 }
 
 /// Holds the write lock of the log: the daemon's writer waits until this is dropped.
-pub(crate) struct Held {
+pub(crate) struct LogLock {
     log: Connection,
 }
 
-impl Held {
+impl LogLock {
     pub(crate) fn take(home: &Home) -> Self {
         let log = Connection::open(database(home)).unwrap();
         log.pragma_update(None, "busy_timeout", 5000).unwrap();

@@ -5,9 +5,9 @@ use std::fs;
 
 use avocet_protocol::what_was_said;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
-use avocet_testkit::telegram::{Said, TelegramFake};
+use avocet_testkit::telegram::{TelegramFake, UserMessage};
 use avocet_testkit::transcription::TranscriptionFake;
-use avocet_tests::{Daemon, FAIL_POINT, Home, now, program};
+use avocet_tests::{DaemonProcess, FAIL_POINT, Home, now, program};
 use serde_json::{Value, json};
 
 use crate::model::config;
@@ -30,14 +30,14 @@ fn home(platform: &TelegramFake, model: &OpenAiFake, eyes: bool, more: &str) -> 
     Home::new(program!()).with_config(&config).with("TOKEN", TOKEN)
 }
 
-fn photo(file: &str) -> Said {
-    Said::thing(ANN, ANN, "photo", Said::photo(file))
+fn photo(file: &str) -> UserMessage {
+    UserMessage::thing(ANN, ANN, "photo", UserMessage::photo(file))
 }
 
-fn document(file: &str, name: &str, bytes: u64) -> Said {
+fn document(file: &str, name: &str, bytes: u64) -> UserMessage {
     let document = json!({ "file_id": file, "file_unique_id": "u", "file_name": name,
         "mime_type": "text/plain", "file_size": bytes });
-    Said::thing(ANN, ANN, "document", document)
+    UserMessage::thing(ANN, ANN, "document", document)
 }
 
 /// A model that repeats the last message.
@@ -45,7 +45,7 @@ fn parrot(request: &Value) -> ModelAnswer {
     ModelAnswer::says(last_user_text(request))
 }
 
-async fn stops_well(daemon: Daemon) {
+async fn stops_well(daemon: DaemonProcess) {
     let (status, log) = stop(daemon).await;
     assert!(status.success() && !log.contains("secret"), "{log}");
 }
@@ -99,7 +99,7 @@ async fn voice_message_is_transcribed_and_answered() {
     let daemon = home.daemon();
     let voice = json!({ "file_id": "voice", "file_unique_id": "u", "duration": 12,
         "mime_type": "audio/ogg", "file_size": 4 });
-    platform.say(Said::thing(ANN, ANN, "voice", voice));
+    platform.say(UserMessage::thing(ANN, ANN, "voice", voice));
     let sent = patiently("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "[voice, 12 s: “Buy bread.”, saved as inbox/m1-0.ogg]");
     assert_eq!((ear.heard().len(), ear.refusals()), (1, vec![]));
@@ -149,7 +149,7 @@ async fn photo_is_fetched_and_answered_once_after_a_kill_before_the_fetch() {
     platform.add_file("beach", Some(4), &JPEG);
     let home = home(&platform, &model, false, "");
     let stuck = "fetch:before:1:hang";
-    let mut daemon = Daemon::spawn(home.command(&["run"]).env(FAIL_POINT, stuck));
+    let mut daemon = DaemonProcess::spawn(home.command(&["run"]).env(FAIL_POINT, stuck));
     daemon.wait_until_ready();
     platform.say(photo("beach").with("caption", "look".into()));
     patiently("the confirmation", platform.wait_for_confirmed()).await;
@@ -195,7 +195,7 @@ async fn unreadable_message_is_declined_once_without_a_model_call() {
     let home = home(&platform, &model, false, "");
     let daemon = home.daemon();
     let game = json!({ "title": "g", "description": "d", "photo": [] });
-    platform.say(Said::thing(ANN, ANN, "game", game));
+    platform.say(UserMessage::thing(ANN, ANN, "game", game));
     let sent = patiently("the line", platform.wait_for_sent(1)).await;
     assert!(sent[0].text.starts_with("I cannot read this kind of message: a game."));
     patiently("the confirmation", platform.wait_for_confirmed()).await;

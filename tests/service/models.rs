@@ -7,7 +7,7 @@ use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, program};
 use serde_json::json;
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::patience::stop;
 
 /// A model that replies with its name and the last message.
@@ -30,7 +30,7 @@ fn home(one: &OpenAiFake, two: &OpenAiFake, more: &str) -> Home {
     ))
 }
 
-async fn answer(chat: &Chat, text: &str) -> String {
+async fn answer(chat: &AttachedChat, text: &str) -> String {
     chat.ask(text).await;
     chat.reply().await.text
 }
@@ -40,7 +40,7 @@ async fn model_command_selects_a_model_across_restarts_until_reset() {
     let (one, two) = tokio::join!(parrot("one"), parrot("two"));
     let home = home(&one, &two, "[models.\"two/*\"]\ncontext = 32_000\n[models.\"two/big\"]\n");
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     assert_eq!(answer(&chat, "hi").await, "one: hi");
     let shown = answer(&chat, "/model").await;
     assert!(shown.starts_with("one/small answers here, as the configuration has it."), "{shown}");
@@ -55,9 +55,9 @@ async fn model_command_selects_a_model_across_restarts_until_reset() {
     assert!(status.success(), "{log}");
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     assert_eq!(answer(&chat, "still you?").await, "two: still you?");
-    let other = Chat::join(&home, "bob").await;
+    let other = AttachedChat::join(&home, "bob").await;
     assert_eq!(answer(&other, "and here?").await, "one: and here?");
     let back = answer(&chat, "/model default").await;
     assert!(back.starts_with("one/small answers here again"), "{back}");
@@ -71,13 +71,13 @@ async fn model_command_with_a_removed_provider_falls_back_with_a_warning() {
     let (one, two) = tokio::join!(parrot("one"), parrot("two"));
     let home = home(&one, &two, "");
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     answer(&chat, "/model two/big").await;
     stop(daemon).await;
     let config = fs::read_to_string(home.path(".config/avocet/config.toml")).unwrap();
     let home = home.with_config(&config.replace("[providers.two]", "[providers.three]"));
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     assert_eq!(answer(&chat, "hi").await, "one: hi");
     let (status, log) = stop(daemon).await;
     assert!(status.success() && log.contains("the chosen model is gone"), "{log}");
@@ -98,7 +98,7 @@ async fn agent_uses_its_model_and_workspace_in_its_sessions() {
     let home = home(&one, &two, more);
     let daemon = home.daemon();
     let (at_work, elsewhere) =
-        tokio::join!(Chat::join(&home, "work-ann"), Chat::join(&home, "ann"));
+        tokio::join!(AttachedChat::join(&home, "work-ann"), AttachedChat::join(&home, "ann"));
     assert_eq!(answer(&at_work, "who are you? write it down").await, "two has written it");
     assert_eq!(answer(&elsewhere, "hi").await, "one: hi");
     let (status, log) = stop(daemon).await;

@@ -4,12 +4,12 @@
 use std::os::unix::net::UnixDatagram;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
-use avocet_tests::{Daemon, FAIL_POINT, Home, program};
+use avocet_tests::{DaemonProcess, FAIL_POINT, Home, program};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::chat::{Chat, connect};
-use crate::log::{Held, number};
+use crate::chat::{AttachedChat, connect};
+use crate::log::{LogLock, number};
 use crate::model::{asked, config, first_and_then, held, held_back};
 use crate::patience::{end, logged, stop, until};
 
@@ -63,18 +63,18 @@ impl Manager {
     }
 
     /// Starts a watched daemon, and waits until it shows signs of life.
-    async fn starts(&self, arm: Option<&str>) -> Daemon {
+    async fn starts(&self, arm: Option<&str>) -> DaemonProcess {
         let mut command = self.home.command(&["run"]);
         command.env("WATCHDOG_USEC", WATCHDOG_USEC);
         command.envs(arm.map(|point| (FAIL_POINT, point)));
-        let daemon = Daemon::spawn(&mut command);
+        let daemon = DaemonProcess::spawn(&mut command);
         self.hears_life().await;
         self.hears_life().await;
         daemon
     }
 
     /// Checks that there is no sign of life while the daemon's life checks fail repeatedly.
-    async fn hears_no_life(&self, daemon: &mut Daemon) {
+    async fn hears_no_life(&self, daemon: &mut DaemonProcess) {
         // A life check from before the block may still succeed.
         let found = daemon.logged(NO_LIFE);
         logged(daemon, NO_LIFE, found + 2).await;
@@ -92,7 +92,7 @@ async fn notify_sends_ready_once_the_daemon_has_recovered_and_answers() {
     let model = OpenAiFake::start(move |_| held_back(&on_hold, "Here I am.")).await;
     let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
     let daemon = manager.home.daemon();
-    Chat::join(&manager.home, "ann").await.ask("Are you there?").await;
+    AttachedChat::join(&manager.home, "ann").await.ask("Are you there?").await;
     asked(&model, 1).await;
     daemon.kill();
     manager.told_before();
@@ -104,7 +104,7 @@ async fn notify_sends_ready_once_the_daemon_has_recovered_and_answers() {
     assert_eq!(number(&manager.home, "SELECT attempts FROM turns"), 1, "the turn was recovered");
     // One for the killed daemon's request, one for this one.
     permits.add_permits(2);
-    let chat = Chat::join(&manager.home, "ann").await;
+    let chat = AttachedChat::join(&manager.home, "ann").await;
     assert_eq!(chat.reply().await.text, "Here I am.");
     let (_, log) = stop(daemon).await;
     let place = |text| log.find(text).unwrap_or_else(|| panic!("no {text:?} in\n{log}"));
@@ -119,7 +119,7 @@ async fn notify_sends_stopping_before_the_daemon_has_stopped() {
     let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
     let mut daemon = manager.home.daemon();
     assert_eq!(manager.told().await[0], "READY=1");
-    let chat = Chat::join(&manager.home, "ann").await;
+    let chat = AttachedChat::join(&manager.home, "ann").await;
     chat.ask("Finish this.").await;
     asked(&model, 1).await;
     daemon.signal(Signal::TERM);
@@ -139,7 +139,7 @@ async fn watchdog_is_notified_while_a_model_hangs() {
     let model = OpenAiFake::start(move |_| held_back(&never, "Never.")).await;
     let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
     let _daemon = manager.starts(None).await;
-    Chat::join(&manager.home, "ann").await.ask("Take your time.").await;
+    AttachedChat::join(&manager.home, "ann").await.ask("Take your time.").await;
     asked(&model, 1).await;
     manager.told_before();
     for _ in 0..4 {
@@ -151,7 +151,7 @@ async fn watchdog_is_notified_while_a_model_hangs() {
 async fn watchdog_is_not_notified_while_the_writer_is_stuck() {
     let manager = Manager::of(Home::new(program!()));
     let mut daemon = manager.starts(None).await;
-    let held = Held::take(&manager.home);
+    let held = LogLock::take(&manager.home);
     manager.hears_no_life(&mut daemon).await;
     drop(held);
     manager.hears_life().await;
@@ -186,7 +186,7 @@ async fn watchdog_is_not_notified_if_the_manager_does_not_ask_for_it() {
         let manager = Manager::of(home);
         let daemon = manager.home.daemon();
         assert_eq!(manager.told().await[0], "READY=1");
-        let chat = Chat::join(&manager.home, "ann").await;
+        let chat = AttachedChat::join(&manager.home, "ann").await;
         chat.ask("help").await;
         chat.reply().await;
         let (status, log) = stop(daemon).await;
@@ -209,7 +209,7 @@ async fn notify_is_skipped_without_systemd() {
             None => home,
         };
         let daemon = home.daemon();
-        let chat = Chat::join(&home, "ann").await;
+        let chat = AttachedChat::join(&home, "ann").await;
         chat.ask("Hello?").await;
         assert_eq!(chat.reply().await.text, "Hello.");
         let (status, log) = stop(daemon).await;
@@ -222,7 +222,7 @@ async fn notify_is_skipped_without_systemd() {
 async fn newer_epoch_stops_the_daemon_for_a_restart_by_systemd() {
     let manager = Manager::of(Home::new(program!()));
     let daemon = manager.starts(None).await;
-    Held::take(&manager.home).fence();
+    LogLock::take(&manager.home).fence();
     let (status, log) = end(daemon).await;
     // `Restart=on-failure` starts it again.
     assert_eq!(status.code(), Some(1), "{log}");

@@ -6,7 +6,7 @@ use avocet_testkit::ollama::{Card, MODEL, OllamaFake, last_results};
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::patience::stop;
 
 fn home(base_url: &str, name: &str) -> Home {
@@ -23,7 +23,7 @@ fn home(base_url: &str, name: &str) -> Home {
 /// Returns the answer to a question about the content of a file.
 async fn answer(home: &Home) -> String {
     let daemon = home.daemon();
-    let chat = Chat::join(home, "ann").await;
+    let chat = AttachedChat::join(home, "ann").await;
     chat.ask("What is in a?").await;
     let said = chat.reply().await.text;
     assert!(stop(daemon).await.0.success());

@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use avocet_tests::Daemon;
+use avocet_tests::DaemonProcess;
 use rustix::process::Signal;
 
 /// The time after which a wait fails its test.
@@ -40,18 +40,18 @@ pub(crate) async fn until_within(
 }
 
 /// Waits until the daemon has logged a text `times` times.
-pub(crate) async fn logged(daemon: &mut Daemon, text: &str, times: usize) {
+pub(crate) async fn logged(daemon: &mut DaemonProcess, text: &str, times: usize) {
     until(&format!("{times} × {text:?} in the log"), async || daemon.logged(text) >= times).await;
 }
 
 /// Waits until the daemon ends by itself. Returns its exit status and its log.
-pub(crate) async fn end(mut daemon: Daemon) -> (ExitStatus, String) {
+pub(crate) async fn end(mut daemon: DaemonProcess) -> (ExitStatus, String) {
     until("the daemon's end", async || daemon.ended().is_some()).await;
     daemon.wait()
 }
 
 /// Stops the daemon and waits for its end.
-pub(crate) async fn stop(daemon: Daemon) -> (ExitStatus, String) {
+pub(crate) async fn stop(daemon: DaemonProcess) -> (ExitStatus, String) {
     daemon.signal(Signal::TERM);
     end(daemon).await
 }

@@ -2,7 +2,7 @@
 //! Telegram, and the operator at the command line.
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
-use avocet_testkit::telegram::{Said, SentMessage, TelegramFake};
+use avocet_testkit::telegram::{SentMessage, TelegramFake, UserMessage};
 use avocet_tests::{Home, now, program};
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
     platform.press(BOB, &notice, &approve);
     let refused = "/pair is for my owner, and only in a private chat.";
     assert_eq!(last_told(&platform, ANN, 3).await, refused);
-    platform.say(Said::group(ANN, GROUP, &approve));
+    platform.say(UserMessage::group(ANN, GROUP, &approve));
     assert_eq!(last_told(&platform, GROUP, 1).await, refused);
     assert_eq!(home.run(&["pair", "list", "--json"]).out.matches("\"code\"").count(), 1);
 
@@ -169,7 +169,7 @@ async fn f14_owner_tools_are_only_for_owners_in_private() {
     platform.private_text(BOB, "write");
     let refused = last_told(&platform, BOB, 1).await;
     assert!(refused.contains("permission denied: write_file is for owners"), "{refused}");
-    platform.say(Said::group(ANN, GROUP, "write"));
+    platform.say(UserMessage::group(ANN, GROUP, "write"));
     let refused = last_told(&platform, GROUP, 1).await;
     assert!(refused.contains("permission denied: write_file is for owners"), "{refused}");
     assert!(!home.workspace().join("a.txt").exists());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
-use avocet_testkit::telegram::{Fault, On, SentMessage, TelegramFake};
+use avocet_testkit::telegram::{InjectedFault, On, SentMessage, TelegramFake};
 use tokio::sync::Semaphore;
 
 use crate::crash::{dies, doomed};
@@ -98,7 +98,7 @@ async fn f5_preview_whose_first_send_met_a_crash_marks_the_answer_as_repeated() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f6_preview_with_failing_edits_still_becomes_the_answer() {
-    for fault in [Fault::flood(1), Fault::ResetAfter, Fault::ResetBefore] {
+    for fault in [InjectedFault::flood(1), InjectedFault::ResetAfter, InjectedFault::ResetBefore] {
         let (platform, end) = (TelegramFake::start(TOKEN).await, held());
         let model = storyteller(&end).await;
         let daemon = home(&platform, &model).daemon();

@@ -7,7 +7,7 @@ use std::fs;
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{SentMessage, TelegramFake};
-use avocet_tests::{Daemon, FOREIGN, Home, SINK, now, program};
+use avocet_tests::{DaemonProcess, FOREIGN, Home, SINK, now, program};
 use regex::Regex;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const SHOWN: [&str; 3] = ["telegram", "discord", "terminal"];
 
 /// A message as a person sees it: its words, and the parts that are shown as code.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct VisibleMessage {
     words: Vec<String>,
     code: Vec<String>,
 }
@@ -39,7 +39,7 @@ fn alike(text: &str) -> String {
     Regex::new(r"\bw[0-9]+\b").unwrap().replace_all(&visible, "wN").into_owned()
 }
 
-impl Seen {
+impl VisibleMessage {
     fn new(text: &str, code: &[String]) -> Self {
         let words = alike(text).split_whitespace().map(str::to_owned).collect();
         let code = code.iter().map(|code| alike(code.trim()));
@@ -178,14 +178,14 @@ impl World {
 
     /// Waits for the next message in the owner's chat. Returns its source text and its visible
     /// form.
-    async fn next(&mut self, channel: &'static str) -> (String, Seen) {
+    async fn next(&mut self, channel: &'static str) -> (String, VisibleMessage) {
         let place = self.looked.entry((channel, self.who)).or_default();
         let at = std::mem::replace(place, *place + 1);
         until(&format!("message {at} on {channel}"), async || self.said(channel).len() > at).await;
         let text = self.said(channel).swap_remove(at);
         let seen = match channel {
-            "telegram" => Seen::on_telegram(&self.on_telegram()[at]),
-            _ => Seen::of_markdown(&text),
+            "telegram" => VisibleMessage::on_telegram(&self.on_telegram()[at]),
+            _ => VisibleMessage::of_markdown(&text),
         };
         (text, seen)
     }
@@ -279,7 +279,7 @@ fn sample(tool: &str, schema: &Value) -> Value {
         .collect()
 }
 
-async fn connected(world: &World) -> Daemon {
+async fn connected(world: &World) -> DaemonProcess {
     let daemon = world.home.daemon();
     patiently("Discord", world.discord.wait_for_connected()).await;
     daemon
@@ -369,7 +369,7 @@ async fn prompt_for_each_kind_of_wait_is_the_same_on_every_channel() {
     // Discord loses presses while no daemon runs, so the question is repeated.
     let daemon = connected(&world).await;
     let (_, seen) = world.next("discord").await;
-    let asked = Seen::of_markdown(&format!("Still to be decided:\n{written}"));
+    let asked = VisibleMessage::of_markdown(&format!("Still to be decided:\n{written}"));
     assert_eq!(seen, asked);
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");

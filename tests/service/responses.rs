@@ -7,7 +7,7 @@ use avocet_testkit::openai::responses::{MODEL, ResponsesFake, last_results, thou
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::crash::{dies, doomed};
 use crate::patience::stop;
 
@@ -35,11 +35,11 @@ async fn responses_reasoning_goes_back_encrypted_after_a_crash_and_is_never_show
     let mut daemon = doomed(&home, "close-step:after");
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
-    drop(Chat::join(&home, "ann").await.try_ask("What is in a?", None).await);
+    drop(AttachedChat::join(&home, "ann").await.try_ask("What is in a?", None).await);
     dies(daemon).await;
 
     let daemon = home.daemon();
-    let chat = Chat::join(&home, "ann").await;
+    let chat = AttachedChat::join(&home, "ann").await;
     let said = chat.reply().await;
     assert!(said.text.starts_with("It says: ") && said.text.contains("hello"), "{}", said.text);
     let (status, log) = stop(daemon).await;

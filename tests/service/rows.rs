@@ -24,7 +24,7 @@ pub(crate) const STORY: &str = "Once upon a time there was a bird.";
 const BEGINNING: &str = "Once upon a time there ";
 
 /// A fault of the platform, and the place where the bot reports it.
-pub(crate) struct Row<P> {
+pub(crate) struct FaultRow<P> {
     pub(crate) name: &'static str,
     pub(crate) asks: Asks<P>,
     pub(crate) breaks: fn(&P),
@@ -55,7 +55,7 @@ pub(crate) enum Says {
 }
 
 /// The features of a platform that every row needs.
-pub(crate) trait Platform {
+pub(crate) trait TestedPlatform {
     /// Returns the bot's table in the configuration.
     fn table(&self) -> String;
     /// Sends a private message from Ann.
@@ -64,7 +64,7 @@ pub(crate) trait Platform {
     fn told(&self) -> Vec<String>;
 }
 
-impl Platform for TelegramFake {
+impl TestedPlatform for TelegramFake {
     fn table(&self) -> String {
         self.set_now(now());
         format!(
@@ -104,7 +104,7 @@ impl Discord {
     }
 }
 
-impl Platform for Discord {
+impl TestedPlatform for Discord {
     fn table(&self) -> String {
         self.fake.set_now(now());
         format!(
@@ -135,17 +135,17 @@ pub(crate) async fn parrot(permits: &Arc<Semaphore>) -> OpenAiFake {
     .await
 }
 
-pub(crate) fn home(platform: &impl Platform, model: &OpenAiFake) -> Home {
+pub(crate) fn home(platform: &impl TestedPlatform, model: &OpenAiFake) -> Home {
     Home::new(program!()).with_config(&config(model, &platform.table())).with("TOKEN", TOKEN)
 }
 
 /// Waits until a message of the bot contains these words.
-pub(crate) async fn told(platform: &impl Platform, words: &str) {
+pub(crate) async fn told(platform: &impl TestedPlatform, words: &str) {
     let is_told = async || platform.told().iter().any(|text| text.contains(words));
     until(&format!("{words:?} in a chat"), is_told).await;
 }
 
-pub(crate) async fn is_answered(platform: &impl Platform, text: &str) {
+pub(crate) async fn is_answered(platform: &impl TestedPlatform, text: &str) {
     platform.ask(text);
     told(platform, text).await;
 }
@@ -169,7 +169,7 @@ pub(crate) fn trouble(log: &str) -> Vec<&str> {
     log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect()
 }
 
-pub(crate) async fn check<P: Platform>(platform: &P, row: Row<P>) {
+pub(crate) async fn check<P: TestedPlatform>(platform: &P, row: FaultRow<P>) {
     eprintln!("{}", row.name);
     let permits = held();
     let model = parrot(&permits).await;

@@ -2,14 +2,14 @@
 
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
-use avocet_testkit::telegram::{ApiError, Fault, On, Said, TelegramFake, png};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On, TelegramFake, UserMessage, png};
 use avocet_tests::{Home, now, program};
 use serde_json::json;
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{logged, patiently, stop};
-use crate::rows::{self, HELD, Platform, is_answered, is_settled, parrot, trouble};
+use crate::rows::{self, HELD, TestedPlatform, is_answered, is_settled, parrot, trouble};
 
 pub(crate) const TOKEN: &str = "4711:AA-secret";
 pub(crate) const ANN: i64 = 7;
@@ -60,7 +60,7 @@ async fn telegram_group_that_becomes_a_supergroup_keeps_its_rules() {
     let mut daemon = home.daemon();
     platform.migrate(ANN, -20, SUPERGROUP);
     for _ in 0..2 {
-        platform.say(Said::group(ANN, SUPERGROUP, "good morning"));
+        platform.say(UserMessage::group(ANN, SUPERGROUP, "good morning"));
         logged(&mut daemon, "7 may not speak on telegram", 1).await;
         patiently("the confirmation", platform.wait_for_confirmed()).await;
         assert!(stop(daemon).await.0.success());
@@ -99,7 +99,7 @@ async fn f5_telegram_retries_a_certainly_failed_send_without_a_mark() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
     let home = home(&platform, &model);
     let failure = ApiError::new(500, "Internal Server Error");
-    platform.inject(On::method("sendMessage"), 2, Fault::Refuse(failure));
+    platform.inject(On::method("sendMessage"), 2, InjectedFault::Refuse(failure));
     let daemon = home.daemon();
     platform.private_text(ANN, "good morning");
     let sent = patiently("the answer", platform.wait_for_sent(1)).await;
@@ -172,7 +172,7 @@ async fn message_tool_repeats_a_file_once_with_a_mark_after_a_kill() {
     let model = sends_files().await;
     let home = home(&platform, &model);
     put_files(&home);
-    platform.inject(On::method("sendDocument"), 1, Fault::HangAfter);
+    platform.inject(On::method("sendDocument"), 1, InjectedFault::HangAfter);
     let daemon = home.daemon();
     platform.private_text(ANN, "send me the files");
     patiently("the document", platform.wait_for_calls("sendDocument", 1)).await;
@@ -218,7 +218,7 @@ async fn telegram_token_refused_for_a_while_is_reported_once_and_loses_no_answer
         logged(&mut daemon, says, 1).await;
         permits.add_permits(1);
         // The only other channel goes on.
-        let terminal = Chat::join(&home, "ann").await;
+        let terminal = AttachedChat::join(&home, "ann").await;
         terminal.ask("Are you there?").await;
         assert_eq!(terminal.reply().await.text, "Are you there?");
         let shown = home.run(&["status"]).out;

@@ -12,7 +12,7 @@ use avocet_tests::{Home, program};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::chat::Chat;
+use crate::chat::AttachedChat;
 use crate::model::config;
 use crate::patience::stop;
 
@@ -181,7 +181,7 @@ async fn unit_credential_reaches_only_the_provider() {
             home.with_config(&text).with("CREDENTIALS_DIRECTORY", credentials.to_str().unwrap());
         let mut daemon = home.spawn(&["run", "--log", "trace"]);
         daemon.wait_until_ready();
-        let chat = Chat::join(&home, "ann").await;
+        let chat = AttachedChat::join(&home, "ann").await;
         chat.ask("May I come in?").await;
         let said = chat.reply().await.text;
         assert!(said.starts_with(answer), "{said}");

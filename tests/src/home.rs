@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::process::{Daemon, Ran};
+use crate::process::{DaemonProcess, ProgramOutput};
 
 /// A home directory, empty at first.
 #[derive(Debug)]
@@ -77,24 +77,24 @@ impl Home {
 
     /// Runs the program to its end, with an empty stdin.
     #[must_use]
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub fn run(&self, arguments: &[&str]) -> ProgramOutput {
         self.run_with(arguments, b"")
     }
 
     /// Runs the program to its end, with `input` on stdin.
     #[must_use]
-    pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> Ran {
+    pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> ProgramOutput {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // A program may leave its input unread.
         drop(child.stdin.take().unwrap().write_all(input));
-        Ran::from(child.wait_with_output().unwrap())
+        ProgramOutput::from(child.wait_with_output().unwrap())
     }
 
     /// Starts the daemon and waits until it is ready.
     #[must_use]
-    pub fn daemon(&self) -> Daemon {
+    pub fn daemon(&self) -> DaemonProcess {
         let mut daemon = self.spawn(&["run"]);
         daemon.wait_until_ready();
         daemon
@@ -102,8 +102,8 @@ impl Home {
 
     /// Starts the program without waiting. The home's directory lasts as long as the program.
     #[must_use]
-    pub fn spawn(&self, arguments: &[&str]) -> Daemon {
-        Daemon::spawn(&mut self.command(arguments)).keeping(Arc::clone(&self.directory))
+    pub fn spawn(&self, arguments: &[&str]) -> DaemonProcess {
+        DaemonProcess::spawn(&mut self.command(arguments)).keeping(Arc::clone(&self.directory))
     }
 
     /// Replaces the home's path in a text by `HOME`.

@@ -9,7 +9,7 @@ use avocet_protocol::{Clock, Timestamp};
 use avocet_supervise::SystemClock;
 
 pub use home::Home;
-pub use process::{Daemon, Ran};
+pub use process::{DaemonProcess, ProgramOutput};
 
 /// The environment variable that names the fail point at which the program under test dies.
 pub const FAIL_POINT: &str = "AVOCET_TEST_FAIL_POINT";

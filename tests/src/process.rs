@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// The result of a finished program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProgramOutput {
     /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Its standard output.
@@ -19,7 +19,7 @@ pub struct Ran {
     pub err: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for ProgramOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -31,7 +31,7 @@ impl From<Output> for Ran {
 
 /// The running program. Dropping it kills the program.
 #[derive(Debug)]
-pub struct Daemon {
+pub struct DaemonProcess {
     child: Child,
     log: Receiver<String>,
     seen: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Daemon {
     home: Option<Arc<TempDir>>,
 }
 
-impl Daemon {
+impl DaemonProcess {
     /// Starts a program without waiting.
     #[expect(clippy::disallowed_methods, reason = "it reads what the program logs")]
     #[must_use]
@@ -143,7 +143,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for DaemonProcess {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The log most often has the reason for a failed test.

@@ -14,7 +14,7 @@ use avocet_protocol::{
     ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId,
 };
 use avocet_supervise::{Backoff, Group};
-use avocet_terminal::{Heard, Link, LinkError, SaidChunk};
+use avocet_terminal::{DaemonNotice, LinkError, SaidChunk, TerminalLink};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -110,18 +110,18 @@ impl DaemonLink {
         remarks.push_back(text.to_owned());
     }
 
-    fn next_remark(&self) -> Option<Heard> {
+    fn next_remark(&self) -> Option<DaemonNotice> {
         let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
-        remarks.pop_front().map(Heard::Remark)
+        remarks.pop_front().map(DaemonNotice::Remark)
     }
 
-    fn heard(&self, incoming: Incoming) -> Heard {
+    fn heard(&self, incoming: Incoming) -> DaemonNotice {
         match incoming {
-            Incoming::Event(event) => Heard::Event(event),
+            Incoming::Event(event) => DaemonNotice::Event(event),
             Incoming::Deliver { chunk, shown } => {
                 let mut open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
                 open.insert(chunk.id, shown);
-                Heard::Said(SaidChunk {
+                DaemonNotice::Said(SaidChunk {
                     id: chunk.id,
                     turn: chunk.turn,
                     text: chunk.text,
@@ -144,7 +144,7 @@ pub(crate) fn new_key() -> Result<DedupeKey, LinkError> {
 }
 
 #[async_trait]
-impl Link for DaemonLink {
+impl TerminalLink for DaemonLink {
     async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
         let (session, text) = (self.session.clone(), text.to_owned());
         let ask = Ask { session, text, key: Some(new_key()?) };
@@ -155,7 +155,7 @@ impl Link for DaemonLink {
         self.call("wait", &Wait { message }).await
     }
 
-    async fn hear(&self) -> Heard {
+    async fn hear(&self) -> DaemonNotice {
         loop {
             if let Some(remark) = self.next_remark() {
                 return remark;
@@ -166,7 +166,7 @@ impl Link for DaemonLink {
             }
             tokio::select! {
                 biased;
-                Ok(text) = self.log.recv_async() => return Heard::Remark(text),
+                Ok(text) = self.log.recv_async() => return DaemonNotice::Remark(text),
                 Ok(incoming) = client.incoming().recv_async() => return self.heard(incoming),
                 else => {}
             }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answer::ModelAnswer;
 use crate::http::{HttpRequest, whole};
-use crate::model_server::{ModelServer, Refused};
+use crate::model_server::{ModelRefusal, ModelServer};
 
 pub use stream::event;
 pub use thinking::{redacted, signature};
@@ -33,7 +33,7 @@ pub struct AnthropicFake {
 impl AnthropicFake {
     /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
+        let checked = |asked: &HttpRequest| check(asked).map_err(ModelRefusal::from);
         Self { server: ModelServer::start(answer, stream::events, checked).await }
     }
 
@@ -67,38 +67,42 @@ pub fn last_results(request: &Value) -> Vec<&str> {
 
 /// A refusal in the words of the real API.
 #[derive(Debug)]
-struct Refusal {
+struct AnthropicRefusal {
     status: u16,
     kind: &'static str,
     message: String,
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        let Refusal { status, kind, message } = refusal;
+impl From<AnthropicRefusal> for ModelRefusal {
+    fn from(refusal: AnthropicRefusal) -> Self {
+        let AnthropicRefusal { status, kind, message } = refusal;
         let error = json!({ "type": kind, "message": message });
         let body = json!({ "type": "error", "error": error, "request_id": "req_1" }).to_string();
         Self { pieces: whole(status, &[("content-type", "application/json")], &body), message }
     }
 }
 
-fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal { status: 400, kind: "invalid_request_error", message: message.into() }
+fn invalid(message: impl Into<String>) -> AnthropicRefusal {
+    AnthropicRefusal { status: 400, kind: "invalid_request_error", message: message.into() }
 }
 
-fn unauthorized(message: &str) -> Refusal {
-    Refusal { status: 401, kind: "authentication_error", message: message.to_owned() }
+fn unauthorized(message: &str) -> AnthropicRefusal {
+    AnthropicRefusal { status: 401, kind: "authentication_error", message: message.to_owned() }
 }
 
 /// Checks a request as the real API does.
-fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+fn check(request: &HttpRequest) -> Result<Value, AnthropicRefusal> {
     if request.method != "POST" || request.path != "/v1/messages" {
-        return Err(Refusal { status: 404, kind: "not_found_error", message: "Not found".into() });
+        return Err(AnthropicRefusal {
+            status: 404,
+            kind: "not_found_error",
+            message: "Not found".into(),
+        });
     }
     check_headers(request)?;
     if request.body.len() > LARGEST {
         let message = "Request exceeds the maximum size".to_owned();
-        return Err(Refusal { status: 413, kind: "request_too_large", message });
+        return Err(AnthropicRefusal { status: 413, kind: "request_too_large", message });
     }
     let body: Value = serde_json::from_slice(&request.body)
         .map_err(|error| invalid(format!("The request body is not valid JSON: {error}")))?;
@@ -112,7 +116,7 @@ fn check(request: &HttpRequest) -> Result<Value, Refusal> {
     Ok(body)
 }
 
-fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
+fn check_headers(request: &HttpRequest) -> Result<(), AnthropicRefusal> {
     match request.header("x-api-key") {
         None => return Err(unauthorized("x-api-key header is required")),
         Some(key) if key != KEY => return Err(unauthorized("invalid x-api-key")),
@@ -127,7 +131,7 @@ fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
     }
 }
 
-fn check_model(body: &Value) -> Result<(), Refusal> {
+fn check_model(body: &Value) -> Result<(), AnthropicRefusal> {
     const FIELDS: [&str; 7] =
         ["model", "max_tokens", "system", "messages", "tools", "stream", "thinking"];
     let known = |field: &&String| FIELDS.contains(&field.as_str());
@@ -139,7 +143,7 @@ fn check_model(body: &Value) -> Result<(), Refusal> {
     let model = body["model"].as_str().ok_or_else(|| invalid("model: Field required"))?;
     if model != MODEL {
         let message = format!("model: {model}");
-        return Err(Refusal { status: 404, kind: "not_found_error", message });
+        return Err(AnthropicRefusal { status: 404, kind: "not_found_error", message });
     }
     let most = body["max_tokens"].as_u64().ok_or_else(|| invalid("max_tokens: Field required"))?;
     if most == 0 {
@@ -154,7 +158,7 @@ fn check_model(body: &Value) -> Result<(), Refusal> {
     thinking::check_budget(&body["thinking"], most)
 }
 
-fn check_tools(body: &Value) -> Result<(), Refusal> {
+fn check_tools(body: &Value) -> Result<(), AnthropicRefusal> {
     let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
     for (place, tool) in tools.iter().enumerate() {
         let here = format!("tools.{place}.custom");
@@ -172,7 +176,7 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_system(system: &Value) -> Result<(), Refusal> {
+fn check_system(system: &Value) -> Result<(), AnthropicRefusal> {
     match system {
         Value::Null | Value::String(_) => Ok(()),
         Value::Array(blocks) => {
@@ -183,7 +187,7 @@ fn check_system(system: &Value) -> Result<(), Refusal> {
 }
 
 /// Checks the number of cache marks: at most four.
-fn check_caching(body: &Value) -> Result<(), Refusal> {
+fn check_caching(body: &Value) -> Result<(), AnthropicRefusal> {
     fn marks(value: &Value) -> usize {
         match value {
             Value::Array(values) => values.iter().map(marks).sum(),

@@ -40,23 +40,23 @@ pub use components::{BUTTON_LIMIT, CUSTOM_ID_LIMIT, LABEL_LIMIT, ROW_LIMIT};
 pub use describe::LINK_KEPT;
 pub use draft::{EMBED_LIMIT, EMBED_TEXT_LIMIT, FILE_LIMIT, NONCE_LIMIT, TEXT_LIMIT};
 pub use error::ApiError;
-pub use faults::{Fault, On};
+pub use faults::{InjectedFault, On};
 pub use gateway::{
     GatewayFault, HEARTBEAT_INTERVAL, Identify, Resume, SESSION_KEPT, START_LIMIT, START_WINDOW,
 };
 pub use interactions::{FIRST_ANSWER, Interaction, TOKEN_KEPT};
 pub use limits::{CHANNEL_LIMIT, CHANNEL_WINDOW, GLOBAL_LIMIT};
 pub use mentions::Mention;
-pub use messages::{Attachment, Created, Mentioned, Message, NONCE_KEPT};
-pub use platform::{ApiCall, Refusal};
+pub use messages::{Attachment, Created, DiscordMessage, Mentioned, NONCE_KEPT};
+pub use platform::{ApiCall, RefusedRequest};
 pub use rest::Route;
-pub use said::Said;
+pub use said::UserMessage;
 pub use session::{PAYLOAD_LIMIT, PAYLOAD_WINDOW};
 
 use crate::http::HttpFake;
 pub use crate::multipart::Upload;
-use platform::{Platform, Shared};
-use world::{Closed, Place};
+use platform::{PlatformState, SharedPlatform};
+use world::{Closed, DiscordChannelKind};
 
 /// The bot's name.
 pub const USERNAME: &str = "avocet";
@@ -70,7 +70,7 @@ pub const RESUME_PATH: &str = "/resume";
 /// limits off ([`Self::limit_rates`]).
 pub struct DiscordFake {
     server: HttpFake,
-    shared: Arc<Shared>,
+    shared: Arc<SharedPlatform>,
 }
 
 impl fmt::Debug for DiscordFake {
@@ -82,7 +82,7 @@ impl fmt::Debug for DiscordFake {
 impl DiscordFake {
     /// Starts a server for the bot with this token, without the prefix `Bot `.
     pub async fn start(token: &str) -> Self {
-        let shared = Shared::new(token);
+        let shared = SharedPlatform::new(token);
         let served = shared.clone();
         let answer = move |request| served.change(|platform| platform.answer(&request));
         let server = HttpFake::start(answer).await;
@@ -109,7 +109,7 @@ impl DiscordFake {
         self.shared.lock().world.me.id
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Platform) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut PlatformState) -> T) -> T {
         self.shared.change(change)
     }
 }
@@ -128,7 +128,7 @@ impl DiscordFake {
 
     /// Adds a text channel to a guild.
     pub fn channel(&self, guild: u64, name: &str) -> u64 {
-        self.change(|platform| platform.add_channel(name, Place::Text { guild }))
+        self.change(|platform| platform.add_channel(name, DiscordChannelKind::Text { guild }))
     }
 
     /// Adds a public thread to a text channel.
@@ -138,7 +138,7 @@ impl DiscordFake {
     pub fn thread(&self, channel: u64, name: &str) -> u64 {
         self.change(|platform| {
             let guild = platform.guild_of(channel).expect("a channel of a guild");
-            platform.add_channel(name, Place::Thread { guild, parent: channel })
+            platform.add_channel(name, DiscordChannelKind::Thread { guild, parent: channel })
         })
     }
 
@@ -178,14 +178,14 @@ impl DiscordFake {
     /// # Panics
     /// If there is no such channel.
     pub fn say(&self, channel: u64, user: u64, text: &str) -> u64 {
-        self.post(Said::new(channel, user, text))
+        self.post(UserMessage::new(channel, user, text))
     }
 
     /// Sends any message and returns its id.
     ///
     /// # Panics
     /// If there is no such channel.
-    pub fn post(&self, said: Said) -> u64 {
+    pub fn post(&self, said: UserMessage) -> u64 {
         self.change(|platform| platform.say(said))
     }
 

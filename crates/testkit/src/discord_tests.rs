@@ -16,12 +16,12 @@ fn create(channel: u64) -> Vec<u8> {
 async fn inject_before_processing_has_no_effect() {
     let known = known().await;
     let on = On::route(Route::CreateMessage).channel(known.dm);
-    known.fake.inject(on.clone(), 1, Fault::ResetBefore);
+    known.fake.inject(on.clone(), 1, InjectedFault::ResetBefore);
     assert!(send(&known.fake, &create(known.dm)).await.answer().await.is_err());
     let shut_out = ApiError::shut_out(Duration::from_secs(9));
     let others = [ApiError::internal(), ApiError::bad_gateway(), ApiError::missing_access()];
     for error in [shut_out].into_iter().chain(others) {
-        known.fake.inject(on.clone(), 1, Fault::Refuse(error.clone()));
+        known.fake.inject(on.clone(), 1, InjectedFault::Refuse(error.clone()));
         // Other channels are unaffected.
         known.create(known.channel, &json!({})).await.result();
         let answer = known.create(known.dm, &json!({})).await;
@@ -31,7 +31,7 @@ async fn inject_before_processing_has_no_effect() {
         let retry_after = error.retry_after.map(|after| after.as_secs().to_string());
         assert_eq!(answer.header("retry-after"), retry_after.as_deref());
     }
-    known.fake.inject(on, usize::MAX, Fault::Hang);
+    known.fake.inject(on, usize::MAX, InjectedFault::Hang);
     let _hanging = send(&known.fake, &create(known.dm)).await;
     known.fake.wait_for_calls(Route::CreateMessage, 10).await;
     known.fake.clear_faults();
@@ -44,11 +44,11 @@ async fn inject_before_processing_has_no_effect() {
 async fn inject_after_processing_leaves_the_effect() {
     let known = known().await;
     let on = On::route(Route::CreateMessage);
-    for fault in [Fault::ResetAfter, Fault::CutAnswer] {
+    for fault in [InjectedFault::ResetAfter, InjectedFault::CutAnswer] {
         known.fake.inject(on.clone(), 1, fault);
         assert!(send(&known.fake, &create(known.dm)).await.answer().await.is_err());
     }
-    known.fake.inject(on, 1, Fault::HangAfter);
+    known.fake.inject(on, 1, InjectedFault::HangAfter);
     let _hanging = send(&known.fake, &create(known.dm)).await;
     assert_eq!(known.fake.wait_for_sent(3).await.len(), 3);
 }
@@ -57,7 +57,7 @@ async fn inject_after_processing_leaves_the_effect() {
 async fn inject_hold_answer_waits_for_a_permit() {
     let known = known().await;
     let permits = Arc::new(Semaphore::new(0));
-    known.fake.inject(On::any(), 1, Fault::HoldAnswer(permits.clone()));
+    known.fake.inject(On::any(), 1, InjectedFault::HoldAnswer(permits.clone()));
     let mut sent = send(&known.fake, &create(known.dm)).await;
     known.fake.wait_for_sent(1).await;
     // Without the permit, it would be answered by now.
@@ -74,7 +74,7 @@ async fn inject_rate_limit_contains_retry_after() {
         (ApiError::rate_limited(Duration::from_millis(350)), false, 0.35),
         (ApiError::globally_limited(Duration::from_secs(9)), true, 9.0),
     ] {
-        known.fake.inject(On::any(), 1, Fault::Refuse(error));
+        known.fake.inject(On::any(), 1, InjectedFault::Refuse(error));
         let answer = known.create(known.dm, &json!({})).await;
         let seconds = if global { "9" } else { "1" };
         assert_eq!((answer.status, answer.header("retry-after")), (429, Some(seconds)));
@@ -118,7 +118,7 @@ async fn discord_fake_sends_an_event_for_every_change() {
     let dm = fake.dm(8);
     fake.push("CHANNEL_CREATE", &fake.describe_channel(dm));
     assert_eq!(socket.event("CHANNEL_CREATE").await["recipients"][0]["id"], "8");
-    let message = fake.post(Said::new(dm, 8, "hi").by_bot().with("type", 7.into()));
+    let message = fake.post(UserMessage::new(dm, 8, "hi").by_bot().with("type", 7.into()));
     let said = socket.event("MESSAGE_CREATE").await;
     assert_eq!((&said["author"]["bot"], &said["type"]), (&json!(true), &json!(7)));
     assert_eq!(fake.describe_message(message), said);
@@ -196,8 +196,8 @@ async fn reply_mentions_the_author_unless_pings_are_off() {
     let known = known().await;
     known.fake.grant_message_content(false);
     let own = known.created(known.channel, &json!({})).await;
-    known.fake.post(Said::new(known.channel, known.user, "yes").reply_to(own));
-    known.fake.post(Said::new(known.channel, known.user, "no").reply_to(own).without_ping());
+    known.fake.post(UserMessage::new(known.channel, known.user, "yes").reply_to(own));
+    known.fake.post(UserMessage::new(known.channel, known.user, "no").reply_to(own).without_ping());
     let shown = known.get(&messages(known.channel)).await.result();
     let of = |place: usize| (shown[place]["mentions"].clone(), shown[place]["content"].clone());
     assert_eq!(of(0), (json!([]), json!("")));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::ModelAnswer;
 use crate::http::{HttpRequest, whole};
-use crate::model_server::{ModelServer, Refused};
+use crate::model_server::{ModelRefusal, ModelServer};
 
 pub use content::{SKIPPED, signature};
 pub use stream::event;
@@ -35,7 +35,7 @@ pub struct GeminiFake {
 impl GeminiFake {
     /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
+        let checked = |asked: &HttpRequest| check(asked).map_err(ModelRefusal::from);
         Self { server: ModelServer::start(answer, stream::events, checked).await }
     }
 
@@ -71,16 +71,16 @@ pub fn last_results(request: &Value) -> Vec<&Value> {
 
 /// A refusal in the words of the real API.
 #[derive(Debug)]
-struct Refusal {
+struct GeminiRefusal {
     code: u16,
     status: &'static str,
     message: String,
     reason: Option<&'static str>,
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        let Refusal { code, status, message, reason } = refusal;
+impl From<GeminiRefusal> for ModelRefusal {
+    fn from(refusal: GeminiRefusal) -> Self {
+        let GeminiRefusal { code, status, message, reason } = refusal;
         let mut error = json!({ "code": code, "message": message, "status": status });
         if let Some(reason) = reason {
             error["details"] = json!([{ "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -92,12 +92,12 @@ impl From<Refusal> for Refused {
     }
 }
 
-fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal { code: 400, status: "INVALID_ARGUMENT", message: message.into(), reason: None }
+fn invalid(message: impl Into<String>) -> GeminiRefusal {
+    GeminiRefusal { code: 400, status: "INVALID_ARGUMENT", message: message.into(), reason: None }
 }
 
 /// Returns the refusal of an unknown field.
-fn unknown(name: &str, place: &str) -> Refusal {
+fn unknown(name: &str, place: &str) -> GeminiRefusal {
     let place = if place.is_empty() { String::new() } else { format!(" at '{place}'") };
     invalid(format!(
         "Invalid JSON payload received. Unknown name \"{name}\"{place}: Cannot find field."
@@ -105,7 +105,7 @@ fn unknown(name: &str, place: &str) -> Refusal {
 }
 
 /// Checks that an object at `place` has only these fields.
-fn check_fields(object: &Value, known: &[&str], place: &str) -> Result<(), Refusal> {
+fn check_fields(object: &Value, known: &[&str], place: &str) -> Result<(), GeminiRefusal> {
     let Some(object) = object.as_object() else {
         return Err(invalid(format!("Invalid value at '{place}'")));
     };
@@ -114,7 +114,7 @@ fn check_fields(object: &Value, known: &[&str], place: &str) -> Result<(), Refus
 }
 
 /// Checks a request as the real API does.
-fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+fn check(request: &HttpRequest) -> Result<Value, GeminiRefusal> {
     check_path(request)?;
     check_key(request)?;
     if request.body.len() > LARGEST {
@@ -134,9 +134,9 @@ fn check(request: &HttpRequest) -> Result<Value, Refusal> {
     Ok(body)
 }
 
-fn check_path(request: &HttpRequest) -> Result<(), Refusal> {
+fn check_path(request: &HttpRequest) -> Result<(), GeminiRefusal> {
     let not_found =
-        |message: String| Refusal { code: 404, status: "NOT_FOUND", message, reason: None };
+        |message: String| GeminiRefusal { code: 404, status: "NOT_FOUND", message, reason: None };
     let named = request.path.strip_prefix("/v1beta/models/");
     let asked = named.and_then(|rest| rest.strip_suffix(":streamGenerateContent?alt=sse"));
     match asked {
@@ -150,14 +150,14 @@ fn check_path(request: &HttpRequest) -> Result<(), Refusal> {
     }
 }
 
-fn check_key(request: &HttpRequest) -> Result<(), Refusal> {
+fn check_key(request: &HttpRequest) -> Result<(), GeminiRefusal> {
     match request.header("x-goog-api-key") {
         Some(KEY) => Ok(()),
-        Some(_) => Err(Refusal {
+        Some(_) => Err(GeminiRefusal {
             reason: Some("API_KEY_INVALID"),
             ..invalid("API key not valid. Please pass a valid API key.")
         }),
-        None => Err(Refusal {
+        None => Err(GeminiRefusal {
             code: 403,
             status: "PERMISSION_DENIED",
             message: "Method doesn't allow unregistered callers (callers without established \
@@ -169,7 +169,7 @@ fn check_key(request: &HttpRequest) -> Result<(), Refusal> {
     }
 }
 
-fn check_tools(tools: &Value) -> Result<(), Refusal> {
+fn check_tools(tools: &Value) -> Result<(), GeminiRefusal> {
     let mut names = Map::new();
     for (place, tool) in tools.as_array().into_iter().flatten().enumerate() {
         let here = format!("tools[{place}]");
@@ -191,7 +191,7 @@ fn check_tools(tools: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_generation(config: &Value) -> Result<(), Refusal> {
+fn check_generation(config: &Value) -> Result<(), GeminiRefusal> {
     if config.is_null() {
         return Ok(());
     }

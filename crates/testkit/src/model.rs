@@ -137,7 +137,7 @@ impl Model for ScriptedModel {
         assert!(self.facts.images || request.images.is_empty(), "it has no eyes");
         self.requests.lock().unwrap().push(request.clone());
         let mut answer = (self.answer)(request);
-        let mut begun = Begun { model: self.name, request, deltas, is_lost: true };
+        let mut begun = StartedRequest { model: self.name, request, deltas, is_lost: true };
         while let Scripted::When(permits, then) = answer {
             permits.acquire().await.unwrap().forget();
             answer = *then;
@@ -159,14 +159,14 @@ impl Model for ScriptedModel {
 }
 
 /// A request in progress. If it fails or is dropped, its input is reported as lost usage.
-struct Begun<'a> {
+struct StartedRequest<'a> {
     model: &'a str,
     request: &'a ModelRequest,
     deltas: Deltas<'a>,
     is_lost: bool,
 }
 
-impl Drop for Begun<'_> {
+impl Drop for StartedRequest<'_> {
     fn drop(&mut self) {
         if self.is_lost {
             let usage = Usage::new(self.request.estimated_tokens(), 0);

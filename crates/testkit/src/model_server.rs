@@ -11,7 +11,7 @@ use crate::answer::{EVENTS, ModelAnswer, Spoken, Wire, pieces};
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
 
 /// The answer to a request that the API refuses.
-pub(crate) struct Refused {
+pub(crate) struct ModelRefusal {
     pub(crate) message: String,
     pub(crate) pieces: Vec<Piece>,
 }
@@ -33,7 +33,7 @@ impl ModelServer {
     pub(crate) async fn start(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
         events: fn(&Spoken) -> Vec<String>,
-        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+        check: impl Fn(&HttpRequest) -> Result<Value, ModelRefusal> + Send + Sync + 'static,
     ) -> Self {
         Self::start_on(Wire { media_type: EVENTS, events }, answer, no_list, check).await
     }
@@ -44,7 +44,7 @@ impl ModelServer {
         wire: Wire,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
         beside: impl Fn(&HttpRequest) -> Option<Vec<Piece>> + Send + Sync + 'static,
-        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+        check: impl Fn(&HttpRequest) -> Result<Value, ModelRefusal> + Send + Sync + 'static,
     ) -> Self {
         let kept = Arc::<Mutex<Vec<Value>>>::default();
         let requests = kept.clone();
@@ -59,7 +59,7 @@ impl ModelServer {
     pub(crate) async fn start_forgetful(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
         events: fn(&Spoken) -> Vec<String>,
-        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+        check: impl Fn(&HttpRequest) -> Result<Value, ModelRefusal> + Send + Sync + 'static,
     ) -> Self {
         Self::serve(Wire { media_type: EVENTS, events }, answer, no_list, check).await
     }
@@ -68,7 +68,7 @@ impl ModelServer {
         wire: Wire,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
         beside: impl Fn(&HttpRequest) -> Option<Vec<Piece>> + Send + Sync + 'static,
-        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+        check: impl Fn(&HttpRequest) -> Result<Value, ModelRefusal> + Send + Sync + 'static,
     ) -> Self {
         let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
         let refused = refusals.clone();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{ModelAnswer, Wire};
 use crate::http::{HttpRequest, Piece, whole};
-use crate::model_server::{ModelServer, Refused};
+use crate::model_server::{ModelRefusal, ModelServer};
 
 pub use card::Card;
 pub use stream::line;
@@ -51,7 +51,8 @@ impl OllamaFake {
                 show(request, &card, place)
             })
         };
-        let check = move |request: &HttpRequest| check(request, &of_model).map_err(Refused::from);
+        let check =
+            move |request: &HttpRequest| check(request, &of_model).map_err(ModelRefusal::from);
         Self { server: ModelServer::start_on(wire, answer, beside, check).await, shown }
     }
 
@@ -93,14 +94,14 @@ pub fn last_results(request: &Value) -> Vec<&str> {
 
 /// A refusal in the words of the real server.
 #[derive(Debug)]
-struct Refusal {
+struct OllamaRefusal {
     status: u16,
     message: String,
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        let Refusal { status, message } = refusal;
+impl From<OllamaRefusal> for ModelRefusal {
+    fn from(refusal: OllamaRefusal) -> Self {
+        let OllamaRefusal { status, message } = refusal;
         let pieces = match message.as_str() {
             NO_PAGE => whole(status, &[("content-type", "text/plain")], NO_PAGE),
             _ => whole(
@@ -115,8 +116,8 @@ impl From<Refusal> for Refused {
 
 const NO_PAGE: &str = "404 page not found";
 
-fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal { status: 400, message: message.into() }
+fn invalid(message: impl Into<String>) -> OllamaRefusal {
+    OllamaRefusal { status: 400, message: message.into() }
 }
 
 fn show(request: &HttpRequest, card: &Card, place: usize) -> Vec<Piece> {
@@ -128,14 +129,14 @@ fn show(request: &HttpRequest, card: &Card, place: usize) -> Vec<Piece> {
             let body = card.shown().to_string();
             whole(200, &[("content-type", "application/json; charset=utf-8")], &body)
         }
-        Err(refusal) => Refused::from(refusal).pieces,
+        Err(refusal) => ModelRefusal::from(refusal).pieces,
     }
 }
 
 /// Checks a chat request and returns its body after truncation.
-fn check(request: &HttpRequest, card: &Card) -> Result<Value, Refusal> {
+fn check(request: &HttpRequest, card: &Card) -> Result<Value, OllamaRefusal> {
     if request.path != "/api/chat" || request.method != "POST" {
-        return Err(Refusal { status: 404, message: NO_PAGE.to_owned() });
+        return Err(OllamaRefusal { status: 404, message: NO_PAGE.to_owned() });
     }
     check_key(request, card)?;
     let mut body = parse(request)?;
@@ -147,28 +148,28 @@ fn check(request: &HttpRequest, card: &Card) -> Result<Value, Refusal> {
 }
 
 /// Checks the key. A local server ignores it.
-fn check_key(request: &HttpRequest, card: &Card) -> Result<(), Refusal> {
+fn check_key(request: &HttpRequest, card: &Card) -> Result<(), OllamaRefusal> {
     let sent = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     match card.key {
         Some(key) if sent != Some(key) => {
-            Err(Refusal { status: 401, message: "unauthorized".to_owned() })
+            Err(OllamaRefusal { status: 401, message: "unauthorized".to_owned() })
         }
         _ => Ok(()),
     }
 }
 
-fn parse(request: &HttpRequest) -> Result<Value, Refusal> {
+fn parse(request: &HttpRequest) -> Result<Value, OllamaRefusal> {
     if request.body.is_empty() {
         return Err(invalid("missing request body"));
     }
     serde_json::from_slice(&request.body).map_err(|error| invalid(error.to_string()))
 }
 
-fn check_model(body: &Value) -> Result<(), Refusal> {
+fn check_model(body: &Value) -> Result<(), OllamaRefusal> {
     match body["model"].as_str().unwrap_or_default() {
         MODEL => Ok(()),
         "" => Err(invalid("model is required")),
-        other => Err(Refusal {
+        other => Err(OllamaRefusal {
             status: 404,
             message: format!("model \"{other}\" not found, try pulling it first"),
         }),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{EVENTS, Spoken, Wire};
 use crate::http::{HttpRequest, Piece, whole};
-use crate::model_server::{ModelServer, Refused};
+use crate::model_server::{ModelRefusal, ModelServer};
 
 pub use crate::answer::{ModelAnswer, event, stream_head};
 pub use quirks::Insists;
@@ -36,7 +36,7 @@ impl OpenAiFake {
     ) -> Self {
         let check = move |asked: &HttpRequest| {
             let body = checked(asked, false)?;
-            quirks::check(on, asked, &body).map_err(Refused::from)?;
+            quirks::check(on, asked, &body).map_err(ModelRefusal::from)?;
             Ok(body)
         };
         let answer = move |body: &Value| quirks::unstreamed(body, answer(body));
@@ -166,13 +166,13 @@ fn call_deltas(calls: &[(String, Value)]) -> Vec<Value> {
 
 /// A refusal in the words of the real API.
 #[derive(Debug)]
-struct Refusal {
+struct OpenAiRefusal {
     status: u16,
     kind: &'static str,
     message: String,
 }
 
-impl Refusal {
+impl OpenAiRefusal {
     fn pieces(&self) -> Vec<Piece> {
         let error =
             json!({ "message": self.message, "type": self.kind, "param": null, "code": null });
@@ -182,25 +182,25 @@ impl Refusal {
 }
 
 /// Returns the body of a request, or the answer that refuses it.
-fn checked(request: &HttpRequest, eyes: bool) -> Result<Value, Refused> {
-    check(request, eyes).map_err(Refused::from)
+fn checked(request: &HttpRequest, eyes: bool) -> Result<Value, ModelRefusal> {
+    check(request, eyes).map_err(ModelRefusal::from)
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
+impl From<OpenAiRefusal> for ModelRefusal {
+    fn from(refusal: OpenAiRefusal) -> Self {
         Self { pieces: refusal.pieces(), message: refusal.message }
     }
 }
 
-fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal { status: 400, kind: "invalid_request_error", message: message.into() }
+fn invalid(message: impl Into<String>) -> OpenAiRefusal {
+    OpenAiRefusal { status: 400, kind: "invalid_request_error", message: message.into() }
 }
 
 /// Checks a request as the real API does.
-fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
+fn check(request: &HttpRequest, eyes: bool) -> Result<Value, OpenAiRefusal> {
     if request.method != "POST" || !request.path.ends_with("/v1/chat/completions") {
         let message = format!("Invalid URL ({} {})", request.method, request.path);
-        return Err(Refusal { status: 404, kind: "invalid_request_error", message });
+        return Err(OpenAiRefusal { status: 404, kind: "invalid_request_error", message });
     }
     check_key(request)?;
     let body: Value = serde_json::from_slice(&request.body)
@@ -240,25 +240,25 @@ fn listed(request: &HttpRequest, models: &[&str]) -> Vec<Piece> {
 }
 
 /// Refuses a request with a missing or wrong key.
-fn wants_key(request: &HttpRequest) -> Result<(), Refused> {
+fn wants_key(request: &HttpRequest) -> Result<(), ModelRefusal> {
     if request.header("authorization").is_none() {
         let message = "You didn't provide an API key.".to_owned();
-        return Err(Refusal { status: 401, kind: "invalid_request_error", message }.into());
+        return Err(OpenAiRefusal { status: 401, kind: "invalid_request_error", message }.into());
     }
-    check_key(request).map_err(Refused::from)
+    check_key(request).map_err(ModelRefusal::from)
 }
 
-fn check_key(request: &HttpRequest) -> Result<(), Refusal> {
+fn check_key(request: &HttpRequest) -> Result<(), OpenAiRefusal> {
     match request.header("authorization").map(|key| key.trim_start_matches("Bearer ")) {
         Some(key) if key != KEY => {
             let message = format!("Incorrect API key provided: {key}.");
-            Err(Refusal { status: 401, kind: "invalid_request_error", message })
+            Err(OpenAiRefusal { status: 401, kind: "invalid_request_error", message })
         }
         _ => Ok(()),
     }
 }
 
-fn check_name(name: &Value, place: &str) -> Result<(), Refusal> {
+fn check_name(name: &Value, place: &str) -> Result<(), OpenAiRefusal> {
     let name = name.as_str().unwrap_or_default();
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
@@ -270,7 +270,7 @@ fn check_name(name: &Value, place: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_messages(messages: &[Value], eyes: bool) -> Result<(), Refusal> {
+fn check_messages(messages: &[Value], eyes: bool) -> Result<(), OpenAiRefusal> {
     if messages.is_empty() {
         return Err(invalid(
             "Invalid 'messages': empty array. Expected an array with minimum length 1",

@@ -56,7 +56,7 @@ pub struct Searched {
 }
 
 /// A refusal: status and body.
-type Refused = (u16, String);
+type SearchRefusal = (u16, String);
 
 /// A fake search engine.
 pub struct SearchFake {
@@ -163,7 +163,7 @@ impl Engine {
         }
     }
 
-    fn check(self, request: &HttpRequest) -> Result<Searched, Refused> {
+    fn check(self, request: &HttpRequest) -> Result<Searched, SearchRefusal> {
         match self {
             Self::Brave => brave::check(request),
             Self::DuckDuckGo => duckduckgo::check(request),
@@ -185,7 +185,7 @@ impl Engine {
 }
 
 /// Returns the parameters of a GET of this path. Other requests are refused.
-fn parameters(request: &HttpRequest, path: &str) -> Result<Vec<(String, String)>, Refused> {
+fn parameters(request: &HttpRequest, path: &str) -> Result<Vec<(String, String)>, SearchRefusal> {
     let (found, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     if request.method != "GET" || found != path {
         return Err((404, format!("no {} {found}", request.method)));

@@ -13,13 +13,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 
-type Open = Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>;
+type OpenRequests = Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>;
 
 /// A connection to the daemon.
 #[derive(Debug)]
 pub struct SocketClient {
     writer: AsyncMutex<OwnedWriteHalf>,
-    open: Open,
+    open: OpenRequests,
     next: AtomicU64,
     /// Requests and notifications of the daemon, in order. Ends with the connection.
     pub incoming: flume::Receiver<Value>,
@@ -43,7 +43,7 @@ impl SocketClient {
     pub async fn connect(path: &Path) -> io::Result<Self> {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
         let (sender, incoming) = flume::bounded(4096);
-        let open = Open::default();
+        let open = OpenRequests::default();
         tokio::spawn(read(reader, open.clone(), sender));
         Ok(Self { writer: AsyncMutex::new(writer), open, next: AtomicU64::new(1), incoming })
     }
@@ -80,7 +80,7 @@ impl SocketClient {
     }
 }
 
-async fn read(reader: OwnedReadHalf, open: Open, incoming: flume::Sender<Value>) {
+async fn read(reader: OwnedReadHalf, open: OpenRequests, incoming: flume::Sender<Value>) {
     let mut lines = BufReader::new(reader).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let message: Value = serde_json::from_str(&line).unwrap();

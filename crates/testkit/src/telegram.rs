@@ -25,21 +25,21 @@ use std::time::Duration;
 use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
-pub use bot::{ApiCall, Refusal};
+pub use bot::{ApiCall, RefusedCall};
 pub use chats::{SentFile, SentMessage};
-pub use faults::{Fault, On};
+pub use faults::{InjectedFault, On};
 pub use files::{DOWNLOAD_LIMIT, FILE_PATH_KEPT};
 pub use images::png;
 pub use keyboard::CALLBACK_DATA_LIMIT;
 pub use odd::{odd_message, odd_messages, odd_updates};
-pub use said::Said;
+pub use said::UserMessage;
 pub use text::{CAPTION_LIMIT, ENTITY_LIMIT, TEXT_LIMIT, check_text};
 pub use updates::{CALLBACK_KEPT, UPDATE_KEPT};
 pub use wire::ApiError;
 
 use crate::http::{HttpFake, Piece};
 pub use crate::multipart::Upload;
-use bot::{Bot, Shared};
+use bot::{BotState, SharedBot};
 
 /// The bot's name, without the `@`.
 pub const USERNAME: &str = "avocet_bot";
@@ -47,7 +47,7 @@ pub const USERNAME: &str = "avocet_bot";
 /// A server at `http://ADDRESS` that knows one bot. Its time moves only when the test moves it.
 pub struct TelegramFake {
     server: HttpFake,
-    shared: Arc<Shared>,
+    shared: Arc<SharedBot>,
 }
 
 impl fmt::Debug for TelegramFake {
@@ -58,7 +58,7 @@ impl fmt::Debug for TelegramFake {
 
 /// A user's message in its chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heard {
+pub struct PostedMessage {
     /// The id of the chat.
     pub chat: i64,
     /// The id of the message, unique in its chat.
@@ -83,7 +83,7 @@ pub enum Break {
 impl TelegramFake {
     /// Starts a server for the bot with this token, for example `123:abc`.
     pub async fn start(token: &str) -> Self {
-        let shared = Shared::new(token);
+        let shared = SharedBot::new(token);
         let served = shared.clone();
         let server = HttpFake::start(move |request| served.answer(&request)).await;
         Self { server, shared }
@@ -95,7 +95,7 @@ impl TelegramFake {
         format!("http://{}", self.server.address())
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Bot) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut BotState) -> T) -> T {
         self.shared.change(change)
     }
 }
@@ -103,18 +103,18 @@ impl TelegramFake {
 /// Actions of users.
 impl TelegramFake {
     /// Sends a message. The chat and its topic are known from then on.
-    pub fn say(&self, said: Said) -> Heard {
+    pub fn say(&self, said: UserMessage) -> PostedMessage {
         self.change(|bot| bot.hear(said))
     }
 
     /// Sends a text in a private chat.
-    pub fn private_text(&self, user: i64, text: &str) -> Heard {
-        self.say(Said::private(user, text))
+    pub fn private_text(&self, user: i64, text: &str) -> PostedMessage {
+        self.say(UserMessage::private(user, text))
     }
 
     /// Sends a text in a topic of a supergroup.
-    pub fn topic_text(&self, user: i64, chat: i64, thread: i64, text: &str) -> Heard {
-        self.say(Said::group(user, chat, text).thread(thread))
+    pub fn topic_text(&self, user: i64, chat: i64, thread: i64, text: &str) -> PostedMessage {
+        self.say(UserMessage::group(user, chat, text).thread(thread))
     }
 
     /// Sends photos that users see as one message, and the bot as several. The first one has the
@@ -126,9 +126,9 @@ impl TelegramFake {
         group: &str,
         files: &[&str],
         text: &str,
-    ) -> Vec<Heard> {
+    ) -> Vec<PostedMessage> {
         let photo = |(place, file): (usize, &&str)| {
-            let said = Said::thing(user, chat, "photo", Said::photo(file));
+            let said = UserMessage::thing(user, chat, "photo", UserMessage::photo(file));
             let said = said.with("media_group_id", group.into());
             self.say(if place == 0 { said.with("caption", text.into()) } else { said })
         };
@@ -136,7 +136,7 @@ impl TelegramFake {
     }
 
     /// Edits the text of a message. Returns the id of the update.
-    pub fn edit(&self, heard: Heard, text: &str) -> Option<i64> {
+    pub fn edit(&self, heard: PostedMessage, text: &str) -> Option<i64> {
         self.change(|bot| bot.hear_edit((heard.chat, heard.id), text))
     }
 
@@ -211,8 +211,8 @@ impl TelegramFake {
     /// Turns a group into a supergroup with another id. A message in each of them reports this to
     /// the bot.
     pub fn migrate(&self, user: i64, from: i64, to: i64) {
-        self.say(Said::thing(user, from, "migrate_to_chat_id", to.into()));
-        self.say(Said::thing(user, to, "migrate_from_chat_id", from.into()));
+        self.say(UserMessage::thing(user, from, "migrate_to_chat_id", to.into()));
+        self.say(UserMessage::thing(user, to, "migrate_from_chat_id", from.into()));
         self.change(|bot| bot.chats.migrate(from, to));
     }
 
@@ -226,7 +226,7 @@ impl TelegramFake {
 /// Faults.
 impl TelegramFake {
     /// Applies this fault to the next `times` calls that match `on`. `usize::MAX` stands for all.
-    pub fn inject(&self, on: On, times: usize, fault: Fault) {
+    pub fn inject(&self, on: On, times: usize, fault: InjectedFault) {
         self.change(|bot| bot.faults.add(on, times, fault));
     }
 

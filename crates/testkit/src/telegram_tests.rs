@@ -20,7 +20,7 @@ fn text(text: &str) -> Value {
 }
 
 /// Starts a poll that stays open because there are no updates.
-async fn held_poll(fake: &TelegramFake) -> client::Sent {
+async fn held_poll(fake: &TelegramFake) -> client::PendingCall {
     let poll = start(fake, "GetUpdates", &json!({ "timeout": 30 })).await;
     fake.wait_for_poll().await;
     poll
@@ -124,7 +124,7 @@ async fn break_poll_ends_a_waiting_poll_in_each_way() {
 }
 
 /// Checks that the request is still open after the fake has answered another one.
-async fn still_waits(fake: &TelegramFake, sent: &mut client::Sent) {
+async fn still_waits(fake: &TelegramFake, sent: &mut client::PendingCall) {
     call(fake, "getMe", &json!({})).await;
     tokio::select! {
         biased;
@@ -200,7 +200,7 @@ async fn request_without_a_body_has_no_parameters() {
 async fn inject_flood_hits_the_calls_of_its_chat_and_then_ends() {
     let fake = fake().await;
     fake.open_chat(8);
-    fake.inject(On::method("sendMessage").chat(USER), 2, Fault::flood(17));
+    fake.inject(On::method("sendMessage").chat(USER), 2, InjectedFault::flood(17));
     call(&fake, "sendMessage", &json!({ "chat_id": 8, "text": "x" })).await.result();
     let action = json!({ "chat_id": USER, "action": "typing" });
     call(&fake, "sendChatAction", &action).await.result();
@@ -218,7 +218,7 @@ async fn inject_flood_hits_the_calls_of_its_chat_and_then_ends() {
 #[tokio::test]
 async fn inject_hits_every_call_until_clear_faults() {
     let fake = fake().await;
-    fake.inject(On::any(), usize::MAX, Fault::Refuse(ApiError::conflict()));
+    fake.inject(On::any(), usize::MAX, InjectedFault::Refuse(ApiError::conflict()));
     for method in ["getMe", "getUpdates"] {
         assert_eq!(call(&fake, method, &json!({})).await.refusal().0, 409);
     }
@@ -228,14 +228,18 @@ async fn inject_hits_every_call_until_clear_faults() {
 
 #[tokio::test]
 async fn inject_break_happens_before_or_after_processing() {
-    let breaks = [(Fault::ResetBefore, 0), (Fault::ResetAfter, 1), (Fault::CutAnswer, 1)];
+    let breaks = [
+        (InjectedFault::ResetBefore, 0),
+        (InjectedFault::ResetAfter, 1),
+        (InjectedFault::CutAnswer, 1),
+    ];
     for (fault, processed) in breaks {
         let fake = fake().await;
         fake.inject(On::method("sendMessage"), 1, fault.clone());
         start(&fake, "sendMessage", &text("x")).await.answer().await.unwrap_err();
         assert_eq!(fake.sent().len(), processed, "{fault:?}");
     }
-    for (fault, processed) in [(Fault::Hang, 0), (Fault::HangAfter, 1)] {
+    for (fault, processed) in [(InjectedFault::Hang, 0), (InjectedFault::HangAfter, 1)] {
         let fake = fake().await;
         fake.inject(On::method("sendMessage"), 1, fault.clone());
         let mut hung = start(&fake, "sendMessage", &text("x")).await;
@@ -249,7 +253,7 @@ async fn inject_break_happens_before_or_after_processing() {
 async fn inject_hold_answer_waits_for_a_permit() {
     let fake = fake().await;
     let permits = Arc::new(Semaphore::new(0));
-    fake.inject(On::method("sendMessage"), 1, Fault::HoldAnswer(permits.clone()));
+    fake.inject(On::method("sendMessage"), 1, InjectedFault::HoldAnswer(permits.clone()));
     let mut held = start(&fake, "sendMessage", &text("x")).await;
     assert_eq!(fake.wait_for_sent(1).await[0].text, "x");
     still_waits(&fake, &mut held).await;
@@ -260,7 +264,7 @@ async fn inject_hold_answer_waits_for_a_permit() {
 #[tokio::test]
 async fn poll_with_a_fault_does_not_wait() {
     let fake = fake().await;
-    fake.inject(On::method("getUpdates"), 1, Fault::CutAnswer);
+    fake.inject(On::method("getUpdates"), 1, InjectedFault::CutAnswer);
     let mut poll = start(&fake, "getUpdates", &json!({ "timeout": 30 })).await;
     poll.answer().await.unwrap_err();
 }
@@ -269,10 +273,10 @@ async fn poll_with_a_fault_does_not_wait() {
 async fn updates_have_the_form_that_telegram_sends() {
     let fake = fake().await;
     let first = fake.topic_text(USER, FORUM, 5, "/start@avocet_bot now");
-    fake.say(Said::group(8, FORUM, "yes").reply_to(first.id).by_bot());
+    fake.say(UserMessage::group(8, FORUM, "yes").reply_to(first.id).by_bot());
     fake.edit(first, "👉 @avocet_bot");
     fake.album(USER, USER, "g1", &["a", "b"], "look");
-    fake.say(Said::private(USER, "x").forwarded_from(9, 12));
+    fake.say(UserMessage::private(USER, "x").forwarded_from(9, 12));
     fake.block(USER);
     let found = updates(&fake, &json!({})).await;
 

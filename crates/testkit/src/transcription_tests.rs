@@ -1,9 +1,9 @@
 use super::*;
 
 /// The `Content-Disposition` of a part of a form, and its content.
-type Part<'p> = (&'p str, &'p [u8]);
+type FormPart<'p> = (&'p str, &'p [u8]);
 
-fn request(parts: &[Part<'_>]) -> HttpRequest {
+fn request(parts: &[FormPart<'_>]) -> HttpRequest {
     let mut body = Vec::new();
     for (disposition, bytes) in parts {
         let head = format!("--XX\r\nContent-Disposition: form-data; {disposition}\r\n\r\n");
@@ -19,12 +19,12 @@ fn request(parts: &[Part<'_>]) -> HttpRequest {
     }
 }
 
-const FILE: Part<'_> = ("name=\"file\"; filename=\"a.ogg\"", b"OggS");
-const MODEL: Part<'_> = ("name=\"model\"", b"whisper-1");
+const FILE: FormPart<'_> = ("name=\"file\"; filename=\"a.ogg\"", b"OggS");
+const MODEL: FormPart<'_> = ("name=\"model\"", b"whisper-1");
 
 #[test]
 fn transcription_accepts_a_valid_request() {
-    let language: Part<'_> = ("name=\"language\"", b"de");
+    let language: FormPart<'_> = ("name=\"language\"", b"de");
     let call = check(&request(&[FILE, MODEL, language])).unwrap();
     assert_eq!((call.name.as_str(), call.language.as_deref()), ("a.ogg", Some("de")));
 }
@@ -33,7 +33,7 @@ fn transcription_accepts_a_valid_request() {
 fn transcription_refuses_the_requests_that_the_real_api_refuses() {
     let large = vec![0; AUDIO_LIMIT + 1];
     let (name, empty) = (FILE.0, &b""[..]);
-    let cases: [(&[Part<'_>], u16, &str); 6] = [
+    let cases: [(&[FormPart<'_>], u16, &str); 6] = [
         (&[MODEL], 400, "body -> file\n  field required"),
         (&[FILE], 400, "you must provide a model parameter"),
         (&[FILE, ("name=\"model\"", b"")], 400, "you must provide a model parameter"),

@@ -44,7 +44,7 @@ pub(crate) enum When {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct AgendaEntry {
     when: When,
     backoff: Backoff,
     /// The request was made, and has to be repeated.
@@ -54,7 +54,7 @@ struct Entry {
     fault: Option<String>,
 }
 
-impl Entry {
+impl AgendaEntry {
     fn new(when: When) -> Self {
         let backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         Self { when, backoff, tried: false, urgent: false, fault: None }
@@ -64,7 +64,7 @@ impl Entry {
 /// All requests to make.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    entries: BTreeMap<Subject, Entry>,
+    entries: BTreeMap<Subject, AgendaEntry>,
     listed: Duration,
     /// The times of the last requests, at most [`IN_A_WHILE`].
     asked: VecDeque<Duration>,
@@ -75,7 +75,7 @@ impl Agenda {
     pub(crate) fn begin(&mut self, now: Duration) {
         self.listed = now + LISTING;
         for entry in self.entries.values_mut() {
-            *entry = Entry { urgent: entry.urgent, ..Entry::new(When::At(now)) };
+            *entry = AgendaEntry { urgent: entry.urgent, ..AgendaEntry::new(When::At(now)) };
         }
     }
 
@@ -87,7 +87,7 @@ impl Agenda {
     /// Schedules a request, in place of the scheduled one with the same subject.
     pub(crate) fn add(&mut self, subject: Subject, when: When) {
         let urgent = self.entries.get(&subject).is_some_and(|entry| entry.urgent);
-        self.entries.insert(subject, Entry { urgent, ..Entry::new(when) });
+        self.entries.insert(subject, AgendaEntry { urgent, ..AgendaEntry::new(when) });
     }
 
     /// Makes a request urgent: of all due requests, it comes first.
@@ -126,7 +126,7 @@ impl Agenda {
     }
 
     fn all_due(&self) -> impl Iterator<Item = (Duration, Subject, bool)> {
-        let due = |(subject, entry): (&Subject, &Entry)| {
+        let due = |(subject, entry): (&Subject, &AgendaEntry)| {
             Some((self.due_at(entry)?, *subject, entry.urgent))
         };
         self.entries.iter().filter_map(due)
@@ -143,8 +143,8 @@ impl Agenda {
         first.map_or(Duration::ZERO, |first| *first + A_WHILE)
     }
 
-    fn due_at(&self, entry: &Entry) -> Option<Duration> {
-        let is_tried = |entry: &Entry| entry.tried || entry.when == When::Last;
+    fn due_at(&self, entry: &AgendaEntry) -> Option<Duration> {
+        let is_tried = |entry: &AgendaEntry| entry.tried || entry.when == When::Last;
         match entry.when {
             When::At(due) => Some(due),
             When::Listed => Some(self.listed),

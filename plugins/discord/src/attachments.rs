@@ -9,7 +9,7 @@ use serenity::model::channel::{Attachment as Sent, Message};
 use serenity::model::id::{AttachmentId, ChannelId, MessageId};
 
 use crate::Discord;
-use crate::fault::Fault;
+use crate::fault::RestError;
 use crate::rest::REQUEST_LIMIT;
 use crate::routes::Route;
 
@@ -76,7 +76,7 @@ impl Discord {
         let client = GuardedClient::new(self.own.clone(), self.clock.clone(), limits);
         match client.get(url, &[]).await {
             Ok(Page { status: 200, body, .. }) => Ok(body),
-            Ok(page) => Err(failed(&Fault::answered(page.status, &HeaderMap::new(), b""))),
+            Ok(page) => Err(failed(&RestError::answered(page.status, &HeaderMap::new(), b""))),
             Err(NoPage::Long(_)) => Err(FetchError::TooLarge { limit }),
             // The resolver may answer later.
             Err(NoPage::Refused(refusal)) if refusal.rule == Rule::NoAddress => {
@@ -100,9 +100,9 @@ fn parse(reference: &str) -> Option<(ChannelId, MessageId, AttachmentId)> {
     parts.next().is_none().then_some(parsed)
 }
 
-fn failed(fault: &Fault) -> FetchError {
+fn failed(fault: &RestError) -> FetchError {
     match fault {
-        Fault::Refused(_) => FetchError::Gone(fault.to_string()),
+        RestError::Refused(_) => FetchError::Gone(fault.to_string()),
         _ => FetchError::Failed(fault.to_string()),
     }
 }

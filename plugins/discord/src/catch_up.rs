@@ -19,12 +19,12 @@ use serde_json::Value;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::agenda::{Subject, When};
-use crate::fault::Fault;
+use crate::fault::RestError;
 use crate::gaps::{EDITED, Gap, Look, PRESSED, SAID};
 use crate::gateway::{Live, Me};
-use crate::history::{Answer, Asked, PAGE, Question, id};
+use crate::history::{AnsweredQuestion, HistoryAnswer, PAGE, Question, id};
 use crate::misread;
-use crate::places::{Described, Place};
+use crate::places::{ChannelPlace, Described};
 use crate::receive::{Receiver, Stopped};
 
 /// Discord's error code for a deleted channel.
@@ -40,7 +40,7 @@ impl Receiver<'_> {
                 continue;
             }
             let (next, when) = match self.places.get(channel) {
-                Some(Place::Private) => (Look::Edits, When::At(now)),
+                Some(ChannelPlace::Private) => (Look::Edits, When::At(now)),
                 _ => (Look::Channel, When::Listed),
             };
             self.gaps.note(channel, last, next);
@@ -129,7 +129,7 @@ impl Receiver<'_> {
             self.places.learn_from(&event["channel"]);
         }
         if self.places.get(channel).is_none() && event["guild_id"].is_null() {
-            self.places.learn(channel, Place::Private);
+            self.places.learn(channel, ChannelPlace::Private);
         }
     }
 
@@ -160,19 +160,23 @@ impl Receiver<'_> {
     }
 
     /// Processes the answer to a request.
-    pub(crate) async fn answered(&mut self, me: Me, asked: Asked) -> Result<(), Stopped> {
-        let Asked { question, answer } = asked;
+    pub(crate) async fn answered(
+        &mut self,
+        me: Me,
+        asked: AnsweredQuestion,
+    ) -> Result<(), Stopped> {
+        let AnsweredQuestion { question, answer } = asked;
         match (question, answer) {
-            (Question::Direct(user), Ok(Answer::Direct(channel))) => {
+            (Question::Direct(user), Ok(HistoryAnswer::Direct(channel))) => {
                 self.met(user, channel).await?;
             }
-            (Question::Place(channel), Ok(Answer::Place(place, last))) => {
+            (Question::Place(channel), Ok(HistoryAnswer::Place(place, last))) => {
                 self.is_at(channel, place, last);
             }
-            (Question::Edits(channel, _), Ok(Answer::Page(page))) => {
+            (Question::Edits(channel, _), Ok(HistoryAnswer::Page(page))) => {
                 self.look_for_edits(me, channel, &page).await?;
             }
-            (Question::Missed(channel, after), Ok(Answer::Page(page))) => {
+            (Question::Missed(channel, after), Ok(HistoryAnswer::Page(page))) => {
                 self.read_page(me, channel, after, &page).await?;
             }
             (question, Ok(_)) => {
@@ -184,11 +188,11 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    fn is_at(&mut self, channel: ChannelId, place: Place, last: Option<MessageId>) {
+    fn is_at(&mut self, channel: ChannelId, place: ChannelPlace, last: Option<MessageId>) {
         self.places.learn(channel, place);
         let Some(gap) = self.gaps.get_mut(channel) else { return };
         let is_news = last.is_some_and(|last| last > gap.after) || gap.take_dropped().is_some();
-        if !is_news && place != Place::Private {
+        if !is_news && place != ChannelPlace::Private {
             return self.caught_up(channel);
         }
         gap.next = Look::Edits;
@@ -248,12 +252,12 @@ impl Receiver<'_> {
         self.released.extend(self.gaps.close(channel));
     }
 
-    fn not_answered(&mut self, question: Question, fault: &Fault) {
+    fn not_answered(&mut self, question: Question, fault: &RestError) {
         let (subject, now) = (question.subject(), self.context.clock.elapsed());
         match fault {
-            Fault::Wait(wait) => self.agenda.waits(subject, now + *wait),
+            RestError::Wait(wait) => self.agenda.waits(subject, now + *wait),
             // The gateway finds this, too, and reports it to the operator.
-            Fault::Refused(_) if !fault.is_about_token() => {
+            RestError::Refused(_) if !fault.is_about_token() => {
                 tracing::info!(error = %fault, ?subject, "refused");
                 self.refused(question, fault.is_refused_with(UNKNOWN_CHANNEL));
             }
@@ -271,7 +275,7 @@ impl Receiver<'_> {
             && self.places.get(channel).is_none()
             && self.gaps.get(channel).is_some_and(Gap::is_waited_for)
         {
-            self.places.learn(channel, Place::Channel);
+            self.places.learn(channel, ChannelPlace::Channel);
         }
         match question.subject() {
             Subject::Channel(channel) => {

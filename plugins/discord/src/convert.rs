@@ -11,11 +11,11 @@ use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::User;
 
 use crate::attachments;
-use crate::places::Place;
+use crate::places::ChannelPlace;
 
 /// The bot, for the conversion of its events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bot<'a> {
+pub(crate) struct BotIdentity<'a> {
     pub(crate) me: UserId,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
@@ -50,18 +50,18 @@ impl Converted {
     }
 }
 
-impl Bot<'_> {
+impl BotIdentity<'_> {
     /// Returns the reason for ignoring a message, whatever its content; `None` if it is for the
     /// agent.
-    pub(crate) fn why_not(&self, message: &Message, place: Place) -> Option<&'static str> {
+    pub(crate) fn why_not(&self, message: &Message, place: ChannelPlace) -> Option<&'static str> {
         match message.kind {
             MessageType::Regular | MessageType::InlineReply => {}
             _ => return Some("of another kind"),
         }
         let listens = match place {
-            Place::Private => true,
-            Place::Channel => self.unmentioned.contains(&message.channel_id),
-            Place::Thread { parent } => self.unmentioned.contains(&parent),
+            ChannelPlace::Private => true,
+            ChannelPlace::Channel => self.unmentioned.contains(&message.channel_id),
+            ChannelPlace::Thread { parent } => self.unmentioned.contains(&parent),
         };
         let for_us = listens || self.answer_all || self.is_addressed(message);
         (!for_us).then_some("not mentioned")
@@ -69,8 +69,8 @@ impl Bot<'_> {
 
     /// Returns `true` if the author waits for an answer. In channels in which the agent merely
     /// listens, only addressed messages count.
-    fn is_to_us(&self, message: &Message, place: Place) -> bool {
-        place == Place::Private || self.is_addressed(message)
+    fn is_to_us(&self, message: &Message, place: ChannelPlace) -> bool {
+        place == ChannelPlace::Private || self.is_addressed(message)
     }
 
     /// Returns `true` if a message mentions the agent, replies to it, or begins with a command.
@@ -90,7 +90,12 @@ impl Bot<'_> {
     }
 
     /// Converts a message. An edited one becomes a correction.
-    pub(crate) fn message(&self, message: &Message, place: Place, edited: bool) -> Converted {
+    pub(crate) fn message(
+        &self,
+        message: &Message,
+        place: ChannelPlace,
+        edited: bool,
+    ) -> Converted {
         let content = self.content(message);
         let is_empty = content.is_empty();
         match Converted::of(self.inbound(message, place, content, edited)) {
@@ -105,7 +110,7 @@ impl Bot<'_> {
     fn inbound(
         &self,
         message: &Message,
-        place: Place,
+        place: ChannelPlace,
         content: Content,
         edited: bool,
     ) -> Result<Inbound, IdError> {
@@ -179,10 +184,14 @@ impl Bot<'_> {
     }
 
     /// Returns the address of a channel. A thread is a topic of the channel that contains it.
-    pub(crate) fn address(&self, channel: ChannelId, place: Place) -> Result<ChatAddress, IdError> {
+    pub(crate) fn address(
+        &self,
+        channel: ChannelId,
+        place: ChannelPlace,
+    ) -> Result<ChatAddress, IdError> {
         let (chat, topic) = match place {
-            Place::Private | Place::Channel => (channel, None),
-            Place::Thread { parent } => (parent, Some(channel)),
+            ChannelPlace::Private | ChannelPlace::Channel => (channel, None),
+            ChannelPlace::Thread { parent } => (parent, Some(channel)),
         };
         Ok(ChatAddress {
             channel: self.channel.clone(),
@@ -210,10 +219,10 @@ fn poll_line(poll: &Poll) -> String {
     format!("[poll: {question} ({})]", answers.join(" / "))
 }
 
-pub(crate) fn kind(place: Place) -> ChatKind {
+pub(crate) fn kind(place: ChannelPlace) -> ChatKind {
     match place {
-        Place::Private => ChatKind::Private,
-        Place::Channel | Place::Thread { .. } => ChatKind::Group,
+        ChannelPlace::Private => ChatKind::Private,
+        ChannelPlace::Channel | ChannelPlace::Thread { .. } => ChatKind::Group,
     }
 }
 

@@ -20,11 +20,11 @@ fn message(more: &Value) -> Message {
 /// A channel in which the bot answers every message.
 const LISTENS: u64 = 77;
 
-fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {
+fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
     let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
     let commands = [CommandHelp { name: "stop", argument: "", help: "stop" }];
     let me = UserId::new(42);
-    with(Bot {
+    with(BotIdentity {
         me,
         channel: &channel,
         account: &account,
@@ -36,7 +36,7 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {
 
 #[track_caller]
 fn read(more: &Value) -> Inbound {
-    match with_bot(false, |bot| bot.message(&message(more), Place::Private, false)) {
+    match with_bot(false, |bot| bot.message(&message(more), ChannelPlace::Private, false)) {
         Converted::Inbound(inbound) => *inbound,
         other => panic!("{other:?}"),
     }
@@ -79,12 +79,12 @@ fn why_not_ignores_server_messages_not_addressed_to_the_bot() {
     for (more, expected) in table {
         let why_not =
             |answer_all, place| with_bot(answer_all, |bot| bot.why_not(&message(&more), place));
-        let why = why_not(false, Place::Channel);
+        let why = why_not(false, ChannelPlace::Channel);
         assert_eq!(why, expected, "{more}");
         let whatever = expected.filter(|why| *why != "not mentioned");
-        assert_eq!(why_not(false, Place::Private), whatever, "{more}");
-        assert_eq!(why_not(true, Place::Channel), whatever, "{more}");
-        let listens = Place::Thread { parent: ChannelId::new(LISTENS) };
+        assert_eq!(why_not(false, ChannelPlace::Private), whatever, "{more}");
+        assert_eq!(why_not(true, ChannelPlace::Channel), whatever, "{more}");
+        let listens = ChannelPlace::Thread { parent: ChannelId::new(LISTENS) };
         assert_eq!(why_not(false, listens), whatever, "{more}");
     }
 }
@@ -128,12 +128,12 @@ fn convert_names_stickers_and_polls_and_rejects_an_empty_message() {
     assert_eq!(read(&json!({ "poll": poll })).content.text, "[poll: Tea? (yes / no)]");
     let nothing =
         |place, edited| with_bot(false, |bot| bot.message(&message(&json!({})), place, edited));
-    assert!(matches!(nothing(Place::Private, false), Converted::Unreadable(_)));
-    for (place, edited) in [(Place::Private, true), (Place::Channel, false)] {
+    assert!(matches!(nothing(ChannelPlace::Private, false), Converted::Unreadable(_)));
+    for (place, edited) in [(ChannelPlace::Private, true), (ChannelPlace::Channel, false)] {
         assert_eq!(nothing(place, edited), Converted::Ignored("without text"));
     }
     let asked = message(&json!({ "content": "<@42>", "mentions": [user(42, "avocet")] }));
-    let asked = with_bot(true, |bot| bot.message(&asked, Place::Channel, false));
+    let asked = with_bot(true, |bot| bot.message(&asked, ChannelPlace::Channel, false));
     let Converted::Unreadable(asked) = asked else { panic!("{asked:?}") };
     assert_eq!(asked.chat, ChatKind::Group);
 }

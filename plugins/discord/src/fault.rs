@@ -9,11 +9,11 @@ use serde_json::Value;
 
 /// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum RestError {
     /// Too many requests (429); retry after this time.
     Wait(Duration),
     /// The platform refused the request.
-    Refused(Refusal),
+    Refused(RestRefusal),
     /// The platform has an internal error (5xx), and may have carried out the request.
     Server(u16),
     /// The request was never sent: the connection failed, or the content is invalid.
@@ -24,7 +24,7 @@ pub(crate) enum Fault {
 
 /// The details of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct RestRefusal {
     /// The HTTP status, 4xx.
     pub(crate) status: u16,
     /// Discord's own code; 0 if it is missing.
@@ -33,7 +33,7 @@ pub(crate) struct Refusal {
     pub(crate) words: String,
 }
 
-impl Fault {
+impl RestError {
     /// Converts an error of reqwest, without the URL.
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         match error {
@@ -49,17 +49,17 @@ impl Fault {
         match status {
             429 => Self::Wait(Limited::read(headers, body).wait),
             500.. => Self::Server(status),
-            _ => Self::Refused(Refusal::read(status, body)),
+            _ => Self::Refused(RestRefusal::read(status, body)),
         }
     }
 
     pub(crate) fn is_refused_with(&self, wanted: isize) -> bool {
-        matches!(self, Self::Refused(Refusal { code, .. }) if *code == wanted)
+        matches!(self, Self::Refused(RestRefusal { code, .. }) if *code == wanted)
     }
 
     /// Returns `true` if the token is unknown, or was reset.
     pub(crate) fn is_about_token(&self) -> bool {
-        matches!(self, Self::Refused(Refusal { status: 401, .. }))
+        matches!(self, Self::Refused(RestRefusal { status: 401, .. }))
     }
 }
 
@@ -86,13 +86,13 @@ pub(crate) enum Scope {
 impl Limited {
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
         #[derive(Deserialize)]
-        struct Said {
+        struct RateLimitBody {
             retry_after: f64,
             #[serde(default)]
             global: bool,
         }
         let header = |name| headers.get(name)?.to_str().ok();
-        let said: Option<Said> = serde_json::from_slice(body).ok();
+        let said: Option<RateLimitBody> = serde_json::from_slice(body).ok();
         let is_global = said.as_ref().is_some_and(|said| said.global)
             || header("x-ratelimit-global").is_some()
             || header("x-ratelimit-scope") == Some("global");
@@ -108,7 +108,7 @@ impl Limited {
     }
 }
 
-impl Refusal {
+impl RestRefusal {
     fn read(status: u16, body: &[u8]) -> Self {
         let Ok(error) = serde_json::from_slice::<ErrorBody>(body) else {
             return Self { status, code: 0, words: format!("HTTP {status}") };
@@ -144,12 +144,12 @@ fn add_errors(errors: &Value, path: &str, words: &mut String) {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wait(wait) => write!(f, "to wait for {wait:?}"),
-            Self::Refused(Refusal { code: 0, words, .. }) => f.write_str(words),
-            Self::Refused(Refusal { code, words, .. }) => write!(f, "{words} ({code})"),
+            Self::Refused(RestRefusal { code: 0, words, .. }) => f.write_str(words),
+            Self::Refused(RestRefusal { code, words, .. }) => write!(f, "{words} ({code})"),
             Self::Server(status) => write!(f, "Discord has trouble of its own (HTTP {status})"),
             Self::NotSent(words) | Self::Broken(words) => f.write_str(words),
         }

@@ -32,12 +32,16 @@ fn limited_read_returns_the_wait_and_the_scope_of_a_429() {
             .collect();
         let wait = Duration::from_secs_f64(seconds);
         assert_eq!(Limited::read(&headers, body.as_bytes()), Limited { wait, scope }, "{body}");
-        assert_eq!(Fault::answered(429, &headers, body.as_bytes()), Fault::Wait(wait), "{body}");
+        assert_eq!(
+            RestError::answered(429, &headers, body.as_bytes()),
+            RestError::Wait(wait),
+            "{body}"
+        );
     }
 }
 
-fn answered(status: u16, body: &[u8]) -> Fault {
-    Fault::answered(status, &HeaderMap::new(), body)
+fn answered(status: u16, body: &[u8]) -> RestError {
+    RestError::answered(status, &HeaderMap::new(), body)
 }
 
 #[test]
@@ -54,5 +58,5 @@ fn fault_answered_shows_a_refusal_in_the_words_of_the_platform() {
     assert!(fault.is_about_token());
 
     assert_eq!(answered(405, b"").to_string(), "HTTP 405");
-    assert_eq!(answered(502, b"<html>"), Fault::Server(502));
+    assert_eq!(answered(502, b"<html>"), RestError::Server(502));
 }

@@ -12,16 +12,16 @@ use serenity::model::id::{ChannelId, UserId};
 
 use crate::Discord;
 use crate::agenda::{Subject, When};
-use crate::fault::Fault;
+use crate::fault::RestError;
 use crate::gaps::Look;
-use crate::places::{Place, described};
+use crate::places::{ChannelPlace, described};
 use crate::reading::snowflake;
 use crate::receive::{Receiver, Stopped};
 use crate::routes::Route;
 
 /// The used fields of an opened channel.
 #[derive(Debug, Deserialize)]
-struct Opened {
+struct OpenedChannel {
     id: ChannelId,
 }
 
@@ -55,7 +55,7 @@ impl Receiver<'_> {
 
     /// Reads a direct message channel from the beginning, unless it was read before.
     fn meet_in(&mut self, channel: ChannelId, now: Duration) {
-        self.places.learn(channel, Place::Private);
+        self.places.learn(channel, ChannelPlace::Private);
         if self.read.last(channel).is_none() && self.gaps.get(channel).is_none() {
             let since = self.read.since(None, self.context.clock.now());
             self.gaps.note(channel, since, Look::Missed);
@@ -68,7 +68,9 @@ impl Receiver<'_> {
     pub(crate) fn meet_writer(&mut self, channel: ChannelId, message: &Value) {
         let Ok(user) = UserId::deserialize(&message["author"]["id"]) else { return };
         let subject = Subject::Person(user.get());
-        if self.places.get(channel) == Some(Place::Private) && self.agenda.when(subject).is_some() {
+        if self.places.get(channel) == Some(ChannelPlace::Private)
+            && self.agenda.when(subject).is_some()
+        {
             self.meet_in(channel, self.context.clock.elapsed());
         }
     }
@@ -78,16 +80,17 @@ impl Receiver<'_> {
         let joined = serenity::model::Timestamp::deserialize(&server["joined_at"]).ok();
         let joined = joined.map(|joined| Timestamp(joined.unix_timestamp() * 1000));
         let since = self.read.since(joined, self.context.clock.now());
-        for channel in described(server).filter(|channel| channel.place() != Place::Private) {
+        for channel in described(server).filter(|channel| channel.place() != ChannelPlace::Private)
+        {
             self.listed(&channel, joined.map(snowflake), since);
         }
     }
 }
 
 impl Discord {
-    pub(crate) async fn open_direct(&self, user: u64) -> Result<ChannelId, Fault> {
+    pub(crate) async fn open_direct(&self, user: u64) -> Result<ChannelId, RestError> {
         let body = json!({ "recipient_id": user.to_string() });
         let opened = self.rest.send(Method::POST, Route::UserMeDmChannels, &body).await?;
-        opened.read().map(|Opened { id }| id)
+        opened.read().map(|OpenedChannel { id }| id)
     }
 }

@@ -29,7 +29,7 @@ use serenity::model::id::{ApplicationId, GuildId, UserId};
 
 use crate::Discord;
 use crate::budget::Budget;
-use crate::fault::{Fault, Refusal};
+use crate::fault::{RestError, RestRefusal};
 use crate::routes::Route;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ const QUEUE: usize = 256;
 
 /// An event of the gateway.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum SessionEvent {
     /// A new session has begun: earlier messages are only in the history. The platform is about to
     /// describe these servers.
     Began(Me, BTreeSet<GuildId>),
@@ -66,15 +66,15 @@ pub(crate) struct Me {
     pub(crate) application: ApplicationId,
 }
 
-pub(crate) fn queue() -> (flume::Sender<Event>, flume::Receiver<Event>) {
+pub(crate) fn queue() -> (flume::Sender<SessionEvent>, flume::Receiver<SessionEvent>) {
     flume::bounded(QUEUE)
 }
 
 /// Keeps up the connection.
-pub(crate) struct Gateway<'a> {
+pub(crate) struct GatewayClient<'a> {
     discord: &'a Discord,
     context: &'a ChannelContext,
-    events: flume::Sender<Event>,
+    events: flume::Sender<SessionEvent>,
     budget: Budget,
     session: Option<Session>,
     backoff: Backoff,
@@ -93,7 +93,7 @@ struct Session {
 
 /// The reason why there is no connection.
 #[derive(Debug, PartialEq)]
-enum Lost {
+enum ConnectionLoss {
     /// The session can be resumed.
     Resumable(String),
     /// The session is over, or never began.
@@ -104,11 +104,11 @@ enum Lost {
     Fatal(String),
 }
 
-impl<'a> Gateway<'a> {
+impl<'a> GatewayClient<'a> {
     pub(crate) fn new(
         discord: &'a Discord,
         context: &'a ChannelContext,
-        events: flume::Sender<Event>,
+        events: flume::Sender<SessionEvent>,
         budget: Budget,
     ) -> Self {
         let backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
@@ -130,18 +130,18 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    fn wait_after(&mut self, lost: Lost) -> Result<Duration, ChannelError> {
+    fn wait_after(&mut self, lost: ConnectionLoss) -> Result<Duration, ChannelError> {
         let (why, wait) = match lost {
-            Lost::Fatal(why) => {
+            ConnectionLoss::Fatal(why) => {
                 self.discord.health.fails(&why);
                 return Err(ChannelError::Fatal(why));
             }
-            Lost::Later(why, wait) => (why, wait),
-            Lost::Over(why) => {
+            ConnectionLoss::Later(why, wait) => (why, wait),
+            ConnectionLoss::Over(why) => {
                 self.session = None;
                 (why, self.backoff.next_wait())
             }
-            Lost::Resumable(why) => {
+            ConnectionLoss::Resumable(why) => {
                 self.session = self.session.take().and_then(Session::failed_again);
                 (why, self.backoff.next_wait())
             }
@@ -154,24 +154,24 @@ impl<'a> Gateway<'a> {
 
     /// Returns the address to connect to: that of the session, or that for a new one if it may
     /// begin now.
-    async fn address(&self) -> Result<String, Lost> {
+    async fn address(&self) -> Result<String, ConnectionLoss> {
         if let Some(session) = &self.session {
             return Ok(session.resume_url.clone());
         }
         let (address, limit) = self.ask_address().await.map_err(|fault| self.no_address(&fault))?;
         let (now, elapsed) = (self.context.clock.now(), self.context.clock.elapsed());
         match self.budget.wait(limit.as_ref(), now, elapsed) {
-            Some(wait) => Err(Lost::Later(format!("{}", self.budget), wait)),
+            Some(wait) => Err(ConnectionLoss::Later(format!("{}", self.budget), wait)),
             None => Ok(address),
         }
     }
 
     /// Requests the address of the gateway. A server that imitates Discord may lack the bot's own
     /// route.
-    async fn ask_address(&self) -> Result<(String, Option<SessionStartLimit>), Fault> {
+    async fn ask_address(&self) -> Result<(String, Option<SessionStartLimit>), RestError> {
         match self.discord.rest.get::<BotGateway>(Route::GatewayBot).await {
             Ok(gateway) => Ok((gateway.url, Some(gateway.session_start_limit))),
-            Err(Fault::Refused(Refusal { status: 404, .. })) => {
+            Err(RestError::Refused(RestRefusal { status: 404, .. })) => {
                 let gateway: Address = self.discord.rest.get(Route::Gateway).await?;
                 Ok((gateway.url, None))
             }
@@ -179,11 +179,11 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    fn no_address(&self, fault: &Fault) -> Lost {
+    fn no_address(&self, fault: &RestError) -> ConnectionLoss {
         match fault {
-            fault if fault.is_about_token() => Lost::Fatal(self.discord.unknown_token()),
-            Fault::Wait(wait) => Lost::Later(fault.to_string(), *wait),
-            fault => Lost::Over(fault.to_string()),
+            fault if fault.is_about_token() => ConnectionLoss::Fatal(self.discord.unknown_token()),
+            RestError::Wait(wait) => ConnectionLoss::Later(fault.to_string(), *wait),
+            fault => ConnectionLoss::Over(fault.to_string()),
         }
     }
 }

@@ -8,8 +8,8 @@ use serenity::model::id::{ApplicationId, ChannelId, MessageId};
 
 use crate::Discord;
 use crate::agenda::Subject;
-use crate::fault::Fault;
-use crate::places::{Described, Place};
+use crate::fault::RestError;
+use crate::places::{ChannelPlace, Described};
 use crate::routes::Route;
 
 /// Messages in a page: the platform's maximum (Discord API, "Get Channel Messages").
@@ -32,10 +32,10 @@ pub(crate) enum Question {
 
 /// An answer of the platform.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum HistoryAnswer {
     Direct(ChannelId),
     /// The type of the channel, and its last message.
-    Place(Place, Option<MessageId>),
+    Place(ChannelPlace, Option<MessageId>),
     /// Messages, the oldest first.
     Page(Vec<Value>),
     Offered,
@@ -43,9 +43,9 @@ pub(crate) enum Answer {
 
 /// A request with its answer.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AnsweredQuestion {
     pub(crate) question: Question,
-    pub(crate) answer: Result<Answer, Fault>,
+    pub(crate) answer: Result<HistoryAnswer, RestError>,
 }
 
 impl Question {
@@ -68,26 +68,34 @@ pub(crate) fn id(message: &Value) -> MessageId {
 
 impl Discord {
     /// Makes a request, and returns it with the answer.
-    pub(crate) async fn asked(&self, question: Question, context: &ChannelContext) -> Asked {
-        Asked { question, answer: self.ask(question, &context.commands).await }
+    pub(crate) async fn asked(
+        &self,
+        question: Question,
+        context: &ChannelContext,
+    ) -> AnsweredQuestion {
+        AnsweredQuestion { question, answer: self.ask(question, &context.commands).await }
     }
 
-    async fn ask(&self, question: Question, commands: &[CommandHelp]) -> Result<Answer, Fault> {
+    async fn ask(
+        &self,
+        question: Question,
+        commands: &[CommandHelp],
+    ) -> Result<HistoryAnswer, RestError> {
         match question {
-            Question::Direct(user) => self.open_direct(user).await.map(Answer::Direct),
+            Question::Direct(user) => self.open_direct(user).await.map(HistoryAnswer::Direct),
             Question::Place(channel_id) => {
                 let found: Described = self.rest.get(Route::Channel { channel_id }).await?;
-                Ok(Answer::Place(found.place(), found.last_message_id))
+                Ok(HistoryAnswer::Place(found.place(), found.last_message_id))
             }
             Question::Edits(channel, last) => {
                 let before = MessageId::new(last.get().saturating_add(1));
-                self.page(channel, "before", before).await.map(Answer::Page)
+                self.page(channel, "before", before).await.map(HistoryAnswer::Page)
             }
             Question::Missed(channel, after) => {
-                self.history(channel, after).await.map(Answer::Page)
+                self.history(channel, after).await.map(HistoryAnswer::Page)
             }
             Question::Offer(application) => {
-                self.offer(application, commands).await.map(|()| Answer::Offered)
+                self.offer(application, commands).await.map(|()| HistoryAnswer::Offered)
             }
         }
     }
@@ -95,12 +103,12 @@ impl Discord {
     /// Returns a page of the messages that follow the given one, the oldest first.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails.
+    /// [`RestError`] if the request fails.
     pub(crate) async fn history(
         &self,
         channel: ChannelId,
         after: MessageId,
-    ) -> Result<Vec<Value>, Fault> {
+    ) -> Result<Vec<Value>, RestError> {
         self.page(channel, "after", after).await
     }
 
@@ -109,7 +117,7 @@ impl Discord {
         channel_id: ChannelId,
         side: &'static str,
         message: MessageId,
-    ) -> Result<Vec<Value>, Fault> {
+    ) -> Result<Vec<Value>, RestError> {
         let parameters = [(side, message.to_string()), ("limit", PAGE.to_string())];
         let route = Route::ChannelMessages { channel_id };
         let mut page: Vec<Value> = self.rest.get_with(route, &parameters).await?;

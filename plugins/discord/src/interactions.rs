@@ -18,9 +18,9 @@ use serenity::model::id::{ApplicationId, ChannelId, InteractionId};
 use serenity::model::user::User;
 
 use crate::Discord;
-use crate::convert::{Bot, kind, person};
-use crate::fault::Fault;
-use crate::places::Place;
+use crate::convert::{BotIdentity, kind, person};
+use crate::fault::RestError;
+use crate::places::ChannelPlace;
 use crate::routes::Route;
 
 /// Time for the first answer to an interaction (Discord API, "Responding to an Interaction").
@@ -93,7 +93,11 @@ impl<'a> Called<'a> {
     ///
     /// # Errors
     /// [`IdError`] for an invalid id.
-    pub(crate) fn inbound(&self, bot: &Bot<'_>, place: Place) -> Result<Inbound, IdError> {
+    pub(crate) fn inbound(
+        &self,
+        bot: &BotIdentity<'_>,
+        place: ChannelPlace,
+    ) -> Result<Inbound, IdError> {
         let nick = self.member.and_then(|member| member.nick.as_deref());
         let (sender, key) = (person(self.user, nick)?, DedupeKey::parse(&format!("i{}", self.id))?);
         let address = bot.address(self.channel, place)?;
@@ -134,12 +138,12 @@ impl Discord {
     /// Registers the commands, so that the platform completes them.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails.
+    /// [`RestError`] if the request fails.
     pub(crate) async fn offer(
         &self,
         application_id: ApplicationId,
         commands: &[CommandHelp],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RestError> {
         let offered: Vec<CreateCommand> = commands.iter().filter_map(slash_command).collect();
         let route = Route::Commands { application_id };
         self.rest.send(Method::PUT, route, &offered).await.map(|_| ())

@@ -47,7 +47,7 @@ use serenity::model::id::{ChannelId, UserId};
 
 pub use config::DiscordConfig;
 
-use rest::Rest;
+use rest::RestClient;
 use sent_before::ClosedPasts;
 use uploads::Uploads;
 
@@ -58,7 +58,7 @@ const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
 pub struct Discord {
     name: ChannelName,
     account: AccountName,
-    rest: Rest,
+    rest: RestClient,
     /// Allowed users and owners. Their own id stands for the chat with them.
     allow: BTreeSet<u64>,
     answer_all: bool,
@@ -126,7 +126,7 @@ impl Discord {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DiscordError> {
         let token = config.token.as_ref().ok_or(DiscordError::NoToken)?;
-        let rest = Rest::new(token, &config.api_url, clock.clone())?;
+        let rest = RestClient::new(token, &config.api_url, clock.clone())?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
         Ok(Self {
             name,

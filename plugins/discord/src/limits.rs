@@ -12,10 +12,10 @@ use crate::fault::{Limited, Scope};
 
 /// The ends of the limits, by the clock's `elapsed`.
 #[derive(Debug, Default)]
-pub(crate) struct Limits(Mutex<Held>);
+pub(crate) struct RateLimits(Mutex<RetryTimes>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct RetryTimes {
     channels: HashMap<ChannelId, Duration>,
     /// All requests except answers to interactions.
     bot: Duration,
@@ -23,7 +23,7 @@ struct Held {
     address: Duration,
 }
 
-impl Limits {
+impl RateLimits {
     /// Returns the time until a message may be sent to the channel.
     pub(crate) fn pause(&self, channel: ChannelId, now: Duration) -> Duration {
         let held = self.held();
@@ -42,7 +42,7 @@ impl Limits {
 
     /// Returns the time until any request may be made.
     pub(crate) fn pause_of_account(&self, is_interaction: bool, now: Duration) -> Duration {
-        let Held { bot, address, .. } = *self.held();
+        let RetryTimes { bot, address, .. } = *self.held();
         let held = if is_interaction { address } else { bot.max(address) };
         held.saturating_sub(now)
     }
@@ -73,7 +73,7 @@ impl Limits {
         *until = (*until).max(now.saturating_add(limited.wait));
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, RetryTimes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ const MEDIA: ChannelType = ChannelType::Unknown(16);
 
 /// The type of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ChannelPlace {
     /// A direct message channel.
     Private,
     /// A channel of a server.
@@ -26,7 +26,7 @@ pub(crate) enum Place {
 
 /// The known channels, which save a request.
 #[derive(Debug, Default)]
-pub(crate) struct Places(HashMap<ChannelId, Place>);
+pub(crate) struct Places(HashMap<ChannelId, ChannelPlace>);
 
 /// The used fields of a channel.
 #[derive(Debug, Deserialize)]
@@ -42,14 +42,14 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> ChannelPlace {
         match (self.kind, self.parent_id) {
-            (ChannelType::Private, _) => Place::Private,
+            (ChannelType::Private, _) => ChannelPlace::Private,
             (
                 ChannelType::NewsThread | ChannelType::PublicThread | ChannelType::PrivateThread,
                 Some(parent),
-            ) => Place::Thread { parent },
-            _ => Place::Channel,
+            ) => ChannelPlace::Thread { parent },
+            _ => ChannelPlace::Channel,
         }
     }
 
@@ -68,11 +68,11 @@ pub(crate) fn described(event: &Value) -> impl Iterator<Item = Described> {
 }
 
 impl Places {
-    pub(crate) fn get(&self, channel: ChannelId) -> Option<Place> {
+    pub(crate) fn get(&self, channel: ChannelId) -> Option<ChannelPlace> {
         self.0.get(&channel).copied()
     }
 
-    pub(crate) fn learn(&mut self, channel: ChannelId, place: Place) {
+    pub(crate) fn learn(&mut self, channel: ChannelId, place: ChannelPlace) {
         self.0.insert(channel, place);
     }
 

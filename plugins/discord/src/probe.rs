@@ -6,7 +6,7 @@ use avocet_protocol::{Check, within};
 use serde_json::Value;
 
 use crate::Discord;
-use crate::fault::Fault;
+use crate::fault::RestError;
 use crate::routes::Route;
 
 /// Timeout of the request.
@@ -23,7 +23,7 @@ impl Discord {
         let fault = match within(self.clock.as_ref(), LIMIT, asked).await {
             Ok(Ok(application)) => return self.application(&name, &application),
             Ok(Err(fault)) => fault,
-            Err(_) => Fault::Broken("no answer in time"),
+            Err(_) => RestError::Broken("no answer in time"),
         };
         vec![match fault {
             fault if fault.is_about_token() => Check::bad(
@@ -35,7 +35,7 @@ impl Discord {
                     self.name
                 ),
             ),
-            Fault::Wait(wait) => {
+            RestError::Wait(wait) => {
                 let says = format!("Discord asks to wait for {} s", wait.as_secs());
                 Check::fair(name, says, "try again later")
             }

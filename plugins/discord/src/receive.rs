@@ -14,12 +14,12 @@ use serenity::model::id::{ChannelId, GuildId};
 use crate::agenda::Agenda;
 use crate::budget::Budget;
 use crate::commit::{NotCommitted, committed};
-use crate::convert::{Bot, Converted};
+use crate::convert::{BotIdentity, Converted};
 use crate::gaps::{EDITED, Gaps, PRESSED, SAID};
-use crate::gateway::{self, Event, Gateway, Live, Me};
-use crate::history::Asked;
+use crate::gateway::{self, GatewayClient, Live, Me, SessionEvent};
+use crate::history::AnsweredQuestion;
 use crate::interactions::Called;
-use crate::places::{Place, Places};
+use crate::places::{ChannelPlace, Places};
 use crate::reading::Reading;
 use crate::{Discord, misread};
 
@@ -46,9 +46,9 @@ pub(crate) struct Receiver<'a> {
 }
 
 /// The next input of the receiver.
-enum Next {
-    Event(Event),
-    Answer(Asked),
+enum ReceiverInput {
+    Event(SessionEvent),
+    Answer(AnsweredQuestion),
     /// A request is due.
     Due,
 }
@@ -79,8 +79,12 @@ pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(
         Err(error) => return error.into(),
     };
     let (sender, events) = gateway::queue();
-    let gateway =
-        Gateway::new(discord, context, sender, Budget::read(&cursors, context.clock.elapsed()));
+    let gateway = GatewayClient::new(
+        discord,
+        context,
+        sender,
+        Budget::read(&cursors, context.clock.elapsed()),
+    );
     let mut receiver = Receiver::new(discord, context, &cursors);
     tokio::select! {
         biased;
@@ -99,7 +103,7 @@ impl<'a> Receiver<'a> {
         let read = Reading::of(cursors);
         let mut places = Places::default();
         for channel in read.direct_channels() {
-            places.learn(channel, Place::Private);
+            places.learn(channel, ChannelPlace::Private);
         }
         Self {
             discord,
@@ -115,7 +119,10 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    async fn receive(&mut self, events: &flume::Receiver<Event>) -> Result<Infallible, Stopped> {
+    async fn receive(
+        &mut self,
+        events: &flume::Receiver<SessionEvent>,
+    ) -> Result<Infallible, Stopped> {
         self.note_beginning().await?;
         let (mut me, mut asking) = (None, FuturesUnordered::new());
         loop {
@@ -128,30 +135,34 @@ impl<'a> Receiver<'a> {
                 questions.into_iter().map(|question| self.discord.asked(question, self.context)),
             );
             match (self.next(events, &mut asking).await?, me) {
-                (Next::Event(Event::Began(begun, servers)), _) => {
+                (ReceiverInput::Event(SessionEvent::Began(begun, servers)), _) => {
                     me = Some(begun);
                     asking.clear();
                     self.begun(begun, servers);
                 }
-                (Next::Event(Event::Dispatch(live)), Some(me)) => self.heard(me, live).await?,
-                (Next::Answer(asked), Some(me)) => self.answered(me, asked).await?,
+                (ReceiverInput::Event(SessionEvent::Dispatch(live)), Some(me)) => {
+                    self.heard(me, live).await?;
+                }
+                (ReceiverInput::Answer(asked), Some(me)) => self.answered(me, asked).await?,
                 // Input before a session is ignored.
-                (Next::Due, _) | (_, None) => {}
+                (ReceiverInput::Due, _) | (_, None) => {}
             }
         }
     }
 
     async fn next(
         &self,
-        events: &flume::Receiver<Event>,
-        asking: &mut (impl Stream<Item = Asked> + Unpin),
-    ) -> Result<Next, Stopped> {
+        events: &flume::Receiver<SessionEvent>,
+        asking: &mut (impl Stream<Item = AnsweredQuestion> + Unpin),
+    ) -> Result<ReceiverInput, Stopped> {
         let clock = &self.context.clock;
         let due = self.agenda.due().map(|due| due.saturating_sub(clock.elapsed()));
         tokio::select! {
-            event = events.recv_async() => event.map(Next::Event).map_err(|_| Stopped::Asked),
-            Some(asked) = asking.next() => Ok(Next::Answer(asked)),
-            () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(Next::Due),
+            event = events.recv_async() => {
+                event.map(ReceiverInput::Event).map_err(|_| Stopped::Asked)
+            }
+            Some(asked) = asking.next() => Ok(ReceiverInput::Answer(asked)),
+            () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(ReceiverInput::Due),
         }
     }
 
@@ -203,8 +214,8 @@ impl<'a> Receiver<'a> {
 
     /// Returns the type of a channel. Events of a channel with an unknown type are held back
     /// before, until the type has been fetched.
-    pub(crate) fn place(&self, channel: ChannelId) -> Place {
-        self.places.get(channel).unwrap_or(Place::Channel)
+    pub(crate) fn place(&self, channel: ChannelId) -> ChannelPlace {
+        self.places.get(channel).unwrap_or(ChannelPlace::Channel)
     }
 
     /// Processes a message as the platform sends it, live or from the history.
@@ -231,7 +242,7 @@ impl<'a> Receiver<'a> {
         &self,
         me: Me,
         message: &Message,
-        place: Place,
+        place: ChannelPlace,
     ) -> Option<Option<&'static str>> {
         match message.author.id == me.user {
             true => Some(None),
@@ -293,10 +304,10 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    pub(crate) fn bot(&self, me: Me) -> Bot<'a> {
+    pub(crate) fn bot(&self, me: Me) -> BotIdentity<'a> {
         let Discord { name, account, answer_all, unmentioned, .. } = self.discord;
         let commands = self.context.commands.as_ref();
         let answer_all = *answer_all;
-        Bot { me: me.user, channel: name, account, answer_all, unmentioned, commands }
+        BotIdentity { me: me.user, channel: name, account, answer_all, unmentioned, commands }
     }
 }

@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use serenity::constants::USER_AGENT;
 
 use crate::DiscordError;
-use crate::fault::{Fault, Limited};
-use crate::limits::Limits;
+use crate::fault::{Limited, RestError};
+use crate::limits::RateLimits;
 use crate::routes::Route;
 
 /// Timeout of connecting.
@@ -28,23 +28,23 @@ pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
 /// The REST API, as one bot sees it.
-pub(crate) struct Rest {
+pub(crate) struct RestClient {
     client: reqwest::Client,
     /// With its prefix `Bot `.
     token: Secret,
     base: String,
-    pub(crate) limits: Limits,
+    pub(crate) limits: RateLimits,
     clock: Arc<dyn Clock>,
 }
 
 /// A successful answer.
-pub(crate) struct Answer {
+pub(crate) struct RestResponse {
     body: Vec<u8>,
     /// Time for which the bucket is empty: until then, requests of this kind are refused.
     pub(crate) exhausted_for: Option<Duration>,
 }
 
-impl Rest {
+impl RestClient {
     /// [`DiscordError`] with the required change.
     #[expect(
         clippy::disallowed_methods,
@@ -76,7 +76,7 @@ impl Rest {
             .build()
             .map_err(|error| DiscordError::Client(error.without_url().to_string()))?;
         let token = Secret::new(format!("Bot {token}"));
-        Ok(Self { client, token, base, limits: Limits::default(), clock })
+        Ok(Self { client, token, base, limits: RateLimits::default(), clock })
     }
 
     /// Returns `true` if a URL has the same origin as the API, as on a server that imitates
@@ -94,20 +94,20 @@ impl Rest {
     /// Sends a GET request.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, Fault> {
+    /// [`RestError`] if the request fails.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, RestError> {
         self.get_with(route, &[]).await
     }
 
     /// Sends a GET request with these parameters in the query.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails.
+    /// [`RestError`] if the request fails.
     pub(crate) async fn get_with<T: DeserializeOwned>(
         &self,
         route: Route<'_>,
         parameters: &[(&str, String)],
-    ) -> Result<T, Fault> {
+    ) -> Result<T, RestError> {
         let request = self.request(Method::GET, route).query(parameters);
         self.answer(route, request).await?.read()
     }
@@ -115,14 +115,15 @@ impl Rest {
     /// Sends a request with a body of JSON.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails.
+    /// [`RestError`] if the request fails.
     pub(crate) async fn send(
         &self,
         method: Method,
         route: Route<'_>,
         body: &impl Serialize,
-    ) -> Result<Answer, Fault> {
-        let body = serde_json::to_vec(body).map_err(|_| Fault::NotSent("it cannot be written"))?;
+    ) -> Result<RestResponse, RestError> {
+        let body =
+            serde_json::to_vec(body).map_err(|_| RestError::NotSent("it cannot be written"))?;
         let request = self.request(method, route).header("content-type", "application/json");
         self.answer(route, request.body(body)).await
     }
@@ -130,15 +131,15 @@ impl Rest {
     /// Sends a request with files (Discord API, "Uploading Files").
     ///
     /// # Errors
-    /// [`Fault`] if the request fails.
+    /// [`RestError`] if the request fails.
     pub(crate) async fn upload(
         &self,
         route: Route<'_>,
         body: &impl Serialize,
         files: &[LoadedFile],
-    ) -> Result<Answer, Fault> {
+    ) -> Result<RestResponse, RestError> {
         let body =
-            serde_json::to_string(body).map_err(|_| Fault::NotSent("it cannot be written"))?;
+            serde_json::to_string(body).map_err(|_| RestError::NotSent("it cannot be written"))?;
         let mut form = Form::new().text("payload_json", body);
         for (place, file) in files.iter().enumerate() {
             let part = Part::bytes(file.bytes.to_vec()).file_name(file.name.clone());
@@ -157,47 +158,55 @@ impl Rest {
             .header("user-agent", USER_AGENT)
     }
 
-    async fn answer(&self, route: Route<'_>, request: RequestBuilder) -> Result<Answer, Fault> {
+    async fn answer(
+        &self,
+        route: Route<'_>,
+        request: RequestBuilder,
+    ) -> Result<RestResponse, RestError> {
         let is_interaction = matches!(route, Route::InteractionResponse { .. });
         let pause = self.limits.pause_of_account(is_interaction, self.clock.elapsed());
         if !pause.is_zero() {
-            return Err(Fault::Wait(pause));
+            return Err(RestError::Wait(pause));
         }
-        let response = request.send().await.map_err(|error| Fault::of(&error))?;
+        let response = request.send().await.map_err(|error| RestError::of(&error))?;
         let status = response.status();
         let headers = response.headers().clone();
         let number = |name| headers.get(name)?.to_str().ok()?.parse::<f64>().ok();
         let exhausted = number("x-ratelimit-remaining").is_some_and(|left| left < 1.0);
         let reset = number("x-ratelimit-reset-after").filter(|_| exhausted);
-        let body = response.bytes().await.map_err(|error| Fault::of(&error));
+        let body = response.bytes().await.map_err(|error| RestError::of(&error));
         if !status.is_success() {
             let body = body.unwrap_or_default();
             if status == StatusCode::TOO_MANY_REQUESTS {
                 let limited = Limited::read(&headers, &body);
                 self.limits.hold_account(&limited, self.clock.elapsed());
             }
-            return Err(Fault::answered(status.as_u16(), &headers, &body));
+            return Err(RestError::answered(status.as_u16(), &headers, &body));
         }
         let reset = reset.filter(|seconds| seconds.is_finite());
         let exhausted_for =
             reset.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3600.0)));
-        Ok(Answer { body: body?.into(), exhausted_for })
+        Ok(RestResponse { body: body?.into(), exhausted_for })
     }
 
     /// Downloads a file of the platform without the token. Returns `None` if it is larger than
     /// `limit` bytes.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails.
-    pub(crate) async fn download(&self, url: &str, limit: u64) -> Result<Option<Vec<u8>>, Fault> {
-        let response = self.client.get(url).send().await.map_err(|error| Fault::of(&error))?;
+    /// [`RestError`] if the request fails.
+    pub(crate) async fn download(
+        &self,
+        url: &str,
+        limit: u64,
+    ) -> Result<Option<Vec<u8>>, RestError> {
+        let response = self.client.get(url).send().await.map_err(|error| RestError::of(&error))?;
         let status = response.status().as_u16();
         let mut response = match status {
             200 => response,
-            _ => return Err(Fault::answered(status, response.headers(), b"")),
+            _ => return Err(RestError::answered(status, response.headers(), b"")),
         };
         let mut bytes = Vec::new();
-        while let Some(more) = response.chunk().await.map_err(|error| Fault::of(&error))? {
+        while let Some(more) = response.chunk().await.map_err(|error| RestError::of(&error))? {
             bytes.extend_from_slice(&more);
             if u64::try_from(bytes.len()).is_ok_and(|length| length > limit) {
                 return Ok(None);
@@ -207,12 +216,13 @@ impl Rest {
     }
 }
 
-impl Answer {
+impl RestResponse {
     /// Parses the answer.
     ///
     /// # Errors
-    /// [`Fault::Broken`] if it has another format.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Fault> {
-        serde_json::from_slice(&self.body).map_err(|_| Fault::Broken("the answer cannot be read"))
+    /// [`RestError::Broken`] if it has another format.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, RestError> {
+        serde_json::from_slice(&self.body)
+            .map_err(|_| RestError::Broken("the answer cannot be read"))
     }
 }

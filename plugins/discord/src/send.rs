@@ -15,8 +15,8 @@ use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
 use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::CurrentUser;
 
-use crate::fault::{Fault, Refusal};
-use crate::rest::Answer;
+use crate::fault::{RestError, RestRefusal};
+use crate::rest::RestResponse;
 use crate::routes::Route;
 use crate::sent_before::is_about_the_past;
 use crate::{Discord, convert, plan};
@@ -40,7 +40,7 @@ const ADVICE: [(isize, &str); 4] = [
 
 /// The used fields of a message of ours.
 #[derive(Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct CreatedMessage {
     pub(crate) id: MessageId,
     #[serde(default)]
     pub(crate) content: String,
@@ -84,7 +84,7 @@ impl Discord {
         }
         let body = json!({ "recipient_id": id.to_string() });
         let opened = self.rest.send(Method::POST, Route::UserMeDmChannels, &body).await;
-        let opened = opened.and_then(|answer| answer.read::<Opened>());
+        let opened = opened.and_then(|answer| answer.read::<OpenedChannel>());
         opened.map(|opened| opened.id).map_err(|fault| self.outcome(&fault))
     }
 
@@ -117,7 +117,7 @@ impl Discord {
         delivery: &Delivery,
         text: &str,
         nonce: String,
-    ) -> Result<Made, SendError> {
+    ) -> Result<CreatedMessage, SendError> {
         self.rest.limits.check(channel_id, self.clock.elapsed())?;
         let message = draft(delivery, text, nonce);
         let reference = self.reference(channel_id, delivery);
@@ -151,7 +151,7 @@ impl Discord {
         channel_id: ChannelId,
         message: &CreateMessage,
         delivery: &Delivery,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<RestResponse, RestError> {
         let route = Route::ChannelMessages { channel_id };
         match &delivery.files[..] {
             [] => self.rest.send(Method::POST, route, message).await,
@@ -160,7 +160,7 @@ impl Discord {
     }
 
     /// Returns the bot's own id.
-    pub(crate) async fn me(&self) -> Result<UserId, Fault> {
+    pub(crate) async fn me(&self) -> Result<UserId, RestError> {
         if let Some(me) = self.known_as() {
             return Ok(me);
         }
@@ -170,24 +170,24 @@ impl Discord {
     }
 
     /// Converts the fault of a send to its outcome.
-    pub(crate) fn outcome(&self, fault: &Fault) -> SendError {
+    pub(crate) fn outcome(&self, fault: &RestError) -> SendError {
         let text = fault.to_string();
         match fault {
-            Fault::Wait(wait) => SendError::RetryAfter(*wait),
+            RestError::Wait(wait) => SendError::RetryAfter(*wait),
             // The operator has to replace the token; until then messages wait.
             fault if fault.is_about_token() => SendError::Failed(text),
-            Fault::Refused(Refusal { code, .. }) => {
+            RestError::Refused(RestRefusal { code, .. }) => {
                 let advice = ADVICE.iter().find(|(known, _)| known == code);
                 SendError::Refused(match advice {
                     Some((_, advice)) => format!("{advice} ({text})"),
                     None => text,
                 })
             }
-            Fault::NotSent(_) => {
+            RestError::NotSent(_) => {
                 self.health.fails("messages cannot be sent");
                 SendError::Failed(text)
             }
-            Fault::Server(_) | Fault::Broken(_) => {
+            RestError::Server(_) | RestError::Broken(_) => {
                 self.health.fails("messages cannot be sent");
                 SendError::Unknown(text)
             }
@@ -222,6 +222,6 @@ pub(crate) fn place(address: &ChatAddress) -> Option<NonZeroU64> {
 
 /// The used fields of a direct message channel.
 #[derive(Deserialize)]
-struct Opened {
+struct OpenedChannel {
     id: ChannelId,
 }

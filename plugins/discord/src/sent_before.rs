@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId, UserId};
 
-use crate::fault::{Fault, Refusal};
-use crate::places::{Described, Place};
+use crate::fault::{RestError, RestRefusal};
+use crate::places::{ChannelPlace, Described};
 use crate::reading::snowflake;
 use crate::routes::Route;
-use crate::send::Made;
+use crate::send::CreatedMessage;
 use crate::{Discord, history};
 
 /// Time for which the platform remembers a nonce for sure; it says "a few minutes".
@@ -46,7 +46,7 @@ impl ClosedPasts {
 
 /// Returns `true` if a reply was refused because of the message that it replies to. Then the
 /// message was not made.
-pub(crate) fn is_about_the_past(fault: &Fault) -> bool {
+pub(crate) fn is_about_the_past(fault: &RestError) -> bool {
     CLOSED_PAST.iter().any(|code| fault.is_refused_with(*code))
 }
 
@@ -57,7 +57,7 @@ impl Discord {
         channel: ChannelId,
         delivery: &Delivery,
         text: &str,
-    ) -> Result<Option<Made>, SendError> {
+    ) -> Result<Option<CreatedMessage>, SendError> {
         let Some(first) = delivery.first_sent_at else { return Ok(None) };
         let now = self.clock.now();
         // If the clock was set back behind the first send, the elapsed time is unknown.
@@ -82,7 +82,7 @@ impl Discord {
                 let (id, content) = (history::id(message), content(message).to_owned());
                 // Of equally good messages, the last one counts.
                 if best.as_ref().is_none_or(|(known, _)| *known <= fit) {
-                    best = Some((fit, Made { id, content }));
+                    best = Some((fit, CreatedMessage { id, content }));
                 }
             }
             if let Some((Fit::Whole, made)) = best {
@@ -100,7 +100,7 @@ impl Discord {
         let found = self.rest.get::<Described>(Route::Channel { channel_id }).await;
         let found = found.map_err(|fault| self.unknown_history(&fault))?;
         let is_said = found.last_message_id.is_some_and(|last| last > after);
-        match is_said && found.place() != Place::Private {
+        match is_said && found.place() != ChannelPlace::Private {
             true => Err(SendError::Unknown(
                 "the channel's history shows nothing of what was said: let the bot read it".into(),
             )),
@@ -109,9 +109,9 @@ impl Discord {
     }
 
     /// Without the history, the outcome of the first send is unknown.
-    fn unknown_history(&self, fault: &Fault) -> SendError {
+    fn unknown_history(&self, fault: &RestError) -> SendError {
         match fault {
-            Fault::Refused(Refusal { status: 403, .. }) => SendError::Unknown(format!(
+            RestError::Refused(RestRefusal { status: 403, .. }) => SendError::Unknown(format!(
                 "the channel's history cannot be read: {fault}; let the bot read it"
             )),
             fault => self.outcome(fault),

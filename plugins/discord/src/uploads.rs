@@ -24,10 +24,10 @@ fn max_bytes(tier: PremiumTier) -> u64 {
 
 /// The tiers of servers, as far as the platform has described them in this session.
 #[derive(Debug, Default)]
-pub(crate) struct Uploads(Mutex<Known>);
+pub(crate) struct Uploads(Mutex<UploadTiers>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct UploadTiers {
     tiers: HashMap<GuildId, PremiumTier>,
     guilds: HashMap<ChannelId, GuildId>,
 }
@@ -52,7 +52,7 @@ impl Uploads {
         max_bytes(tier.copied().unwrap_or_default())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, UploadTiers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

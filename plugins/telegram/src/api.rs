@@ -14,7 +14,7 @@ use teloxide::requests::Payload;
 use teloxide::types::MessageId;
 
 use crate::TelegramError;
-use crate::fault::{Fault, Parameters};
+use crate::fault::{BotApiError, Parameters};
 
 /// The timeout of a request, in addition to the time that a poll stays open.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
@@ -28,11 +28,11 @@ pub(crate) struct Api {
 
 /// A message that was sent or edited.
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct MessageReceipt {
     message_id: i32,
 }
 
-impl Made {
+impl MessageReceipt {
     pub(crate) fn id(self) -> MessageId {
         MessageId(self.message_id)
     }
@@ -40,7 +40,7 @@ impl Made {
 
 /// The envelope of an answer (Bot API, "Making requests").
 #[derive(Deserialize)]
-struct Reply<T> {
+struct ApiEnvelope<T> {
     ok: bool,
     result: Option<T>,
     error_code: Option<u16>,
@@ -81,14 +81,14 @@ impl Api {
     /// Calls a method. `T` is the type of its result.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails or the platform refuses it.
-    pub(crate) async fn call<T, P>(&self, payload: P) -> Result<T, Fault>
+    /// [`BotApiError`] if the request fails or the platform refuses it.
+    pub(crate) async fn call<T, P>(&self, payload: P) -> Result<T, BotApiError>
     where
         T: DeserializeOwned,
         P: Payload + Serialize,
     {
-        let body =
-            serde_json::to_vec(&payload).map_err(|_| Fault::NotSent("it cannot be written"))?;
+        let body = serde_json::to_vec(&payload)
+            .map_err(|_| BotApiError::NotSent("it cannot be written"))?;
         let request = self.post(P::NAME)?.header(CONTENT_TYPE, "application/json").body(body);
         answer(request).await
     }
@@ -96,24 +96,28 @@ impl Api {
     /// Calls a method that takes a file.
     ///
     /// # Errors
-    /// [`Fault`] if the request fails or the platform refuses it.
-    pub(crate) async fn upload(&self, method: &str, form: Form) -> Result<Made, Fault> {
+    /// [`BotApiError`] if the request fails or the platform refuses it.
+    pub(crate) async fn upload(
+        &self,
+        method: &str,
+        form: Form,
+    ) -> Result<MessageReceipt, BotApiError> {
         answer(self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
     }
 
-    fn post(&self, method: &str) -> Result<RequestBuilder, Fault> {
+    fn post(&self, method: &str) -> Result<RequestBuilder, BotApiError> {
         let mut url = self.bot.api_url();
         let token = self.bot.token();
         url.path_segments_mut()
-            .map_err(|()| Fault::NotSent("api_url can have no path"))?
+            .map_err(|()| BotApiError::NotSent("api_url can have no path"))?
             .pop_if_empty()
             .extend([&format!("bot{token}"), method]);
         Ok(self.bot.client().post(url))
     }
 }
 
-async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Fault> {
-    let response = request.send().await.map_err(|error| Fault::of(&error))?;
+async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, BotApiError> {
+    let response = request.send().await.map_err(|error| BotApiError::of(&error))?;
     let status = response.status();
     let header = response.headers().get(RETRY_AFTER);
     let retry_after = header.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
@@ -124,24 +128,30 @@ async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Fault
         let reply = serde_json::from_slice(&body.unwrap_or_default()).ok();
         return Err(refused(status.as_u16(), reply, retry_after));
     }
-    let body = body.map_err(|error| Fault::of(&error))?;
+    let body = body.map_err(|error| BotApiError::of(&error))?;
     match serde_json::from_slice(&body) {
-        Ok(Reply { ok: true, result: Some(result), .. }) => Ok(result),
-        Ok(Reply { ok: true, .. }) | Err(_) => Err(Fault::Broken("the answer cannot be read")),
+        Ok(ApiEnvelope { ok: true, result: Some(result), .. }) => Ok(result),
+        Ok(ApiEnvelope { ok: true, .. }) | Err(_) => {
+            Err(BotApiError::Broken("the answer cannot be read"))
+        }
         Ok(reply) => Err(refused(status.as_u16(), Some(without_result(reply)), retry_after)),
     }
 }
 
-fn without_result<T>(reply: Reply<T>) -> Reply<()> {
-    let Reply { ok, error_code, description, parameters, .. } = reply;
-    Reply { ok, result: None, error_code, description, parameters }
+fn without_result<T>(reply: ApiEnvelope<T>) -> ApiEnvelope<()> {
+    let ApiEnvelope { ok, error_code, description, parameters, .. } = reply;
+    ApiEnvelope { ok, result: None, error_code, description, parameters }
 }
 
 /// The fault of an error response. `reply` is `None` if another server wrote the body.
-fn refused(status: u16, reply: Option<Reply<()>>, retry_after: Option<Duration>) -> Fault {
+fn refused(
+    status: u16,
+    reply: Option<ApiEnvelope<()>>,
+    retry_after: Option<Duration>,
+) -> BotApiError {
     let Some(reply) = reply.filter(|reply| !reply.ok) else {
-        return Fault::answered(status, None, None, retry_after);
+        return BotApiError::answered(status, None, None, retry_after);
     };
     let code = reply.error_code.unwrap_or(status);
-    Fault::answered(code, reply.description, reply.parameters, retry_after)
+    BotApiError::answered(code, reply.description, reply.parameters, retry_after)
 }

@@ -5,22 +5,22 @@ use avocet_protocol::{Delivery, REPEAT_MARK, SendError};
 use teloxide::types::{MessageEntity, ReplyParameters, ThreadId};
 
 use crate::Telegram;
-use crate::fault::Fault;
-use crate::moved::{Number, Place};
+use crate::fault::BotApiError;
+use crate::moved::{ChatPlace, Number};
 use crate::send::{looks, styled};
-use crate::topic::{self, Lost};
+use crate::topic::{self, TopicLoss};
 
 /// Characters of a message reserved for the lines that may be put above the text.
-pub(crate) const LINES_ABOVE: usize = REPEAT_MARK.len() + 1 + Lost::LONGEST_LINE + 1;
+pub(crate) const LINES_ABOVE: usize = REPEAT_MARK.len() + 1 + TopicLoss::LONGEST_LINE + 1;
 
 /// An attempt to deliver a chunk.
 pub(crate) struct Attempt<'a> {
     pub(crate) delivery: &'a Delivery,
     /// The message to edit; `None` to send a new one.
     pub(crate) edited: Option<Number>,
-    pub(crate) place: Place,
+    pub(crate) place: ChatPlace,
     /// The reason why the message goes to the main chat instead of its topic.
-    pub(crate) lost: Option<Lost>,
+    pub(crate) lost: Option<TopicLoss>,
     pub(crate) text: Styled,
     pub(crate) looks: Vec<MessageEntity>,
 }
@@ -74,10 +74,14 @@ impl<'a> Attempt<'a> {
     ///
     /// # Errors
     /// The outcome of the send, if every change has been tried.
-    pub(crate) fn adapt(mut self, telegram: &Telegram, fault: &Fault) -> Result<Self, SendError> {
-        match (fault, Lost::of(fault)) {
-            (Fault::Moved(new), _) if *new != self.place.chat => {
-                self.place = Place::moved_to(*new);
+    pub(crate) fn adapt(
+        mut self,
+        telegram: &Telegram,
+        fault: &BotApiError,
+    ) -> Result<Self, SendError> {
+        match (fault, TopicLoss::of(fault)) {
+            (BotApiError::Moved(new), _) if *new != self.place.chat => {
+                self.place = ChatPlace::moved_to(*new);
                 Ok(self)
             }
             (fault, _) if is_about_looks(fault) && !self.looks.is_empty() => {
@@ -95,7 +99,7 @@ impl<'a> Attempt<'a> {
 }
 
 /// Returns `true` if the refusal is about the formatting, rather than the message.
-fn is_about_looks(fault: &Fault) -> bool {
+fn is_about_looks(fault: &BotApiError) -> bool {
     fault.is(400) && fault.says("entit")
 }
 

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use teloxide::payloads::{GetMyCommands, SetMyCommands};
 use teloxide::types::BotCommand;
 
-use crate::fault::Fault;
+use crate::fault::BotApiError;
 use crate::receive::{Receiver, Stopped};
 
 /// Commands of a bot (Bot API, `setMyCommands`).
@@ -27,7 +27,7 @@ impl Receiver<'_> {
         }
     }
 
-    async fn register(&self, ours: &[BotCommand]) -> Result<Result<(), Fault>, Stopped> {
+    async fn register(&self, ours: &[BotCommand]) -> Result<Result<(), BotApiError>, Stopped> {
         let api = &self.telegram.api;
         let known: Vec<BotCommand> = match self.asked(api.call(GetMyCommands::new())).await? {
             Ok(known) => known,

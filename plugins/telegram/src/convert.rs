@@ -13,13 +13,13 @@ use teloxide::types::{
 
 use crate::entities;
 use crate::media::{self, Carried};
-use crate::moved::{Moved, Moves};
+use crate::moved::{GroupMove, Moves};
 use crate::unreadable::Unreadable;
 use crate::update::Update;
 
 /// The bot's identity and settings, for reading its updates.
 #[derive(Debug)]
-pub(crate) struct Bot<'a> {
+pub(crate) struct BotIdentity<'a> {
     pub(crate) me: &'a Me,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
@@ -36,7 +36,7 @@ pub(crate) enum Converted {
     /// An update that is ignored and counted under this reason.
     Ignored(&'static str),
     /// A group has a new id.
-    Moved(Moved),
+    Moved(GroupMove),
     /// A message for the agent with unreadable content.
     Unreadable(Box<Unreadable>),
 }
@@ -84,7 +84,7 @@ impl Converted {
     }
 }
 
-impl Bot<'_> {
+impl BotIdentity<'_> {
     /// Converts an update, or the updates of an album as one. The platform has its own rules for
     /// ids, so an id may be invalid here.
     pub(crate) fn convert(&self, updates: &[Update]) -> Converted {
@@ -116,7 +116,7 @@ impl Bot<'_> {
     }
 
     pub(crate) fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
-        if let Some(moved) = Moved::told_by(message) {
+        if let Some(moved) = GroupMove::told_by(message) {
             return Ok(Converted::Moved(moved));
         }
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };

@@ -8,17 +8,17 @@ use teloxide::payloads::{
 use teloxide::types::{ChatAction, MessageId};
 
 use crate::Telegram;
-use crate::api::Made;
+use crate::api::MessageReceipt;
 use crate::attempt::Attempt;
-use crate::fault::Fault;
-use crate::moved::{Number, Place};
+use crate::fault::BotApiError;
+use crate::moved::{ChatPlace, Number};
 use crate::send::{buttons, no_preview};
-use crate::topic::{self, Lost};
+use crate::topic::{self, TopicLoss};
 
 /// Returns `true` if an edit failed because the message is gone or no longer editable.
-pub(crate) fn is_gone(fault: &Fault) -> bool {
+pub(crate) fn is_gone(fault: &BotApiError) -> bool {
     let words = ["message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID"];
-    words.iter().any(|words| fault.says(words)) || Lost::of(fault).is_some()
+    words.iter().any(|words| fault.says(words)) || TopicLoss::of(fault).is_some()
 }
 
 impl Telegram {
@@ -28,7 +28,7 @@ impl Telegram {
         &self,
         attempt: &Attempt<'_>,
         message: MessageId,
-    ) -> Result<MessageId, Fault> {
+    ) -> Result<MessageId, BotApiError> {
         let Attempt { delivery, place, text, looks, .. } = attempt;
         let mut request = EditMessageText::new(place.chat, message, &text.text)
             .entities(looks.clone())
@@ -38,7 +38,7 @@ impl Telegram {
         }
         match self.api.call(request).await {
             Err(fault) if fault.says("message is not modified") => Ok(message),
-            edited => edited.map(Made::id),
+            edited => edited.map(MessageReceipt::id),
         }
     }
 
@@ -65,7 +65,9 @@ impl Telegram {
         while let Some(message) = place.message(number) {
             let request = DeleteMessage::new(place.chat, message);
             match self.api.call::<IgnoredAny, _>(request).await {
-                Err(Fault::Moved(new)) if new != place.chat => place = Place::moved_to(new),
+                Err(BotApiError::Moved(new)) if new != place.chat => {
+                    place = ChatPlace::moved_to(new);
+                }
                 Err(error) => {
                     tracing::warn!(%chat, %error, "a message could not be deleted");
                     break;

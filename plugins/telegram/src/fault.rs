@@ -9,7 +9,7 @@ use teloxide::types::ChatId;
 
 /// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum BotApiError {
     /// The request was never sent: the connection or the serialisation failed.
     NotSent(&'static str),
     /// Too many requests (429): retry after this time.
@@ -17,13 +17,13 @@ pub(crate) enum Fault {
     /// The group has become this supergroup.
     Moved(ChatId),
     /// The answer is an error.
-    Refused(Refusal),
+    Refused(BotApiRefusal),
     /// The request was sent, but its answer is missing or unreadable.
     Broken(&'static str),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct BotApiRefusal {
     /// The Bot API's `error_code`, or the HTTP status.
     pub(crate) code: u16,
     /// The Bot API's `description`. `None` if another server, such as a proxy, wrote the answer.
@@ -42,7 +42,7 @@ pub(crate) struct Parameters {
 /// The default wait after a 429.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
-impl Fault {
+impl BotApiError {
     /// The fault for an error of reqwest, without the URL.
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         match error {
@@ -71,23 +71,25 @@ impl Fault {
         }
         match parameters.and_then(|moved| moved.migrate_to_chat_id) {
             Some(chat) => Self::Moved(ChatId(chat)),
-            None => Self::Refused(Refusal { code, words, retry_after: asked.or(retry_after) }),
+            None => {
+                Self::Refused(BotApiRefusal { code, words, retry_after: asked.or(retry_after) })
+            }
         }
     }
 
     /// Returns `true` if the refusal of the Bot API contains these words.
     pub(crate) fn says(&self, words: &str) -> bool {
-        let Self::Refused(Refusal { words: Some(said), .. }) = self else { return false };
+        let Self::Refused(BotApiRefusal { words: Some(said), .. }) = self else { return false };
         said.contains(words)
     }
 
     /// Returns `true` if the request was refused with this code.
     pub(crate) fn is(&self, wanted: u16) -> bool {
-        matches!(self, Self::Refused(Refusal { code, .. }) if *code == wanted)
+        matches!(self, Self::Refused(BotApiRefusal { code, .. }) if *code == wanted)
     }
 }
 
-impl Refusal {
+impl BotApiRefusal {
     /// The wait that an overloaded server, or one under maintenance, asks for in its header. A
     /// proxy that lost the server during a request sends no such header (RFC 9110, 10.2.3).
     pub(crate) fn turned_away_for(&self) -> Option<Duration> {
@@ -134,7 +136,7 @@ const ADVICE: [(&str, &str); 7] = [
 /// The platform's words if a sent message was deleted at once.
 pub(crate) const DELETED_AT_ONCE: &str = "immediately deleted";
 
-impl fmt::Display for Fault {
+impl fmt::Display for BotApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wait(wait) => write!(f, "Too Many Requests: retry after {wait:?}"),
@@ -145,7 +147,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for BotApiRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.words {
             Some(words) => f.write_str(words),

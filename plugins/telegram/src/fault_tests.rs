@@ -1,7 +1,7 @@
 use super::*;
 
-fn refusal(code: u16, words: &str) -> Refusal {
-    Refusal { code, words: Some(words.to_owned()), retry_after: None }
+fn refusal(code: u16, words: &str) -> BotApiRefusal {
+    BotApiRefusal { code, words: Some(words.to_owned()), retry_after: None }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn is_certain_failure_only_if_the_bot_api_reports_a_failed_method() {
         (504, Some("Gateway Timeout"), false),
     ];
     for (code, words, is_certain) in cases {
-        let refusal = Refusal { code, words: words.map(str::to_owned), retry_after: None };
+        let refusal = BotApiRefusal { code, words: words.map(str::to_owned), retry_after: None };
         assert_eq!(refusal.is_certain_failure(), is_certain, "{code} {words:?}");
     }
 }
@@ -50,7 +50,7 @@ fn is_certain_failure_only_if_the_bot_api_reports_a_failed_method() {
 fn turned_away_for_returns_the_wait_of_a_503_with_retry_after() {
     let wait = Some(Duration::from_secs(7));
     for (code, retry_after, expected) in [(503, wait, wait), (503, None, None), (502, wait, None)] {
-        let refusal = Refusal { code, words: None, retry_after };
+        let refusal = BotApiRefusal { code, words: None, retry_after };
         assert_eq!(refusal.turned_away_for(), expected, "{code} {retry_after:?}");
     }
 }
@@ -61,7 +61,7 @@ fn answered_reads_the_wait_of_a_429_from_body_or_header() {
     let header = Some(Duration::from_secs(5));
     let cases = [(Some(body(17)), header, 17), (None, header, 5), (None, None, 1)];
     for (parameters, header, seconds) in cases {
-        let fault = Fault::answered(429, None, parameters, header);
-        assert_eq!(fault, Fault::Wait(Duration::from_secs(seconds)));
+        let fault = BotApiError::answered(429, None, parameters, header);
+        assert_eq!(fault, BotApiError::Wait(Duration::from_secs(seconds)));
     }
 }

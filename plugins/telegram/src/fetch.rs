@@ -9,14 +9,14 @@ use teloxide::payloads::GetFile;
 use teloxide::types::FileId;
 
 use crate::Telegram;
-use crate::fault::{Fault, Refusal};
+use crate::fault::{BotApiError, BotApiRefusal};
 
 /// Bytes of the largest file that a bot can download (Bot API, "getFile").
 const PLATFORM_LIMIT: u64 = 20 * 1024 * 1024;
 
 /// The location of a file (Bot API, `File`).
 #[derive(Deserialize)]
-struct Found {
+struct FileLocation {
     file_path: String,
     file_size: Option<u64>,
 }
@@ -29,7 +29,8 @@ impl Telegram {
         limit: u64,
     ) -> Result<Vec<u8>, FetchError> {
         let asked = self.api.call(GetFile::new(FileId(reference.to_owned()))).await;
-        let Found { file_path, file_size } = asked.map_err(|fault| refusal(&fault, limit))?;
+        let FileLocation { file_path, file_size } =
+            asked.map_err(|fault| refusal(&fault, limit))?;
         let too_large = || FetchError::TooLarge { limit };
         if file_size.is_some_and(|size| size > limit) {
             return Err(too_large());
@@ -40,7 +41,7 @@ impl Telegram {
             let piece = piece.map_err(|error| match error.status() {
                 // The path is valid for an hour; a retry gets a new one.
                 Some(status) => FetchError::Failed(format!("the platform answered {status}")),
-                None => FetchError::Failed(Fault::of(&error).to_string()),
+                None => FetchError::Failed(BotApiError::of(&error).to_string()),
             })?;
             if (bytes.len() + piece.len()) as u64 > limit {
                 return Err(too_large());
@@ -51,11 +52,11 @@ impl Telegram {
     }
 }
 
-fn refusal(fault: &Fault, limit: u64) -> FetchError {
+fn refusal(fault: &BotApiError, limit: u64) -> FetchError {
     if fault.says("file is too big") {
         return FetchError::TooLarge { limit: limit.min(PLATFORM_LIMIT) };
     }
-    let Fault::Refused(Refusal { words: Some(words), .. }) = fault else {
+    let BotApiError::Refused(BotApiRefusal { words: Some(words), .. }) = fault else {
         return FetchError::Failed(fault.to_string());
     };
     match words.strip_prefix("Bad Request: ") {

@@ -11,9 +11,9 @@ use serde::Serialize;
 use teloxide::types::MessageId;
 
 use crate::Telegram;
-use crate::api::Made;
+use crate::api::MessageReceipt;
 use crate::attempt::{Attempt, LINES_ABOVE};
-use crate::fault::Fault;
+use crate::fault::BotApiError;
 use crate::send;
 
 const MEGABYTE: u64 = 1024 * 1024;
@@ -91,15 +91,15 @@ impl Telegram {
         }
     }
 
-    async fn upload(&self, upload: &Upload<'_>) -> Result<MessageId, Fault> {
+    async fn upload(&self, upload: &Upload<'_>) -> Result<MessageId, BotApiError> {
         let method = if upload.as_photo { "sendPhoto" } else { "sendDocument" };
-        self.api.upload(method, upload.form()?).await.map(Made::id)
+        self.api.upload(method, upload.form()?).await.map(MessageReceipt::id)
     }
 }
 
 impl Upload<'_> {
     /// The parameters that `sendPhoto` and `sendDocument` have in common (Bot API).
-    fn form(&self) -> Result<Form, Fault> {
+    fn form(&self) -> Result<Form, BotApiError> {
         let Attempt { delivery, place, text: caption, looks, .. } = &self.attempt;
         let bytes = Bytes::from_owner(self.file.bytes.clone());
         let file = Part::stream(bytes).file_name(name(&self.file.name));
@@ -121,8 +121,8 @@ impl Upload<'_> {
     }
 }
 
-fn json(value: &impl Serialize) -> Result<String, Fault> {
-    serde_json::to_string(value).map_err(|_| Fault::NotSent("it cannot be written"))
+fn json(value: &impl Serialize) -> Result<String, BotApiError> {
+    serde_json::to_string(value).map_err(|_| BotApiError::NotSent("it cannot be written"))
 }
 
 /// Returns `true` for a JPEG, PNG or WebP picture, by its kind and its first bytes.
@@ -135,7 +135,7 @@ fn is_photo(attachment: &Attachment, file: &LoadedFile) -> bool {
 }
 
 /// Returns `true` if a refusal is about the picture's format, rather than the message.
-fn is_about_the_picture(fault: &Fault) -> bool {
+fn is_about_the_picture(fault: &BotApiError) -> bool {
     ["PHOTO_", "IMAGE_", "for a photo"].iter().any(|words| fault.says(words))
 }
 

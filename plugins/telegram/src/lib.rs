@@ -44,7 +44,7 @@ pub use config::TelegramConfig;
 use api::Api;
 use moved::Moves;
 use receive::Receiver;
-use token::Token;
+use token::TokenState;
 use topic::LostTopics;
 
 /// A Telegram bot.
@@ -63,7 +63,7 @@ pub struct Telegram {
     preview: Option<Duration>,
     health: Exchanges,
     pace: Pace,
-    token: Token,
+    token: TokenState,
     lost_topics: LostTopics,
     clock: Arc<dyn Clock>,
 }
@@ -122,7 +122,7 @@ impl Telegram {
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),
             pace: Pace::new(pace::RATES, clock.clone()),
-            token: Token::new(),
+            token: TokenState::new(),
             lost_topics: LostTopics::default(),
             clock,
         })

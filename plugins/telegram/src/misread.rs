@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use teloxide::types::{ChatId, Message, MessageEntity, MessageId, ThreadId, User};
 
 use crate::bodies;
-use crate::convert::{Bot, Converted};
-use crate::moved::Moved;
+use crate::convert::{BotIdentity, Converted};
+use crate::moved::GroupMove;
 use crate::unreadable::Unreadable;
 use crate::update;
 
@@ -21,7 +21,7 @@ const OTHER: Converted = Converted::Ignored("of another kind");
 
 type Fields = Map<String, Value>;
 
-impl Bot<'_> {
+impl BotIdentity<'_> {
     /// Converts an update that teloxide fails to parse.
     pub(crate) fn misread(&self, update: &Value) -> Result<Converted, IdError> {
         let fields = |kind: &str| update.get(kind).and_then(Value::as_object);
@@ -39,7 +39,7 @@ impl Bot<'_> {
     fn misread_message(&self, message: &Fields) -> Result<Converted, IdError> {
         let id = message.get("message_id").and_then(Value::as_i64);
         let (Some((chat, kind)), Some(id)) = (chat(message), id) else { return Ok(OTHER) };
-        if let Some(moved) = Moved::told_by_fields(chat, message) {
+        if let Some(moved) = GroupMove::told_by_fields(chat, message) {
             return Ok(Converted::Moved(moved));
         }
         let text = ["text", "caption"].iter().find_map(|field| message.get(*field)?.as_str());
@@ -64,7 +64,7 @@ impl Bot<'_> {
         Ok(Converted::Unreadable(Box::new(unreadable)))
     }
 
-    /// Like [`Bot::is_addressed`], even if the message replied to is unreadable.
+    /// Like [`BotIdentity::is_addressed`], even if the message replied to is unreadable.
     fn is_for_us(&self, chat: ChatId, message: &Fields, readable: Option<&Message>) -> bool {
         let replied = message.get("reply_to_message");
         let author = replied.and_then(|replied| replied["from"]["id"].as_u64());

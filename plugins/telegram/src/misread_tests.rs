@@ -39,7 +39,8 @@ fn convert(update: Value) -> Converted {
     let unmentioned = &BTreeSet::default();
     let moves = &Moves::default();
     let commands = &["stop"].map(|name| CommandHelp { name, argument: "", help: "" });
-    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
+    let bot =
+        BotIdentity { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
     bot.convert(&[update])
 }
 
@@ -294,6 +295,6 @@ fn misread_follows_a_moved_group_with_a_malformed_sender() {
     {
         let chat = json!({ "id": here.0, "type": "group", "title": "Birds" });
         let moved = read(&json!({ "chat": chat, "from": 5, field: there.0 }));
-        assert_eq!(moved, Converted::Moved(Moved { from: old, to: new }), "{field}");
+        assert_eq!(moved, Converted::Moved(GroupMove { from: old, to: new }), "{field}");
     }
 }

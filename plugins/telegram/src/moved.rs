@@ -11,7 +11,7 @@ use teloxide::types::{ChatId, Message, MessageId};
 
 use crate::Telegram;
 use crate::receive::{Receiver, Stopped};
-use crate::topic::Lost;
+use crate::topic::TopicLoss;
 
 /// Prefix of the scope of cursors that record a moved group.
 const SCOPE: &str = "moved ";
@@ -40,16 +40,16 @@ impl Moves {
     }
 
     /// The platform's current chat for an id of the bus.
-    pub(crate) fn place(&self, chat: ChatId) -> Place {
+    pub(crate) fn place(&self, chat: ChatId) -> ChatPlace {
         let found = self.old().iter().find(|(_, old)| **old == chat).map(|(new, _)| *new);
-        found.map_or(Place { chat, moved: false }, Place::moved_to)
+        found.map_or(ChatPlace { chat, moved: false }, ChatPlace::moved_to)
     }
 
-    pub(crate) fn learn(&self, moved: Moved) {
+    pub(crate) fn learn(&self, moved: GroupMove) {
         self.old().insert(moved.to, moved.from);
     }
 
-    fn knows(&self, moved: Moved) -> bool {
+    fn knows(&self, moved: GroupMove) -> bool {
         self.old().get(&moved.to) == Some(&moved.from)
     }
 
@@ -60,12 +60,12 @@ impl Moves {
 
 /// A chat of the platform; `moved` if another group has become this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ChatPlace {
     pub(crate) chat: ChatId,
     pub(crate) moved: bool,
 }
 
-impl Place {
+impl ChatPlace {
     pub(crate) fn moved_to(chat: ChatId) -> Self {
         Self { chat, moved: true }
     }
@@ -84,7 +84,7 @@ pub(crate) struct Number {
     /// `true` if the number is from the supergroup that a group has become.
     pub(crate) anew: bool,
     /// The reason why the message is outside its topic.
-    pub(crate) lost: Option<Lost>,
+    pub(crate) lost: Option<TopicLoss>,
 }
 
 impl Number {
@@ -95,7 +95,7 @@ impl Number {
             Some(id) => (id, true),
             None => (id.as_str(), false),
         };
-        let lost = [('d', Lost::Deleted), ('c', Lost::Closed)];
+        let lost = [('d', TopicLoss::Deleted), ('c', TopicLoss::Closed)];
         let (id, lost) = lost
             .into_iter()
             .find_map(|(letter, lost)| Some((id.strip_suffix(letter)?, Some(lost))))
@@ -120,8 +120,8 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lost = match self.lost {
             None => "",
-            Some(Lost::Deleted) => "d",
-            Some(Lost::Closed) => "c",
+            Some(TopicLoss::Deleted) => "d",
+            Some(TopicLoss::Closed) => "c",
         };
         write!(f, "{}{}{lost}", if self.anew { "n" } else { "" }, self.id)
     }
@@ -129,12 +129,12 @@ impl fmt::Display for Number {
 
 /// A group that has got a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moved {
+pub(crate) struct GroupMove {
     pub(crate) from: ChatId,
     pub(crate) to: ChatId,
 }
 
-impl Moved {
+impl GroupMove {
     /// Reads a move from the last message of a group or the first one of the supergroup; `None` for
     /// other messages.
     pub(crate) fn told_by(message: &Message) -> Option<Self> {
@@ -164,7 +164,7 @@ impl Moved {
 impl Receiver<'_> {
     /// Records a move in the log and tells the operator once. The platform reports it in both
     /// chats.
-    pub(crate) async fn follow(&self, moved: Moved) -> Result<(), Stopped> {
+    pub(crate) async fn follow(&self, moved: GroupMove) -> Result<(), Stopped> {
         let Telegram { name, account, moves, .. } = self.telegram;
         if moves.knows(moved) {
             return Ok(());
@@ -175,7 +175,7 @@ impl Receiver<'_> {
             tracing::warn!(%error, "where a group is now was not noted");
         });
         moves.learn(moved);
-        let Moved { from, to } = moved;
+        let GroupMove { from, to } = moved;
         if moves.named.contains(&to.0) {
             tracing::info!(
                 %account,

@@ -4,7 +4,7 @@ use super::*;
 
 const OLD: ChatId = ChatId(-20);
 const NEW: ChatId = ChatId(-1_000_000_000_020);
-const MOVED: Moved = Moved { from: OLD, to: NEW };
+const MOVED: GroupMove = GroupMove { from: OLD, to: NEW };
 
 #[test]
 fn moves_home_keeps_the_old_chat_id_unless_the_new_one_is_configured() {
@@ -17,23 +17,27 @@ fn moves_home_keeps_the_old_chat_id_unless_the_new_one_is_configured() {
         assert_eq!(homes, [OLD, home, other]);
         let places: BTreeMap<_, _> =
             [OLD, NEW, other].map(|chat| (chat, moves.place(chat))).into_iter().collect();
-        assert_eq!(places[&OLD], Place { chat: NEW, moved: true }, "what is sent there goes along");
-        assert_eq!(places[&NEW], Place { chat: NEW, moved: false });
-        assert_eq!(places[&other], Place { chat: other, moved: false });
+        assert_eq!(
+            places[&OLD],
+            ChatPlace { chat: NEW, moved: true },
+            "what is sent there goes along"
+        );
+        assert_eq!(places[&NEW], ChatPlace { chat: NEW, moved: false });
+        assert_eq!(places[&other], ChatPlace { chat: other, moved: false });
     }
 }
 
 #[test]
 fn place_message_rejects_a_message_number_of_the_old_chat() {
-    let here = Place { chat: OLD, moved: false };
-    let there = Place::moved_to(NEW);
+    let here = ChatPlace { chat: OLD, moved: false };
+    let there = ChatPlace::moved_to(NEW);
     let table = [("17", here, true), ("17", there, false), ("n17", there, true)];
     for (id, place, is_there) in table {
         let number = Number::of_sent(&id.parse().unwrap()).unwrap();
         assert_eq!(number.to_string(), id);
         assert_eq!(place.message(number), is_there.then_some(MessageId(17)), "{id} {place:?}");
     }
-    for (id, lost) in [("17d", Some(Lost::Deleted)), ("n17c", Some(Lost::Closed))] {
+    for (id, lost) in [("17d", Some(TopicLoss::Deleted)), ("n17c", Some(TopicLoss::Closed))] {
         let number = Number::of_sent(&id.parse().unwrap()).unwrap();
         assert_eq!(
             (number.lost, number.id, number.to_string()),
@@ -53,8 +57,8 @@ fn noted_reads_the_cursor_of_note_and_rejects_others() {
         position: position.to_owned(),
     };
     assert_eq!(MOVED.note(), cursor("moved -1000000000020", "-20"));
-    assert_eq!(Moved::noted(&MOVED.note()), Some(MOVED));
+    assert_eq!(GroupMove::noted(&MOVED.note()), Some(MOVED));
     for (scope, position) in [("", "17"), ("moved -20", "x"), ("moved x", "-20"), ("x", "-20")] {
-        assert_eq!(Moved::noted(&cursor(scope, position)), None, "{scope} {position}");
+        assert_eq!(GroupMove::noted(&cursor(scope, position)), None, "{scope} {position}");
     }
 }

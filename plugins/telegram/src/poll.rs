@@ -6,7 +6,7 @@ use avocet_protocol::within;
 use teloxide::types::AllowedUpdate;
 
 use crate::album;
-use crate::fault::Fault;
+use crate::fault::BotApiError;
 use crate::receive::{Receiver, Stopped};
 use crate::update::{Batch, GetUpdates};
 
@@ -25,7 +25,7 @@ impl Receiver<'_> {
     pub(crate) async fn poll_whole_albums(
         &self,
         next: Option<i64>,
-    ) -> Result<Result<Batch, Fault>, Stopped> {
+    ) -> Result<Result<Batch, BotApiError>, Stopped> {
         let mut polled = self.poll(next, self.telegram.poll_seconds).await?;
         while let Ok(batch) = &mut polled
             && album::may_go_on(&batch.updates)
@@ -45,13 +45,18 @@ impl Receiver<'_> {
     }
 
     /// Polls for updates from `next` on, which confirms all earlier ones.
-    async fn poll(&self, next: Option<i64>, seconds: u32) -> Result<Result<Batch, Fault>, Stopped> {
+    async fn poll(
+        &self,
+        next: Option<i64>,
+        seconds: u32,
+    ) -> Result<Result<Batch, BotApiError>, Stopped> {
         use AllowedUpdate::{CallbackQuery, EditedMessage, Message};
         let allowed_updates = [Message, EditedMessage, CallbackQuery];
         let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
         let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
         let polled = within(self.context.clock.as_ref(), limit, self.telegram.api.call(payload));
-        let polled = self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(Fault::timed_out()));
+        let polled =
+            self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(BotApiError::timed_out()));
         Ok(polled.map(Batch::read))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use teloxide::payloads::{GetMe, GetWebhookInfo};
 
 use crate::Telegram;
-use crate::fault::Fault;
+use crate::fault::BotApiError;
 
 /// The timeout of both requests together.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -51,9 +51,9 @@ impl Telegram {
     }
 
     /// Explains a failed request, with advice.
-    fn problem(&self, name: &str, fault: &Fault) -> Check {
+    fn problem(&self, name: &str, fault: &BotApiError) -> Check {
         match fault {
-            Fault::NotSent(_) | Fault::Broken(_) => Check::bad(
+            BotApiError::NotSent(_) | BotApiError::Broken(_) => Check::bad(
                 name,
                 "there is no connection to the Bot API",
                 "check api_url and the network",

@@ -11,9 +11,9 @@ use serde::de::IgnoredAny;
 use teloxide::payloads::{AnswerCallbackQuery, GetMe};
 use teloxide::types::{CallbackQueryId, Me};
 
-use crate::convert::{Bot, Converted};
-use crate::fault::Fault;
-use crate::moved::Moved;
+use crate::convert::{BotIdentity, Converted};
+use crate::fault::BotApiError;
+use crate::moved::GroupMove;
 use crate::poll::GRACE;
 use crate::trouble::Trouble;
 use crate::update::{Batch, Update};
@@ -106,7 +106,7 @@ impl Receiver<'_> {
         let Telegram { name, account, moves, .. } = self.telegram;
         let publish = &self.context.publish;
         let cursors = self.committed(|| publish.cursors(name, account)).await?.unwrap_or_default();
-        cursors.iter().filter_map(Moved::noted).for_each(|moved| moves.learn(moved));
+        cursors.iter().filter_map(GroupMove::noted).for_each(|moved| moves.learn(moved));
         let last = cursors.iter().find(|cursor| cursor.scope.is_empty());
         Ok(last.and_then(|last| last.position.parse().ok()).unwrap_or(0))
     }
@@ -132,7 +132,7 @@ impl Receiver<'_> {
         let Some(update) = updates.first() else { return Ok(()) };
         let Telegram { name, account, unmentioned, moves, .. } = self.telegram;
         let commands = &self.context.commands;
-        let bot = Bot { me, channel: name, account, unmentioned, moves, commands };
+        let bot = BotIdentity { me, channel: name, account, unmentioned, moves, commands };
         let cursor = Cursor { scope: String::new(), position: furthest.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
@@ -219,7 +219,7 @@ impl Receiver<'_> {
     }
 
     /// Waits before the next request: as long as the fault asks for, or longer each time.
-    async fn recover(&self, fault: &Fault, trouble: &mut Trouble) -> Result<(), Stopped> {
+    async fn recover(&self, fault: &BotApiError, trouble: &mut Trouble) -> Result<(), Stopped> {
         let wait = match fault {
             fault if token::is_refused(fault) => self.telegram.account_refused(fault),
             fault => self.note(fault, trouble),
@@ -228,14 +228,14 @@ impl Receiver<'_> {
     }
 
     /// Shows a fault in `status` and, if it is new, in the log. Returns the time to wait.
-    fn note(&self, fault: &Fault, trouble: &mut Trouble) -> Duration {
+    fn note(&self, fault: &BotApiError, trouble: &mut Trouble) -> Duration {
         let wait = match fault {
             // Longer than the other instance's poll, so that one of the two notices the conflict
             // (F4).
             fault if fault.is(409) && fault.says("terminated by other getUpdates") => {
                 Duration::from_secs(u64::from(self.telegram.poll_seconds)) + GRACE
             }
-            Fault::Wait(wait) => *wait,
+            BotApiError::Wait(wait) => *wait,
             _ => trouble.waits.next_wait(),
         };
         let error = fault.to_string();
@@ -249,10 +249,10 @@ impl Receiver<'_> {
     /// Runs a request with a timeout.
     pub(crate) async fn asked<T>(
         &self,
-        request: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<Result<T, Fault>, Stopped> {
+        request: impl Future<Output = Result<T, BotApiError>>,
+    ) -> Result<Result<T, BotApiError>, Stopped> {
         let answered = within(self.context.clock.as_ref(), ANSWER_LIMIT, request);
-        Ok(self.unless_stopped(answered).await?.unwrap_or_else(|_| Err(Fault::timed_out())))
+        Ok(self.unless_stopped(answered).await?.unwrap_or_else(|_| Err(BotApiError::timed_out())))
     }
 
     pub(crate) async fn unless_stopped<T>(

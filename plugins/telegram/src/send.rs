@@ -10,11 +10,11 @@ use teloxide::types::{
 };
 
 use crate::Telegram;
-use crate::api::Made;
+use crate::api::MessageReceipt;
 use crate::attempt::{Attempt, LINES_ABOVE};
 use crate::edit;
-use crate::fault::{DELETED_AT_ONCE, Fault, Refusal};
-use crate::moved::{Number, Place};
+use crate::fault::{BotApiError, BotApiRefusal, DELETED_AT_ONCE};
+use crate::moved::{ChatPlace, Number};
 use crate::token;
 
 /// Bytes of a button's data (Bot API, "InlineKeyboardButton").
@@ -66,7 +66,7 @@ impl Telegram {
         }
     }
 
-    async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageId, Fault> {
+    async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageId, BotApiError> {
         let Attempt { delivery, place, text, looks, .. } = attempt;
         let request = SendMessage::new(place.chat, &text.text);
         let mut request = request.entities(looks.clone()).link_preview_options(no_preview());
@@ -79,11 +79,11 @@ impl Telegram {
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        self.api.call(request).await.map(Made::id)
+        self.api.call(request).await.map(MessageReceipt::id)
     }
 
     /// The outcome of a failed send.
-    pub(crate) fn outcome(&self, fault: &Fault) -> SendError {
+    pub(crate) fn outcome(&self, fault: &BotApiError) -> SendError {
         if token::is_refused(fault) {
             self.account_refused(fault);
         }
@@ -91,7 +91,7 @@ impl Telegram {
     }
 
     /// The platform's chat for an address.
-    pub(crate) fn place(&self, chat: &ChatAddress) -> Result<Place, SendError> {
+    pub(crate) fn place(&self, chat: &ChatAddress) -> Result<ChatPlace, SendError> {
         let chat = chat.chat.as_str();
         let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
         let chat = chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)?;
@@ -142,21 +142,21 @@ pub(crate) fn receipt(attempt: &Attempt<'_>, id: MessageId) -> Receipt {
     Receipt { platform_id: PlatformId::parse(&number.to_string()).ok() }
 }
 
-fn outcome(fault: &Fault) -> SendError {
+fn outcome(fault: &BotApiError) -> SendError {
     let text = fault.to_string();
     match fault {
-        Fault::Wait(wait) => SendError::RetryAfter(*wait),
-        Fault::NotSent(_) => SendError::Failed(text),
-        Fault::Broken(_) => SendError::Unknown(text),
-        Fault::Moved(_) => SendError::Refused(text),
-        Fault::Refused(refusal) => match refusal.turned_away_for() {
+        BotApiError::Wait(wait) => SendError::RetryAfter(*wait),
+        BotApiError::NotSent(_) => SendError::Failed(text),
+        BotApiError::Broken(_) => SendError::Unknown(text),
+        BotApiError::Moved(_) => SendError::Refused(text),
+        BotApiError::Refused(refusal) => match refusal.turned_away_for() {
             Some(wait) => SendError::RetryAfter(wait),
             None => refused(refusal),
         },
     }
 }
 
-fn refused(refusal: &Refusal) -> SendError {
+fn refused(refusal: &BotApiRefusal) -> SendError {
     let text = refusal.to_string();
     match (refusal.code, &refusal.words) {
         // Messages wait until the operator corrects the token or `api_url`.

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use super::*;
 
-fn fault(code: u16, words: Option<&str>) -> Fault {
-    Fault::answered(code, words.map(str::to_owned), None, None)
+fn fault(code: u16, words: Option<&str>) -> BotApiError {
+    BotApiError::answered(code, words.map(str::to_owned), None, None)
 }
 
 #[test]
@@ -13,8 +13,8 @@ fn f5_outcome_is_failed_only_if_the_send_was_certainly_not_carried_out() {
     let refused = |text: &str| SendError::Refused(text.to_owned());
     let error = "Internal Server Error";
     let cases = [
-        (Fault::NotSent("no connection"), failed("no connection")),
-        (Fault::Broken("the connection broke"), unknown("the connection broke")),
+        (BotApiError::NotSent("no connection"), failed("no connection")),
+        (BotApiError::Broken("the connection broke"), unknown("the connection broke")),
         (fault(500, Some(error)), failed(error)),
         (
             fault(500, Some("Internal Server Error: restart")),
@@ -41,6 +41,6 @@ fn f5_outcome_is_failed_only_if_the_send_was_certainly_not_carried_out() {
         assert_eq!(outcome(&fault), expected, "{fault:?}");
     }
     let wait = Duration::from_secs(7);
-    let turned_away = Fault::answered(503, None, None, Some(wait));
+    let turned_away = BotApiError::answered(503, None, None, Some(wait));
     assert_eq!(outcome(&turned_away), SendError::RetryAfter(wait));
 }

@@ -11,17 +11,17 @@ use std::time::Duration;
 use avocet_supervise::Backoff;
 
 use crate::Telegram;
-use crate::fault::Fault;
+use crate::fault::BotApiError;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 /// The state of the token at the platform.
 #[derive(Debug)]
-pub(crate) struct Token(Mutex<State>);
+pub(crate) struct TokenState(Mutex<TokenRefusals>);
 
 #[derive(Debug)]
-struct State {
+struct TokenRefusals {
     waits: Backoff,
     /// Requests are held until this time, measured by the clock's `elapsed`.
     held_until: Duration,
@@ -29,26 +29,26 @@ struct State {
     refusals: u32,
 }
 
-impl Token {
+impl TokenState {
     pub(crate) fn new() -> Self {
         let waits = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-        Self(Mutex::new(State { waits, held_until: Duration::ZERO, refusals: 0 }))
+        Self(Mutex::new(TokenRefusals { waits, held_until: Duration::ZERO, refusals: 0 }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TokenRefusals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns `true` if the platform refuses the account, whatever the request.
-pub(crate) fn is_refused(fault: &Fault) -> bool {
+pub(crate) fn is_refused(fault: &BotApiError) -> bool {
     fault.is(401) || fault.is(404)
 }
 
 impl Telegram {
     /// Records a refusal of the account and returns the time to wait. Requests in flight at the
     /// same time count once. Only the first refusal is logged; `status` shows their number.
-    pub(crate) fn account_refused(&self, fault: &Fault) -> Duration {
+    pub(crate) fn account_refused(&self, fault: &BotApiError) -> Duration {
         let now = self.clock.elapsed();
         let mut token = self.token.state();
         if token.held_until > now {
@@ -70,7 +70,7 @@ impl Telegram {
         wait
     }
 
-    fn describe_refusal(&self, fault: &Fault) -> String {
+    fn describe_refusal(&self, fault: &BotApiError) -> String {
         let table = format!("[channels.{}] ({})", self.name, self.account);
         match fault.is(401) {
             true => format!(

@@ -8,24 +8,24 @@ use avocet_protocol::ChatAddress;
 use teloxide::types::{MessageId, ThreadId};
 
 use crate::Telegram;
-use crate::fault::Fault;
+use crate::fault::BotApiError;
 
 /// The cool-down of a topic that refused a message. A closed one may be reopened.
 const LEFT_ALONE: Duration = Duration::from_mins(1);
 
 /// The reason why a topic refuses messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum TopicLoss {
     Deleted,
     Closed,
 }
 
-impl Lost {
+impl TopicLoss {
     /// Bytes, and characters, of the longest line.
     pub(crate) const LONGEST_LINE: usize = Self::Deleted.line().len();
 
     /// Reads the reason from a refusal; `None` if the refusal has another cause.
-    pub(crate) fn of(fault: &Fault) -> Option<Self> {
+    pub(crate) fn of(fault: &BotApiError) -> Option<Self> {
         if fault.says("message thread not found") || fault.says("TOPIC_DELETED") {
             return Some(Self::Deleted);
         }
@@ -48,18 +48,18 @@ pub(crate) fn of(chat: &ChatAddress) -> Option<ThreadId> {
 
 /// The topics in their cool-down.
 #[derive(Debug, Default)]
-pub(crate) struct LostTopics(Mutex<BTreeMap<ChatAddress, (Lost, Duration)>>);
+pub(crate) struct LostTopics(Mutex<BTreeMap<ChatAddress, (TopicLoss, Duration)>>);
 
 impl Telegram {
     /// The reason if the topic of this chat is in its cool-down.
-    pub(crate) fn lost_topic(&self, chat: &ChatAddress) -> Option<Lost> {
+    pub(crate) fn lost_topic(&self, chat: &ChatAddress) -> Option<TopicLoss> {
         let topics = self.lost_topics.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (lost, until) = topics.get(chat).copied()?;
         (until > self.clock.elapsed()).then_some(lost)
     }
 
     /// Starts the cool-down of this chat's topic.
-    pub(crate) fn lose_topic(&self, chat: &ChatAddress, lost: Lost) {
+    pub(crate) fn lose_topic(&self, chat: &ChatAddress, lost: TopicLoss) {
         tracing::info!(%chat, ?lost, "the topic takes no messages; sending to the chat itself");
         let now = self.clock.elapsed();
         let mut topics = self.lost_topics.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ use own::OwnMessages;
 
 /// The connection from the terminal to the daemon.
 #[async_trait]
-pub trait Link: fmt::Debug + Send + Sync {
+pub trait TerminalLink: fmt::Debug + Send + Sync {
     /// Publishes a message on the bus.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ pub trait Link: fmt::Debug + Send + Sync {
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError>;
 
     /// Returns the next event or text of the chat.
-    async fn hear(&self) -> Heard;
+    async fn hear(&self) -> DaemonNotice;
 
     /// Confirms that the chunk has been shown.
     async fn shown(&self, chunk: DeliveryId);
@@ -51,7 +51,7 @@ pub struct LinkError(pub String);
 
 /// A notice from the daemon or about the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum DaemonNotice {
     /// An event in the chat.
     Event(TurnEvent),
     /// A text for the chat.
@@ -96,39 +96,39 @@ const HOW_TO_ANSWER: &str = "I am waiting for your answer: yes, no, or the numbe
 
 /// A conversation at a terminal. A person can type at any time. Lines of a pipe are read one after
 /// another, each once all earlier lines are answered.
-pub struct Chat {
+pub struct TerminalChat {
     input: Box<dyn Input>,
     /// Ctrl-C while the line editor does not control the terminal.
     interrupts: flume::Receiver<()>,
     talk: Talk,
 }
 
-impl fmt::Debug for Chat {
+impl fmt::Debug for TerminalChat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chat").field("left", &self.talk.left).finish_non_exhaustive()
+        f.debug_struct("TerminalChat").field("left", &self.talk.left).finish_non_exhaustive()
     }
 }
 
-type Sent = (String, Result<MessageId, LinkError>);
-type Ended = (MessageId, Result<MessageStatus, LinkError>);
+type SentLine = (String, Result<MessageId, LinkError>);
+type EndedMessage = (MessageId, Result<MessageStatus, LinkError>);
 
 struct Talk {
-    link: Arc<dyn Link>,
+    link: Arc<dyn TerminalLink>,
     clock: Arc<dyn Clock>,
     display: Display,
     own: OwnMessages,
     /// Lines waiting to be sent, one after another.
     to_send: VecDeque<String>,
-    sending: Fuse<BoxFuture<'static, Sent>>,
-    outcomes: FuturesUnordered<BoxFuture<'static, Ended>>,
+    sending: Fuse<BoxFuture<'static, SentLine>>,
+    outcomes: FuturesUnordered<BoxFuture<'static, EndedMessage>>,
     left: Left,
 }
 
-impl Chat {
+impl TerminalChat {
     /// A conversation over `link`; `me` is the daemon's id of the person.
     #[must_use]
     pub fn new(
-        (link, me): (Arc<dyn Link>, SenderId),
+        (link, me): (Arc<dyn TerminalLink>, SenderId),
         input: Box<dyn Input>,
         screen: Screen,
         style: Style,
@@ -255,7 +255,7 @@ impl Talk {
         }
     }
 
-    fn sent(&mut self, (text, sent): Sent) {
+    fn sent(&mut self, (text, sent): SentLine) {
         let message = match sent {
             Ok(message) => message,
             Err(LinkError(error)) => return self.not_sent(&error),
@@ -271,7 +271,7 @@ impl Talk {
         self.left = Left::Disappointed;
     }
 
-    fn ended(&mut self, (message, ended): Ended) {
+    fn ended(&mut self, (message, ended): EndedMessage) {
         let (turn, outcome) = match ended {
             Ok(status) => (status.turn, status.outcome),
             Err(LinkError(error)) => {
@@ -285,14 +285,14 @@ impl Talk {
         self.own.end(message, turn, self.clock.elapsed());
     }
 
-    async fn hear(&mut self, heard: Heard) {
+    async fn hear(&mut self, heard: DaemonNotice) {
         match heard {
-            Heard::Said(chunk) => {
+            DaemonNotice::Said(chunk) => {
                 self.own.hear_text(chunk.turn);
                 self.display.say(chunk).await;
             }
-            Heard::Remark(text) => self.display.remark_of_link(&text),
-            Heard::Event(event) => {
+            DaemonNotice::Remark(text) => self.display.remark_of_link(&text),
+            DaemonNotice::Event(event) => {
                 self.own.hear(&event);
                 let follows = self.own.is_open();
                 self.display.show_event(event, follows);

@@ -24,13 +24,14 @@ struct AtTerminal {
 }
 
 impl AtTerminal {
-    fn open(link: FakeLink) -> (Self, Chat) {
+    fn open(link: FakeLink) -> (Self, TerminalChat) {
         let (link, paper, clock) = (Arc::new(link), Paper::default(), ManualClock::default());
         let screen = Screen::new(Box::new(paper.clone()), None, false);
         let (keys, pressed) = flume::bounded(9);
         let (interrupt, interrupts) = flume::bounded(1);
         let (style, input) = (Style::Interactive, Box::new(Keys(pressed)));
-        let chat = Chat::new(daemon(&link), input, screen, style, Arc::new(clock), interrupts);
+        let chat =
+            TerminalChat::new(daemon(&link), input, screen, style, Arc::new(clock), interrupts);
         (Self { link, paper, keys, interrupt }, chat)
     }
 
@@ -53,13 +54,13 @@ impl AtTerminal {
     }
 }
 
-fn waiting() -> Heard {
-    Heard::Event(TurnEvent::Waiting { kind: WaitKind::Approval })
+fn waiting() -> DaemonNotice {
+    DaemonNotice::Event(TurnEvent::Waiting { kind: WaitKind::Approval })
 }
 
-fn end(turn: Option<i64>, message: i64) -> Heard {
+fn end(turn: Option<i64>, message: i64) -> DaemonNotice {
     let (turn, messages, outcome) = (turn.map(TurnId), vec![MessageId(message)], Outcome::Replied);
-    Heard::Event(TurnEvent::Ended { turn, messages, outcome })
+    DaemonNotice::Event(TurnEvent::Ended { turn, messages, outcome })
 }
 
 #[tokio::test]
@@ -70,7 +71,7 @@ async fn chat_accepts_input_while_a_turn_runs_or_waits() {
             vec![chunk(1, None, "One turn is running.")],
             vec![waiting(), chunk(2, Some(1), "May I?")],
             vec![chunk(3, None, "One turn waits.")],
-            vec![chunk(4, None, "Allowed."), Heard::Event(TurnEvent::Resumed)],
+            vec![chunk(4, None, "Allowed."), DaemonNotice::Event(TurnEvent::Resumed)],
         ],
         None,
     );
@@ -103,7 +104,7 @@ async fn chat_shows_own_messages_once_when_their_turn_resumes() {
     let mut own = started(1, 1, "run it");
     let mut elsewhere = started(2, 70, "what is new?");
     for heard in [&mut own, &mut elsewhere] {
-        if let Heard::Event(TurnEvent::Started { messages, .. }) = heard {
+        if let DaemonNotice::Event(TurnEvent::Started { messages, .. }) = heard {
             messages[0].sender = "uid:0".to_owned();
         }
     }
@@ -139,7 +140,7 @@ async fn chat_prints_an_answer_once_with_other_text_between_its_pieces() {
 
 #[tokio::test]
 async fn chat_pipe_continues_after_an_approval_once_the_turn_has_answered() {
-    let go_on = Heard::Event(TurnEvent::Resumed);
+    let go_on = DaemonNotice::Event(TurnEvent::Resumed);
     let mut link = FakeLink::new(
         vec![
             vec![started(1, 1, "run"), waiting(), chunk(1, Some(1), "May I?")],

@@ -14,17 +14,17 @@ use crate::receive::{Lines, TypedLine};
 struct FakeLink {
     said: Mutex<Vec<String>>,
     shown: Mutex<Vec<DeliveryId>>,
-    answers: Mutex<VecDeque<Vec<Heard>>>,
+    answers: Mutex<VecDeque<Vec<DaemonNotice>>>,
     outcome: Option<Outcome>,
     /// Messages that must have been sent before any has an outcome.
     sent_first: usize,
     /// Outcomes that were reported.
     told: Mutex<usize>,
-    to_hear: (flume::Sender<Heard>, flume::Receiver<Heard>),
+    to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
 }
 
 impl FakeLink {
-    fn new(answers: Vec<Vec<Heard>>, outcome: Option<Outcome>) -> Self {
+    fn new(answers: Vec<Vec<DaemonNotice>>, outcome: Option<Outcome>) -> Self {
         Self {
             said: Mutex::default(),
             shown: Mutex::default(),
@@ -52,14 +52,14 @@ impl FakeLink {
 }
 
 /// A person who types the next line when the last one is answered.
-struct Person {
+struct TypingPerson {
     link: Arc<FakeLink>,
     lines: std::str::Lines<'static>,
     typed: usize,
 }
 
 #[async_trait]
-impl Input for Person {
+impl Input for TypingPerson {
     async fn next(&mut self, _prompt: &str) -> TypedLine {
         while !self.link.has_answered(self.typed) {
             tokio::task::yield_now().await;
@@ -74,7 +74,7 @@ impl Input for Person {
 }
 
 #[async_trait]
-impl Link for FakeLink {
+impl TerminalLink for FakeLink {
     async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
         if text == "refuse" {
             return Err(LinkError("the disk is full".to_owned()));
@@ -103,7 +103,7 @@ impl Link for FakeLink {
         }
     }
 
-    async fn hear(&self) -> Heard {
+    async fn hear(&self) -> DaemonNotice {
         self.to_hear.1.recv_async().await.unwrap()
     }
 
@@ -133,12 +133,12 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (Strin
     let input: Box<dyn Input> = match style {
         Style::Plain => Box::new(Lines::new(typed.as_bytes(), &group).unwrap()),
         Style::Interactive => {
-            Box::new(Person { link: link.clone(), lines: typed.lines(), typed: 0 })
+            Box::new(TypingPerson { link: link.clone(), lines: typed.lines(), typed: 0 })
         }
     };
     let (_interrupt, interrupts) = flume::bounded(1);
     let clock = Arc::new(ManualClock::default());
-    let chat = Chat::new(daemon(link), input, screen, style, clock.clone(), interrupts);
+    let chat = TerminalChat::new(daemon(link), input, screen, style, clock.clone(), interrupts);
     let (left, ()) = tokio::select! {
         left = chat.run("hello") => (left, ()),
         // No test takes longer than `GRACE`.
@@ -153,12 +153,12 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (Strin
     (paper, left)
 }
 
-fn daemon(link: &Arc<FakeLink>) -> (Arc<dyn Link>, SenderId) {
+fn daemon(link: &Arc<FakeLink>) -> (Arc<dyn TerminalLink>, SenderId) {
     (link.clone(), "uid:0".parse().unwrap())
 }
 
-fn chunk(id: i64, turn: Option<i64>, text: &str) -> Heard {
-    Heard::Said(SaidChunk {
+fn chunk(id: i64, turn: Option<i64>, text: &str) -> DaemonNotice {
+    DaemonNotice::Said(SaidChunk {
         id: DeliveryId(id),
         turn: turn.map(TurnId),
         text: text.to_owned(),
@@ -167,27 +167,27 @@ fn chunk(id: i64, turn: Option<i64>, text: &str) -> Heard {
     })
 }
 
-fn started(turn: i64, message: i64, text: &str) -> Heard {
+fn started(turn: i64, message: i64, text: &str) -> DaemonNotice {
     let one = StartedMessage {
         id: MessageId(message),
         sender: "uid:7".to_owned(),
         text: text.to_owned(),
     };
-    Heard::Event(TurnEvent::Started { turn: TurnId(turn), messages: vec![one] })
+    DaemonNotice::Event(TurnEvent::Started { turn: TurnId(turn), messages: vec![one] })
 }
 
-fn thinking() -> Heard {
-    Heard::Event(TurnEvent::Thinking { step: 0 })
+fn thinking() -> DaemonNotice {
+    DaemonNotice::Event(TurnEvent::Thinking { step: 0 })
 }
 
-fn text(delta: &str) -> Heard {
-    Heard::Event(TurnEvent::Text { delta: delta.to_owned() })
+fn text(delta: &str) -> DaemonNotice {
+    DaemonNotice::Event(TurnEvent::Text { delta: delta.to_owned() })
 }
 
-fn tool(name: &str) -> [Heard; 2] {
+fn tool(name: &str) -> [DaemonNotice; 2] {
     let name = name.to_owned();
     let finished = TurnEvent::ToolFinished { name: name.clone(), ok: true };
-    [Heard::Event(TurnEvent::ToolStarted { name }), Heard::Event(finished)]
+    [DaemonNotice::Event(TurnEvent::ToolStarted { name }), DaemonNotice::Event(finished)]
 }
 
 /// The output without the temporary lines.
@@ -252,7 +252,7 @@ async fn chat_interactive_shows_progress_and_each_word_once() {
 
 #[tokio::test]
 async fn chat_prints_an_answer_whole_if_it_differs_from_the_stream() {
-    let restarted = Heard::Event(TurnEvent::Restarted);
+    let restarted = DaemonNotice::Event(TurnEvent::Restarted);
     let link = Arc::new(FakeLink::new(
         vec![
             vec![
@@ -279,7 +279,7 @@ async fn chat_prints_an_answer_whole_if_it_differs_from_the_stream() {
 
 #[tokio::test]
 async fn chat_prints_the_whole_answer_after_a_reconnect() {
-    let back = Heard::Remark("back".to_owned());
+    let back = DaemonNotice::Remark("back".to_owned());
     let link = Arc::new(FakeLink::new(
         vec![vec![
             started(1, 1, "count"),
@@ -315,7 +315,7 @@ async fn chat_shows_messages_of_other_senders() {
         vec![vec![
             started(7, 70, "good \u{1b}[31mmorning"),
             chunk(1, Some(7), "and to you"),
-            Heard::Remark("the connection was lost".to_owned()),
+            DaemonNotice::Remark("the connection was lost".to_owned()),
             started(8, 1, "a"),
             chunk(2, Some(8), "answer"),
         ]],
@@ -329,9 +329,9 @@ async fn chat_shows_messages_of_other_senders() {
 
 #[tokio::test]
 async fn chat_question_reads_the_next_line() {
-    let waiting = Heard::Event(TurnEvent::Waiting { kind: WaitKind::Answer });
+    let waiting = DaemonNotice::Event(TurnEvent::Waiting { kind: WaitKind::Answer });
     let mut question = chunk(1, Some(1), "What colour?");
-    if let Heard::Said(chunk) = &mut question {
+    if let DaemonNotice::Said(chunk) = &mut question {
         chunk.choices = vec![Choice::new("Blue", "blue")];
         chunk.repeat = true;
     }

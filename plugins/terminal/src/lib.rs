@@ -8,8 +8,8 @@ mod receive;
 mod screen;
 mod send;
 
-pub use chat::{Chat, Heard, Left, Link, LinkError, SaidChunk, Style};
+pub use chat::{DaemonNotice, Left, LinkError, SaidChunk, Style, TerminalChat, TerminalLink};
 pub use config::TerminalConfig;
-pub use receive::{Input, Lines, Prompt};
+pub use receive::{Input, LineEditor, Lines};
 pub use screen::{Above, Screen};
 pub use send::Terminal;

@@ -35,15 +35,15 @@ pub trait Input: Send {
 #[derive(Debug)]
 pub struct TypedLine(pub(crate) Typed);
 
-type Answer = oneshot::Sender<Typed>;
+type LineSender = oneshot::Sender<Typed>;
 
 /// A thread that reads one line per request.
 #[derive(Debug)]
-struct Reader {
-    asks: flume::Sender<(String, Answer)>,
+struct LineReader {
+    asks: flume::Sender<(String, LineSender)>,
 }
 
-impl Reader {
+impl LineReader {
     async fn next(&self, prompt: &str) -> TypedLine {
         let (sender, answer) = oneshot::channel();
         // If the thread is gone, the input has ended.
@@ -55,7 +55,7 @@ impl Reader {
         group: &Group,
         mut read: impl FnMut(&str) -> Typed + Send + 'static,
     ) -> io::Result<Self> {
-        let (asks, asked) = flume::bounded::<(String, Answer)>(1);
+        let (asks, asked) = flume::bounded::<(String, LineSender)>(1);
         group.thread("terminal-input", move || {
             for (prompt, answer) in &asked {
                 let typed = read(&prompt);
@@ -71,11 +71,11 @@ impl Reader {
 
 /// A person at a terminal: line editing, and a persistent history.
 #[derive(Debug)]
-pub struct Prompt {
-    reader: Reader,
+pub struct LineEditor {
+    reader: LineReader,
 }
 
-impl Prompt {
+impl LineEditor {
     /// Takes over the terminal's input. Returns it with a printer that prints above the line that
     /// is being edited.
     ///
@@ -98,7 +98,7 @@ impl Prompt {
         }
         let printer = editor.create_external_printer().map_err(fault)?;
         let read = move |prompt: &str| read_line(&mut editor, prompt, &history);
-        let reader = Reader::start(group, read).map_err(|error| error.to_string())?;
+        let reader = LineReader::start(group, read).map_err(|error| error.to_string())?;
         Ok((Self { reader }, Box::new(AbovePrompt(printer))))
     }
 }
@@ -117,7 +117,7 @@ fn read_line(editor: &mut Editor<(), FileHistory>, prompt: &str, history: &PathB
 }
 
 #[async_trait]
-impl Input for Prompt {
+impl Input for LineEditor {
     async fn next(&mut self, prompt: &str) -> TypedLine {
         self.reader.next(prompt).await
     }
@@ -139,7 +139,7 @@ impl<P: ExternalPrinter + Send> Above for AbovePrompt<P> {
 /// Lines from a pipe or a file: no prompt, no editing.
 #[derive(Debug)]
 pub struct Lines {
-    reader: Reader,
+    reader: LineReader,
 }
 
 impl Lines {
@@ -156,7 +156,7 @@ impl Lines {
                 _ => Typed::End,
             }
         };
-        Ok(Self { reader: Reader::start(group, read)? })
+        Ok(Self { reader: LineReader::start(group, read)? })
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use avocet_gateway::Client;
 use avocet_protocol::{DaemonStatus, SenderId};
-use avocet_terminal::{Chat, Input, Left, Lines, Link, Prompt, Screen, Style};
+use avocet_terminal::{Input, Left, LineEditor, Lines, Screen, Style, TerminalChat, TerminalLink};
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
@@ -101,7 +101,7 @@ async fn talk(
     let (style, input, above): (_, Box<dyn Input>, _) = if interactive {
         let config = registry::terminal_config(&configuration.document)?;
         let history = configuration.data_dir.join("terminal.history");
-        let (prompt, above) = Prompt::new(&config, history, &context.root)
+        let (prompt, above) = LineEditor::new(&config, history, &context.root)
             .map_err(|error| Failure::new(Exit::Failed, error))?;
         (Style::Interactive, Box::new(prompt), Some(above))
     } else {
@@ -123,8 +123,8 @@ async fn talk(
     // The daemon names the users of its socket by their user id.
     let me = format!("uid:{}", rustix::process::geteuid().as_raw());
     let me = SenderId::parse(&me).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    let link = (Arc::new(link) as Arc<dyn Link>, me);
-    let chat = Chat::new(link, input, screen, style, context.clock.clone(), interrupts);
+    let link = (Arc::new(link) as Arc<dyn TerminalLink>, me);
+    let chat = TerminalChat::new(link, input, screen, style, context.clock.clone(), interrupts);
     let mut terminate = tokio::signal::unix::signal(SignalKind::terminate())?;
     let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup())?;
     Ok(tokio::select! {

@@ -4,14 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{Refusal, invalid, thinking};
+use super::{AnthropicRefusal, invalid, thinking};
 use crate::image::media_type_of;
 
 /// Maximum size of an image, in bytes of base64.
 const LARGEST_IMAGE: usize = 5 * 1024 * 1024;
 
 /// Checks a block at the position `here`.
-pub(super) fn check(block: &Value, role: &str, here: &str) -> Result<(), Refusal> {
+pub(super) fn check(block: &Value, role: &str, here: &str) -> Result<(), AnthropicRefusal> {
     check_caching(block, here)?;
     match (block["type"].as_str().unwrap_or_default(), role) {
         ("text", _) => check_text(block, "messages"),
@@ -34,7 +34,7 @@ pub(super) fn check(block: &Value, role: &str, here: &str) -> Result<(), Refusal
 }
 
 /// Checks a block of text. `place` names its position in errors.
-pub(super) fn check_text(block: &Value, place: &str) -> Result<(), Refusal> {
+pub(super) fn check_text(block: &Value, place: &str) -> Result<(), AnthropicRefusal> {
     match block["text"].as_str() {
         None => Err(invalid(format!("{place}: text: Field required"))),
         Some("") => Err(invalid(format!("{place}: text content blocks must be non-empty"))),
@@ -46,7 +46,7 @@ pub(super) fn check_text(block: &Value, place: &str) -> Result<(), Refusal> {
 }
 
 /// Checks the name of a tool.
-pub(super) fn check_name(name: &Value, here: &str) -> Result<(), Refusal> {
+pub(super) fn check_name(name: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     let name = name.as_str().unwrap_or_default();
     match name.is_empty() || name.len() > 128 || !is_id(name) {
         false => Ok(()),
@@ -56,7 +56,7 @@ pub(super) fn check_name(name: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_caching(block: &Value, here: &str) -> Result<(), Refusal> {
+fn check_caching(block: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     let Some(caching) = block.get("cache_control") else { return Ok(()) };
     let kind = block["type"].as_str().unwrap_or_default();
     if kind.ends_with("thinking") {
@@ -75,7 +75,7 @@ fn check_caching(block: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_call(call: &Value, here: &str) -> Result<(), Refusal> {
+fn check_call(call: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     check_id(&call["id"], &format!("{here}.id"))?;
     check_name(&call["name"], here)?;
     match call["input"].is_object() {
@@ -84,7 +84,7 @@ fn check_call(call: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_result(result: &Value, here: &str) -> Result<(), Refusal> {
+fn check_result(result: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     check_id(&result["tool_use_id"], &format!("{here}.tool_use_id"))?;
     if result.get("is_error").is_some_and(|is_error| !is_error.is_boolean()) {
         return Err(invalid(format!("{here}.is_error: Input should be a valid boolean")));
@@ -101,7 +101,7 @@ fn check_result(result: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_id(id: &Value, here: &str) -> Result<(), Refusal> {
+fn check_id(id: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     match id.as_str() {
         None => Err(invalid(format!("{here}: Field required"))),
         Some(id) if id.is_empty() || !is_id(id) => {
@@ -115,7 +115,7 @@ fn is_id(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-fn check_image(source: &Value, here: &str) -> Result<(), Refusal> {
+fn check_image(source: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     const TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     if source["type"] != "base64" {
         return Err(invalid(format!(

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{Refusal, content, invalid, thinking};
+use super::{AnthropicRefusal, content, invalid, thinking};
 
 /// A message. Adjacent messages of the same role are merged, like in the real API.
 struct Turn<'m> {
@@ -14,7 +14,7 @@ struct Turn<'m> {
 }
 
 /// Checks the conversation.
-pub(super) fn check(messages: &[Value], thinks: bool) -> Result<(), Refusal> {
+pub(super) fn check(messages: &[Value], thinks: bool) -> Result<(), AnthropicRefusal> {
     if messages.is_empty() {
         return Err(invalid("messages: at least one message is required"));
     }
@@ -42,7 +42,7 @@ pub(super) fn check(messages: &[Value], thinks: bool) -> Result<(), Refusal> {
     check_end(&turns)
 }
 
-fn merged(messages: &[Value]) -> Result<Vec<Turn<'_>>, Refusal> {
+fn merged(messages: &[Value]) -> Result<Vec<Turn<'_>>, AnthropicRefusal> {
     let mut turns: Vec<Turn<'_>> = Vec::new();
     for (place, message) in messages.iter().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
@@ -83,7 +83,7 @@ fn check_calls<'t>(
     next: Option<&Turn<'_>>,
     place: usize,
     known: &mut HashSet<&'t str>,
-) -> Result<(), Refusal> {
+) -> Result<(), AnthropicRefusal> {
     let calls: Vec<&str> = ids(&turn.blocks, "tool_use", "id").collect();
     for call in &calls {
         if !known.insert(call) {
@@ -106,7 +106,11 @@ fn check_calls<'t>(
 }
 
 /// Checks that each result belongs to a call of the previous message.
-fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, place: usize) -> Result<(), Refusal> {
+fn check_results(
+    turn: &Turn<'_>,
+    before: Option<&Turn<'_>>,
+    place: usize,
+) -> Result<(), AnthropicRefusal> {
     let before = before.map_or(&[][..], |before| before.blocks.as_slice());
     let calls: HashSet<&str> = ids(before, "tool_use", "id").collect();
     let mut answered = HashSet::new();
@@ -132,7 +136,7 @@ fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, place: usize) -> Re
 
 /// Checks that the first answer since the last question begins with a thought. Answers after the
 /// first results may omit it.
-fn check_loop(turns: &[Turn<'_>]) -> Result<(), Refusal> {
+fn check_loop(turns: &[Turn<'_>]) -> Result<(), AnthropicRefusal> {
     let begins = |turn: &Turn<'_>| {
         turn.role == "user" && ids(&turn.blocks, "tool_result", "tool_use_id").next().is_none()
     };
@@ -151,7 +155,7 @@ fn check_loop(turns: &[Turn<'_>]) -> Result<(), Refusal> {
     }
 }
 
-fn check_end(turns: &[Turn<'_>]) -> Result<(), Refusal> {
+fn check_end(turns: &[Turn<'_>]) -> Result<(), AnthropicRefusal> {
     let last = turns.last().filter(|turn| turn.role == "assistant");
     let text = last.and_then(|turn| turn.blocks.last()?["text"].as_str()).unwrap_or_default();
     match text.ends_with(char::is_whitespace) {

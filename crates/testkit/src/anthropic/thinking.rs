@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{Refusal, invalid};
+use super::{AnthropicRefusal, invalid};
 
 /// Returns the signature of a thought.
 #[must_use]
@@ -27,7 +27,7 @@ const SIGNED: &str = "signed:";
 const SEALED: &str = "sealed:";
 
 /// Checks the thinking budget. `most` is the token limit of the whole answer.
-pub(super) fn check_budget(thinking: &Value, most: u64) -> Result<(), Refusal> {
+pub(super) fn check_budget(thinking: &Value, most: u64) -> Result<(), AnthropicRefusal> {
     match thinking["type"].as_str() {
         None | Some("disabled") => return Ok(()),
         Some("enabled") => {}
@@ -52,7 +52,7 @@ pub(super) fn check_budget(thinking: &Value, most: u64) -> Result<(), Refusal> {
 }
 
 /// Checks one thought.
-pub(super) fn check(block: &Value, here: &str) -> Result<(), Refusal> {
+pub(super) fn check(block: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     let is_ours = |text: &str, mark: &str| {
         STANDARD.decode(text).is_ok_and(|bytes| bytes.starts_with(mark.as_bytes()))
     };
@@ -74,7 +74,11 @@ pub(super) fn check(block: &Value, here: &str) -> Result<(), Refusal> {
 }
 
 /// Checks the position and the signatures of thoughts in an assistant's message.
-pub(super) fn check_order(blocks: &[Value], place: usize, is_latest: bool) -> Result<(), Refusal> {
+pub(super) fn check_order(
+    blocks: &[Value],
+    place: usize,
+    is_latest: bool,
+) -> Result<(), AnthropicRefusal> {
     let is_thought =
         |block: &Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
     let Some(number) = blocks.iter().position(is_thought) else { return Ok(()) };

@@ -20,7 +20,7 @@ pub(super) const INTENTS: u64 = 1 | 1 << 9 | 1 << 12 | 1 << 15;
 
 /// A fake whose bot knows one user, one guild with a channel and a thread, and direct messages.
 /// Rate limits are off.
-pub(super) struct Known {
+pub(super) struct DiscordFixture {
     pub(super) fake: DiscordFake,
     pub(super) user: u64,
     pub(super) guild: u64,
@@ -29,33 +29,33 @@ pub(super) struct Known {
     pub(super) dm: u64,
 }
 
-pub(super) async fn known() -> Known {
+pub(super) async fn known() -> DiscordFixture {
     let fake = DiscordFake::start(TOKEN).await;
     fake.limit_rates(false);
     let user = fake.user("ann");
     let guild = fake.guild("home");
     let channel = fake.channel(guild, "general");
     let (thread, dm) = (fake.thread(channel, "a thread"), fake.dm(user));
-    Known { fake, user, guild, channel, thread, dm }
+    DiscordFixture { fake, user, guild, channel, thread, dm }
 }
 
-impl Known {
-    pub(super) async fn get(&self, path: &str) -> Answer {
+impl DiscordFixture {
+    pub(super) async fn get(&self, path: &str) -> HttpAnswer {
         self.ask("GET", path, &Value::Null).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> HttpAnswer {
         self.ask("POST", path, body).await
     }
 
     /// Sends a request with the bot's token.
-    pub(super) async fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
+    pub(super) async fn ask(&self, method: &str, path: &str, body: &Value) -> HttpAnswer {
         let request = request(method, path, Some(&format!("Bot {TOKEN}")), body);
         send(&self.fake, &request).await.answer().await.unwrap()
     }
 
     /// Sends a message and returns the answer.
-    pub(super) async fn create(&self, channel: u64, more: &Value) -> Answer {
+    pub(super) async fn create(&self, channel: u64, more: &Value) -> HttpAnswer {
         let mut body = json!({ "content": "hello", "allowed_mentions": { "parse": [] } });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.post(&messages(channel), &body).await
@@ -99,13 +99,13 @@ pub(super) fn raw(
 
 /// An answer: status, headers in lower case, and the body.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     pub(super) headers: String,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     #[track_caller]
     pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap()
@@ -163,18 +163,18 @@ fn collect(errors: &Value, path: &str, found: &mut Vec<String>) {
 
 /// A request that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Sent(BufReader<TcpStream>);
+pub(super) struct PendingRequest(BufReader<TcpStream>);
 
 /// Sends these bytes as a request.
-pub(super) async fn send(fake: &DiscordFake, request: &[u8]) -> Sent {
+pub(super) async fn send(fake: &DiscordFake, request: &[u8]) -> PendingRequest {
     let address = fake.base_url().replace("http://", "");
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request).await.unwrap();
-    Sent(BufReader::new(stream))
+    PendingRequest(BufReader::new(stream))
 }
 
-impl Sent {
-    pub(super) async fn answer(&mut self) -> io::Result<Answer> {
+impl PendingRequest {
+    pub(super) async fn answer(&mut self) -> io::Result<HttpAnswer> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             if self.0.read_line(&mut head).await? == 0 {
@@ -183,7 +183,7 @@ impl Sent {
         }
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let bytes = if status == 204 { Vec::new() } else { read_chunks(&mut self.0).await? };
-        Ok(Answer { status, headers: head.to_ascii_lowercase(), bytes })
+        Ok(HttpAnswer { status, headers: head.to_ascii_lowercase(), bytes })
     }
 }
 

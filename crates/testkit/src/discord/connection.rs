@@ -9,15 +9,15 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
 
-use super::gateway::{Frame, GatewayFault};
-use super::platform::Shared;
+use super::gateway::{GatewayFault, OutgoingFrame};
+use super::platform::SharedPlatform;
 
 /// The code of a connection that ended without one (RFC 6455, 7.1.5).
 const NO_CODE: u16 = 1006;
 
 /// Serves the gateway on its own port, until its runtime is dropped.
 #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
-pub(super) async fn listen(shared: Arc<Shared>) {
+pub(super) async fn listen(shared: Arc<SharedPlatform>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     shared.change(|platform| {
@@ -31,7 +31,7 @@ pub(super) async fn listen(shared: Arc<Shared>) {
     });
 }
 
-async fn serve(shared: Arc<Shared>, stream: TcpStream) {
+async fn serve(shared: Arc<SharedPlatform>, stream: TcpStream) {
     let (id, fault) = shared.change(|platform| platform.gateway.accept());
     // A disconnecting client is not an error of the server.
     let code = match fault {
@@ -64,7 +64,7 @@ async fn hang(stream: &TcpStream) -> u16 {
 }
 
 /// Exchanges payloads until one side closes. Returns the client's close code.
-async fn converse(shared: &Shared, id: u64, stream: TcpStream) -> Result<u16, Error> {
+async fn converse(shared: &SharedPlatform, id: u64, stream: TcpStream) -> Result<u16, Error> {
     stream.set_nodelay(true)?;
     let mut path = String::new();
     #[expect(clippy::result_large_err, reason = "the type is that of the library")]
@@ -79,9 +79,9 @@ async fn converse(shared: &Shared, id: u64, stream: TcpStream) -> Result<u16, Er
         changed.mark_unchanged();
         while let Some(frame) = next_frame(shared, id) {
             match frame {
-                Frame::Text(text) => socket.send(Message::text(text)).await?,
-                Frame::Close(code, why) => return close(socket, code, why).await,
-                Frame::Drop => return Ok(reset(socket.get_ref())),
+                OutgoingFrame::Text(text) => socket.send(Message::text(text)).await?,
+                OutgoingFrame::Close(code, why) => return close(socket, code, why).await,
+                OutgoingFrame::Drop => return Ok(reset(socket.get_ref())),
             }
         }
         tokio::select! {
@@ -97,7 +97,7 @@ async fn converse(shared: &Shared, id: u64, stream: TcpStream) -> Result<u16, Er
     }
 }
 
-fn next_frame(shared: &Shared, id: u64) -> Option<Frame> {
+fn next_frame(shared: &SharedPlatform, id: u64) -> Option<OutgoingFrame> {
     shared.lock().gateway.next_frame(id)
 }
 

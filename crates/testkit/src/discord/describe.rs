@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::draft::EPHEMERAL;
 use super::mentions::Mention;
-use super::messages::{Attachment, Message};
-use super::platform::Platform;
+use super::messages::{Attachment, DiscordMessage};
+use super::platform::PlatformState;
 use super::snowflake::iso;
 use super::world::{World, merge};
 
@@ -20,9 +20,9 @@ pub(super) const MESSAGE_CONTENT: u64 = 1 << 15;
 const SLASH_REPLY: u64 = 20;
 const REPLY: u64 = 19;
 
-impl Platform {
+impl PlatformState {
     /// Returns a message in the REST format, without its nonce, which only its creator sees.
-    pub(super) fn message(&self, message: &Message, sees_content: bool) -> Value {
+    pub(super) fn message(&self, message: &DiscordMessage, sees_content: bool) -> Value {
         let mut described = self.without_reply(message, sees_content);
         let Some(replied) = message.reply_to else { return described };
         let mut reference = json!({ "type": 0, "channel_id": message.channel.to_string(),
@@ -39,7 +39,7 @@ impl Platform {
         described
     }
 
-    fn without_reply(&self, message: &Message, sees_content: bool) -> Value {
+    fn without_reply(&self, message: &DiscordMessage, sees_content: bool) -> Value {
         let mut mentioned: Vec<u64> = message.mentions().iter().filter_map(Mention::user).collect();
         let pinged = self.pinged(message).filter(|author| !mentioned.contains(author));
         mentioned.extend(pinged);
@@ -76,13 +76,13 @@ impl Platform {
     }
 
     /// Returns the user that a message mentions because it is a reply.
-    pub(super) fn pinged(&self, message: &Message) -> Option<u64> {
+    pub(super) fn pinged(&self, message: &DiscordMessage) -> Option<u64> {
         let replied = message.reply_to.filter(|_| message.pings)?;
         Some(self.messages.find(message.channel, replied)?.author)
     }
 
     /// Returns a message in the format of events, with guild and member.
-    pub(super) fn message_event(&self, message: &Message, sees_content: bool) -> Value {
+    pub(super) fn message_event(&self, message: &DiscordMessage, sees_content: bool) -> Value {
         let mut described = self.message(message, sees_content);
         if let Some(guild) = self.guild_of(message.channel) {
             described["guild_id"] = json!(guild.to_string());
@@ -94,7 +94,7 @@ impl Platform {
     }
 
     /// Returns a file with a link. The link is signed again on each call.
-    fn attachment(&self, message: &Message, file: &Attachment) -> Value {
+    fn attachment(&self, message: &DiscordMessage, file: &Attachment) -> Value {
         let until = self.now.after(LINK_KEPT).0 / 1000;
         let url = format!(
             "{}/attachments/{}/{}/{}?ex={until:x}&is={:x}&hm=0",

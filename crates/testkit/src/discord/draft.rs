@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::components;
 use super::error::ApiError;
 use super::form::{FormErrors, length};
-use super::rest::Call;
+use super::rest::ParsedRequest;
 use crate::multipart::Upload;
 
 /// Maximum length of a message in characters.
@@ -25,7 +25,7 @@ pub(super) const EPHEMERAL: u64 = 1 << 6;
 
 /// The fields of a request for a message. `None` for an absent field.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct MessageFields {
     pub(super) text: Option<String>,
     pub(super) nonce: Option<String>,
     pub(super) enforce_nonce: bool,
@@ -43,16 +43,20 @@ pub(super) struct Draft {
 
 /// Checks that the test can change.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct MessageRules {
     /// Maximum size of a file in bytes.
     pub(super) file_size: usize,
     /// `true` if `allowed_mentions` is required.
     pub(super) allowed_mentions: bool,
 }
 
-impl Draft {
+impl MessageFields {
     /// Parses the fields from `body`, which is the body of the call or a part of it.
-    pub(super) fn read(call: &Call, body: &Value, rules: Rules) -> Result<Self, ApiError> {
+    pub(super) fn read(
+        call: &ParsedRequest,
+        body: &Value,
+        rules: MessageRules,
+    ) -> Result<Self, ApiError> {
         if !body.is_object() {
             let mut errors = FormErrors::default();
             let why = "Only dictionaries may be used in a DictType";
@@ -81,7 +85,7 @@ impl Draft {
         Ok(draft)
     }
 
-    fn check(&self, body: &Value, rules: Rules) -> Result<(), ApiError> {
+    fn check(&self, body: &Value, rules: MessageRules) -> Result<(), ApiError> {
         if self.files.iter().any(|file| file.bytes.len() > rules.file_size) {
             return Err(ApiError::too_large());
         }

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::super::client::{Known, TOKEN, known, messages, raw, send};
+use super::super::client::{DiscordFixture, TOKEN, known, messages, raw, send};
 use super::*;
 
 /// Checks that each message is refused for exactly these reasons, without effect.
@@ -168,10 +168,10 @@ async fn draft_accepts_values_at_the_limits() {
 
 /// Sends a form with `payload_json` and these files.
 async fn upload(
-    known: &Known,
+    known: &DiscordFixture,
     json: &str,
     files: &[(&str, &[u8])],
-) -> super::super::client::Answer {
+) -> super::super::client::HttpAnswer {
     let mut body =
         format!("--XX\r\nContent-Disposition: form-data; name=\"payload_json\"\r\n\r\n{json}\r\n")
             .into_bytes();

@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::describe::MESSAGE_CONTENT;
-use super::gateway::{Frame, Gateway, Session};
-use super::messages::Message;
-use super::platform::Platform;
+use super::gateway::{FakeGateway, OutgoingFrame, Session};
+use super::messages::DiscordMessage;
+use super::platform::PlatformState;
 
 /// The intents that events belong to (Gateway Intents, API reference).
 pub(super) const GUILDS: u64 = 1;
 const GUILD_MESSAGES: u64 = 1 << 9;
 const DIRECT_MESSAGES: u64 = 1 << 12;
 
-impl Platform {
+impl PlatformState {
     /// Sends an event to every session with one of these intents. `body` makes the data for the
     /// intents of a session.
     pub(super) fn dispatch(&mut self, kind: &str, intents: u64, body: impl Fn(u64) -> Value) {
@@ -32,7 +32,7 @@ impl Platform {
     }
 
     /// Sends an event about a message. Only sessions with the content intent see its content.
-    pub(super) fn tell_message(&mut self, kind: &str, message: &Message) {
+    pub(super) fn tell_message(&mut self, kind: &str, message: &DiscordMessage) {
         let hidden = self.message_event(message, false);
         let mut shown = self.message_event(message, true);
         let intents = self.message_intents(message.channel);
@@ -63,7 +63,7 @@ impl Platform {
     }
 }
 
-impl Gateway {
+impl FakeGateway {
     /// Adds an event to a session, and sends it if there is a connection. The event is kept for a
     /// resume.
     pub(super) fn tell(&mut self, session: &str, kind: &str, body: &Value) {
@@ -73,7 +73,7 @@ impl Gateway {
         session.events.push(event.clone());
         let connection = session.connection.and_then(|id| self.connections.get_mut(&id));
         if let Some(connection) = connection {
-            connection.out.push_back(Frame::Text(event));
+            connection.out.push_back(OutgoingFrame::Text(event));
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::error::ApiError;
-use super::rest::{Call, Route};
+use super::rest::{ParsedRequest, Route};
 
 /// A fault of a request.
 #[derive(Debug, Clone)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The request is not processed. The answer is this error.
     Refuse(ApiError),
     /// The request is not processed. The connection is reset.
@@ -52,7 +52,7 @@ impl On {
         Self { channel: Some(channel), ..self }
     }
 
-    fn meets(&self, call: &Call) -> bool {
+    fn meets(&self, call: &ParsedRequest) -> bool {
         self.route.is_none_or(|wanted| wanted == call.route)
             && self.channel.is_none_or(|wanted| Some(wanted) == call.channel())
     }
@@ -61,11 +61,11 @@ impl On {
 /// Pending faults, the earliest first.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    to_come: Vec<(On, usize, Fault)>,
+    to_come: Vec<(On, usize, InjectedFault)>,
 }
 
 impl Faults {
-    pub(super) fn add(&mut self, on: On, times: usize, fault: Fault) {
+    pub(super) fn add(&mut self, on: On, times: usize, fault: InjectedFault) {
         self.to_come.push((on, times, fault));
     }
 
@@ -74,7 +74,7 @@ impl Faults {
     }
 
     /// Returns the fault of this request, and uses it up by one.
-    pub(super) fn take(&mut self, call: &Call) -> Option<Fault> {
+    pub(super) fn take(&mut self, call: &ParsedRequest) -> Option<InjectedFault> {
         let place = self.to_come.iter().position(|(on, _, _)| on.meets(call))?;
         let (_, times, fault) = &mut self.to_come[place];
         let fault = fault.clone();

@@ -71,7 +71,7 @@ pub struct Resume {
 
 /// Data that waits to be sent on a connection.
 #[derive(Debug)]
-pub(super) enum Frame {
+pub(super) enum OutgoingFrame {
     Text(String),
     Close(u16, String),
     /// The TCP connection is reset: the client sees 1006.
@@ -79,10 +79,10 @@ pub(super) enum Frame {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Connection {
+pub(super) struct GatewayConnection {
     pub(super) at_resume_url: bool,
     pub(super) session: Option<String>,
-    pub(super) out: VecDeque<Frame>,
+    pub(super) out: VecDeque<OutgoingFrame>,
     /// Half-open: input is ignored and nothing is sent.
     pub(super) frozen: bool,
     pub(super) fault: Option<GatewayFault>,
@@ -110,7 +110,7 @@ pub(super) struct StartLimit {
 
 /// The gateway of one bot.
 #[derive(Debug)]
-pub(super) struct Gateway {
+pub(super) struct FakeGateway {
     pub(super) url: String,
     pub(super) resume_url: String,
     pub(super) heartbeat_interval: Duration,
@@ -123,7 +123,7 @@ pub(super) struct Gateway {
     pub(super) limited: bool,
     pub(super) start_limit: StartLimit,
     pub(super) faults: VecDeque<(usize, GatewayFault)>,
-    pub(super) connections: BTreeMap<u64, Connection>,
+    pub(super) connections: BTreeMap<u64, GatewayConnection>,
     pub(super) sessions: BTreeMap<String, Session>,
     pub(super) opened: u64,
     pub(super) identifies: Vec<Identify>,
@@ -133,7 +133,7 @@ pub(super) struct Gateway {
     pub(super) closes: Vec<(u64, u16)>,
 }
 
-impl Default for Gateway {
+impl Default for FakeGateway {
     fn default() -> Self {
         Self {
             url: String::new(),
@@ -177,7 +177,7 @@ impl StartLimit {
     }
 }
 
-impl Gateway {
+impl FakeGateway {
     pub(super) fn may_read_content(&self) -> bool {
         self.granted & MESSAGE_CONTENT != 0
     }
@@ -197,29 +197,29 @@ impl Gateway {
             self.faults.pop_front();
         }
         let fault = fault.map(|(_, fault)| fault);
-        let connection = Connection { fault, ..Connection::default() };
+        let connection = GatewayConnection { fault, ..GatewayConnection::default() };
         self.connections.insert(self.opened, connection);
         (self.opened, fault)
     }
 
     /// Returns the next data to send.
-    pub(super) fn next_frame(&mut self, connection: u64) -> Option<Frame> {
+    pub(super) fn next_frame(&mut self, connection: u64) -> Option<OutgoingFrame> {
         let connection = self.connections.get_mut(&connection)?;
         if connection.frozen {
-            connection.out.retain(|frame| !matches!(frame, Frame::Text(_)));
+            connection.out.retain(|frame| !matches!(frame, OutgoingFrame::Text(_)));
         }
         connection.out.pop_front()
     }
 
     pub(super) fn send(&mut self, connection: u64, payload: &Value) {
         if let Some(connection) = self.connections.get_mut(&connection) {
-            connection.out.push_back(Frame::Text(payload.to_string()));
+            connection.out.push_back(OutgoingFrame::Text(payload.to_string()));
         }
     }
 
     pub(super) fn close(&mut self, connection: u64, code: u16, why: &str) {
         if let Some(connection) = self.connections.get_mut(&connection) {
-            connection.out.push_back(Frame::Close(code, why.to_owned()));
+            connection.out.push_back(OutgoingFrame::Close(code, why.to_owned()));
         }
     }
 

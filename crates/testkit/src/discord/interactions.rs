@@ -7,11 +7,11 @@ use std::time::Duration;
 use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
-use super::draft::{Draft, EPHEMERAL};
+use super::draft::{EPHEMERAL, MessageFields};
 use super::error::ApiError;
 use super::form::FormErrors;
-use super::platform::{Platform, Reply};
-use super::rest::Call;
+use super::platform::{ApiReply, MethodResult, PlatformState};
+use super::rest::ParsedRequest;
 use super::sending::empty;
 use super::world::{World, with};
 
@@ -24,8 +24,6 @@ const MESSAGE: u64 = 4;
 const DEFER: u64 = 5;
 const DEFER_UPDATE: u64 = 6;
 const UPDATE: u64 = 7;
-
-type Answer = Result<Reply, ApiError>;
 
 /// A user's interaction, and the bot's answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +56,7 @@ impl Interactions {
     }
 }
 
-impl Platform {
+impl PlatformState {
     /// Presses a button. Returns the id of the interaction.
     pub(super) fn press(&mut self, user: u64, message: u64, custom_id: &str) -> u64 {
         let channel = self.messages.channel_of(message).expect("a message with a button");
@@ -106,7 +104,7 @@ impl Platform {
     }
 
     /// Handles the first answer.
-    pub(super) fn respond(&mut self, call: &Call) -> Answer {
+    pub(super) fn respond(&mut self, call: &ParsedRequest) -> MethodResult {
         let found = self.interactions.0.get(&call.major);
         let found = found.filter(|interaction| interaction.token == call.token);
         let found = found.ok_or_else(ApiError::unknown_interaction)?.clone();
@@ -127,7 +125,7 @@ impl Platform {
         let kept = self.interactions.0.get_mut(&found.id).unwrap();
         (kept.answered, kept.data, kept.original) =
             (Some(kind), call.body["data"].clone(), original);
-        Ok(Reply::Nothing)
+        Ok(ApiReply::Nothing)
     }
 
     /// Returns the message of the first answer: a new one, or the one with the button.
@@ -135,12 +133,12 @@ impl Platform {
         &mut self,
         found: &Interaction,
         kind: u64,
-        call: &Call,
+        call: &ParsedRequest,
     ) -> Result<Option<u64>, ApiError> {
         let data = &call.body["data"];
         match kind {
             MESSAGE => {
-                let draft = Draft::read(call, data, self.rules)?;
+                let draft = MessageFields::read(call, data, self.rules)?;
                 if draft.is_empty() {
                     return Err(empty());
                 }
@@ -157,7 +155,7 @@ impl Platform {
     }
 
     /// Returns the interaction in the path of a webhook, if it is answered and its token is valid.
-    fn answered(&self, call: &Call) -> Result<Interaction, ApiError> {
+    fn answered(&self, call: &ParsedRequest) -> Result<Interaction, ApiError> {
         self.check_application(call)?;
         let unknown = || ApiError::new(404, 10015, "Unknown Webhook");
         let found = self.interactions.by_token(&call.token).ok_or_else(unknown)?;
@@ -171,9 +169,9 @@ impl Platform {
     }
 
     /// Handles a further message.
-    pub(super) fn follow_up(&mut self, call: &Call) -> Answer {
+    pub(super) fn follow_up(&mut self, call: &ParsedRequest) -> MethodResult {
         let found = self.answered(call)?;
-        let draft = Draft::read(call, &call.body, self.rules)?;
+        let draft = MessageFields::read(call, &call.body, self.rules)?;
         if draft.is_empty() {
             return Err(empty());
         }
@@ -183,20 +181,20 @@ impl Platform {
             self.interactions.0.get_mut(&found.id).unwrap().original = Some(id);
         }
         let message = self.messages.find(found.channel, id).expect("it was just sent");
-        Ok(Reply::Json(self.message(message, true)))
+        Ok(ApiReply::Json(self.message(message, true)))
     }
 
-    pub(super) fn get_response(&self, call: &Call) -> Answer {
+    pub(super) fn get_response(&self, call: &ParsedRequest) -> MethodResult {
         let (found, id) = self.response(call)?;
         let message = self.messages.find(found.channel, id.unwrap_or_default());
-        Ok(Reply::Json(self.message(message.ok_or_else(ApiError::unknown_message)?, true)))
+        Ok(ApiReply::Json(self.message(message.ok_or_else(ApiError::unknown_message)?, true)))
     }
 
-    pub(super) fn edit_response(&mut self, call: &Call) -> Answer {
+    pub(super) fn edit_response(&mut self, call: &ParsedRequest) -> MethodResult {
         let (found, id) = self.response(call)?;
         if id.is_none() && found.answered == Some(DEFER) {
             let ephemeral = found.data["flags"].as_u64().unwrap_or_default() & EPHEMERAL;
-            let mut draft = Draft::read(call, &call.body, self.rules)?;
+            let mut draft = MessageFields::read(call, &call.body, self.rules)?;
             if draft.is_empty() {
                 return Err(empty());
             }
@@ -208,16 +206,16 @@ impl Platform {
         self.edit(found.channel, id.unwrap_or_default(), call, &call.body)
     }
 
-    pub(super) fn delete_response(&mut self, call: &Call) -> Answer {
+    pub(super) fn delete_response(&mut self, call: &ParsedRequest) -> MethodResult {
         let (found, id) = self.response(call)?;
         let message = self.messages.find_mut(found.channel, id.unwrap_or_default());
         message.ok_or_else(ApiError::unknown_message)?.deleted = true;
         self.tell_deleted(found.channel, id.unwrap_or_default());
-        Ok(Reply::Nothing)
+        Ok(ApiReply::Nothing)
     }
 
     /// Returns the interaction, and the message in the path.
-    fn response(&self, call: &Call) -> Result<(Interaction, Option<u64>), ApiError> {
+    fn response(&self, call: &ParsedRequest) -> Result<(Interaction, Option<u64>), ApiError> {
         let found = self.answered(call)?;
         let id = call.message.or(found.original);
         Ok((found, id))

@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::client::{Answer, Known, id, known, messages};
+use super::super::client::{DiscordFixture, HttpAnswer, id, known, messages};
 use super::super::{FIRST_ANSWER, TOKEN_KEPT};
 
-async fn respond(known: &Known, id: u64, kind: u64, data: Value) -> Answer {
+async fn respond(known: &DiscordFixture, id: u64, kind: u64, data: Value) -> HttpAnswer {
     let token = known.fake.interaction(id).token;
     let body = json!({ "type": kind, "data": data });
     known.post(&format!("/interactions/{id}/{token}/callback"), &body).await
@@ -17,14 +17,14 @@ fn text(text: &str) -> Value {
 
 /// Sends a message with a button and presses it. Returns the ids of the message and of the
 /// interaction.
-async fn pressed(known: &Known) -> (u64, u64) {
+async fn pressed(known: &DiscordFixture) -> (u64, u64) {
     let button = json!({ "type": 2, "style": 1, "label": "yes", "custom_id": "y" });
     let more = json!({ "components": [{ "type": 1, "components": [button] }] });
     let message = known.created(known.channel, &more).await;
     (message, known.fake.press(known.user, message, "y"))
 }
 
-fn webhook(known: &Known, interaction: u64, message: &str) -> String {
+fn webhook(known: &DiscordFixture, interaction: u64, message: &str) -> String {
     let token = known.fake.interaction(interaction).token;
     format!("/webhooks/{}/{token}{message}", known.fake.bot())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::Timestamp;
 
 use super::error::ApiError;
-use super::rest::{Call, Route};
+use super::rest::{ParsedRequest, Route};
 
 /// Maximum number of writes of one kind in one channel during [`CHANNEL_WINDOW`].
 pub const CHANNEL_LIMIT: u32 = 5;
@@ -37,13 +37,13 @@ pub(super) struct Standing {
 
 /// The limits and their use so far.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(super) struct EnforcedLimits {
     pub(super) on: bool,
     buckets: BTreeMap<Bucket, Window>,
     global: Window,
 }
 
-impl Default for Limits {
+impl Default for EnforcedLimits {
     fn default() -> Self {
         let global = Window { until: Timestamp(0), used: 0 };
         Self { on: true, buckets: BTreeMap::new(), global }
@@ -64,10 +64,14 @@ impl Window {
     }
 }
 
-impl Limits {
+impl EnforcedLimits {
     /// Counts a request. Returns the values for the headers, and the refusal if a limit is
     /// exceeded.
-    pub(super) fn take(&mut self, call: &Call, now: Timestamp) -> (Standing, Result<(), ApiError>) {
+    pub(super) fn take(
+        &mut self,
+        call: &ParsedRequest,
+        now: Timestamp,
+    ) -> (Standing, Result<(), ApiError>) {
         let (limit, length) = limit(call.route);
         let bucket = (call.route, call.major);
         if !self.on {

@@ -16,7 +16,7 @@ pub const NONCE_KEPT: Duration = Duration::from_secs(5 * 60);
 
 /// A message in its channel.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct DiscordMessage {
     /// The channel, or the thread.
     pub channel: u64,
     /// The id, unique in all channels.
@@ -94,7 +94,7 @@ pub struct Mentioned {
     pub who: Vec<Mention>,
 }
 
-impl Message {
+impl DiscordMessage {
     /// Returns the buttons below it, in reading order.
     #[must_use]
     pub fn buttons(&self) -> Vec<Value> {
@@ -117,9 +117,9 @@ impl Message {
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     /// The bot's messages, in order.
-    pub(super) sent: Vec<Message>,
+    pub(super) sent: Vec<DiscordMessage>,
     /// The users' messages, in order.
-    pub(super) heard: Vec<Message>,
+    pub(super) heard: Vec<DiscordMessage>,
     pub(super) created: Vec<Created>,
     pub(super) mentioned: Vec<Mentioned>,
     nonces: BTreeMap<(u64, String), (u64, Timestamp)>,
@@ -127,7 +127,7 @@ pub(super) struct Messages {
 
 impl Messages {
     /// Returns a message unless it has been deleted.
-    pub(super) fn find(&self, channel: u64, id: u64) -> Option<&Message> {
+    pub(super) fn find(&self, channel: u64, id: u64) -> Option<&DiscordMessage> {
         let found = [&self.sent, &self.heard].into_iter().find_map(|messages| {
             let place = messages.binary_search_by_key(&id, |message| message.id).ok()?;
             messages.get(place)
@@ -135,7 +135,7 @@ impl Messages {
         found.filter(|message| message.channel == channel && !message.deleted)
     }
 
-    pub(super) fn find_mut(&mut self, channel: u64, id: u64) -> Option<&mut Message> {
+    pub(super) fn find_mut(&mut self, channel: u64, id: u64) -> Option<&mut DiscordMessage> {
         let found = [&mut self.sent, &mut self.heard].into_iter().find_map(|messages| {
             let place = messages.binary_search_by_key(&id, |message| message.id).ok()?;
             messages.get_mut(place)
@@ -150,19 +150,19 @@ impl Messages {
     }
 
     /// Returns the visible messages of a channel, the oldest first.
-    pub(super) fn history(&self, channel: u64) -> Vec<&Message> {
-        let is_shown = |message: &&Message| {
+    pub(super) fn history(&self, channel: u64) -> Vec<&DiscordMessage> {
+        let is_shown = |message: &&DiscordMessage| {
             message.channel == channel && !message.deleted && !message.is_ephemeral()
         };
-        let mut shown: Vec<&Message> =
+        let mut shown: Vec<&DiscordMessage> =
             self.sent.iter().chain(&self.heard).filter(is_shown).collect();
         shown.sort_by_key(|message| message.id);
         shown
     }
 
     /// Adds a message of the bot.
-    pub(super) fn send(&mut self, message: Message) {
-        let Message { channel, id, at, nonce, text, .. } = message.clone();
+    pub(super) fn send(&mut self, message: DiscordMessage) {
+        let DiscordMessage { channel, id, at, nonce, text, .. } = message.clone();
         if let Some(nonce) = &nonce {
             self.nonces.insert((channel, nonce.clone()), (id, at));
         }
@@ -171,7 +171,12 @@ impl Messages {
     }
 
     /// Returns the message with this nonce, during the lifetime of the nonce.
-    pub(super) fn by_nonce(&self, channel: u64, nonce: &str, now: Timestamp) -> Option<&Message> {
+    pub(super) fn by_nonce(
+        &self,
+        channel: u64,
+        nonce: &str,
+        now: Timestamp,
+    ) -> Option<&DiscordMessage> {
         let (id, at) = self.nonces.get(&(channel, nonce.to_owned()))?;
         let is_kept = at.until(now) < NONCE_KEPT;
         self.find(channel, *id).filter(|_| is_kept)

@@ -7,45 +7,43 @@ use serde_json::{Value, json};
 
 use super::commands;
 use super::error::ApiError;
-use super::platform::{Platform, Reply};
-use super::rest::{Call, Route};
-use super::world::Place;
+use super::platform::{ApiReply, MethodResult, PlatformState};
+use super::rest::{ParsedRequest, Route};
+use super::world::DiscordChannelKind;
 
-type Answer = Result<Reply, ApiError>;
-
-impl Platform {
+impl PlatformState {
     /// Runs a request.
-    pub(super) fn run(&mut self, call: &Call) -> Answer {
+    pub(super) fn run(&mut self, call: &ParsedRequest) -> MethodResult {
         match call.route {
-            Route::Gateway => Ok(Reply::Json(json!({ "url": self.gateway.url }))),
-            Route::GatewayBot => Ok(Reply::Json(self.gateway_bot())),
-            Route::Me => Ok(Reply::Json(self.world.user(self.world.me.id))),
-            Route::Application => Ok(Reply::Json(self.application())),
-            Route::MyGuilds => Ok(Reply::Json(self.world.my_guilds())),
+            Route::Gateway => Ok(ApiReply::Json(json!({ "url": self.gateway.url }))),
+            Route::GatewayBot => Ok(ApiReply::Json(self.gateway_bot())),
+            Route::Me => Ok(ApiReply::Json(self.world.user(self.world.me.id))),
+            Route::Application => Ok(ApiReply::Json(self.application())),
+            Route::MyGuilds => Ok(ApiReply::Json(self.world.my_guilds())),
             Route::OpenDm => self.open_dm(call),
             Route::Channel => {
                 let channel = self.world.readable(call.major)?;
-                Ok(Reply::Json(self.world.channel(channel)))
+                Ok(ApiReply::Json(self.world.channel(channel)))
             }
             Route::History => self.history(call),
             Route::CreateMessage => self.create_message(call),
             Route::GetMessage => self.get_message(call),
             Route::EditMessage => self.edit_message(call),
             Route::DeleteMessage => self.delete_message(call),
-            Route::Typing => self.world.writable(call.major).map(|_| Reply::Nothing),
+            Route::Typing => self.world.writable(call.major).map(|_| ApiReply::Nothing),
             Route::GuildChannels => {
                 self.world.guild(call.major)?;
-                Ok(Reply::Json(self.world.channels_of(call.major, false).into()))
+                Ok(ApiReply::Json(self.world.channels_of(call.major, false).into()))
             }
             Route::ActiveThreads => {
                 self.world.guild(call.major)?;
                 let threads = self.world.channels_of(call.major, true);
-                Ok(Reply::Json(json!({ "threads": threads, "members": [] })))
+                Ok(ApiReply::Json(json!({ "threads": threads, "members": [] })))
             }
             Route::SetCommands => self.set_commands(call),
             Route::GetCommands => {
                 self.check_application(call)?;
-                Ok(Reply::Json(self.commands.clone().into()))
+                Ok(ApiReply::Json(self.commands.clone().into()))
             }
             Route::Respond => self.respond(call),
             Route::FollowUp => self.follow_up(call),
@@ -71,14 +69,14 @@ impl Platform {
             "owner": self.world.user(1), "bot": self.world.user(id) })
     }
 
-    fn open_dm(&mut self, call: &Call) -> Answer {
+    fn open_dm(&mut self, call: &ParsedRequest) -> MethodResult {
         let user = call.body["recipient_id"].as_str().and_then(|id| id.parse().ok());
         let known = user.filter(|user| self.world.users.contains_key(user));
         let Some(user) = known.filter(|user| *user != self.world.me.id) else {
             return Err(ApiError::new(400, 50033, "Invalid Recipient(s)"));
         };
         let dm = self.dm(user);
-        Ok(Reply::Json(self.world.channel(&self.world.channels[&dm])))
+        Ok(ApiReply::Json(self.world.channel(&self.world.channels[&dm])))
     }
 
     /// Returns the direct messages with a user, and opens them if necessary.
@@ -87,19 +85,19 @@ impl Platform {
             return known;
         }
         let id = self.next_id();
-        self.world.add_channel(id, "", Place::Dm { user });
+        self.world.add_channel(id, "", DiscordChannelKind::Dm { user });
         id
     }
 
     /// Checks that the path names the bot's own application.
-    pub(super) fn check_application(&self, call: &Call) -> Result<(), ApiError> {
+    pub(super) fn check_application(&self, call: &ParsedRequest) -> Result<(), ApiError> {
         if call.major == self.world.me.id {
             return Ok(());
         }
         Err(ApiError::new(404, 10002, "Unknown Application"))
     }
 
-    fn set_commands(&mut self, call: &Call) -> Answer {
+    fn set_commands(&mut self, call: &ParsedRequest) -> MethodResult {
         self.check_application(call)?;
         let given = commands::read(&call.body)?;
         let application = call.major.to_string();
@@ -112,11 +110,11 @@ impl Platform {
             command
         });
         self.commands = kept.collect();
-        Ok(Reply::Json(self.commands.clone().into()))
+        Ok(ApiReply::Json(self.commands.clone().into()))
     }
 
     /// Returns a file, during the lifetime of its link.
-    fn download(&self, call: &Call) -> Answer {
+    fn download(&self, call: &ParsedRequest) -> MethodResult {
         let gone = || ApiError {
             is_plain: true,
             ..ApiError::new(404, 0, "This content is no longer available.")
@@ -130,11 +128,12 @@ impl Platform {
         let steps: Vec<&str> = call.token.split('/').collect();
         let ["", "attachments", channel, id, name] = steps[..] else { return Err(gone()) };
         let all = self.messages.sent.iter().chain(&self.messages.heard);
-        let is_there =
-            |message: &&super::Message| !message.deleted && message.channel.to_string() == channel;
+        let is_there = |message: &&super::DiscordMessage| {
+            !message.deleted && message.channel.to_string() == channel
+        };
         let mut files = all.filter(is_there).flat_map(|message| &message.files);
         let file = files.find(|file| file.id.to_string() == id && file.name == name);
-        Ok(Reply::File(file.ok_or_else(gone)?.bytes.clone()))
+        Ok(ApiReply::File(file.ok_or_else(gone)?.bytes.clone()))
     }
 }
 

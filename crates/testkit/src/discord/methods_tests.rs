@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::client::{TOKEN, id, known, messages, raw, request, send};
-use super::super::{LINK_KEPT, Route, Said};
+use super::super::{LINK_KEPT, Route, UserMessage};
 
 #[tokio::test]
 async fn gateway_is_public_and_gateway_bot_shows_the_budget() {
@@ -116,7 +116,7 @@ async fn typing_is_counted() {
 #[tokio::test]
 async fn file_link_expires_and_is_renewed_with_its_message() {
     let known = known().await;
-    let said = Said::new(known.dm, known.user, "look");
+    let said = UserMessage::new(known.dm, known.user, "look");
     let message = known.fake.post(said.file_of_size("a.txt", "text/plain", 1 << 30, b"bytes"));
     let path = format!("{}/{message}", messages(known.dm));
     let download = async || {

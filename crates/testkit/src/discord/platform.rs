@@ -6,14 +6,14 @@ use avocet_protocol::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::draft::Rules;
+use super::draft::MessageRules;
 use super::error::ApiError;
-use super::faults::{Fault, Faults};
-use super::gateway::Gateway;
+use super::faults::{Faults, InjectedFault};
+use super::gateway::FakeGateway;
 use super::interactions::Interactions;
-use super::limits::{Limits, Standing};
+use super::limits::{EnforcedLimits, Standing};
 use super::messages::Messages;
-use super::rest::{Call, Route};
+use super::rest::{ParsedRequest, Route};
 use super::snowflake::Snowflakes;
 use super::world::{User, World};
 use crate::START;
@@ -21,7 +21,7 @@ use crate::http::{HttpRequest, Piece, whole_bytes};
 
 /// A request that the fake refused because it breaks a rule of the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusedRequest {
     /// The route, or `None` for an unknown path.
     pub route: Option<Route>,
     /// Method and path.
@@ -43,9 +43,12 @@ pub struct ApiCall {
     pub body: Value,
 }
 
+/// The answer to a request, or the refusal.
+pub(super) type MethodResult = Result<ApiReply, ApiError>;
+
 /// The answer to a successful request.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum ApiReply {
     Json(Value),
     Nothing,
     File(Arc<[u8]>),
@@ -53,25 +56,25 @@ pub(super) enum Reply {
 
 /// The platform, shared between the server and the test.
 #[derive(Debug)]
-pub(super) struct Shared {
-    platform: Mutex<Platform>,
+pub(super) struct SharedPlatform {
+    platform: Mutex<PlatformState>,
     /// Notified after every change.
     pub(super) changed: watch::Sender<()>,
 }
 
-impl Shared {
+impl SharedPlatform {
     pub(super) fn new(token: &str) -> Arc<Self> {
-        let platform = Mutex::new(Platform::new(token));
+        let platform = Mutex::new(PlatformState::new(token));
         Arc::new(Self { platform, changed: watch::Sender::new(()) })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Platform> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, PlatformState> {
         // A test that has failed must not cause a second panic.
         self.platform.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the platform and notifies the waiting tasks.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Platform) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut PlatformState) -> T) -> T {
         let result = change(&mut self.lock());
         self.changed.send_replace(());
         result
@@ -80,7 +83,7 @@ impl Shared {
 
 /// The state of the platform.
 #[derive(Debug)]
-pub(super) struct Platform {
+pub(super) struct PlatformState {
     pub(super) token: String,
     /// `true` if the token is invalid.
     pub(super) revoked: bool,
@@ -90,19 +93,19 @@ pub(super) struct Platform {
     pub(super) messages: Messages,
     pub(super) interactions: Interactions,
     pub(super) commands: Vec<Value>,
-    pub(super) gateway: Gateway,
-    pub(super) limits: Limits,
-    pub(super) rules: Rules,
+    pub(super) gateway: FakeGateway,
+    pub(super) limits: EnforcedLimits,
+    pub(super) rules: MessageRules,
     pub(super) faults: Faults,
     pub(super) calls: Vec<ApiCall>,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<RefusedRequest>,
     /// The server: `http://ADDRESS`.
     pub(super) base_url: String,
     /// The address in links to files. Default: `base_url`.
     pub(super) files_at: Option<String>,
 }
 
-impl Platform {
+impl PlatformState {
     fn new(token: &str) -> Self {
         let mut ids = Snowflakes::default();
         let me = User { id: ids.next(START), name: super::USERNAME.to_owned(), is_bot: true };
@@ -115,9 +118,9 @@ impl Platform {
             messages: Messages::default(),
             interactions: Interactions::default(),
             commands: Vec::new(),
-            gateway: Gateway::default(),
-            limits: Limits::default(),
-            rules: Rules { file_size: super::UPLOAD_LIMIT, allowed_mentions: true },
+            gateway: FakeGateway::default(),
+            limits: EnforcedLimits::default(),
+            rules: MessageRules { file_size: super::UPLOAD_LIMIT, allowed_mentions: true },
             faults: Faults::default(),
             calls: Vec::new(),
             refusals: Vec::new(),
@@ -133,7 +136,7 @@ impl Platform {
     /// Answers a request.
     pub(super) fn answer(&mut self, request: &HttpRequest) -> Vec<Piece> {
         let name = format!("{} {}", request.method, request.path);
-        let mut call = match Call::read(request) {
+        let mut call = match ParsedRequest::read(request) {
             Ok(call) => call,
             Err(error) => return self.refuse(None, name, error, None),
         };
@@ -145,9 +148,9 @@ impl Platform {
         self.calls.push(ApiCall { route, channel, request: name.clone(), body });
         let fault = self.faults.take(&call);
         match &fault {
-            Some(Fault::Refuse(error)) => return refusal(error, None),
-            Some(Fault::ResetBefore) => return vec![Piece::Reset],
-            Some(Fault::Hang) => return vec![Piece::Hang],
+            Some(InjectedFault::Refuse(error)) => return refusal(error, None),
+            Some(InjectedFault::ResetBefore) => return vec![Piece::Reset],
+            Some(InjectedFault::Hang) => return vec![Piece::Hang],
             _ => {}
         }
         let (standing, taken) = self.limits.take(&call, self.now);
@@ -159,7 +162,7 @@ impl Platform {
     }
 
     /// Checks the token and parses the body.
-    fn admit(&self, call: &mut Call, request: &HttpRequest) -> Result<(), ApiError> {
+    fn admit(&self, call: &mut ParsedRequest, request: &HttpRequest) -> Result<(), ApiError> {
         let given = request.header("authorization").and_then(|given| given.strip_prefix("Bot "));
         if !call.route.is_open() && (self.revoked || given != Some(&self.token)) {
             return Err(ApiError::unauthorized());
@@ -175,17 +178,19 @@ impl Platform {
         standing: Option<&Standing>,
     ) -> Vec<Piece> {
         let pieces = refusal(&error, standing);
-        self.refusals.push(Refusal { route, request, error });
+        self.refusals.push(RefusedRequest { route, request, error });
         pieces
     }
 }
 
-fn success(reply: &Reply, standing: &Standing) -> Vec<Piece> {
+fn success(reply: &ApiReply, standing: &Standing) -> Vec<Piece> {
     let headers = standing.headers();
     match reply {
-        Reply::Json(body) => answer(200, "application/json", &headers, body.to_string().as_bytes()),
-        Reply::File(bytes) => answer(200, "application/octet-stream", &[], bytes),
-        Reply::Nothing => {
+        ApiReply::Json(body) => {
+            answer(200, "application/json", &headers, body.to_string().as_bytes())
+        }
+        ApiReply::File(bytes) => answer(200, "application/octet-stream", &[], bytes),
+        ApiReply::Nothing => {
             // An answer without a body has no transfer coding (RFC 9112, 6.1).
             let headers: String =
                 headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -213,11 +218,11 @@ fn answer(
 }
 
 /// Applies a fault to an answer.
-fn broken(mut pieces: Vec<Piece>, fault: Option<Fault>) -> Vec<Piece> {
+fn broken(mut pieces: Vec<Piece>, fault: Option<InjectedFault>) -> Vec<Piece> {
     match fault {
-        Some(Fault::ResetAfter) => vec![Piece::Reset],
-        Some(Fault::HangAfter) => vec![Piece::Hang],
-        Some(Fault::CutAnswer) => {
+        Some(InjectedFault::ResetAfter) => vec![Piece::Reset],
+        Some(InjectedFault::HangAfter) => vec![Piece::Hang],
+        Some(InjectedFault::CutAnswer) => {
             pieces.truncate(2);
             if let Some(Piece::Bytes(bytes)) = pieces.last_mut() {
                 bytes.truncate(bytes.len() / 2);
@@ -225,7 +230,7 @@ fn broken(mut pieces: Vec<Piece>, fault: Option<Fault>) -> Vec<Piece> {
             pieces.push(Piece::Close);
             pieces
         }
-        Some(Fault::HoldAnswer(permits)) => {
+        Some(InjectedFault::HoldAnswer(permits)) => {
             [Piece::Permit(permits)].into_iter().chain(pieces).collect()
         }
         _ => pieces,

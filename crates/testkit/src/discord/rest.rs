@@ -95,7 +95,7 @@ impl Route {
 
 /// A parsed request.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct ParsedRequest {
     pub(super) route: Route,
     /// The first id in the path: of a channel, guild, application or interaction.
     pub(super) major: u64,
@@ -109,7 +109,7 @@ pub(super) struct Call {
     pub(super) files: BTreeMap<String, Upload>,
 }
 
-impl Call {
+impl ParsedRequest {
     /// Parses path and query. The body is parsed after the token was checked.
     pub(super) fn read(request: &HttpRequest) -> Result<Self, ApiError> {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::events::GUILDS;
-use super::messages::{Attachment, Message};
-use super::platform::Platform;
-use super::world::{Closed, Guild, Place, User, merge};
+use super::messages::{Attachment, DiscordMessage};
+use super::platform::PlatformState;
+use super::world::{Closed, DiscordChannelKind, Guild, User, merge};
 
 /// A user's message before it is in its channel.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct UserMessage {
     channel: u64,
     user: u64,
     text: String,
@@ -22,7 +22,7 @@ pub struct Said {
     pings: bool,
 }
 
-impl Said {
+impl UserMessage {
     /// Returns a text in a channel, a thread or direct messages.
     #[must_use]
     pub fn new(channel: u64, user: u64, text: &str) -> Self {
@@ -80,10 +80,10 @@ impl Said {
     }
 }
 
-impl Platform {
+impl PlatformState {
     /// Adds a user's message and returns its id.
-    pub(super) fn say(&mut self, said: Said) -> u64 {
-        let Said { channel, user, reply_to, files, more, .. } = said;
+    pub(super) fn say(&mut self, said: UserMessage) -> u64 {
+        let UserMessage { channel, user, reply_to, files, more, .. } = said;
         assert!(self.world.channels.contains_key(&channel), "no channel {channel}");
         self.know(user, said.is_bot);
         let text = match said.mentions_bot {
@@ -95,7 +95,7 @@ impl Platform {
         for file in &mut files {
             file.id = self.next_id();
         }
-        let message = Message {
+        let message = DiscordMessage {
             channel,
             id,
             author: user,
@@ -195,12 +195,12 @@ impl Platform {
     }
 
     /// Adds a channel or a thread.
-    pub(super) fn add_channel(&mut self, name: &str, place: Place) -> u64 {
+    pub(super) fn add_channel(&mut self, name: &str, place: DiscordChannelKind) -> u64 {
         let id = self.next_id();
         self.world.add_channel(id, name, place);
         let mut body = self.world.channel(&self.world.channels[&id]);
         let kind = match place {
-            Place::Thread { .. } => {
+            DiscordChannelKind::Thread { .. } => {
                 merge(&mut body, &json!({ "newly_created": true }));
                 "THREAD_CREATE"
             }
@@ -213,7 +213,10 @@ impl Platform {
     /// Archives a thread, or makes it active again.
     pub(super) fn set_archived(&mut self, thread: u64, archived: bool) {
         let found = self.world.channels.get_mut(&thread).expect("a thread");
-        assert!(matches!(found.place, Place::Thread { .. }), "only threads are archived");
+        assert!(
+            matches!(found.place, DiscordChannelKind::Thread { .. }),
+            "only threads are archived"
+        );
         found.archived = archived;
         let body = self.world.channel(&self.world.channels[&thread]);
         self.dispatch("THREAD_UPDATE", GUILDS, |_| body.clone());
@@ -234,7 +237,8 @@ impl Platform {
             return;
         }
         let body = self.world.channel(&self.world.channels[&channel]);
-        let is_thread = matches!(self.world.channels[&channel].place, Place::Thread { .. });
+        let is_thread =
+            matches!(self.world.channels[&channel].place, DiscordChannelKind::Thread { .. });
         let kind = if is_thread { "THREAD_DELETE" } else { "CHANNEL_DELETE" };
         self.dispatch(kind, GUILDS, |_| body.clone());
     }

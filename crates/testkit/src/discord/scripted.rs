@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::DiscordFake;
 use super::describe::MESSAGE_CONTENT;
-use super::faults::{Fault, On};
-use super::gateway::{Frame, GatewayFault};
+use super::faults::{InjectedFault, On};
+use super::gateway::{GatewayFault, OutgoingFrame};
 
 /// Faults of requests.
 impl DiscordFake {
     /// Applies this fault to the next `times` requests that match `on`. `usize::MAX` stands for
     /// all.
-    pub fn inject(&self, on: On, times: usize, fault: Fault) {
+    pub fn inject(&self, on: On, times: usize, fault: InjectedFault) {
         self.change(|platform| platform.faults.add(on, times, fault));
     }
 
@@ -32,7 +32,7 @@ impl DiscordFake {
 
     /// Revokes the token: 401, and 4004 on the gateway.
     pub fn revoke(&self) {
-        self.change(super::Platform::revoke);
+        self.change(super::PlatformState::revoke);
     }
 
     /// Makes the token valid again, as if the bot had received this one again.
@@ -147,7 +147,7 @@ impl DiscordFake {
     pub fn drop_connections(&self) {
         self.change(|platform| {
             for connection in platform.gateway.connections.values_mut() {
-                connection.out.push_back(Frame::Drop);
+                connection.out.push_back(OutgoingFrame::Drop);
             }
         });
     }
@@ -173,7 +173,7 @@ impl DiscordFake {
         self.change(|platform| {
             for id in platform.gateway.live() {
                 if let Some(connection) = platform.gateway.connections.get_mut(&id) {
-                    connection.out.push_back(Frame::Text(payload.to_owned()));
+                    connection.out.push_back(OutgoingFrame::Text(payload.to_owned()));
                 }
             }
         });

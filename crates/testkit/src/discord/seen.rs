@@ -5,37 +5,40 @@ use serde_json::Value;
 use super::DiscordFake;
 use super::gateway::{Identify, Resume};
 use super::interactions::Interaction;
-use super::messages::{Created, Mentioned, Message};
-use super::platform::{ApiCall, Platform, Refusal};
+use super::messages::{Created, DiscordMessage, Mentioned};
+use super::platform::{ApiCall, PlatformState, RefusedRequest};
 use super::rest::Route;
 
 /// Messages and requests.
 impl DiscordFake {
     /// Returns the bot's messages in order, after edits. Deleted ones are marked.
     #[must_use]
-    pub fn sent(&self) -> Vec<Message> {
+    pub fn sent(&self) -> Vec<DiscordMessage> {
         self.shared.lock().messages.sent.clone()
     }
 
     /// Reads the bot's messages without a copy.
-    pub fn look<T>(&self, look: impl FnOnce(&[Message]) -> T) -> T {
+    pub fn look<T>(&self, look: impl FnOnce(&[DiscordMessage]) -> T) -> T {
         look(&self.shared.lock().messages.sent)
     }
 
     /// Returns the messages in one channel, like [`Self::sent`].
     #[must_use]
-    pub fn sent_in(&self, channel: u64) -> Vec<Message> {
-        let is_in = |message: &&Message| message.channel == channel;
+    pub fn sent_in(&self, channel: u64) -> Vec<DiscordMessage> {
+        let is_in = |message: &&DiscordMessage| message.channel == channel;
         self.shared.lock().messages.sent.iter().filter(is_in).cloned().collect()
     }
 
     /// Waits until there are `count` messages, and returns them like [`Self::sent`].
-    pub async fn wait_for_sent(&self, count: usize) -> Vec<Message> {
+    pub async fn wait_for_sent(&self, count: usize) -> Vec<DiscordMessage> {
         self.wait_for(|sent| sent.len() >= count).await
     }
 
     /// Waits until the messages are as wanted, and returns them like [`Self::sent`].
-    pub async fn wait_for(&self, mut wanted: impl FnMut(&[Message]) -> bool) -> Vec<Message> {
+    pub async fn wait_for(
+        &self,
+        mut wanted: impl FnMut(&[DiscordMessage]) -> bool,
+    ) -> Vec<DiscordMessage> {
         self.wait(|platform| {
             let sent = &platform.messages.sent;
             wanted(sent).then(|| sent.clone())
@@ -64,7 +67,7 @@ impl DiscordFake {
 
     /// Returns the requests that broke a rule of the platform, without those that met a fault.
     #[must_use]
-    pub fn refusals(&self) -> Vec<Refusal> {
+    pub fn refusals(&self) -> Vec<RefusedRequest> {
         self.shared.lock().refusals.clone()
     }
 
@@ -92,14 +95,16 @@ impl DiscordFake {
     /// Waits until there are `count` requests for a route in a channel.
     pub async fn wait_for_calls_in(&self, route: Route, channel: u64, count: usize) {
         let is_it = |call: &&ApiCall| call.route == route && call.channel == Some(channel);
-        let has_all = |platform: &Platform| platform.calls.iter().filter(is_it).count() >= count;
+        let has_all =
+            |platform: &PlatformState| platform.calls.iter().filter(is_it).count() >= count;
         self.wait(|platform| has_all(platform).then_some(())).await;
     }
 
     /// Waits until there are `count` requests for a route.
     pub async fn wait_for_calls(&self, route: Route, count: usize) {
         let is_it = |call: &&ApiCall| call.route == route;
-        let has_all = |platform: &Platform| platform.calls.iter().filter(is_it).count() >= count;
+        let has_all =
+            |platform: &PlatformState| platform.calls.iter().filter(is_it).count() >= count;
         self.wait(|platform| has_all(platform).then_some(())).await;
     }
 
@@ -212,7 +217,7 @@ impl DiscordFake {
         platform.gateway.start_limit.remaining(platform.now)
     }
 
-    async fn wait<T>(&self, mut ready: impl FnMut(&Platform) -> Option<T>) -> T {
+    async fn wait<T>(&self, mut ready: impl FnMut(&PlatformState) -> Option<T>) -> T {
         let mut changed = self.shared.changed.subscribe();
         loop {
             if let Some(found) = ready(&self.shared.lock()) {

@@ -2,41 +2,40 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, Rules};
+use super::draft::{MessageFields, MessageRules};
 use super::error::ApiError;
 use super::form::FormErrors;
 use super::mentions::{Mention, told};
-use super::messages::{Attachment, Mentioned, Message};
-use super::platform::{Platform, Reply};
-use super::rest::Call;
+use super::messages::{Attachment, DiscordMessage, Mentioned};
+use super::platform::{ApiReply, MethodResult, PlatformState};
+use super::rest::ParsedRequest;
 use crate::multipart::Upload;
-
-type Answer = Result<Reply, ApiError>;
 
 const HISTORY_DEFAULT: u64 = 50;
 const HISTORY_LIMIT: u64 = 100;
 
-impl Platform {
-    pub(super) fn create_message(&mut self, call: &Call) -> Answer {
+impl PlatformState {
+    pub(super) fn create_message(&mut self, call: &ParsedRequest) -> MethodResult {
         let channel = self.world.writable(call.major)?.id;
         let file_size = self.world.boosted_limit(channel).unwrap_or(self.rules.file_size);
-        let draft = Draft::read(call, &call.body, Rules { file_size, ..self.rules })?;
+        let draft =
+            MessageFields::read(call, &call.body, MessageRules { file_size, ..self.rules })?;
         if draft.is_empty() {
             return Err(empty());
         }
         if let Some(nonce) = draft.nonce.as_deref().filter(|_| draft.enforce_nonce)
             && let Some(earlier) = self.messages.by_nonce(channel, nonce, self.now)
         {
-            return Ok(Reply::Json(self.with_nonce(earlier)));
+            return Ok(ApiReply::Json(self.with_nonce(earlier)));
         }
         self.check_reply(channel, &draft)?;
         let id = self.send(channel, draft, None);
         let message = self.messages.sent.last().expect("it was just sent");
         debug_assert_eq!(message.id, id);
-        Ok(Reply::Json(self.with_nonce(message)))
+        Ok(ApiReply::Json(self.with_nonce(message)))
     }
 
-    fn check_reply(&self, channel: u64, draft: &Draft) -> Result<(), ApiError> {
+    fn check_reply(&self, channel: u64, draft: &MessageFields) -> Result<(), ApiError> {
         if draft.reply_to.is_some() && !self.world.may_read_past(channel) {
             return Err(ApiError::no_reply_without_history());
         }
@@ -50,13 +49,18 @@ impl Platform {
     }
 
     /// Puts a message of the bot into a channel and returns its id.
-    pub(super) fn send(&mut self, channel: u64, draft: Draft, interaction: Option<u64>) -> u64 {
+    pub(super) fn send(
+        &mut self,
+        channel: u64,
+        draft: MessageFields,
+        interaction: Option<u64>,
+    ) -> u64 {
         let id = self.next_id();
         let files = self.uploaded(&draft.files);
         // A reply to a missing message becomes an ordinary message.
         let reply_to = draft.reply_to.filter(|id| self.messages.find(channel, *id).is_some());
         let allowed = draft.allowed_mentions;
-        let message = Message {
+        let message = DiscordMessage {
             channel,
             id,
             author: self.world.me.id,
@@ -103,7 +107,7 @@ impl Platform {
     }
 
     /// Records the notifications of a message: its mentions, and the author that it replies to.
-    fn note_told(&mut self, message: &Message, allowed: Option<&Value>) {
+    fn note_told(&mut self, message: &DiscordMessage, allowed: Option<&Value>) {
         let mut who = told(message.mentions(), allowed);
         who.extend(self.pinged(message).map(Mention::User));
         if !who.is_empty() {
@@ -113,7 +117,7 @@ impl Platform {
     }
 
     /// Returns a message with its nonce, for its creator.
-    fn with_nonce(&self, message: &Message) -> Value {
+    fn with_nonce(&self, message: &DiscordMessage) -> Value {
         let mut described = self.message(message, true);
         if let Some(nonce) = &message.nonce {
             described["nonce"] = json!(nonce);
@@ -122,7 +126,7 @@ impl Platform {
     }
 
     /// Returns a page of the history, the newest message first.
-    pub(super) fn history(&self, call: &Call) -> Answer {
+    pub(super) fn history(&self, call: &ParsedRequest) -> MethodResult {
         self.world.readable(call.major)?;
         let limit = history_limit(call)?;
         let (after, before) =
@@ -141,10 +145,10 @@ impl Platform {
         }
         let sees = self.gateway.may_read_content();
         let newest = shown.iter().rev().take(limit);
-        Ok(Reply::Json(newest.map(|message| self.message(message, sees)).collect()))
+        Ok(ApiReply::Json(newest.map(|message| self.message(message, sees)).collect()))
     }
 
-    pub(super) fn get_message(&self, call: &Call) -> Answer {
+    pub(super) fn get_message(&self, call: &ParsedRequest) -> MethodResult {
         self.world.readable(call.major)?;
         if !self.world.may_read_past(call.major) {
             return Err(ApiError::missing_permissions());
@@ -152,10 +156,10 @@ impl Platform {
         let found = self.messages.find(call.major, call.message.unwrap_or_default());
         let found = found.filter(|message| !message.is_ephemeral());
         let found = found.ok_or_else(ApiError::unknown_message)?;
-        Ok(Reply::Json(self.message(found, self.gateway.may_read_content())))
+        Ok(ApiReply::Json(self.message(found, self.gateway.may_read_content())))
     }
 
-    pub(super) fn edit_message(&mut self, call: &Call) -> Answer {
+    pub(super) fn edit_message(&mut self, call: &ParsedRequest) -> MethodResult {
         let channel = self.world.writable(call.major)?.id;
         let found = self.messages.find(channel, call.message.unwrap_or_default());
         let found = found.filter(|message| !message.is_ephemeral());
@@ -169,8 +173,14 @@ impl Platform {
     }
 
     /// Edits a message of the bot. Absent fields stay unchanged.
-    pub(super) fn edit(&mut self, channel: u64, id: u64, call: &Call, body: &Value) -> Answer {
-        let draft = Draft::read(call, body, self.rules)?;
+    pub(super) fn edit(
+        &mut self,
+        channel: u64,
+        id: u64,
+        call: &ParsedRequest,
+        body: &Value,
+    ) -> MethodResult {
+        let draft = MessageFields::read(call, body, self.rules)?;
         let files = self.uploaded(&draft.files);
         let now = self.now;
         let message = self.messages.find_mut(channel, id).ok_or_else(ApiError::unknown_message)?;
@@ -199,12 +209,12 @@ impl Platform {
         if !changed.is_ephemeral() {
             self.tell_message("MESSAGE_UPDATE", &changed);
         }
-        Ok(Reply::Json(self.message(&changed, true)))
+        Ok(ApiReply::Json(self.message(&changed, true)))
     }
 
     /// Deletes a message: the bot's own or, in a guild, any message, because the bot may manage
     /// messages there.
-    pub(super) fn delete_message(&mut self, call: &Call) -> Answer {
+    pub(super) fn delete_message(&mut self, call: &ParsedRequest) -> MethodResult {
         let channel = self.world.readable(call.major)?;
         let is_dm = channel.guild().is_none();
         let (channel, me) = (channel.id, self.world.me.id);
@@ -216,11 +226,11 @@ impl Platform {
         found.deleted = true;
         let id = found.id;
         self.tell_deleted(channel, id);
-        Ok(Reply::Nothing)
+        Ok(ApiReply::Nothing)
     }
 }
 
-fn history_limit(call: &Call) -> Result<usize, ApiError> {
+fn history_limit(call: &ParsedRequest) -> Result<usize, ApiError> {
     let limit = call.number("limit", "int")?.unwrap_or(HISTORY_DEFAULT);
     let mut errors = FormErrors::default();
     if limit < 1 {
@@ -235,7 +245,7 @@ fn history_limit(call: &Call) -> Result<usize, ApiError> {
     Ok(usize::try_from(limit).unwrap())
 }
 
-fn is_blank(message: &Message) -> bool {
+fn is_blank(message: &DiscordMessage) -> bool {
     message.text.trim().is_empty()
         && message.embeds.is_empty()
         && message.components.is_empty()

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::client::{Known, id, known, messages};
-use super::super::{Mention, NONCE_KEPT, Route, Said};
+use super::super::client::{DiscordFixture, id, known, messages};
+use super::super::{Mention, NONCE_KEPT, Route, UserMessage};
 
 fn path(channel: u64, message: u64) -> String {
     format!("{}/{message}", messages(channel))
@@ -186,7 +186,7 @@ async fn nonce_if_not_enforced_allows_duplicates() {
     assert_eq!(known.fake.created_with("n"), 2);
 }
 
-async fn page(known: &Known, query: &str) -> Vec<String> {
+async fn page(known: &DiscordFixture, query: &str) -> Vec<String> {
     let page = known.get(&format!("{}?{query}", messages(known.dm))).await.result();
     texts(&page).into_iter().map(str::to_owned).collect()
 }
@@ -229,7 +229,7 @@ async fn message_content_of_guilds_is_hidden_without_the_grant() {
     let known = known().await;
     known.fake.grant_message_content(false);
     known.fake.say(known.channel, known.user, "secret");
-    known.fake.post(Said::new(known.channel, known.user, "for you").mention());
+    known.fake.post(UserMessage::new(known.channel, known.user, "for you").mention());
     known.fake.say(known.dm, known.user, "between us");
     known.created(known.channel, &json!({})).await;
     let mention = format!("<@{}> for you", known.fake.bot());

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::events::GUILDS;
-use super::gateway::{Frame, GatewayFault, Identify, Resume, Session};
-use super::platform::Platform;
+use super::gateway::{GatewayFault, Identify, OutgoingFrame, Resume, Session};
+use super::platform::PlatformState;
 
 /// Maximum number of a client's payloads in [`PAYLOAD_WINDOW`].
 pub const PAYLOAD_LIMIT: usize = 120;
@@ -34,7 +34,7 @@ const INVALID_VERSION: Close = (4012, "Invalid API version.");
 const INVALID_INTENTS: Close = (4013, "Invalid intent(s).");
 const DISALLOWED_INTENTS: Close = (4014, "Disallowed intent(s).");
 
-impl Platform {
+impl PlatformState {
     /// Handles a new WebSocket with this path and query.
     pub(super) fn open(&mut self, id: u64, path: &str) {
         let interval = self.gateway.heartbeat_interval.as_millis();
@@ -213,7 +213,7 @@ impl Platform {
         let missed = session.events[seen..].to_vec();
         let connection = self.gateway.connections.get_mut(&id).unwrap();
         connection.session = Some(name.to_owned());
-        connection.out.extend(missed.into_iter().map(Frame::Text));
+        connection.out.extend(missed.into_iter().map(OutgoingFrame::Text));
         self.gateway.tell(name, "RESUMED", &json!({ "_trace": [] }));
         if let Some(earlier) = earlier.filter(|earlier| *earlier != id) {
             self.gateway.close(earlier, 4000, "The session goes on elsewhere.");

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 use super::super::client::{INTENTS, Socket, TOKEN, after, id, identify, known};
-use super::super::{GatewayFault, PAYLOAD_LIMIT, PAYLOAD_WINDOW, Said};
+use super::super::{GatewayFault, PAYLOAD_LIMIT, PAYLOAD_WINDOW, UserMessage};
 
 #[tokio::test]
 async fn session_begins_with_ready_and_the_guilds() {
@@ -97,7 +97,7 @@ async fn message_content_needs_the_grant_and_the_intent() {
     socket.event("GUILD_CREATE").await;
     known.fake.say(known.channel, known.user, "secret");
     assert_eq!(socket.event("MESSAGE_CREATE").await["content"], "");
-    known.fake.post(Said::new(known.channel, known.user, "hi").mention());
+    known.fake.post(UserMessage::new(known.channel, known.user, "hi").mention());
     let mention = format!("<@{}> hi", known.fake.bot());
     assert_eq!(socket.event("MESSAGE_CREATE").await["content"], mention);
     known.fake.say(known.dm, known.user, "between us");

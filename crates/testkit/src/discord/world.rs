@@ -37,7 +37,7 @@ pub(super) struct Guild {
 
 /// The kind of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DiscordChannelKind {
     Text { guild: u64 },
     Thread { guild: u64, parent: u64 },
     Dm { user: u64 },
@@ -62,7 +62,7 @@ pub(super) enum Closed {
 pub(super) struct Channel {
     pub(super) id: u64,
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: DiscordChannelKind,
     pub(super) closed: Option<Closed>,
     /// `true` for a thread that is not active.
     pub(super) archived: bool,
@@ -72,8 +72,10 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) fn guild(&self) -> Option<u64> {
         match self.place {
-            Place::Text { guild } | Place::Thread { guild, .. } => Some(guild),
-            Place::Dm { .. } => None,
+            DiscordChannelKind::Text { guild } | DiscordChannelKind::Thread { guild, .. } => {
+                Some(guild)
+            }
+            DiscordChannelKind::Dm { .. } => None,
         }
     }
 }
@@ -93,7 +95,7 @@ impl World {
         Self { me, users, guilds: BTreeMap::new(), channels: BTreeMap::new() }
     }
 
-    pub(super) fn add_channel(&mut self, id: u64, name: &str, place: Place) {
+    pub(super) fn add_channel(&mut self, id: u64, name: &str, place: DiscordChannelKind) {
         let name = name.to_owned();
         let (closed, archived, last_message) = (None, false, None);
         let channel = Channel { id, name, place, closed, archived, last_message };
@@ -102,7 +104,7 @@ impl World {
 
     /// Returns the direct messages with this user.
     pub(super) fn dm(&self, user: u64) -> Option<u64> {
-        let is_it = |channel: &&Channel| channel.place == Place::Dm { user };
+        let is_it = |channel: &&Channel| channel.place == DiscordChannelKind::Dm { user };
         self.channels.values().find(is_it).map(|channel| channel.id)
     }
 
@@ -132,7 +134,7 @@ impl World {
     /// Returns a channel that the bot can write to. A thread has the limits of its channel, too.
     pub(super) fn writable(&self, id: u64) -> Result<&Channel, ApiError> {
         let found = self.readable(id)?;
-        if let Place::Thread { parent, .. } = found.place {
+        if let DiscordChannelKind::Thread { parent, .. } = found.place {
             self.writable(parent)?;
         }
         match found.closed {
@@ -146,8 +148,8 @@ impl World {
     pub(super) fn may_read_past(&self, id: u64) -> bool {
         self.channels.get(&id).is_none_or(|channel| {
             let parent = match channel.place {
-                Place::Thread { parent, .. } => Some(parent),
-                Place::Text { .. } | Place::Dm { .. } => None,
+                DiscordChannelKind::Thread { parent, .. } => Some(parent),
+                DiscordChannelKind::Text { .. } | DiscordChannelKind::Dm { .. } => None,
             };
             channel.closed != Some(Closed::Past)
                 && parent.is_none_or(|parent| self.may_read_past(parent))
@@ -164,7 +166,7 @@ impl World {
     /// threads.
     pub(super) fn channels_of(&self, guild: u64, threads: bool) -> Vec<Value> {
         let is_of = |channel: &&Channel| {
-            let is_thread = matches!(channel.place, Place::Thread { .. });
+            let is_thread = matches!(channel.place, DiscordChannelKind::Thread { .. });
             channel.guild() == Some(guild)
                 && is_thread == threads
                 && !channel.archived
@@ -194,16 +196,20 @@ impl World {
         let mut described = json!({ "id": channel.id.to_string(), "flags": 0,
             "last_message_id": channel.last_message.map(|id| id.to_string()) });
         let more = match channel.place {
-            Place::Dm { user } => json!({ "type": 1, "recipients": [self.user(user)] }),
-            Place::Text { guild } => json!({ "type": 0, "guild_id": guild.to_string(),
+            DiscordChannelKind::Dm { user } => {
+                json!({ "type": 1, "recipients": [self.user(user)] })
+            }
+            DiscordChannelKind::Text { guild } => json!({ "type": 0, "guild_id": guild.to_string(),
                 "name": channel.name, "position": 0, "topic": null, "nsfw": false,
                 "parent_id": null, "permission_overwrites": [], "rate_limit_per_user": 0 }),
-            Place::Thread { guild, parent } => json!({ "type": 11, "guild_id": guild.to_string(),
-                "name": channel.name, "parent_id": parent.to_string(),
-                "owner_id": self.me.id.to_string(), "message_count": 0, "member_count": 1,
-                "rate_limit_per_user": 0, "total_message_sent": 0,
-                "thread_metadata": { "archived": channel.archived, "auto_archive_duration": 1440,
-                    "archive_timestamp": iso(START), "locked": false } }),
+            DiscordChannelKind::Thread { guild, parent } => {
+                json!({ "type": 11, "guild_id": guild.to_string(),
+                    "name": channel.name, "parent_id": parent.to_string(),
+                    "owner_id": self.me.id.to_string(), "message_count": 0, "member_count": 1,
+                    "rate_limit_per_user": 0, "total_message_sent": 0,
+                    "thread_metadata": { "archived": channel.archived, "auto_archive_duration": 1440,
+                        "archive_timestamp": iso(START), "locked": false } })
+            }
         };
         merge(&mut described, &more);
         described

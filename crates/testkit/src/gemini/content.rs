@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::Value;
 
-use super::{Refusal, check_fields, invalid};
+use super::{GeminiRefusal, check_fields, invalid};
 use crate::image::media_type_of;
 
 /// The signature that is used for a call of another model.
@@ -19,7 +19,7 @@ pub fn signature(thinking: &str) -> String {
 }
 
 /// Checks the parts of a content.
-pub(super) fn check_parts(parts: &Value, here: &str) -> Result<(), Refusal> {
+pub(super) fn check_parts(parts: &Value, here: &str) -> Result<(), GeminiRefusal> {
     let parts = parts.as_array().map_or(&[][..], Vec::as_slice);
     if parts.is_empty() {
         return Err(invalid(format!(
@@ -33,7 +33,7 @@ pub(super) fn check_parts(parts: &Value, here: &str) -> Result<(), Refusal> {
 }
 
 /// Checks a part, which must have exactly one field with data.
-fn check_part(part: &Value, here: &str) -> Result<(), Refusal> {
+fn check_part(part: &Value, here: &str) -> Result<(), GeminiRefusal> {
     const DATA: [&str; 4] = ["text", "inlineData", "functionCall", "functionResponse"];
     let known = [&DATA[..], &["thoughtSignature"]].concat();
     check_fields(part, &known, here)?;
@@ -64,7 +64,7 @@ fn check_part(part: &Value, here: &str) -> Result<(), Refusal> {
 }
 
 /// Refuses an empty text, unless it has a signature.
-fn check_text(part: &Value) -> Result<(), Refusal> {
+fn check_text(part: &Value) -> Result<(), GeminiRefusal> {
     match part["text"].as_str() {
         Some("") if part["thoughtSignature"].is_null() => {
             Err(invalid("Unable to submit request because it must have a text parameter."))
@@ -75,7 +75,7 @@ fn check_text(part: &Value) -> Result<(), Refusal> {
 }
 
 /// Checks the name of a function.
-pub(super) fn check_name(name: &Value, here: &str) -> Result<(), Refusal> {
+pub(super) fn check_name(name: &Value, here: &str) -> Result<(), GeminiRefusal> {
     let name = name.as_str().unwrap_or_default();
     if name.is_empty() {
         return Err(invalid(format!(
@@ -94,7 +94,7 @@ pub(super) fn check_name(name: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_struct(value: &Value, here: &str) -> Result<(), Refusal> {
+fn check_struct(value: &Value, here: &str) -> Result<(), GeminiRefusal> {
     match value {
         Value::Null | Value::Object(_) => Ok(()),
         other => Err(invalid(format!(
@@ -103,7 +103,7 @@ fn check_struct(value: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_signature(signature: &Value, here: &str) -> Result<(), Refusal> {
+fn check_signature(signature: &Value, here: &str) -> Result<(), GeminiRefusal> {
     match signature.as_str() {
         None | Some(SKIPPED) => return Ok(()),
         Some(text) => {
@@ -119,7 +119,7 @@ fn check_signature(signature: &Value, here: &str) -> Result<(), Refusal> {
     Err(invalid("Corrupted thought signature."))
 }
 
-fn check_image(image: &Value, here: &str) -> Result<(), Refusal> {
+fn check_image(image: &Value, here: &str) -> Result<(), GeminiRefusal> {
     const TYPES: [&str; 5] = ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"];
     check_fields(image, &["mimeType", "data"], &format!("{here}.inline_data"))?;
     let media_type = image["mimeType"].as_str().unwrap_or_default();

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::{Refusal, check_fields, content, invalid};
+use super::{GeminiRefusal, check_fields, content, invalid};
 
 /// Checks the conversation.
-pub(super) fn check(contents: &Value) -> Result<(), Refusal> {
+pub(super) fn check(contents: &Value) -> Result<(), GeminiRefusal> {
     let contents = contents.as_array().map_or(&[][..], Vec::as_slice);
     if contents.is_empty() {
         return Err(invalid("* GenerateContentRequest.contents: contents is not specified\n"));
@@ -29,7 +29,7 @@ pub(super) fn check(contents: &Value) -> Result<(), Refusal> {
     check_signatures(contents)
 }
 
-fn check_role(content: &Value, before: Option<&Value>) -> Result<(), Refusal> {
+fn check_role(content: &Value, before: Option<&Value>) -> Result<(), GeminiRefusal> {
     let role = content["role"].as_str().unwrap_or_default();
     match before {
         _ if role != "user" && role != "model" => {
@@ -52,7 +52,7 @@ fn of_kind<'c>(content: Option<&'c Value>, kind: &str) -> Vec<&'c Value> {
 }
 
 /// Checks that only the model makes calls, and that the next content begins with as many results.
-fn check_calls(content: &Value, next: Option<&Value>) -> Result<(), Refusal> {
+fn check_calls(content: &Value, next: Option<&Value>) -> Result<(), GeminiRefusal> {
     let calls = of_kind(Some(content), "functionCall");
     if calls.is_empty() {
         return Ok(());
@@ -72,7 +72,7 @@ fn check_calls(content: &Value, next: Option<&Value>) -> Result<(), Refusal> {
 }
 
 /// Checks that the results match the previous calls, in order.
-fn check_results(content: &Value, before: Option<&Value>) -> Result<(), Refusal> {
+fn check_results(content: &Value, before: Option<&Value>) -> Result<(), GeminiRefusal> {
     let results = of_kind(Some(content), "functionResponse");
     let calls = of_kind(before, "functionCall");
     if !results.is_empty() && calls.is_empty() {
@@ -93,7 +93,7 @@ fn check_results(content: &Value, before: Option<&Value>) -> Result<(), Refusal>
 }
 
 /// Checks that the first call of each step since the last question is signed.
-fn check_signatures(contents: &[Value]) -> Result<(), Refusal> {
+fn check_signatures(contents: &[Value]) -> Result<(), GeminiRefusal> {
     let asks = |content: &Value| {
         content["role"] == "user" && of_kind(Some(content), "functionResponse").is_empty()
     };

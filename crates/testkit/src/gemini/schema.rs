@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Refusal, check_fields, invalid};
+use super::{GeminiRefusal, check_fields, invalid};
 
 /// The fields that a schema may have.
 const FIELDS: [&str; 22] = [
@@ -31,7 +31,7 @@ const FIELDS: [&str; 22] = [
 ];
 
 /// Checks all parameters of a function.
-pub(super) fn check_parameters(schema: &Value, here: &str) -> Result<(), Refusal> {
+pub(super) fn check_parameters(schema: &Value, here: &str) -> Result<(), GeminiRefusal> {
     check(schema, here)?;
     match kind(schema).as_str() {
         "OBJECT" => Ok(()),
@@ -43,11 +43,11 @@ fn kind(schema: &Value) -> String {
     schema["type"].as_str().unwrap_or_default().to_uppercase()
 }
 
-fn refused<T>(here: &str, field: &str, says: &str) -> Result<T, Refusal> {
+fn refused<T>(here: &str, field: &str, says: &str) -> Result<T, GeminiRefusal> {
     Err(invalid(format!("* GenerateContentRequest.{here}{field}: {says}\n")))
 }
 
-fn check(schema: &Value, here: &str) -> Result<(), Refusal> {
+fn check(schema: &Value, here: &str) -> Result<(), GeminiRefusal> {
     check_fields(schema, &FIELDS, here)?;
     if let Some(forms) = schema["anyOf"].as_array() {
         return check_forms(schema, forms, here);
@@ -73,7 +73,7 @@ fn check(schema: &Value, here: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_forms(schema: &Value, forms: &[Value], here: &str) -> Result<(), Refusal> {
+fn check_forms(schema: &Value, forms: &[Value], here: &str) -> Result<(), GeminiRefusal> {
     let beside = ["type", "properties", "items", "enum", "minimum", "maximum"];
     if beside.iter().any(|field| schema.get(field).is_some()) {
         return refused(here, "", "when using any_of, it must be the only field set.");
@@ -85,7 +85,7 @@ fn check_forms(schema: &Value, forms: &[Value], here: &str) -> Result<(), Refusa
 }
 
 /// Checks the fields that depend on the type.
-fn check_of_kind(schema: &Value, kind: &str, here: &str) -> Result<(), Refusal> {
+fn check_of_kind(schema: &Value, kind: &str, here: &str) -> Result<(), GeminiRefusal> {
     let has = |field: &str| schema.get(field).is_some();
     if kind != "OBJECT" {
         for field in ["properties", "required"] {
@@ -115,7 +115,7 @@ fn check_of_kind(schema: &Value, kind: &str, here: &str) -> Result<(), Refusal> 
     if kind == "OBJECT" { check_object(schema, here) } else { Ok(()) }
 }
 
-fn check_object(schema: &Value, here: &str) -> Result<(), Refusal> {
+fn check_object(schema: &Value, here: &str) -> Result<(), GeminiRefusal> {
     let properties = schema["properties"].as_object();
     if properties.is_none_or(serde_json::Map::is_empty) {
         return refused(here, ".properties", "should be non-empty for OBJECT type");

@@ -4,10 +4,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{Refusal, invalid};
+use super::{OllamaRefusal, invalid};
 
 /// Checks a chat request.
-pub(super) fn check(body: &Value) -> Result<(), Refusal> {
+pub(super) fn check(body: &Value) -> Result<(), OllamaRefusal> {
     for (field, is_right, wanted) in [
         ("model", is_string as fn(&Value) -> bool, "string"),
         ("messages", Value::is_array, "[]api.Message"),
@@ -37,7 +37,7 @@ fn check_type(
     is_right: fn(&Value) -> bool,
     field: &str,
     wanted: &str,
-) -> Result<(), Refusal> {
+) -> Result<(), OllamaRefusal> {
     if value.is_null() || is_right(value) {
         return Ok(());
     }
@@ -53,7 +53,7 @@ fn check_type(
     )))
 }
 
-fn check_options(options: &Value) -> Result<(), Refusal> {
+fn check_options(options: &Value) -> Result<(), OllamaRefusal> {
     for option in ["num_ctx", "num_predict"] {
         let value = &options[option];
         if !value.is_null() && !value.is_i64() {
@@ -63,7 +63,7 @@ fn check_options(options: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_think(think: &Value) -> Result<(), Refusal> {
+fn check_think(think: &Value) -> Result<(), OllamaRefusal> {
     match think {
         Value::Null | Value::Bool(_) => Ok(()),
         Value::String(level) if ["high", "medium", "low"].contains(&level.as_str()) => Ok(()),
@@ -73,7 +73,7 @@ fn check_think(think: &Value) -> Result<(), Refusal> {
     }
 }
 
-fn check_keep_alive(keep_alive: &Value) -> Result<(), Refusal> {
+fn check_keep_alive(keep_alive: &Value) -> Result<(), OllamaRefusal> {
     let has_unit = |text: &str| text.ends_with(|c: char| c.is_ascii_alphabetic());
     match keep_alive {
         Value::Null | Value::Number(_) => Ok(()),
@@ -82,7 +82,7 @@ fn check_keep_alive(keep_alive: &Value) -> Result<(), Refusal> {
     }
 }
 
-fn check_message(message: &Value) -> Result<(), Refusal> {
+fn check_message(message: &Value) -> Result<(), OllamaRefusal> {
     for field in ["role", "content", "thinking", "tool_name"] {
         check_type(&message[field], is_string, &format!("messages.{field}"), "string")?;
     }
@@ -100,7 +100,7 @@ fn check_message(message: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_tool(tool: &Value) -> Result<(), Refusal> {
+fn check_tool(tool: &Value) -> Result<(), OllamaRefusal> {
     let (field, parameters) = ("tools.function.parameters", &tool["function"]["parameters"]);
     check_type(parameters, Value::is_object, field, "api.ToolFunctionParameters")?;
     for property in parameters["properties"].as_object().into_iter().flat_map(|all| all.values()) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{MODEL, Refusal, invalid};
+use super::{MODEL, OllamaRefusal, invalid};
 use crate::http::Piece;
 
 /// The context length, in tokens, of a request without one.
@@ -54,7 +54,7 @@ impl Card {
     }
 
     /// Refuses a request that needs a missing capability. An old server accepts all requests.
-    pub(super) fn check(&self, body: &Value) -> Result<(), Refusal> {
+    pub(super) fn check(&self, body: &Value) -> Result<(), OllamaRefusal> {
         let can = |what: &str| self.capabilities.as_ref().is_none_or(|all| all.contains(&what));
         if body["tools"].as_array().is_some_and(|tools| !tools.is_empty()) && !can("tools") {
             let name = MODEL.split(':').next().unwrap_or_default();
@@ -69,14 +69,14 @@ impl Card {
         let mut messages = body["messages"].as_array().into_iter().flatten();
         if messages.any(|message| message["images"].is_array()) && !can("vision") {
             let message = "this model is missing data required for image input".to_owned();
-            return Err(Refusal { status: 500, message });
+            return Err(OllamaRefusal { status: 500, message });
         }
         Ok(())
     }
 
     /// Silently removes the oldest messages until the rest fits into the context. Refuses the
     /// request instead if it forbids truncation.
-    pub(super) fn cut(&self, body: &mut Value) -> Result<(), Refusal> {
+    pub(super) fn cut(&self, body: &mut Value) -> Result<(), OllamaRefusal> {
         let context = self.context(body);
         let may_cut = body["truncate"] != false;
         let Some(messages) = body["messages"].as_array_mut() else { return Ok(()) };

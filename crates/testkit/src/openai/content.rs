@@ -5,11 +5,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{Refusal, invalid};
+use super::{OpenAiRefusal, invalid};
 use crate::image::media_type_of;
 
 /// Checks the content of a message that must have one. Only user messages may contain images.
-pub(super) fn check(message: &Value, place: usize, eyes: bool) -> Result<(), Refusal> {
+pub(super) fn check(message: &Value, place: usize, eyes: bool) -> Result<(), OpenAiRefusal> {
     match &message["content"] {
         Value::String(_) => Ok(()),
         Value::Array(parts) if message["role"] == "user" => check_parts(parts, place, eyes),
@@ -25,7 +25,7 @@ pub(super) fn text(message: &Value) -> &str {
     message["content"].as_str().or_else(part).unwrap_or_default()
 }
 
-fn check_parts(parts: &[Value], place: usize, eyes: bool) -> Result<(), Refusal> {
+fn check_parts(parts: &[Value], place: usize, eyes: bool) -> Result<(), OpenAiRefusal> {
     if parts.is_empty() {
         return Err(invalid(format!(
             "Invalid 'messages[{place}].content': empty array. Expected an array with minimum \
@@ -49,7 +49,7 @@ fn check_parts(parts: &[Value], place: usize, eyes: bool) -> Result<(), Refusal>
     Ok(())
 }
 
-fn check_image(part: &Value, here: &str, eyes: bool) -> Result<(), Refusal> {
+fn check_image(part: &Value, here: &str, eyes: bool) -> Result<(), OpenAiRefusal> {
     if !eyes {
         return Err(invalid(
             "Invalid content type. image_url is only supported by certain models.",
@@ -67,7 +67,7 @@ fn check_image(part: &Value, here: &str, eyes: bool) -> Result<(), Refusal> {
 }
 
 /// Checks the URL of an image. It must contain the data, because the fake downloads nothing.
-pub(super) fn check_url(url: &str) -> Result<(), Refusal> {
+pub(super) fn check_url(url: &str) -> Result<(), OpenAiRefusal> {
     let Some(data) = url.strip_prefix("data:") else {
         return Err(invalid(format!("Failed to download image from {url}. Image URL is invalid.")));
     };

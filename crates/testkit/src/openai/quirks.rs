@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Refusal, invalid};
+use super::{OpenAiRefusal, invalid};
 use crate::answer::ModelAnswer;
 use crate::http::HttpRequest;
 
@@ -28,7 +28,7 @@ pub enum Insists {
 }
 
 /// Checks the special requirement of a server.
-pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<(), Refusal> {
+pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<(), OpenAiRefusal> {
     let first = body["messages"][0]["role"].as_str().unwrap_or_default();
     let has = |key: &str| !body[key].is_null();
     let thinking = &body["chat_template_kwargs"]["enable_thinking"];
@@ -50,7 +50,7 @@ pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<
         Insists::NoStream if body["stream"] == true => "Streaming is not supported by this model.",
         Insists::Header(name, value) if request.header(name) != Some(value) => {
             let message = format!("The header {name} is missing or wrong.");
-            return Err(Refusal { status: 401, kind: "invalid_request_error", message });
+            return Err(OpenAiRefusal { status: 401, kind: "invalid_request_error", message });
         }
         Insists::NoThinking if thinking != false => "Thinking is not supported by this server.",
         _ => return Ok(()),

@@ -7,10 +7,10 @@ mod thinking;
 
 use serde_json::Value;
 
-use super::{Refusal, check_key, check_name, invalid};
+use super::{OpenAiRefusal, check_key, check_name, invalid};
 use crate::answer::ModelAnswer;
 use crate::http::HttpRequest;
-use crate::model_server::{ModelServer, Refused};
+use crate::model_server::{ModelRefusal, ModelServer};
 
 pub use stream::{event, response};
 pub use thinking::thought;
@@ -29,7 +29,7 @@ pub struct ResponsesFake {
 impl ResponsesFake {
     /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
+        let checked = |asked: &HttpRequest| check(asked).map_err(ModelRefusal::from);
         let answer = move |body: &Value| given(body, answer(body));
         Self { server: ModelServer::start(answer, stream::events, checked).await }
     }
@@ -78,10 +78,10 @@ fn given(request: &Value, answer: ModelAnswer) -> ModelAnswer {
 }
 
 /// Checks a request as the real API does.
-fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+fn check(request: &HttpRequest) -> Result<Value, OpenAiRefusal> {
     if request.method != "POST" || request.path != "/v1/responses" {
         let message = format!("Invalid URL ({} {})", request.method, request.path);
-        return Err(Refusal { status: 404, kind: "invalid_request_error", message });
+        return Err(OpenAiRefusal { status: 404, kind: "invalid_request_error", message });
     }
     check_key(request)?;
     let body: Value = serde_json::from_slice(&request.body)
@@ -95,7 +95,7 @@ fn check(request: &HttpRequest) -> Result<Value, Refusal> {
     Ok(body)
 }
 
-fn check_fields(body: &Value) -> Result<(), Refusal> {
+fn check_fields(body: &Value) -> Result<(), OpenAiRefusal> {
     const FIELDS: [&str; 11] = [
         "model",
         "instructions",
@@ -116,7 +116,7 @@ fn check_fields(body: &Value) -> Result<(), Refusal> {
     }
 }
 
-fn check_options(body: &Value) -> Result<(), Refusal> {
+fn check_options(body: &Value) -> Result<(), OpenAiRefusal> {
     let thinks = match body["model"].as_str() {
         None => return Err(invalid("Missing required parameter: 'model'.")),
         Some(MODEL) => true,
@@ -148,7 +148,7 @@ fn check_options(body: &Value) -> Result<(), Refusal> {
     }
 }
 
-fn check_tool(tool: &Value, place: usize) -> Result<(), Refusal> {
+fn check_tool(tool: &Value, place: usize) -> Result<(), OpenAiRefusal> {
     let Some(name) = tool["name"].as_str() else {
         return Err(invalid(format!("Missing required parameter: 'tools[{place}].name'.")));
     };

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{Hit, KEY, Refused, Searched, escaped, parameter, parameters};
+use super::{Hit, KEY, SearchRefusal, Searched, escaped, parameter, parameters};
 use crate::http::HttpRequest;
 
-pub(super) fn check(request: &HttpRequest) -> Result<Searched, Refused> {
+pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let refuse = |status: u16, code: &str, detail: &str| {
         let error = json!({ "id": "0", "status": status, "code": code, "detail": detail });
         Err((status, json!({ "type": "ErrorResponse", "error": error }).to_string()))

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Hit, Refused, Searched, escaped, parameter, parameters};
+use super::{Hit, SearchRefusal, Searched, escaped, parameter, parameters};
 use crate::http::HttpRequest;
 
-pub(super) fn check(request: &HttpRequest) -> Result<Searched, Refused> {
+pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let parameters = parameters(request, "/html/")?;
     if request.header("user-agent").is_none() {
         return Err((403, "<h1>403 Forbidden</h1>".to_owned()));

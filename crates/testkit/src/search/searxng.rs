@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{Hit, Refused, Searched, parameter, parameters};
+use super::{Hit, SearchRefusal, Searched, parameter, parameters};
 use crate::http::HttpRequest;
 
-pub(super) fn check(request: &HttpRequest) -> Result<Searched, Refused> {
+pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let parameters = parameters(request, "/search")?;
     if parameter(&parameters, "format") != Some("json") {
         return Err((403, "<!doctype html><h1>Forbidden</h1>".to_owned()));

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Hit, KEY, Refused, Searched};
+use super::{Hit, KEY, SearchRefusal, Searched};
 use crate::http::HttpRequest;
 
-pub(super) fn check(request: &HttpRequest) -> Result<Searched, Refused> {
+pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let refuse = |status: u16, error: &str| {
         Err((status, json!({ "detail": { "error": error } }).to_string()))
     };

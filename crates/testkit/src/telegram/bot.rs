@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::chats::Chats;
-use super::faults::{Fault, Faults};
-use super::files::Files;
-use super::limits::{self, Limits};
+use super::faults::{Faults, InjectedFault};
+use super::files::BotFiles;
+use super::limits::{self, EnforcedLimits};
 use super::updates::{Poll, Updates};
-use super::wire::{self, ApiError, Call, Target};
+use super::wire::{self, ApiError, MethodCall, PathTarget};
 use crate::START;
 use crate::http::{HttpRequest, Later, Piece};
 
 /// A call that the fake refused because it breaks a rule of the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusedCall {
     /// The method in lower case, or the path of a request without a valid method.
     pub method: String,
     /// The answer.
@@ -36,24 +36,24 @@ pub struct ApiCall {
 
 /// The bot, shared between the server and the test.
 #[derive(Debug)]
-pub(super) struct Shared {
-    bot: Mutex<Bot>,
+pub(super) struct SharedBot {
+    bot: Mutex<BotState>,
     /// Notified after every change.
     pub(super) changed: watch::Sender<()>,
 }
 
-impl Shared {
+impl SharedBot {
     pub(super) fn new(token: &str) -> Arc<Self> {
-        Arc::new(Self { bot: Mutex::new(Bot::new(token)), changed: watch::Sender::new(()) })
+        Arc::new(Self { bot: Mutex::new(BotState::new(token)), changed: watch::Sender::new(()) })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Bot> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BotState> {
         // A test that has failed must not cause a second panic.
         self.bot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the bot and notifies the waiting tasks.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Bot) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut BotState) -> T) -> T {
         let result = change(&mut self.lock());
         self.changed.send_replace(());
         result
@@ -75,12 +75,12 @@ struct HeldPoll {
 }
 
 /// Dropped when the client disconnects or the poll is answered.
-struct Held {
-    shared: Weak<Shared>,
+struct PollGuard {
+    shared: Weak<SharedBot>,
     number: u64,
 }
 
-impl Drop for Held {
+impl Drop for PollGuard {
     fn drop(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
         shared.change(|bot| {
@@ -91,16 +91,16 @@ impl Drop for Held {
 
 /// The platform's state of a bot.
 #[derive(Debug)]
-pub(super) struct Bot {
+pub(super) struct BotState {
     pub(super) token: String,
     pub(super) revoked: bool,
     pub(super) webhook: bool,
     pub(super) now: Timestamp,
     pub(super) updates: Updates,
     pub(super) chats: Chats,
-    pub(super) files: Files,
+    pub(super) files: BotFiles,
     pub(super) faults: Faults,
-    pub(super) limits: Limits,
+    pub(super) limits: EnforcedLimits,
     /// Messages of users, by chat and id.
     pub(super) heard: BTreeMap<(i64, i64), Value>,
     /// Pressed buttons without an answer, with the time of the press.
@@ -108,12 +108,12 @@ pub(super) struct Bot {
     pub(super) presses: u64,
     pub(super) commands: Vec<Value>,
     pub(super) calls: Vec<ApiCall>,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<RefusedCall>,
     held: Option<HeldPoll>,
     polls: u64,
 }
 
-impl Bot {
+impl BotState {
     fn new(token: &str) -> Self {
         Self {
             token: token.to_owned(),
@@ -122,9 +122,9 @@ impl Bot {
             now: START,
             updates: Updates::default(),
             chats: Chats::default(),
-            files: Files::default(),
+            files: BotFiles::default(),
             faults: Faults::default(),
-            limits: Limits::default(),
+            limits: EnforcedLimits::default(),
             heard: BTreeMap::new(),
             pressed: BTreeMap::new(),
             presses: 0,
@@ -194,11 +194,11 @@ impl Bot {
 
     pub(super) fn refuse(&mut self, method: &str, error: ApiError) -> Vec<Piece> {
         let pieces = error.pieces();
-        self.refusals.push(Refusal { method: method.to_owned(), error });
+        self.refusals.push(RefusedCall { method: method.to_owned(), error });
         pieces
     }
 
-    fn answer(&mut self, request: &HttpRequest, shared: &Weak<Shared>) -> Vec<Piece> {
+    fn answer(&mut self, request: &HttpRequest, shared: &Weak<SharedBot>) -> Vec<Piece> {
         match self.admit(request) {
             Ok(Admitted::Call(call)) => self.answer_call(&call, shared),
             Ok(Admitted::File(bytes)) => self.files.pieces(&bytes),
@@ -209,24 +209,28 @@ impl Bot {
     /// Checks the path and the token, and parses the request.
     fn admit(&self, request: &HttpRequest) -> Result<Admitted, ApiError> {
         let target = wire::target(&request.path)?;
-        let (Target::Method { token, .. } | Target::File { token, .. }) = &target;
+        let (PathTarget::Method { token, .. } | PathTarget::File { token, .. }) = &target;
         if self.revoked || *token != self.token {
             return Err(ApiError::unauthorized());
         }
         match target {
-            Target::File { path, .. } => Ok(Admitted::File(self.files.download(&path, self.now)?)),
-            Target::Method { method, .. } => Ok(Admitted::Call(Call::read(&method, request)?)),
+            PathTarget::File { path, .. } => {
+                Ok(Admitted::File(self.files.download(&path, self.now)?))
+            }
+            PathTarget::Method { method, .. } => {
+                Ok(Admitted::Call(MethodCall::read(&method, request)?))
+            }
         }
     }
 
-    fn answer_call(&mut self, call: &Call, shared: &Weak<Shared>) -> Vec<Piece> {
+    fn answer_call(&mut self, call: &MethodCall, shared: &Weak<SharedBot>) -> Vec<Piece> {
         let args = Value::Object(call.args.clone());
         self.calls.push(ApiCall { method: call.method.clone(), args });
         let fault = self.faults.take(&call.method, call.int("chat_id"));
         match &fault {
-            Some(Fault::Refuse(error)) => return error.pieces(),
-            Some(Fault::ResetBefore) => return vec![Piece::Reset],
-            Some(Fault::Hang) => return vec![Piece::Hang],
+            Some(InjectedFault::Refuse(error)) => return error.pieces(),
+            Some(InjectedFault::ResetBefore) => return vec![Piece::Reset],
+            Some(InjectedFault::Hang) => return vec![Piece::Hang],
             _ => {}
         }
         let result = if call.method == "getupdates" {
@@ -243,17 +247,17 @@ impl Bot {
             Err(error) => self.refuse(&call.method, error.clone()),
         };
         match fault {
-            Some(Fault::ResetAfter) => vec![Piece::Reset],
-            Some(Fault::HangAfter) => vec![Piece::Hang],
-            Some(Fault::CutAnswer) => wire::half(&result.unwrap_or_default()),
-            Some(Fault::HoldAnswer(permits)) => {
+            Some(InjectedFault::ResetAfter) => vec![Piece::Reset],
+            Some(InjectedFault::HangAfter) => vec![Piece::Hang],
+            Some(InjectedFault::CutAnswer) => wire::half(&result.unwrap_or_default()),
+            Some(InjectedFault::HoldAnswer(permits)) => {
                 [Piece::Permit(permits)].into_iter().chain(pieces).collect()
             }
             _ => pieces,
         }
     }
 
-    fn limit(&mut self, call: &Call) -> Result<(), ApiError> {
+    fn limit(&mut self, call: &MethodCall) -> Result<(), ApiError> {
         match call.int("chat_id").filter(|_| limits::counts(&call.method)) {
             Some(chat) => self.limits.take(chat, self.now),
             None => Ok(()),
@@ -264,8 +268,8 @@ impl Bot {
     /// platform spares it if the new poll can be answered at once; here every overlap is reported.
     fn poll(
         &mut self,
-        call: &Call,
-        shared: &Weak<Shared>,
+        call: &MethodCall,
+        shared: &Weak<SharedBot>,
         may_wait: bool,
     ) -> Result<Polled, ApiError> {
         if self.webhook {
@@ -288,12 +292,12 @@ impl Bot {
         let (answer, pieces) = flume::bounded(1);
         let (number, until) = (self.polls, self.now.after(poll.timeout));
         self.held = Some(HeldPoll { number, poll, until, answer });
-        Ok(Polled::Later(Later::new(pieces, Held { shared: shared.clone(), number })))
+        Ok(Polled::Later(Later::new(pieces, PollGuard { shared: shared.clone(), number })))
     }
 }
 
 enum Admitted {
-    Call(Call),
+    Call(MethodCall),
     File(Arc<[u8]>),
 }
 

@@ -55,7 +55,7 @@ enum Closed {
 }
 
 #[derive(Debug, Default)]
-struct Chat {
+struct ChatState {
     threads: BTreeSet<i64>,
     closed_threads: BTreeSet<i64>,
     /// The id of the newest message.
@@ -68,12 +68,12 @@ struct Chat {
 /// All chats that the bot knows.
 #[derive(Debug, Default)]
 pub(super) struct Chats {
-    chats: BTreeMap<i64, Chat>,
+    chats: BTreeMap<i64, ChatState>,
     sent: Vec<SentMessage>,
 }
 
 /// A message of the bot before it is sent.
-pub(super) struct Draft {
+pub(super) struct UnsentMessage {
     pub(super) chat: i64,
     pub(super) thread: Option<i64>,
     pub(super) reply_to: Option<i64>,
@@ -179,7 +179,7 @@ impl Chats {
     }
 
     /// Sends a message and returns it in the platform's format.
-    pub(super) fn send(&mut self, draft: Draft, me: &Value, date: i64) -> Value {
+    pub(super) fn send(&mut self, draft: UnsentMessage, me: &Value, date: i64) -> Value {
         let id = self.chats.get_mut(&draft.chat).unwrap().next(date);
         let message = SentMessage {
             chat: draft.chat,
@@ -265,7 +265,7 @@ impl Chats {
     }
 }
 
-impl Chat {
+impl ChatState {
     fn next(&mut self, date: i64) -> i64 {
         // Ids are unique only within their chat.
         self.last += 1;

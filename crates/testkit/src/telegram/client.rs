@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::{Said, TelegramFake};
+use super::{TelegramFake, UserMessage};
 use crate::http::read_chunks;
 
 pub(super) const TOKEN: &str = "123:abc";
 
 /// An answer: status, headers in lower case, and the body.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     pub(super) headers: String,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap()
     }
@@ -45,10 +45,10 @@ impl Answer {
 
 /// A call that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Sent(BufReader<TcpStream>);
+pub(super) struct PendingCall(BufReader<TcpStream>);
 
-impl Sent {
-    pub(super) async fn answer(&mut self) -> io::Result<Answer> {
+impl PendingCall {
+    pub(super) async fn answer(&mut self) -> io::Result<HttpAnswer> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             if self.0.read_line(&mut head).await? == 0 {
@@ -57,20 +57,25 @@ impl Sent {
         }
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let headers = head.to_ascii_lowercase();
-        Ok(Answer { status, headers, bytes: read_chunks(&mut self.0).await? })
+        Ok(HttpAnswer { status, headers, bytes: read_chunks(&mut self.0).await? })
     }
 }
 
 /// Sends these bytes as a request.
-pub(super) async fn send(fake: &TelegramFake, request: &[u8]) -> Sent {
+pub(super) async fn send(fake: &TelegramFake, request: &[u8]) -> PendingCall {
     let address = fake.base_url().replace("http://", "");
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request).await.unwrap();
-    Sent(BufReader::new(stream))
+    PendingCall(BufReader::new(stream))
 }
 
 /// Sends a request with a body of this type.
-pub(super) async fn post(fake: &TelegramFake, path: &str, media_type: &str, body: &[u8]) -> Sent {
+pub(super) async fn post(
+    fake: &TelegramFake,
+    path: &str,
+    media_type: &str,
+    body: &[u8],
+) -> PendingCall {
     let length = body.len();
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {media_type}\r\n\
@@ -79,12 +84,12 @@ pub(super) async fn post(fake: &TelegramFake, path: &str, media_type: &str, body
     send(fake, &[head.as_bytes(), body].concat()).await
 }
 
-pub(super) async fn start(fake: &TelegramFake, method: &str, args: &Value) -> Sent {
+pub(super) async fn start(fake: &TelegramFake, method: &str, args: &Value) -> PendingCall {
     let path = format!("/bot{TOKEN}/{method}");
     post(fake, &path, "application/json", args.to_string().as_bytes()).await
 }
 
-pub(super) async fn call(fake: &TelegramFake, method: &str, args: &Value) -> Answer {
+pub(super) async fn call(fake: &TelegramFake, method: &str, args: &Value) -> HttpAnswer {
     start(fake, method, args).await.answer().await.unwrap()
 }
 
@@ -114,7 +119,7 @@ pub(super) const FORUM: i64 = -1_000_000_000_030;
 pub(super) async fn fake() -> TelegramFake {
     let fake = TelegramFake::start(TOKEN).await;
     fake.private_text(USER, "hi");
-    fake.say(Said::group(USER, GROUP, "hi"));
+    fake.say(UserMessage::group(USER, GROUP, "hi"));
     fake.topic_text(USER, FORUM, 5, "hi");
     fake.add_file("big", Some(20 * 1024 * 1024 + 1), b"");
     let args = json!({ "chat_id": USER, "text": "hello", "reply_markup": buttons(1) });

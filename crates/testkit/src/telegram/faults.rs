@@ -8,7 +8,7 @@ use super::wire::ApiError;
 
 /// A fault of a call.
 #[derive(Debug, Clone)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The call is not processed. The answer is this error.
     Refuse(ApiError),
     /// The call is not processed. The connection is reset.
@@ -25,7 +25,7 @@ pub enum Fault {
     HoldAnswer(Arc<Semaphore>),
 }
 
-impl Fault {
+impl InjectedFault {
     /// Returns a 429 with this `retry_after`, in seconds.
     #[must_use]
     pub fn flood(retry_after: u32) -> Self {
@@ -68,11 +68,11 @@ impl On {
 /// Pending faults, the earliest first.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    to_come: Vec<(On, usize, Fault)>,
+    to_come: Vec<(On, usize, InjectedFault)>,
 }
 
 impl Faults {
-    pub(super) fn add(&mut self, on: On, times: usize, fault: Fault) {
+    pub(super) fn add(&mut self, on: On, times: usize, fault: InjectedFault) {
         self.to_come.push((on, times, fault));
     }
 
@@ -81,7 +81,7 @@ impl Faults {
     }
 
     /// Returns the fault of this call, and uses it up by one.
-    pub(super) fn take(&mut self, method: &str, chat: Option<i64>) -> Option<Fault> {
+    pub(super) fn take(&mut self, method: &str, chat: Option<i64>) -> Option<InjectedFault> {
         let place = self.to_come.iter().position(|(on, _, _)| on.meets(method, chat))?;
         let (_, times, fault) = &mut self.to_come[place];
         let fault = fault.clone();

@@ -34,14 +34,14 @@ impl File {
 
 /// All files that the bot can refer to.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct BotFiles {
     files: BTreeMap<String, File>,
     /// Paths from `getFile`, with the ends of their lifetimes.
     paths: BTreeMap<String, Timestamp>,
     cut: bool,
 }
 
-impl Files {
+impl BotFiles {
     /// Adds a file. `size` is the size that the platform reports.
     pub(super) fn add(&mut self, id: &str, size: Option<u64>, bytes: &[u8]) {
         self.files.insert(id.to_owned(), File { size, bytes: bytes.into() });

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::text::length;
-use super::wire::{ApiError, Call};
+use super::wire::{ApiError, MethodCall};
 
 /// Maximum size of a button's data in bytes.
 pub const CALLBACK_DATA_LIMIT: usize = 64;
@@ -11,7 +11,7 @@ pub const CALLBACK_DATA_LIMIT: usize = 64;
 const BUTTON_LIMIT: usize = 100;
 
 /// Returns the inline keyboard of a call.
-pub(super) fn read(call: &Call) -> Result<Option<Value>, ApiError> {
+pub(super) fn read(call: &MethodCall) -> Result<Option<Value>, ApiError> {
     let Some(markup) = call.json("reply_markup")? else { return Ok(None) };
     if !markup.is_object() {
         return Err(ApiError::bad_request("object expected as reply markup"));

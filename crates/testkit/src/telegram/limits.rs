@@ -13,7 +13,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 /// The times of the bot's messages, to enforce its limits.
 #[derive(Debug, Default)]
-pub(super) struct Limits {
+pub(super) struct EnforcedLimits {
     enforced: bool,
     /// Messages to any chat.
     all: Vec<Timestamp>,
@@ -30,7 +30,7 @@ struct Ban {
     sent: Vec<Timestamp>,
 }
 
-impl Limits {
+impl EnforcedLimits {
     pub(super) fn enforce(&mut self) {
         self.enforced = true;
     }
@@ -129,7 +129,7 @@ mod tests {
     fn take_limits_a_group_per_minute_and_all_chats_per_second() {
         let at = |millis: i64| Timestamp(millis);
         let seconds = |error: Result<(), ApiError>| error.err().and_then(|error| error.retry_after);
-        let mut limits = Limits { enforced: true, ..Limits::default() };
+        let mut limits = EnforcedLimits { enforced: true, ..EnforcedLimits::default() };
         for second in 0..20 {
             assert_eq!(limits.take(-1, at(second * 1000)), Ok(()));
         }

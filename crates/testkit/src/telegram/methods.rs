@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::bot::Bot;
-use super::chats::{Draft, SentFile};
+use super::bot::BotState;
+use super::chats::{SentFile, UnsentMessage};
 use super::text::{self, CAPTION_LIMIT, Formatted, TEXT_LIMIT};
 use super::updates::CALLBACK_KEPT;
-use super::wire::{ApiError, Call};
+use super::wire::{ApiError, MethodCall};
 use super::{USERNAME, keyboard};
 
-type Answer = Result<Value, ApiError>;
+type MethodResult = Result<Value, ApiError>;
 
-impl Bot {
+impl BotState {
     /// Runs a method. `getUpdates` is elsewhere, because it may have to wait.
-    pub(super) fn run(&mut self, call: &Call) -> Answer {
+    pub(super) fn run(&mut self, call: &MethodCall) -> MethodResult {
         match call.method.as_str() {
             "getme" => Ok(self.get_me()),
             "sendmessage" => self.send_message(call),
@@ -41,25 +41,25 @@ impl Bot {
             "has_main_web_app": false, "has_topics_enabled": false })
     }
 
-    fn send_message(&mut self, call: &Call) -> Answer {
+    fn send_message(&mut self, call: &MethodCall) -> MethodResult {
         let formatted = message_text(call, "message is too long")?;
         let preview_off = preview_off(call)?;
-        let draft = Draft { formatted, preview_off, ..self.draft(call)? };
+        let draft = UnsentMessage { formatted, preview_off, ..self.draft(call)? };
         Ok(self.say(draft))
     }
 
-    fn send_file(&mut self, call: &Call, kind: &str) -> Answer {
+    fn send_file(&mut self, call: &MethodCall, kind: &str) -> MethodResult {
         let formatted = text::read(call, "caption", "caption_entities")?;
         if text::length(&formatted.text) > CAPTION_LIMIT {
             return Err(ApiError::bad_request("message caption is too long"));
         }
         let draft = self.draft(call)?;
         let file = Some(self.sent_file(call, kind)?);
-        Ok(self.say(Draft { formatted, file, ..draft }))
+        Ok(self.say(UnsentMessage { formatted, file, ..draft }))
     }
 
     /// Checks the parameters that all messages share, in the platform's order.
-    fn draft(&self, call: &Call) -> Result<Draft, ApiError> {
+    fn draft(&self, call: &MethodCall) -> Result<UnsentMessage, ApiError> {
         let keyboard = keyboard::read(call)?;
         let chat = self.open_chat(call)?;
         let thread = call.int("message_thread_id").filter(|thread| *thread != 0);
@@ -68,15 +68,15 @@ impl Bot {
         }
         let reply_to = self.reply_to(call, chat)?;
         let (preview_off, formatted, file) = (false, Formatted::default(), None);
-        Ok(Draft { chat, thread, reply_to, keyboard, preview_off, formatted, file })
+        Ok(UnsentMessage { chat, thread, reply_to, keyboard, preview_off, formatted, file })
     }
 
-    fn say(&mut self, draft: Draft) -> Value {
+    fn say(&mut self, draft: UnsentMessage) -> Value {
         let (me, date) = (self.me(), self.date());
         self.chats.send(draft, &me, date)
     }
 
-    fn open_chat(&self, call: &Call) -> Result<i64, ApiError> {
+    fn open_chat(&self, call: &MethodCall) -> Result<i64, ApiError> {
         if call.get("chat_id").is_none_or(|given| *given == "") {
             return Err(ApiError::bad_request("chat_id is empty"));
         }
@@ -86,7 +86,7 @@ impl Bot {
         Ok(chat)
     }
 
-    fn reply_to(&self, call: &Call, chat: i64) -> Result<Option<i64>, ApiError> {
+    fn reply_to(&self, call: &MethodCall, chat: i64) -> Result<Option<i64>, ApiError> {
         let Some(reply) = call.json("reply_parameters")? else { return Ok(None) };
         let Some(message) = reply["message_id"].as_i64() else {
             return Err(ApiError::bad_request("can't parse reply parameters: message_id"));
@@ -103,7 +103,7 @@ impl Bot {
     }
 
     /// Reads a file: a part of the form, `attach://PART`, or an identifier.
-    fn sent_file(&mut self, call: &Call, kind: &str) -> Result<SentFile, ApiError> {
+    fn sent_file(&mut self, call: &MethodCall, kind: &str) -> Result<SentFile, ApiError> {
         let given = call.text(kind);
         let part = given.strip_prefix("attach://").unwrap_or(kind);
         let is_photo = kind == "photo";
@@ -120,7 +120,7 @@ impl Bot {
         Ok(SentFile { is_photo, id: given.to_owned(), upload: None })
     }
 
-    fn edit_message_text(&mut self, call: &Call) -> Answer {
+    fn edit_message_text(&mut self, call: &MethodCall) -> MethodResult {
         let formatted = message_text(call, "MESSAGE_TOO_LONG")?;
         let (keyboard, preview_off) = (keyboard::read(call)?, preview_off(call)?);
         let place = self.edited(call)?;
@@ -130,26 +130,26 @@ impl Bot {
         Ok(edited)
     }
 
-    fn edit_message_reply_markup(&mut self, call: &Call) -> Answer {
+    fn edit_message_reply_markup(&mut self, call: &MethodCall) -> MethodResult {
         let keyboard = keyboard::read(call)?;
         let place = self.edited(call)?;
         let (me, now) = (self.me(), self.date());
         self.chats.edit(place, None, keyboard, &me, now)
     }
 
-    fn edited(&self, call: &Call) -> Result<(i64, i64), ApiError> {
+    fn edited(&self, call: &MethodCall) -> Result<(i64, i64), ApiError> {
         let message = call.int("message_id");
         let unnamed = || ApiError::bad_request("message identifier is not specified");
         Ok((self.open_chat(call)?, message.ok_or_else(unnamed)?))
     }
 
-    fn delete_message(&mut self, call: &Call) -> Answer {
+    fn delete_message(&mut self, call: &MethodCall) -> MethodResult {
         let (chat, message) = self.edited(call)?;
         self.chats.delete(chat, message, self.date())?;
         Ok(Value::Bool(true))
     }
 
-    fn send_chat_action(&self, call: &Call) -> Answer {
+    fn send_chat_action(&self, call: &MethodCall) -> MethodResult {
         const ACTIONS: [&str; 11] = [
             "typing",
             "upload_photo",
@@ -174,7 +174,7 @@ impl Bot {
     }
 
     /// Answers a press. Each press accepts one answer, within its lifetime.
-    fn answer_callback_query(&mut self, call: &Call) -> Answer {
+    fn answer_callback_query(&mut self, call: &MethodCall) -> MethodResult {
         const ANSWER_LIMIT: usize = 200;
         if text::length(call.text("text")) > ANSWER_LIMIT {
             return Err(ApiError::bad_request("MESSAGE_TOO_LONG"));
@@ -188,7 +188,7 @@ impl Bot {
         ))
     }
 
-    fn set_my_commands(&mut self, call: &Call) -> Answer {
+    fn set_my_commands(&mut self, call: &MethodCall) -> MethodResult {
         let Some(Value::Array(commands)) = call.json("commands")? else {
             return Err(ApiError::bad_request("expected an Array of BotCommand"));
         };
@@ -205,7 +205,7 @@ impl Bot {
         json!({ "url": url, "has_custom_certificate": false, "pending_update_count": self.updates.waiting().len() })
     }
 
-    fn delete_webhook(&mut self, call: &Call) -> Value {
+    fn delete_webhook(&mut self, call: &MethodCall) -> Value {
         self.webhook = false;
         if call.flag("drop_pending_updates") {
             self.updates.clear();
@@ -215,7 +215,7 @@ impl Bot {
 }
 
 /// Reads a text. It must be present and within the limit.
-fn message_text(call: &Call, too_long: &str) -> Result<Formatted, ApiError> {
+fn message_text(call: &MethodCall, too_long: &str) -> Result<Formatted, ApiError> {
     if call.text("text").is_empty() {
         return Err(ApiError::bad_request("message text is empty"));
     }
@@ -227,7 +227,7 @@ fn message_text(call: &Call, too_long: &str) -> Result<Formatted, ApiError> {
     }
 }
 
-fn preview_off(call: &Call) -> Result<bool, ApiError> {
+fn preview_off(call: &MethodCall) -> Result<bool, ApiError> {
     match call.json("link_preview_options")? {
         None => Ok(false),
         Some(options) if !options.is_object() => {

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::Heard;
-use super::bot::Bot;
+use super::PostedMessage;
+use super::bot::BotState;
 use super::chats::{SentMessage, describe};
 
 /// A user's message before it is in its chat.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct UserMessage {
     pub(super) chat: i64,
     pub(super) thread: Option<i64>,
     pub(super) reply_to: Option<i64>,
     pub(super) body: Value,
 }
 
-impl Said {
+impl UserMessage {
     /// Returns a text in a private chat, which has the id of the user.
     #[must_use]
     pub fn private(user: i64, text: &str) -> Self {
@@ -83,9 +83,9 @@ impl Said {
     }
 }
 
-impl Bot {
+impl BotState {
     /// Adds a user's message.
-    pub(super) fn hear(&mut self, said: Said) -> Heard {
+    pub(super) fn hear(&mut self, said: UserMessage) -> PostedMessage {
         let (chat, date) = (said.chat, self.date());
         self.chats.open(chat);
         if let Some(thread) = said.thread {
@@ -99,7 +99,7 @@ impl Bot {
             message["reply_to_message"] = self.shown((chat, replied));
         }
         self.heard.insert((chat, id), message.clone());
-        Heard { chat, id, update: self.push("message", message) }
+        PostedMessage { chat, id, update: self.push("message", message) }
     }
 
     /// Returns a message in the form inside of another one: without its own `reply_to_message`.

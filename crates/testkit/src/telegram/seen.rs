@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::TelegramFake;
-use super::bot::{ApiCall, Bot, Refusal};
+use super::bot::{ApiCall, BotState, RefusedCall};
 use super::chats::SentMessage;
 
 impl TelegramFake {
@@ -33,7 +33,7 @@ impl TelegramFake {
 
     /// Returns the calls that broke a rule of the platform, without those that met a fault.
     #[must_use]
-    pub fn refusals(&self) -> Vec<Refusal> {
+    pub fn refusals(&self) -> Vec<RefusedCall> {
         self.shared.lock().refusals.clone()
     }
 
@@ -85,7 +85,7 @@ impl TelegramFake {
         self.shared.lock().commands.clone()
     }
 
-    async fn wait<T>(&self, mut ready: impl FnMut(&Bot) -> Option<T>) -> T {
+    async fn wait<T>(&self, mut ready: impl FnMut(&BotState) -> Option<T>) -> T {
         let mut changed = self.shared.changed.subscribe();
         loop {
             if let Some(found) = ready(&self.shared.lock()) {

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::wire::{ApiError, Call};
+use super::wire::{ApiError, MethodCall};
 
 /// Maximum length of a message in UTF-16 units.
 pub const TEXT_LIMIT: usize = 4096;
@@ -22,7 +22,7 @@ pub(super) struct Formatted {
 }
 
 /// Reads the text of a call and its entities, from the parameters of these names.
-pub(super) fn read(call: &Call, text: &str, entities: &str) -> Result<Formatted, ApiError> {
+pub(super) fn read(call: &MethodCall, text: &str, entities: &str) -> Result<Formatted, ApiError> {
     if !call.text("parse_mode").is_empty() && !call.text(text).is_empty() {
         // The fake parses no markup, because entities express the same without ambiguity.
         return Err(ApiError::bad_request("unsupported parse_mode"));
@@ -67,7 +67,7 @@ fn format(text: &str, entities: &[Value]) -> Result<Formatted, ApiError> {
         range.check_place(text)?;
     }
     check_nesting(&ranges)?;
-    let kept = Kept::of(text, ranges.first().map(|range| range.start));
+    let kept = TrimmedText::of(text, ranges.first().map(|range| range.start));
     let entities = ranges.into_iter().filter_map(|range| range.moved(&kept));
     Ok(Formatted { entities: entities.take(ENTITY_LIMIT).collect(), text: kept.text })
 }
@@ -156,7 +156,7 @@ impl Range {
     }
 
     /// Returns the entity at its place in the cleaned text. `None` if its text has been removed.
-    fn moved(self, kept: &Kept) -> Option<Value> {
+    fn moved(self, kept: &TrimmedText) -> Option<Value> {
         let (start, end) = (kept.place(self.start), kept.place(self.end));
         let mut entity = self.entity;
         entity["offset"] = json!(start);
@@ -239,13 +239,13 @@ fn may_contain(outer: &str, inner: &str) -> bool {
 }
 
 /// A text after cleaning and trimming, with the new positions of its UTF-16 units.
-struct Kept {
+struct TrimmedText {
     text: String,
     /// The new position of each original unit, and of the end.
     places: Vec<usize>,
 }
 
-impl Kept {
+impl TrimmedText {
     /// Replaces control characters with spaces, removes some characters and trims both ends, like
     /// the platform. Trimming at the front stops at the first entity.
     fn of(text: &str, first_entity: Option<i64>) -> Self {

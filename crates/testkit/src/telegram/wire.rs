@@ -112,7 +112,7 @@ fn success_body(result: &Value) -> String {
 
 /// A call of a method.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct MethodCall {
     /// In lower case, because the platform ignores the case.
     pub(super) method: String,
     pub(super) args: Map<String, Value>,
@@ -121,28 +121,28 @@ pub(super) struct Call {
 
 /// The target of a path.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum PathTarget {
     Method { token: String, method: String },
     File { token: String, path: String },
 }
 
 /// Parses `/bot<TOKEN>/<method>` and `/file/bot<TOKEN>/<path>`.
-pub(super) fn target(path: &str) -> Result<Target, ApiError> {
+pub(super) fn target(path: &str) -> Result<PathTarget, ApiError> {
     let path = multipart::percent_decoded(path.split('?').next().unwrap_or_default());
     let split = |prefix| {
         let (token, rest) = path.strip_prefix(prefix)?.split_once('/')?;
         Some((token.to_owned(), rest.to_owned()))
     };
     if let Some((token, path)) = split("/file/bot") {
-        return Ok(Target::File { token, path });
+        return Ok(PathTarget::File { token, path });
     }
     match split("/bot") {
-        Some((token, method)) => Ok(Target::Method { token, method }),
+        Some((token, method)) => Ok(PathTarget::Method { token, method }),
         None => Err(ApiError::new(404, "Not Found")),
     }
 }
 
-impl Call {
+impl MethodCall {
     /// Parses the body, by its media type.
     pub(super) fn read(method: &str, request: &HttpRequest) -> Result<Self, ApiError> {
         let mut call = Self { method: method.to_ascii_lowercase(), ..Self::default() };

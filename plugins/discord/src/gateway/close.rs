@@ -2,20 +2,20 @@
 
 use serenity::constants::close_codes;
 
-use super::Lost;
+use super::ConnectionLoss;
 use crate::Discord;
 
 /// The gateway's API version is not supported. serenity lacks a name for this code.
 const INVALID_VERSION: u16 = 4012;
 
 /// Returns the consequence of a close, with its code if there was one.
-pub(super) fn lost(discord: &Discord, code: Option<u16>) -> Lost {
+pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
     let Some(code) = code else {
-        return Lost::Resumable("the connection was closed without a word".to_owned());
+        return ConnectionLoss::Resumable("the connection was closed without a word".to_owned());
     };
     let why = format!("the gateway closed the connection ({code})");
     match code {
-        close_codes::AUTHENTICATION_FAILED => Lost::Fatal(discord.unknown_token()),
+        close_codes::AUTHENTICATION_FAILED => ConnectionLoss::Fatal(discord.unknown_token()),
         close_codes::INVALID_SHARD => fatal(code, "rejects the shard; update Avocet"),
         close_codes::SHARDING_REQUIRED => fatal(
             code,
@@ -26,16 +26,16 @@ pub(super) fn lost(discord: &Discord, code: Option<u16>) -> Lost {
             fatal(code, "no longer speaks this version of the gateway; update Avocet")
         }
         close_codes::INVALID_GATEWAY_INTENTS => fatal(code, "rejects the intents; update Avocet"),
-        close_codes::DISALLOWED_GATEWAY_INTENTS => Lost::Fatal(no_content(discord)),
+        close_codes::DISALLOWED_GATEWAY_INTENTS => ConnectionLoss::Fatal(no_content(discord)),
         close_codes::NOT_AUTHENTICATED
         | close_codes::INVALID_SEQUENCE
-        | close_codes::SESSION_TIMEOUT => Lost::Over(why),
-        _ => Lost::Resumable(why),
+        | close_codes::SESSION_TIMEOUT => ConnectionLoss::Over(why),
+        _ => ConnectionLoss::Resumable(why),
     }
 }
 
-fn fatal(code: u16, what: &str) -> Lost {
-    Lost::Fatal(format!("Discord {what} (close code {code})"))
+fn fatal(code: u16, what: &str) -> ConnectionLoss {
+    ConnectionLoss::Fatal(format!("Discord {what} (close code {code})"))
 }
 
 fn no_content(discord: &Discord) -> String {

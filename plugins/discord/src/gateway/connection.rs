@@ -11,8 +11,8 @@ use serenity::model::gateway::GatewayIntents;
 use serenity::model::id::{ApplicationId, GuildId, UserId};
 
 use super::pulse::{PATIENCE, Pulse};
-use super::socket::{Frame, Read, Socket};
-use super::{Event, Gateway, Live, Lost, Me, Session, close};
+use super::socket::{GatewayPayload, Socket, SocketRead};
+use super::{ConnectionLoss, GatewayClient, Live, Me, Session, SessionEvent, close};
 
 /// Timeout of connecting.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -39,20 +39,20 @@ struct Named<T> {
     id: T,
 }
 
-impl Gateway<'_> {
+impl GatewayClient<'_> {
     /// Connects, and listens until the connection is lost.
-    pub(super) async fn connect(&mut self) -> Result<Infallible, Lost> {
+    pub(super) async fn connect(&mut self) -> Result<Infallible, ConnectionLoss> {
         let address = self.address().await?;
-        let lost = |why: &str| Lost::Resumable(why.to_owned());
+        let lost = |why: &str| ConnectionLoss::Resumable(why.to_owned());
         let clock = self.context.clock.clone();
         let connecting = within(clock.as_ref(), CONNECT_LIMIT, Socket::connect(&address));
         let mut socket =
             connecting.await.ok().flatten().ok_or_else(|| lost("no connection to be had"))?;
         let hello = within(clock.as_ref(), PATIENCE, socket.read());
         let hello = match hello.await.map_err(|_| lost("no HELLO"))? {
-            Read::Frame(frame) if Opcode::from(frame.op) == Opcode::Hello => frame.d,
-            Read::Closed(code) => return Err(close::lost(self.discord, code)),
-            Read::Frame(_) | Read::Unreadable => return Err(lost("no HELLO")),
+            SocketRead::Frame(frame) if Opcode::from(frame.op) == Opcode::Hello => frame.d,
+            SocketRead::Closed(code) => return Err(close::lost(self.discord, code)),
+            SocketRead::Frame(_) | SocketRead::Unreadable => return Err(lost("no HELLO")),
         };
         let hello = Hello::deserialize(hello).map_err(|_| lost("HELLO cannot be read"))?;
         let introduction = self.introduction().await?;
@@ -70,7 +70,7 @@ impl Gateway<'_> {
     }
 
     /// Returns RESUME, or IDENTIFY, which is counted first.
-    async fn introduction(&mut self) -> Result<Value, Lost> {
+    async fn introduction(&mut self) -> Result<Value, ConnectionLoss> {
         let token = self.discord.rest.token();
         if let Some(Session { id, sequence, .. }) = &self.session {
             return Ok(json!({
@@ -78,7 +78,7 @@ impl Gateway<'_> {
                 "d": { "token": token, "session_id": id, "seq": sequence },
             }));
         }
-        self.budget.count(self.discord, self.context).await.map_err(Lost::Over)?;
+        self.budget.count(self.discord, self.context).await.map_err(ConnectionLoss::Over)?;
         Ok(json!({
             "op": u8::from(Opcode::Identify),
             "d": {
@@ -101,7 +101,7 @@ fn intents(content: bool) -> GatewayIntents {
 
 /// A connection that listens.
 struct Listener<'a, 'g> {
-    gateway: &'a mut Gateway<'g>,
+    gateway: &'a mut GatewayClient<'g>,
     address: String,
     socket: Socket,
     pulse: Pulse,
@@ -110,7 +110,7 @@ struct Listener<'a, 'g> {
 }
 
 impl Listener<'_, '_> {
-    async fn listen(&mut self) -> Result<Infallible, Lost> {
+    async fn listen(&mut self) -> Result<Infallible, ConnectionLoss> {
         let clock = self.gateway.context.clock.clone();
         loop {
             let quiet = self.pulse.quiet(clock.elapsed());
@@ -120,13 +120,15 @@ impl Listener<'_, '_> {
                 read = self.socket.read() => Some(read),
             };
             if let Some(why) = self.pulse.dead(clock.elapsed()) {
-                return Err(Lost::Resumable(why.to_owned()));
+                return Err(ConnectionLoss::Resumable(why.to_owned()));
             }
             match read {
                 None => self.beat_if_due().await?,
-                Some(Read::Frame(frame)) => self.heard(frame).await?,
-                Some(Read::Unreadable) => self.unreadable(),
-                Some(Read::Closed(code)) => return Err(close::lost(self.gateway.discord, code)),
+                Some(SocketRead::Frame(frame)) => self.heard(frame).await?,
+                Some(SocketRead::Unreadable) => self.unreadable(),
+                Some(SocketRead::Closed(code)) => {
+                    return Err(close::lost(self.gateway.discord, code));
+                }
             }
         }
     }
@@ -139,7 +141,7 @@ impl Listener<'_, '_> {
         }
     }
 
-    async fn heard(&mut self, frame: Frame) -> Result<(), Lost> {
+    async fn heard(&mut self, frame: GatewayPayload) -> Result<(), ConnectionLoss> {
         self.pulse.heard(self.gateway.context.clock.elapsed());
         match Opcode::from(frame.op) {
             Opcode::Dispatch => self.dispatched(frame).await,
@@ -149,25 +151,29 @@ impl Listener<'_, '_> {
                 self.gateway.discord.health.works();
                 Ok(())
             }
-            Opcode::Reconnect => Err(Lost::Resumable("asked to connect anew".to_owned())),
+            Opcode::Reconnect => Err(ConnectionLoss::Resumable("asked to connect anew".to_owned())),
             Opcode::InvalidSession => {
                 let why = "the session cannot go on".to_owned();
-                Err(if frame.d == true { Lost::Resumable(why) } else { Lost::Over(why) })
+                Err(if frame.d == true {
+                    ConnectionLoss::Resumable(why)
+                } else {
+                    ConnectionLoss::Over(why)
+                })
             }
             _ => Ok(()),
         }
     }
 
-    async fn dispatched(&mut self, frame: Frame) -> Result<(), Lost> {
+    async fn dispatched(&mut self, frame: GatewayPayload) -> Result<(), ConnectionLoss> {
         let event = match frame.t.as_deref() {
             Some("READY") => Some(self.ready(frame.d)?),
             Some("RESUMED") => None,
             _ => {
                 let name = frame.t.unwrap_or_default();
-                Some(Event::Dispatch(Live { name, data: frame.d }))
+                Some(SessionEvent::Dispatch(Live { name, data: frame.d }))
             }
         };
-        let begun = matches!(event, None | Some(Event::Began(..)));
+        let begun = matches!(event, None | Some(SessionEvent::Began(..)));
         if let Some(event) = event {
             self.pass_on(event).await?;
         }
@@ -180,9 +186,9 @@ impl Listener<'_, '_> {
         Ok(())
     }
 
-    fn ready(&mut self, data: Value) -> Result<Event, Lost> {
-        let ready =
-            Ready::deserialize(data).map_err(|_| Lost::Over("READY cannot be read".to_owned()))?;
+    fn ready(&mut self, data: Value) -> Result<SessionEvent, ConnectionLoss> {
+        let ready = Ready::deserialize(data)
+            .map_err(|_| ConnectionLoss::Over("READY cannot be read".to_owned()))?;
         let secure =
             |url: &String| url.starts_with("wss://") || !self.address.starts_with("wss://");
         let resume_url = ready.resume_gateway_url.filter(secure);
@@ -193,7 +199,7 @@ impl Listener<'_, '_> {
             failed: 0,
         });
         let me = Me { user: ready.user.id, application: ready.application.id };
-        Ok(Event::Began(me, ready.guilds.into_iter().map(|guild| guild.id).collect()))
+        Ok(SessionEvent::Began(me, ready.guilds.into_iter().map(|guild| guild.id).collect()))
     }
 
     /// Notes that the session has begun, or was resumed.
@@ -209,7 +215,7 @@ impl Listener<'_, '_> {
 
     /// Puts an event into the queue. While the queue is full, reading pauses but heartbeats
     /// continue. If the connection breaks meanwhile, its events are read from the history.
-    async fn pass_on(&mut self, event: Event) -> Result<(), Lost> {
+    async fn pass_on(&mut self, event: SessionEvent) -> Result<(), ConnectionLoss> {
         let clock = self.gateway.context.clock.clone();
         let events = self.gateway.events.clone();
         let began = clock.elapsed();
@@ -222,31 +228,32 @@ impl Listener<'_, '_> {
                     if clock.elapsed() > began {
                         self.pulse.excuse(clock.elapsed());
                     }
-                    return passed.map_err(|_| Lost::Over("nobody takes the events".to_owned()));
+                    return passed
+                        .map_err(|_| ConnectionLoss::Over("nobody takes the events".to_owned()));
                 }
                 () = clock.sleep(until_beat) => self.beat_if_due().await?,
             }
         }
     }
 
-    async fn beat_if_due(&mut self) -> Result<(), Lost> {
+    async fn beat_if_due(&mut self) -> Result<(), ConnectionLoss> {
         match self.pulse.is_due(self.gateway.context.clock.elapsed()) {
             true => self.beat().await,
             false => Ok(()),
         }
     }
 
-    async fn beat(&mut self) -> Result<(), Lost> {
+    async fn beat(&mut self) -> Result<(), ConnectionLoss> {
         self.pulse.beat(self.gateway.context.clock.elapsed());
         let sequence = self.gateway.session.as_ref().map(|session| session.sequence);
         self.write(&json!({ "op": u8::from(Opcode::Heartbeat), "d": sequence })).await
     }
 
-    async fn write(&mut self, payload: &Value) -> Result<(), Lost> {
+    async fn write(&mut self, payload: &Value) -> Result<(), ConnectionLoss> {
         let clock = self.gateway.context.clock.clone();
         match within(clock.as_ref(), PATIENCE, self.socket.write(payload)).await {
             Ok(true) => Ok(()),
-            _ => Err(Lost::Resumable("the connection broke".to_owned())),
+            _ => Err(ConnectionLoss::Resumable("the connection broke".to_owned())),
         }
     }
 }

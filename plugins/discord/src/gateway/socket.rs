@@ -17,7 +17,7 @@ pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 /// One payload (Discord API, "Gateway Event Payload Structure").
 #[derive(Debug, Deserialize)]
-pub(super) struct Frame {
+pub(super) struct GatewayPayload {
     pub(super) op: u8,
     #[serde(default)]
     pub(super) d: Value,
@@ -29,8 +29,8 @@ pub(super) struct Frame {
 
 /// The result of a read.
 #[derive(Debug)]
-pub(super) enum Read {
-    Frame(Frame),
+pub(super) enum SocketRead {
+    Frame(GatewayPayload),
     /// Data in another format.
     Unreadable,
     /// The end of the connection, with a code if the other side sent one.
@@ -50,18 +50,19 @@ impl Socket {
     }
 
     /// Reads the next payload. This future can be dropped without losing data.
-    pub(super) async fn read(&mut self) -> Read {
+    pub(super) async fn read(&mut self) -> SocketRead {
         loop {
             match self.0.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    return serde_json::from_str(&text).map_or(Read::Unreadable, Read::Frame);
+                    return serde_json::from_str(&text)
+                        .map_or(SocketRead::Unreadable, SocketRead::Frame);
                 }
-                Some(Ok(Message::Binary(_))) => return Read::Unreadable,
+                Some(Ok(Message::Binary(_))) => return SocketRead::Unreadable,
                 Some(Ok(Message::Close(frame))) => {
-                    return Read::Closed(frame.map(|frame| frame.code.into()));
+                    return SocketRead::Closed(frame.map(|frame| frame.code.into()));
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-                Some(Err(_)) | None => return Read::Closed(None),
+                Some(Err(_)) | None => return SocketRead::Closed(None),
             }
         }
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use avocet_protocol::{Channel, ChatKind, Health, Inbound};
-use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
+use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use tokio::sync::Semaphore;
 
 use crate::{ANN, BOB, World};
 
 impl World {
     fn mention(&self, channel: u64, text: &str) -> u64 {
-        self.platform.post(Said::new(channel, ANN, text).mention())
+        self.platform.post(UserMessage::new(channel, ANN, text).mention())
     }
 
     /// Commits a message in each of these channels, then stops the daemon.
@@ -49,8 +49,8 @@ impl World {
     }
 }
 
-fn trouble() -> Fault {
-    Fault::Refuse(ApiError::internal())
+fn trouble() -> InjectedFault {
+    InjectedFault::Refuse(ApiError::internal())
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn f32_catch_up_reads_a_thread_that_was_archived_meanwhile() {
 
 #[tokio::test]
 async fn f32_catch_up_failure_in_a_channel_delays_no_other_channel_or_live_event() {
-    for fault in [trouble(), Fault::Hang] {
+    for fault in [trouble(), InjectedFault::Hang] {
         let world = World::new().await;
         let other = world.platform.channel(world.server(), "other");
         world.stop_after(&[world.channel, other, world.dm]).await;
@@ -178,7 +178,7 @@ async fn f32_catch_up_publishes_live_messages_after_the_history_even_if_it_lacks
     world.mention(world.channel, "missed");
     let answer = Arc::new(Semaphore::new(0));
     let on = || On::route(Route::History).channel(world.channel);
-    world.platform.inject(on(), 2, Fault::HoldAnswer(answer.clone()));
+    world.platform.inject(on(), 2, InjectedFault::HoldAnswer(answer.clone()));
     let before = world.platform.requests_in(Route::History, world.channel).len();
     let _running = world.run();
     for asked in 1..=2 {
@@ -335,7 +335,7 @@ async fn f32_catch_up_rereads_dropped_live_messages_from_the_history_in_order() 
     world.mention(world.channel, "missed");
     let answer = Arc::new(Semaphore::new(1));
     let on = On::route(Route::History).channel(world.channel);
-    world.platform.inject(on, 2, Fault::HoldAnswer(answer.clone()));
+    world.platform.inject(on, 2, InjectedFault::HoldAnswer(answer.clone()));
     let before = world.platform.requests_in(Route::History, world.channel).len();
     let _running = world.run();
     world.platform.wait_for_calls_in(Route::History, world.channel, before + 2).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::{Channel, ChannelError, Clock, Cursor, Health};
 use avocet_testkit::discord::{
-    ApiError, DiscordFake, Fault, GatewayFault, HEARTBEAT_INTERVAL, On, Route,
+    ApiError, DiscordFake, GatewayFault, HEARTBEAT_INTERVAL, InjectedFault, On, Route,
 };
 
 use crate::{ANN, TOKEN, World};
@@ -216,13 +216,13 @@ async fn f9_identify_waits_for_the_reset_when_the_platform_has_none_left() {
 async fn f9_connection_retries_after_an_api_error_or_rate_limit() {
     let world = World::new().await;
     let on = || On::route(Route::GatewayBot);
-    world.platform.inject(on(), 1, Fault::Refuse(ApiError::bad_gateway()));
+    world.platform.inject(on(), 1, InjectedFault::Refuse(ApiError::bad_gateway()));
     let _running = world.run();
     world.connected_again(1).await;
 
     let world = World::new().await;
     let wait = Duration::from_secs(300);
-    world.platform.inject(on(), 1, Fault::Refuse(ApiError::rate_limited(wait)));
+    world.platform.inject(on(), 1, InjectedFault::Refuse(ApiError::rate_limited(wait)));
     let _running = world.run();
     world.clock.sleeper_within(wait..=wait).await;
     world.clock.advance(wait);

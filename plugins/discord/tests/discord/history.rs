@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::Cursor;
-use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
+use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 
 use crate::{ANN, World};
 
@@ -11,7 +11,7 @@ impl World {
     /// Commits a message, so that the channel has a cursor.
     async fn has_heard(&self, channel: u64) {
         let heard = self.bus.taken(0).await.len();
-        self.platform.post(Said::new(channel, ANN, "first").mention());
+        self.platform.post(UserMessage::new(channel, ANN, "first").mention());
         self.bus.taken(heard + 1).await;
     }
 }
@@ -52,7 +52,7 @@ async fn f32_history_fills_a_gap_that_cannot_be_resumed() {
     world.platform.forget_sessions();
     world.platform.say(world.dm, ANN, "in private");
     world.platform.say(world.channel, ANN, "not for the bot");
-    world.platform.post(Said::new(world.channel, ANN, "in public").mention());
+    world.platform.post(UserMessage::new(world.channel, ANN, "in public").mention());
     world.connected_again(3).await;
     let mut texts = world.texts(4).await.split_off(2);
     texts.sort();
@@ -118,9 +118,9 @@ async fn f32_history_of_a_hidden_channel_does_not_block_other_channels() {
 async fn f32_history_request_is_retried_after_errors_and_rate_limits() {
     let (second, long) = (Duration::from_secs(1), Duration::from_secs(45));
     let faults = [
-        (Fault::Refuse(ApiError::internal()), second..=2 * second),
-        (Fault::ResetBefore, second..=2 * second),
-        (Fault::Refuse(ApiError::rate_limited(long)), long..=long),
+        (InjectedFault::Refuse(ApiError::internal()), second..=2 * second),
+        (InjectedFault::ResetBefore, second..=2 * second),
+        (InjectedFault::Refuse(ApiError::rate_limited(long)), long..=long),
     ];
     for (fault, wait) in faults {
         let world = World::new().await;
@@ -151,9 +151,9 @@ async fn f32_history_includes_first_contacts_during_downtime() {
     drop(running.await);
     world.pass(Duration::from_mins(5));
     world.platform.say(world.dm, ANN, "in private");
-    world.platform.post(Said::new(world.channel, ANN, "in public").mention());
+    world.platform.post(UserMessage::new(world.channel, ANN, "in public").mention());
     let thread = world.platform.thread(world.channel, "plans");
-    world.platform.post(Said::new(thread, ANN, "in a thread").mention());
+    world.platform.post(UserMessage::new(thread, ANN, "in a thread").mention());
 
     let world = world.restarted();
     let _running = world.connected().await;

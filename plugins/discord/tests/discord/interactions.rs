@@ -1,7 +1,7 @@
 //! Slash commands and buttons.
 
 use avocet_protocol::{Channel, ChatKind, Choice, Content, PublishError};
-use avocet_testkit::discord::{ApiError, Fault, On, Route};
+use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 use serde_json::json;
 
 use crate::{ANN, BOB, World, chat};
@@ -29,7 +29,7 @@ async fn commands_are_registered_once() {
 #[tokio::test]
 async fn commands_refused_by_discord_do_not_stop_receiving() {
     let world = World::new().await;
-    let refusal = Fault::Refuse(ApiError::missing_access());
+    let refusal = InjectedFault::Refuse(ApiError::missing_access());
     world.platform.inject(On::route(Route::SetCommands), 1, refusal);
     let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "hello");
@@ -39,7 +39,7 @@ async fn commands_refused_by_discord_do_not_stop_receiving() {
 #[tokio::test]
 async fn commands_are_registered_again_after_an_error() {
     let world = World::new().await;
-    let trouble = Fault::Refuse(ApiError::internal());
+    let trouble = InjectedFault::Refuse(ApiError::internal());
     world.platform.inject(On::route(Route::SetCommands), 1, trouble);
     let _running = world.connected().await;
     tokio::select! {
@@ -118,7 +118,7 @@ async fn f14_slash_command_of_a_stranger_is_published_under_their_id() {
 #[tokio::test]
 async fn interaction_answer_that_is_lost_loses_no_message() {
     let world = World::new().await;
-    world.platform.inject(On::route(Route::Respond), 1, Fault::ResetBefore);
+    world.platform.inject(On::route(Route::Respond), 1, InjectedFault::ResetBefore);
     let _running = world.connected().await;
     world.platform.slash(ANN, world.dm, "stop", &json!([]));
     world.platform.say(world.dm, ANN, "hello");

@@ -7,7 +7,7 @@ use avocet_protocol::{
     Timestamp,
 };
 use avocet_testkit::START;
-use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
+use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use serde_json::json;
 
 use crate::{ANN, BOB, World, chat};
@@ -32,12 +32,12 @@ async fn server_message_is_published_only_if_addressed_to_the_bot() {
     let _running = world.connected().await;
     world.platform.say(world.channel, ANN, "good morning all");
     world.platform.say(world.channel, ANN, "/unknown");
-    world.platform.post(Said::new(world.channel, ANN, "what's up?").mention());
+    world.platform.post(UserMessage::new(world.channel, ANN, "what's up?").mention());
     world.platform.say(world.channel, ANN, "/stop");
     let said = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
     world.discord.deliver(&said).await.unwrap();
     let pong = world.platform.sent()[0].id;
-    world.platform.post(Said::new(world.channel, ANN, "and?").reply_to(pong));
+    world.platform.post(UserMessage::new(world.channel, ANN, "and?").reply_to(pong));
     assert_eq!(world.texts(3).await, ["what's up?", "/stop", "and?"]);
     let heard = world.bus.taken(3).await;
     assert!(heard.iter().all(|one| one.chat == ChatKind::Group));
@@ -53,7 +53,7 @@ async fn thread_is_a_topic_of_its_channel() {
     let _running = world.connected().await;
     let late = world.platform.thread(world.channel, "late");
     for thread in [early, late] {
-        world.platform.post(Said::new(thread, ANN, "here").mention());
+        world.platform.post(UserMessage::new(thread, ANN, "here").mention());
     }
     let heard = world.bus.taken(2).await;
     for (place, thread) in [early, late].into_iter().enumerate() {
@@ -98,7 +98,7 @@ async fn link_preview_update_is_not_an_edit() {
 async fn sender_that_is_a_bot_is_marked_as_bot() {
     let world = World::new().await;
     let _running = world.connected().await;
-    world.platform.post(Said::new(world.channel, 99, "beep").mention().by_bot());
+    world.platform.post(UserMessage::new(world.channel, 99, "beep").mention().by_bot());
     assert!(world.bus.taken(1).await[0].sender.is_bot);
 }
 
@@ -106,8 +106,12 @@ async fn sender_that_is_a_bot_is_marked_as_bot() {
 async fn fetch_resolves_a_file_reference_to_a_fresh_url() {
     let world = World::new().await;
     let _running = world.connected().await;
-    world.platform.post(Said::new(world.dm, ANN, "").file("bird.png", "image/png", b"PNG"));
-    world.platform.post(Said::new(world.dm, ANN, "").file("notes.txt", "text/plain", b"notes"));
+    world.platform.post(UserMessage::new(world.dm, ANN, "").file("bird.png", "image/png", b"PNG"));
+    world.platform.post(UserMessage::new(world.dm, ANN, "").file(
+        "notes.txt",
+        "text/plain",
+        b"notes",
+    ));
     let heard = world.bus.taken(2).await;
     let (image, notes) = (&heard[0].content.attachments[0], &heard[1].content.attachments[0]);
     assert_eq!((image.kind, image.bytes), (AttachmentKind::Image, Some(3)));
@@ -131,7 +135,8 @@ async fn fetch_resolves_a_file_reference_to_a_fresh_url() {
 async fn fetch_refuses_a_file_larger_than_declared() {
     let world = World::new().await;
     let _running = world.connected().await;
-    let bomb = Said::new(world.dm, ANN, "").file_of_size("a.txt", "text/plain", 3, &[0; 5000]);
+    let bomb =
+        UserMessage::new(world.dm, ANN, "").file_of_size("a.txt", "text/plain", 3, &[0; 5000]);
     world.platform.post(bomb);
     let heard = &world.bus.taken(1).await[0];
     let AttachmentSource::Platform(reference) = &heard.content.attachments[0].source else {
@@ -145,7 +150,11 @@ async fn fetch_refuses_a_file_larger_than_declared() {
 async fn fetch_refuses_a_file_url_on_this_host_or_a_private_network() {
     let world = World::new().await;
     let _running = world.connected().await;
-    world.platform.post(Said::new(world.dm, ANN, "").file("notes.txt", "text/plain", b"notes"));
+    world.platform.post(UserMessage::new(world.dm, ANN, "").file(
+        "notes.txt",
+        "text/plain",
+        b"notes",
+    ));
     let heard = &world.bus.taken(1).await[0];
     let AttachmentSource::Platform(reference) = &heard.content.attachments[0].source else {
         panic!("{heard:?}")
@@ -178,7 +187,7 @@ async fn event_not_for_the_agent_is_counted_and_skipped() {
     let odd = json!({ "id": "5000", "channel_id": world.dm.to_string(), "content": 7 });
     world.platform.push("MESSAGE_CREATE", &odd);
     world.platform.push("INTERACTION_CREATE", &json!({ "type": 3 }));
-    world.platform.post(Said::new(world.dm, ANN, "joined").with("type", 7.into()));
+    world.platform.post(UserMessage::new(world.dm, ANN, "joined").with("type", 7.into()));
     let reasons = world.bus.ignored(6).await;
     let expected = [
         "not allowed",
@@ -211,14 +220,14 @@ async fn channel_request_that_fails_is_retried() {
     let world = World::new().await;
     let thread = world.platform.thread(world.channel, "plans");
     let running = world.connected().await;
-    world.platform.post(Said::new(thread, ANN, "one").mention());
+    world.platform.post(UserMessage::new(thread, ANN, "one").mention());
     world.bus.taken(1).await;
     running.abort();
     drop(running.await);
 
     // Only the history has the message now, without the type of its channel.
-    world.platform.post(Said::new(thread, ANN, "two").mention());
-    let trouble = Fault::Refuse(ApiError::internal());
+    world.platform.post(UserMessage::new(thread, ANN, "two").mention());
+    let trouble = InjectedFault::Refuse(ApiError::internal());
     world.platform.inject(On::route(Route::Channel), 1, trouble);
     let world = world.restarted();
     let _running = world.run();
@@ -264,12 +273,16 @@ async fn unreadable_direct_message_is_declined_to_its_sender() {
 async fn malformed_message_is_published_with_its_readable_fields() {
     let world = World::new().await;
     let running = world.connected().await;
-    let odd = |text: &str| Said::new(world.dm, ANN, text).with("flags", "new".into());
+    let odd = |text: &str| UserMessage::new(world.dm, ANN, text).with("flags", "new".into());
     let file = odd("with a file").file("a.txt", "text/plain", b"notes");
     let edited = world.platform.post(odd("helo"));
     world.platform.post(file);
-    world.platform.post(Said::new(world.channel, ANN, "hi").mention().with("flags", "new".into()));
-    world.platform.post(Said::new(world.channel, ANN, "to others").with("flags", "new".into()));
+    world
+        .platform
+        .post(UserMessage::new(world.channel, ANN, "hi").mention().with("flags", "new".into()));
+    world
+        .platform
+        .post(UserMessage::new(world.channel, ANN, "to others").with("flags", "new".into()));
     world.platform.edit(edited, "hello");
     let heard = world.bus.taken(4).await;
     let texts: Vec<&str> = heard.iter().map(|one| one.content.text.as_str()).collect();
@@ -286,7 +299,7 @@ async fn malformed_message_is_published_with_its_readable_fields() {
     running.abort();
     drop(running.await);
     let world = world.restarted();
-    world.platform.post(Said::new(world.dm, ANN, "missed").with("flags", "new".into()));
+    world.platform.post(UserMessage::new(world.dm, ANN, "missed").with("flags", "new".into()));
     let _running = world.connected().await;
     assert_eq!(world.texts(5).await[4], "missed");
 }
@@ -298,7 +311,7 @@ async fn empty_server_message_to_the_bot_is_declined() {
     let pong = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
     world.discord.deliver(&pong).await.unwrap();
     let pong = world.platform.sent()[0].id;
-    let empty = || Said::new(world.channel, ANN, "");
+    let empty = || UserMessage::new(world.channel, ANN, "");
     for said in [empty(), empty().mention(), empty().reply_to(pong)] {
         world.platform.post(said);
     }

@@ -9,7 +9,7 @@ use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Clock, Content, Delivery,
     Health, LoadedFile, OnUnknown, PlatformId, Receipt, SendError, Timestamp,
 };
-use avocet_testkit::discord::{ApiError, Fault, On, Route};
+use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 use avocet_testkit::{ManualClock, START};
 use serde_json::json;
 
@@ -93,7 +93,7 @@ async fn deliver_omits_the_reply_reference_where_the_history_is_closed() {
 async fn f5_deliver_does_not_repeat_where_the_history_is_closed() {
     let world = World::new().await;
     world.platform.close_history(world.channel);
-    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    world.platform.inject(On::route(Route::CreateMessage), 1, InjectedFault::ResetAfter);
     let hello = delivery(world.channel, Content::text("hello"));
     world.discord.deliver(&hello).await.unwrap_err();
     world.pass(10 * MINUTE);
@@ -139,7 +139,7 @@ async fn config_sets_preview_interval_and_chunk_numbers() {
 
 #[tokio::test]
 async fn f5_deliver_repeated_after_a_lost_answer_makes_no_copy() {
-    for fault in [Fault::ResetAfter, Fault::CutAnswer] {
+    for fault in [InjectedFault::ResetAfter, InjectedFault::CutAnswer] {
         let world = World::new().await;
         let _running = world.connected().await;
         let read = world.platform.calls(Route::History);
@@ -162,7 +162,7 @@ async fn f5_deliver_repeated_after_a_lost_answer_makes_no_copy() {
 async fn f5_deliver_reads_the_history_once_the_nonce_has_expired() {
     let world = World::new().await;
     let _running = world.connected().await;
-    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    world.platform.inject(On::route(Route::CreateMessage), 1, InjectedFault::ResetAfter);
     let hello = delivery(world.dm, Content::text("**hello**"));
     world.discord.deliver(&hello).await.unwrap_err();
     // More than a page of messages from others, one with the same text.
@@ -182,7 +182,7 @@ async fn f5_deliver_reads_the_history_once_the_nonce_has_expired() {
 async fn f5_deliver_sends_late_a_message_that_never_arrived() {
     let world = World::new().await;
     let _running = world.connected().await;
-    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetBefore);
+    world.platform.inject(On::route(Route::CreateMessage), 1, InjectedFault::ResetBefore);
     let hello = delivery(world.dm, Content::text("hello"));
     world.discord.deliver(&hello).await.unwrap_err();
     for number in 0..150 {
@@ -197,7 +197,7 @@ async fn f5_deliver_sends_late_a_message_that_never_arrived() {
 #[tokio::test]
 async fn f5_deliver_before_connecting_looks_for_the_message_in_the_history() {
     let world = World::new().await;
-    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    world.platform.inject(On::route(Route::CreateMessage), 1, InjectedFault::ResetAfter);
     let hello = delivery(world.dm, Content::text("hello"));
     world.discord.deliver(&hello).await.unwrap_err();
     world.pass(10 * MINUTE);
@@ -210,7 +210,7 @@ async fn f5_deliver_before_connecting_looks_for_the_message_in_the_history() {
 #[tokio::test]
 async fn f5_deliver_does_not_repeat_if_the_history_cannot_be_read() {
     let world = World::new().await;
-    let refusal = Fault::Refuse(ApiError::missing_access());
+    let refusal = InjectedFault::Refuse(ApiError::missing_access());
     world.platform.inject(On::route(Route::History), 1, refusal);
     world.pass(10 * MINUTE);
     let hello = delivery(world.dm, Content::text("hello"));
@@ -248,7 +248,7 @@ async fn f6_deliver_returns_retry_after_for_each_form_of_rate_limit() {
     let wait = Duration::from_millis(1700);
     for error in [ApiError::rate_limited(wait), ApiError::globally_limited(wait)] {
         let world = World::new().await;
-        world.platform.inject(On::route(Route::CreateMessage), 1, Fault::Refuse(error));
+        world.platform.inject(On::route(Route::CreateMessage), 1, InjectedFault::Refuse(error));
         let sent = world.say(world.dm, Content::text("hello")).await;
         assert_eq!(sent, [Err(SendError::RetryAfter(wait))]);
         assert!(world.sent_texts().is_empty());
@@ -287,7 +287,7 @@ async fn f6_global_rate_limit_holds_every_chat_and_every_request() {
     for (error, answers) in [(ApiError::globally_limited(wait), 1), (ApiError::shut_out(wait), 0)] {
         let world = World::new().await;
         let _running = world.connected().await;
-        let refusal = Fault::Refuse(error);
+        let refusal = InjectedFault::Refuse(error);
         world.platform.inject(On::route(Route::CreateMessage), 1, refusal);
         let hello = delivery(world.dm, Content::text("hello"));
         let sent = world.discord.deliver(&hello).await;
@@ -316,7 +316,7 @@ async fn f6_global_rate_limit_holds_every_chat_and_every_request() {
 #[tokio::test]
 async fn f5_deliver_after_the_clock_was_set_back_distrusts_an_old_nonce() {
     let world = World::new().await;
-    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    world.platform.inject(On::route(Route::CreateMessage), 1, InjectedFault::ResetAfter);
     let hello = delivery(world.dm, Content::text("hello"));
     world.discord.deliver(&hello).await.unwrap_err();
     world.pass(10 * MINUTE);
@@ -372,7 +372,7 @@ async fn deliver_to_an_unwritable_chat_is_refused_with_the_reason() {
 #[tokio::test]
 async fn deliver_reports_a_platform_error_as_temporary() {
     let world = World::new().await;
-    world.platform.inject(On::any(), 1, Fault::Refuse(ApiError::internal()));
+    world.platform.inject(On::any(), 1, InjectedFault::Refuse(ApiError::internal()));
     let sent = world.say(world.dm, Content::text("hello")).await;
     assert!(matches!(sent[..], [Err(SendError::Unknown(_))]), "{sent:?}");
     assert!(matches!(world.discord.health(), Health::Down(_)));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Clock, CommandHelp, Health};
-use avocet_testkit::telegram::{ApiError, Break, Fault, On, Said};
+use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On, UserMessage};
 use serde_json::json;
 
 use crate::{ANN, World};
@@ -40,7 +40,7 @@ async fn f24_health_is_down_after_a_minute_of_404s_and_up_after_an_answer() {
     world.platform.wait_for_poll().await;
     assert_eq!(world.telegram.health(), Health::Up);
     let not_found = || ApiError::new(404, "Not Found");
-    world.platform.inject(On::any(), usize::MAX, Fault::Refuse(not_found()));
+    world.platform.inject(On::any(), usize::MAX, InjectedFault::Refuse(not_found()));
     assert!(world.platform.break_poll(Break::Refuse(not_found())));
     while world.fault().is_none() {
         tokio::task::yield_now().await;
@@ -60,7 +60,7 @@ async fn f24_health_is_down_while_polls_hang_and_up_after_an_answer() {
     let world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;
-    world.platform.inject(On::method("getUpdates"), usize::MAX, Fault::Hang);
+    world.platform.inject(On::method("getUpdates"), usize::MAX, InjectedFault::Hang);
     assert!(world.platform.break_poll(Break::Hang));
     world.clock.advance(60 * SECOND);
     assert_eq!(world.telegram.health(), Health::Up);
@@ -77,7 +77,7 @@ async fn f24_health_is_down_while_polls_hang_and_up_after_an_answer() {
 #[tokio::test]
 async fn get_me_is_retried_after_a_timeout() {
     let world = World::new().await;
-    world.platform.inject(On::method("getMe"), 1, Fault::Hang);
+    world.platform.inject(On::method("getMe"), 1, InjectedFault::Hang);
     let _running = world.run();
     world.platform.wait_for_calls("getMe", 1).await;
     world.pass_until(|| world.platform.calls("getMe") == 2).await;
@@ -115,7 +115,9 @@ async fn commands_are_registered_again_only_after_a_change() {
 
 #[tokio::test]
 async fn commands_refused_by_telegram_do_not_stop_receiving() {
-    for fault in [Fault::Refuse(ApiError::bad_request("BOT_COMMAND_INVALID")), Fault::Hang] {
+    for fault in
+        [InjectedFault::Refuse(ApiError::bad_request("BOT_COMMAND_INVALID")), InjectedFault::Hang]
+    {
         let world = World::new().await.with_commands(&[("help", "show what I understand")]);
         world.platform.inject(On::method("setMyCommands"), usize::MAX, fault);
         let _running = world.run();
@@ -131,8 +133,8 @@ async fn commands_refused_by_telegram_do_not_stop_receiving() {
 async fn group_command_is_received_only_if_registered() {
     let world = World::new().await.with_commands(&[("stop", "stop what I am doing")]);
     let _running = world.run();
-    world.platform.say(Said::group(ANN, -50, "/weather"));
-    world.platform.say(Said::group(ANN, -50, "/stop"));
+    world.platform.say(UserMessage::group(ANN, -50, "/weather"));
+    world.platform.say(UserMessage::group(ANN, -50, "/stop"));
     assert_eq!(world.bus.taken(1).await[0].content.text, "/stop");
     assert_eq!(world.bus.ignored(1).await, ["not mentioned"]);
 }

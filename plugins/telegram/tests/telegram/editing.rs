@@ -8,7 +8,7 @@ use avocet_protocol::{
 };
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::ManualClock;
-use avocet_testkit::telegram::{ApiError, Fault, On};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On};
 use serde_json::json;
 
 use crate::{ANN, World, chat, delivery};
@@ -55,7 +55,7 @@ async fn edit_replaces_a_shown_message_with_its_format_and_buttons() {
 
 #[tokio::test]
 async fn edit_can_be_repeated_after_a_lost_answer() {
-    for fault in [Fault::ResetAfter, Fault::CutAnswer] {
+    for fault in [InjectedFault::ResetAfter, InjectedFault::CutAnswer] {
         let world = World::new().await;
         let shown = world.shown().await;
         world.platform.inject(On::method("editMessageText"), 1, fault);
@@ -87,7 +87,7 @@ async fn f23_edit_with_refused_markup_is_sent_as_plain_text() {
     let world = World::new().await;
     let shown = world.shown().await;
     let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
-    world.platform.inject(On::method("editMessageText"), 1, Fault::Refuse(refusal));
+    world.platform.inject(On::method("editMessageText"), 1, InjectedFault::Refuse(refusal));
     world.deliver("**bold**", Some(&shown)).await.unwrap();
     let sent = &world.platform.sent()[0];
     assert_eq!((sent.text.as_str(), sent.entities.len()), ("bold", 0));
@@ -97,7 +97,7 @@ async fn f23_edit_with_refused_markup_is_sent_as_plain_text() {
 async fn f6_edit_returns_retry_after_on_flood_control() {
     let world = World::new().await;
     let shown = world.shown().await;
-    world.platform.inject(On::method("editMessageText"), 1, Fault::flood(17));
+    world.platform.inject(On::method("editMessageText"), 1, InjectedFault::flood(17));
     let refused = world.deliver("Once upon a time", Some(&shown)).await;
     assert_eq!(refused, Err(SendError::RetryAfter(Duration::from_secs(17))));
 }

@@ -7,7 +7,9 @@ use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Content, Delivery, LoadedFile,
     REPEAT_MARK, SendError,
 };
-use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, Fault, On, Said, SentMessage, png};
+use avocet_testkit::telegram::{
+    ApiError, CAPTION_LIMIT, InjectedFault, On, SentMessage, UserMessage, png,
+};
 
 use crate::{ANN, World, chat, delivery, telegram};
 
@@ -114,12 +116,12 @@ async fn photo_that_telegram_refuses_is_sent_once_as_a_document() {
     let refused = world.platform.refusals();
     assert_eq!(refused[0].error.description, "Bad Request: PHOTO_INVALID_DIMENSIONS");
     let photo = png(1, 1);
-    let failed = Fault::Refuse(ApiError::bad_request("IMAGE_PROCESS_FAILED"));
+    let failed = InjectedFault::Refuse(ApiError::bad_request("IMAGE_PROCESS_FAILED"));
     world.platform.inject(On::method("sendPhoto"), 1, failed);
     assert_eq!(world.post("look", &[("a.png", &photo)], &[]).await, [Ok(())]);
     let shown: Vec<bool> = world.platform.sent().iter().map(|sent| file(sent).2).collect();
     assert_eq!(shown, [false, false]);
-    let failed = Fault::Refuse(ApiError::bad_request("IMAGE_PROCESS_FAILED"));
+    let failed = InjectedFault::Refuse(ApiError::bad_request("IMAGE_PROCESS_FAILED"));
     world.platform.inject(On::any(), 2, failed);
     let sent = world.post("look", &[("a.png", &photo)], &[]).await;
     assert!(matches!(sent[..], [Err(SendError::Refused(_))]), "{sent:?}");
@@ -157,7 +159,7 @@ async fn file_that_telegram_refuses_fails_for_good_with_its_reason() {
 async fn f23_caption_with_refused_markup_is_sent_as_plain_text() {
     let world = World::new().await;
     let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
-    world.platform.inject(On::method("sendDocument"), 1, Fault::Refuse(refusal));
+    world.platform.inject(On::method("sendDocument"), 1, InjectedFault::Refuse(refusal));
     assert_eq!(world.post("**bold**", &[("a.txt", b"text")], &[]).await, [Ok(())]);
     let sent = &world.platform.sent()[0];
     assert_eq!((sent.text.as_str(), sent.entities.len()), ("bold", 0));
@@ -184,7 +186,7 @@ async fn f5_file_after_a_lost_answer_is_unknown_and_its_repetition_is_marked() {
     for (text, caption) in [("look", format!("{REPEAT_MARK}\nlook")), ("", REPEAT_MARK.to_owned())]
     {
         let world = World::new().await;
-        world.platform.inject(On::method("sendDocument"), 1, Fault::ResetAfter);
+        world.platform.inject(On::method("sendDocument"), 1, InjectedFault::ResetAfter);
         let files: [(&str, &[u8]); 1] = [("a.txt", b"text")];
         let sent = world.post(text, &files, &[]).await;
         assert!(matches!(sent[..], [Err(SendError::Unknown(_))]), "{sent:?}");
@@ -201,7 +203,7 @@ async fn f5_file_after_a_lost_answer_is_unknown_and_its_repetition_is_marked() {
 async fn file_is_sent_to_the_supergroup_that_a_group_became() {
     const SUPERGROUP: i64 = -1_000_000_000_050;
     let world = World::new().await;
-    let heard = world.platform.say(Said::group(ANN, -50, "hello"));
+    let heard = world.platform.say(UserMessage::group(ANN, -50, "hello"));
     world.platform.migrate(ANN, -50, SUPERGROUP);
     let reply_to = Some(format!("m{}", heard.id).parse().unwrap());
     let report = Content { attachments: vec![attachment("a.txt")], ..Content::default() };

@@ -4,7 +4,7 @@ use avocet_protocol::{
     AttachmentKind, AttachmentSource, Channel, ChatAddress, Content, Delivery, FetchError,
     PublishError,
 };
-use avocet_testkit::telegram::{ApiError, Fault, On, Said};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On, UserMessage};
 use serde_json::json;
 
 use crate::{ANN, TOKEN, World, chat, delivery};
@@ -15,7 +15,7 @@ const LIMIT: u64 = 20 * 1024 * 1024;
 async fn photo_is_received_by_reference_with_its_caption() {
     let world = World::new().await;
     let _running = world.run();
-    let photo = Said::thing(ANN, ANN, "photo", Said::photo("beach"));
+    let photo = UserMessage::thing(ANN, ANN, "photo", UserMessage::photo("beach"));
     world.platform.say(photo.with("caption", "look".into()));
     let heard = world.bus.taken(1).await.remove(0).content;
     let attachment = &heard.attachments[0];
@@ -63,10 +63,10 @@ async fn f15_fetch_errors_name_the_cause_and_never_the_token() {
     assert_eq!(fetch("unknown").await, FetchError::Gone(gone));
     let on = || On::method("getFile");
     let faults = [
-        (Fault::flood(3), "retry after 3s"),
-        (Fault::ResetBefore, "the connection broke"),
-        (Fault::CutAnswer, "the connection broke"),
-        (Fault::Refuse(ApiError::unauthorized()), "unauthorized"),
+        (InjectedFault::flood(3), "retry after 3s"),
+        (InjectedFault::ResetBefore, "the connection broke"),
+        (InjectedFault::CutAnswer, "the connection broke"),
+        (InjectedFault::Refuse(ApiError::unauthorized()), "unauthorized"),
     ];
     for (fault, says) in faults {
         world.platform.inject(on(), 1, fault);
@@ -91,8 +91,8 @@ async fn unreadable_message_is_declined_once_to_an_allowed_sender() {
     let game = || json!({ "title": "g", "description": "d", "photo": [] });
     let (channel, sender) = ("telegram".to_owned(), "8".to_owned());
     world.bus.refuse([PublishError::NotAllowed { channel, sender }]);
-    world.platform.say(Said::thing(8, 8, "game", game()));
-    let declined = world.platform.say(Said::thing(ANN, ANN, "game", game()));
+    world.platform.say(UserMessage::thing(8, 8, "game", game()));
+    let declined = world.platform.say(UserMessage::thing(ANN, ANN, "game", game()));
     let reasons = world.bus.ignored(2).await;
     assert_eq!(reasons, ["of a kind that cannot be read"; 2]);
     let said = world.bus.said();
@@ -116,7 +116,7 @@ async fn unreadable_group_message_is_declined_if_addressed_to_the_bot() {
     world.platform.wait_for_poll().await;
     let game = || {
         let game = json!({ "title": "g", "description": "d", "photo": [] });
-        Said::thing(ANN, BIRDS, "game", game).thread(9)
+        UserMessage::thing(ANN, BIRDS, "game", game).thread(9)
     };
     world.platform.say(game());
     let declined = world.platform.say(game().reply_to(ours));
@@ -136,7 +136,7 @@ async fn unreadable_message_stays_unconfirmed_while_the_log_is_full() {
     world.bus.set_open(false);
     let _running = world.run();
     let game = json!({ "title": "g", "description": "d", "photo": [] });
-    let declined = world.platform.say(Said::thing(ANN, ANN, "game", game));
+    let declined = world.platform.say(UserMessage::thing(ANN, ANN, "game", game));
     world.platform.wait_for_no_poll().await;
     assert_eq!(world.platform.unconfirmed(), [declined.update.unwrap()]);
     world.bus.set_open(true);

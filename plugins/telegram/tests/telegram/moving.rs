@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use avocet_protocol::{Channel, Content, Cursor, Delivery, PlatformId, Publish, SendError};
 use avocet_telegram::{Telegram, TelegramConfig};
-use avocet_testkit::telegram::{Heard, Said};
+use avocet_testkit::telegram::{PostedMessage, UserMessage};
 use tokio_util::sync::CancellationToken;
 
 use crate::{ANN, TOKEN, World, chat, delivery};
@@ -14,8 +14,8 @@ const OLD: i64 = -50;
 const NEW: i64 = -1_000_000_000_050;
 
 impl World {
-    fn say_in(&self, chat: i64, text: &str) -> Heard {
-        self.platform.say(Said::group(ANN, chat, &format!("@avocet_bot {text}")))
+    fn say_in(&self, chat: i64, text: &str) -> PostedMessage {
+        self.platform.say(UserMessage::group(ANN, chat, &format!("@avocet_bot {text}")))
     }
 
     /// Sends to the group by its old id.
@@ -74,7 +74,12 @@ async fn moved_group_is_noted_once_before_its_update_is_confirmed() {
         match on_either_side {
             true => world.platform.migrate(ANN, OLD, NEW),
             false => {
-                world.platform.say(Said::thing(ANN, NEW, "migrate_from_chat_id", OLD.into()));
+                world.platform.say(UserMessage::thing(
+                    ANN,
+                    NEW,
+                    "migrate_from_chat_id",
+                    OLD.into(),
+                ));
             }
         }
         world.say_in(NEW, "and now?");
@@ -164,7 +169,7 @@ async fn moved_group_edit_of_an_old_message_returns_gone_and_changes_no_new_one(
 async fn moved_group_cursors_are_not_taken_for_the_last_update() {
     let world = World::new().await;
     let photo = || {
-        let photo = Said::thing(ANN, ANN, "photo", Said::photo("f"));
+        let photo = UserMessage::thing(ANN, ANN, "photo", UserMessage::photo("f"));
         world.platform.say(photo.with("media_group_id", "a".into())).update.unwrap()
     };
     let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());

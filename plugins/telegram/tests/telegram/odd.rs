@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{AttachmentKind, AttachmentSource};
-use avocet_testkit::telegram::{Said, odd_message, odd_messages, odd_updates};
+use avocet_testkit::telegram::{UserMessage, odd_message, odd_messages, odd_updates};
 use serde_json::{Value, json};
 
 use crate::{ANN, World};
@@ -94,7 +94,7 @@ async fn odd_message_that_panics_the_client_is_received() {
     let world = World::new().await;
     let sticker = json!({ "file_id": "f", "file_unique_id": "u", "type": "regular", "width": 512,
         "height": 512, "is_animated": true, "is_video": true });
-    world.platform.say(Said::thing(ANN, ANN, "sticker", sticker));
+    world.platform.say(UserMessage::thing(ANN, ANN, "sticker", sticker));
     world.platform.private_text(ANN, "hello");
     let _running = world.run();
     let taken = world.bus.taken(2).await;

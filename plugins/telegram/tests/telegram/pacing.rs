@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Clock, Content, Delivery, SendError};
-use avocet_testkit::telegram::{Fault, On};
+use avocet_testkit::telegram::{InjectedFault, On};
 
 use crate::{ANN, World, delivery};
 
@@ -90,7 +90,7 @@ async fn f6_turn_returns_a_long_wait_to_the_outbox_while_other_chats_go_on() {
 async fn f6_deliver_sends_nothing_to_a_chat_during_retry_after() {
     let world = World::new().await;
     world.platform.open_chat(GROUP);
-    world.platform.inject(On::method("sendMessage"), 1, Fault::flood(17));
+    world.platform.inject(On::method("sendMessage"), 1, InjectedFault::flood(17));
     let hello = Content::text("hello");
     for _ in 0..2 {
         let sent = world.telegram.deliver(&delivery(ANN, hello.clone())).await;
@@ -114,7 +114,7 @@ async fn f6_spare_turn_gives_previews_and_typing_only_unused_turns() {
     world.telegram.spare_turn(&edit).unwrap();
     world.telegram.deliver(&edit).await.unwrap();
     // The typing indicator is omitted during the hold that the platform asks for.
-    world.platform.inject(On::method("editMessageText"), 1, Fault::flood(17));
+    world.platform.inject(On::method("editMessageText"), 1, InjectedFault::flood(17));
     world.telegram.deliver(&edit).await.unwrap_err();
     world.telegram.typing(&crate::chat(ANN)).await;
     assert_eq!((world.platform.calls("sendChatAction"), world.platform.refusals()), (0, vec![]));
@@ -130,7 +130,7 @@ async fn f6_turn_sends_600_replies_in_23_s_with_at_most_5_refusals() {
         (1..=200).for_each(|chat| world.platform.open_chat(chat));
         world.platform.ban_above(30, ban);
         if banned_before {
-            world.platform.inject(On::method("sendMessage"), 2, Fault::flood(3));
+            world.platform.inject(On::method("sendMessage"), 2, InjectedFault::flood(3));
         }
         let sending = Cell::new(0);
         let replies = async |chat| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Cursor, Health, NoCorrection, PublishError, StoreError};
-use avocet_testkit::telegram::{ApiError, Break, Fault, On, Said};
+use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On, UserMessage};
 use serde_json::json;
 
 use crate::{ANN, World, chat};
@@ -62,7 +62,7 @@ async fn f3_poll_that_hangs_or_breaks_is_retried() {
 #[tokio::test]
 async fn f4_poll_conflict_with_another_bot_is_survived_and_shown_in_health() {
     let world = World::new().await;
-    world.platform.inject(On::method("getUpdates"), 1, Fault::Refuse(ApiError::conflict()));
+    world.platform.inject(On::method("getUpdates"), 1, InjectedFault::Refuse(ApiError::conflict()));
     let _running = world.run();
     let shows = |health| matches!(health, Health::Down(why) if why.contains("terminated by other"));
     while !shows(world.telegram.health()) {
@@ -124,8 +124,10 @@ async fn album_split_over_two_polls_is_one_message() {
     let world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;
-    let part =
-        || Said::thing(ANN, ANN, "photo", Said::photo("f")).with("media_group_id", "a".into());
+    let part = || {
+        UserMessage::thing(ANN, ANN, "photo", UserMessage::photo("f"))
+            .with("media_group_id", "a".into())
+    };
     world.platform.say(part().with("caption", "the beach".into()));
     // After half a second without another part, the album is complete.
     world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;

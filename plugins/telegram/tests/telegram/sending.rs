@@ -7,7 +7,7 @@ use avocet_channel_kit::GroupConfig;
 use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
 use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
 use avocet_testkit::ManualClock;
-use avocet_testkit::telegram::{ApiError, Fault, On, Said};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On, UserMessage};
 
 use crate::{ANN, World, delivery};
 
@@ -47,7 +47,7 @@ async fn deliver_renders_markdown_without_link_previews() {
 async fn deliver_refers_to_the_replied_message_if_it_exists() {
     const BIRDS: i64 = -1_001_000_000_001;
     let world = World::new().await;
-    let heard = world.platform.say(Said::group(ANN, BIRDS, "hello"));
+    let heard = world.platform.say(UserMessage::group(ANN, BIRDS, "hello"));
     let cases = [
         (format!("m{}", heard.id), Some(heard.id)),
         ("m404".to_owned(), None),
@@ -76,7 +76,7 @@ async fn f23_deliver_sends_a_long_reply_whole_and_in_order() {
 async fn f23_deliver_sends_refused_markup_as_plain_text() {
     let world = World::new().await;
     let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
-    world.platform.inject(On::method("sendMessage"), 1, Fault::Refuse(refusal));
+    world.platform.inject(On::method("sendMessage"), 1, InjectedFault::Refuse(refusal));
     assert_eq!(world.say(ANN, Content::text("**bold**")).await, [Ok(())]);
     let sent = &world.platform.sent()[0];
     assert_eq!((sent.text.as_str(), sent.entities.len()), ("bold", 0));
@@ -84,7 +84,7 @@ async fn f23_deliver_sends_refused_markup_as_plain_text() {
 
 #[tokio::test]
 async fn f5_deliver_after_a_lost_answer_is_unknown_and_not_repeated() {
-    for fault in [Fault::ResetAfter, Fault::CutAnswer] {
+    for fault in [InjectedFault::ResetAfter, InjectedFault::CutAnswer] {
         let world = World::new().await;
         world.platform.inject(On::method("sendMessage"), 1, fault);
         let sent = world.say(ANN, Content::text("hello")).await;
@@ -110,7 +110,7 @@ async fn f5_deliver_treats_a_5xx_as_failed_only_if_the_bot_api_reports_it() {
     for (error, is_certain) in cases {
         let world = World::new().await;
         let words = error.description.clone();
-        world.platform.inject(On::method("sendMessage"), 1, Fault::Refuse(error));
+        world.platform.inject(On::method("sendMessage"), 1, InjectedFault::Refuse(error));
         let expected = match is_certain {
             true => SendError::Failed(words),
             false => SendError::Unknown(words),
@@ -125,7 +125,7 @@ async fn f5_deliver_treats_a_5xx_as_failed_only_if_the_bot_api_reports_it() {
 #[tokio::test]
 async fn f6_deliver_returns_retry_after_on_flood_control() {
     let world = World::new().await;
-    world.platform.inject(On::method("sendMessage"), 1, Fault::flood(17));
+    world.platform.inject(On::method("sendMessage"), 1, InjectedFault::flood(17));
     let sent = world.say(ANN, Content::text("hello")).await;
     assert_eq!(sent, [Err(SendError::RetryAfter(Duration::from_secs(17)))]);
     assert!(world.texts().is_empty());

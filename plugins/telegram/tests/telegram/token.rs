@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Clock, Content, Health, SendError};
-use avocet_testkit::telegram::{ApiError, Fault, On};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On};
 
 use crate::{ANN, TOKEN, World, delivery};
 
@@ -60,7 +60,7 @@ async fn token_refused_for_seconds_is_retried_and_receiving_goes_on() {
 async fn token_that_stays_refused_is_retried_with_growing_waits() {
     for error in [ApiError::unauthorized(), ApiError::new(404, "Not Found")] {
         let world = World::new().await;
-        world.platform.inject(On::any(), usize::MAX, Fault::Refuse(error));
+        world.platform.inject(On::any(), usize::MAX, InjectedFault::Refuse(error));
         let _running = world.run();
         world.is_down("(refused once)").await;
         let mut waits = Vec::new();

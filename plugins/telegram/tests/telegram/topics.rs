@@ -6,7 +6,7 @@ use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, ChatAddress, Content, Delivery,
     LoadedFile, REPEAT_MARK, Receipt, SendError,
 };
-use avocet_testkit::telegram::{ApiError, Fault, On, SentMessage, TelegramFake};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On, SentMessage, TelegramFake};
 
 use crate::{ANN, World, chat, delivery};
 
@@ -52,7 +52,7 @@ async fn topic_that_is_lost_redirects_a_chunk_to_the_chat_with_a_note() {
     let close: Lose = |platform| platform.close_topic(FORUM, TOPIC);
     let deleted_there: Lose = |platform| {
         let error = ApiError::bad_request("TOPIC_DELETED");
-        platform.inject(On::method("sendMessage"), 1, Fault::Refuse(error));
+        platform.inject(On::method("sendMessage"), 1, InjectedFault::Refuse(error));
     };
     for (lose, line) in [(delete, DELETED), (close, CLOSED), (deleted_there, DELETED)] {
         let world = World::with_topic().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use avocet_protocol::{DeliveryId, MessageId, SenderId, StartedMessage, TurnEvent};
 
-use super::{Link, SaidChunk, Style};
+use super::{SaidChunk, Style, TerminalLink};
 use crate::convert::{printed, safe};
 use crate::screen::Screen;
 
@@ -14,7 +14,7 @@ use crate::screen::Screen;
 const SEEN: usize = 256;
 
 pub(super) struct Display {
-    link: Arc<dyn Link>,
+    link: Arc<dyn TerminalLink>,
     pub(super) screen: Screen,
     pub(super) style: Style,
     /// The person at the terminal, by the daemon's id.
@@ -30,7 +30,12 @@ pub(super) struct Display {
 }
 
 impl Display {
-    pub(super) fn new(link: Arc<dyn Link>, screen: Screen, style: Style, me: SenderId) -> Self {
+    pub(super) fn new(
+        link: Arc<dyn TerminalLink>,
+        screen: Screen,
+        style: Style,
+        me: SenderId,
+    ) -> Self {
         Self {
             link,
             screen,

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::thinking;
-use crate::openai::{Refusal, check_name, content, invalid};
+use crate::openai::{OpenAiRefusal, check_name, content, invalid};
 
 /// Checks the input of a request. `sealed` means that the server stores nothing, so thoughts must
 /// be sent back.
-pub(super) fn check(input: &Value, sealed: bool) -> Result<(), Refusal> {
+pub(super) fn check(input: &Value, sealed: bool) -> Result<(), OpenAiRefusal> {
     let items = match input {
         Value::String(_) => return Ok(()),
         Value::Array(items) if !items.is_empty() => items,
@@ -52,11 +52,11 @@ pub(super) fn check(input: &Value, sealed: bool) -> Result<(), Refusal> {
     }
 }
 
-fn missing(place: usize, field: &str) -> Refusal {
+fn missing(place: usize, field: &str) -> OpenAiRefusal {
     invalid(format!("Missing required parameter: 'input[{place}].{field}'."))
 }
 
-fn check_call(item: &Value, place: usize) -> Result<&str, Refusal> {
+fn check_call(item: &Value, place: usize) -> Result<&str, OpenAiRefusal> {
     check_name(&item["name"], &format!("input[{place}].name"))?;
     let arguments = item["arguments"].as_str().ok_or_else(|| missing(place, "arguments"))?;
     if !serde_json::from_str::<Value>(arguments).is_ok_and(|value| value.is_object()) {
@@ -72,7 +72,7 @@ fn check_call(item: &Value, place: usize) -> Result<&str, Refusal> {
     }
 }
 
-fn check_message(item: &Value, place: usize) -> Result<(), Refusal> {
+fn check_message(item: &Value, place: usize) -> Result<(), OpenAiRefusal> {
     let role = item["role"].as_str().unwrap_or_default();
     if !matches!(role, "user" | "assistant" | "system" | "developer") {
         return Err(invalid(format!(
@@ -92,7 +92,7 @@ fn check_message(item: &Value, place: usize) -> Result<(), Refusal> {
     }
 }
 
-fn check_part(part: &Value, role: &str, here: &str) -> Result<(), Refusal> {
+fn check_part(part: &Value, role: &str, here: &str) -> Result<(), OpenAiRefusal> {
     match (part["type"].as_str().unwrap_or_default(), role) {
         ("output_text", "assistant") | ("input_text", "user" | "system" | "developer") => {
             let text = part["text"].as_str().map(|_| ());

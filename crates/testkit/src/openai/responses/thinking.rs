@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::openai::{Refusal, invalid};
+use crate::openai::{OpenAiRefusal, invalid};
 
 const SEALED: &str = "sealed:";
 
@@ -16,7 +16,7 @@ pub fn thought(id: &str, thinking: &str) -> Value {
 }
 
 /// Checks the thinking effort of a request.
-pub(super) fn check_effort(effort: &Value) -> Result<(), Refusal> {
+pub(super) fn check_effort(effort: &Value) -> Result<(), OpenAiRefusal> {
     match effort.as_str() {
         None | Some("none" | "minimal" | "low" | "medium" | "high") => Ok(()),
         Some(other) => Err(invalid(format!(
@@ -27,7 +27,7 @@ pub(super) fn check_effort(effort: &Value) -> Result<(), Refusal> {
 }
 
 /// Checks a thought, and that the item that it led to comes next.
-pub(super) fn check(item: &Value, place: usize, next: Option<&Value>) -> Result<(), Refusal> {
+pub(super) fn check(item: &Value, place: usize, next: Option<&Value>) -> Result<(), OpenAiRefusal> {
     if !item["summary"].is_array() {
         return Err(invalid(format!("Missing required parameter: 'input[{place}].summary'.")));
     }
@@ -37,7 +37,7 @@ pub(super) fn check(item: &Value, place: usize, next: Option<&Value>) -> Result<
             "Item with id '{id}' not found. Items are not persisted when `store` is set to false. \
              Try again with `store` set to true, or remove this item from your input."
         );
-        return Err(Refusal { status: 404, kind: "invalid_request_error", message });
+        return Err(OpenAiRefusal { status: 404, kind: "invalid_request_error", message });
     };
     let opened = STANDARD.decode(sealed).unwrap_or_default();
     if !opened.starts_with(format!("{SEALED}{id}:").as_bytes()) {
