@@ -16,6 +16,15 @@ const MOST_RIDDLES: usize = 4;
 const RIDDLE: &str = r"^(What|Who|Whoever|Whom|Whose|Whether|Where|Wherever|None|Nobody|Nothing)\b";
 const WORDS_OF_A_SENTENCE: usize = 35;
 const CHARACTERS_OF_A_SUBJECT: usize = 72;
+/// Words that hide a subject, in texts that people or models read.
+const UNCLEAR: &str = r"(?i)\b(whoever|whom|nobody)\b";
+/// Type names that more than two modules may define, and the reason.
+const SHARED_NAMES: [(&str, &str); 4] = [
+    ("Arguments", "each tool has its own, and the model's come from protocol"),
+    ("Case", "a row of a table in one test module"),
+    ("Result", "the usual alias with the error of a module"),
+    ("World", "the parts around the code under test, in one test module"),
+];
 /// The last commit before the rule for subjects.
 const BEFORE_THE_RULE: &str = "5225808";
 
@@ -163,6 +172,58 @@ fn links_between_markdown_pages_exist() {
             assert!(there.exists(), "{}: the link to {to} leads nowhere", path.display());
         }
     }
+}
+
+/// Returns `true` for a file that contains tests or their helpers only.
+fn is_for_tests(path: &Path) -> bool {
+    let folders = ["tests", "testkit", "testing", "contract", "benches", "fuzz", "bench"];
+    let files = ["testing.rs", "benching.rs", "fuzzing.rs", "world.rs", "tests.rs"];
+    let name = path.file_name().unwrap().to_string_lossy();
+    name.ends_with("_tests.rs")
+        || files.contains(&name.as_ref())
+        || path.iter().any(|part| folders.iter().any(|folder| part == *folder))
+}
+
+#[test]
+fn shown_texts_name_their_subject() {
+    let text = Regex::new(r#"(?s)"((?:[^"\\]|\\.)*)""#).unwrap();
+    let unclear = Regex::new(UNCLEAR).unwrap();
+    let comment = Regex::new(r"(?m)^\s*//.*$").unwrap();
+    let mut found = Vec::new();
+    for path in files("rs").into_iter().filter(|path| !is_for_tests(path)) {
+        let file = fs::read_to_string(root().join(&path)).unwrap();
+        let program = file.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for shown in text.captures_iter(&comment.replace_all(program, "")) {
+            let shown = shown.get(1).unwrap().as_str();
+            if unclear.is_match(shown) {
+                found.push(format!("{}: {shown:?}", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "unclear words:\n{}", found.join("\n"));
+}
+
+#[test]
+fn type_names_stand_for_one_thing() {
+    // Indented definitions are local to a function, or associated types.
+    let defined =
+        Regex::new(r"(?m)^(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (\w+)").unwrap();
+    let mut names: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in files("rs") {
+        let file = fs::read_to_string(root().join(&path)).unwrap();
+        for name in defined.captures_iter(&file) {
+            names.entry(name[1].to_owned()).or_default().push(path.clone());
+        }
+    }
+    let is_shared = |name: &str| SHARED_NAMES.iter().any(|(shared, _)| name == *shared);
+    let mut report = Vec::new();
+    for (name, mut paths) in names.into_iter().filter(|(name, _)| !is_shared(name)) {
+        paths.dedup();
+        if paths.len() > 2 {
+            report.push(format!("{name}: {paths:?}"));
+        }
+    }
+    assert!(report.is_empty(), "in more than two modules:\n{}", report.join("\n"));
 }
 
 #[test]

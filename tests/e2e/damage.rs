@@ -75,9 +75,9 @@ fn until_all_is_answered(home: &Home) {
 }
 
 /// A way to damage a database, with its name.
-type Damage = (&'static str, fn(&mut Vec<u8>));
+type Mutation = (&'static str, fn(&mut Vec<u8>));
 
-const DAMAGES: [Damage; 6] = [
+const DAMAGES: [Mutation; 6] = [
     ("a bit of every page but the first is flipped", |bytes| {
         bytes.iter_mut().skip(PAGE).step_by(PAGE).for_each(|byte| *byte ^= 4);
     }),

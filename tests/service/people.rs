@@ -108,12 +108,12 @@ async fn f14_pair_approve_without_a_daemon_makes_the_first_owner() {
         approved.out, "User 9 (telegram:main:9) may speak now; role: owner\n",
         "{approved:?}"
     );
-    assert_eq!(home.run(&["pair", "list"]).out, "Nobody waits to be let in.\n");
+    assert_eq!(home.run(&["pair", "list"]).out, "No stranger waits for approval.\n");
 
     let daemon = home.daemon();
     assert!(last_told(&platform, CID, 2).await.contains("as an owner"));
     platform.private_text(CID, "/pair");
-    assert_eq!(last_told(&platform, CID, 3).await, "Nobody waits to be let in.");
+    assert_eq!(last_told(&platform, CID, 3).await, "No stranger waits for approval.");
     assert!(stop(daemon).await.0.success());
 }
 
@@ -193,7 +193,11 @@ async fn link_makes_a_terminal_and_a_telegram_chat_share_a_session() {
     let daemon = home.daemon();
     let early = home.run(&["link", "telegram:main:7", "me"]);
     assert_eq!(early.code, Some(1));
-    assert!(early.err.contains("nobody who may speak has written to me in telegram:main:7"));
+    assert!(
+        early
+            .err
+            .contains("no person who may speak has written to me in private in telegram:main:7")
+    );
     platform.private_text(ANN, "My cat is called Ada.");
     told(&platform, ANN, 1).await;
     let linked = home.run(&["link", "telegram:main:7", "me"]);

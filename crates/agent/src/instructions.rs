@@ -6,7 +6,7 @@ use avocet_protocol::{Files, Trust, sanitise};
 const FILES: [(&str, &str); 4] = [
     ("SOUL.md", "Who you are"),
     ("AGENTS.md", "How you work"),
-    ("USER.md", "Whom you work for"),
+    ("USER.md", "The people you work for"),
     ("TOOLS.md", "About your tools"),
 ];
 

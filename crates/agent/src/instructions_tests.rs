@@ -46,6 +46,6 @@ async fn instructions_omit_files_without_full_trust() {
         fake.put("USER.md", b"Ann");
         fake.mark("SOUL.md", trust);
         let text = Instructions::read("be kind", &fake).await.text();
-        assert_eq!(text, "be kind\n\n# Whom you work for (USER.md)\n\nAnn", "{trust:?}");
+        assert_eq!(text, "be kind\n\n# The people you work for (USER.md)\n\nAnn", "{trust:?}");
     }
 }

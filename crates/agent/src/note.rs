@@ -38,8 +38,8 @@ fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
             None => format!("{MOMENT}{time}.]"),
         },
         Origin::Child { .. } => format!(
-            "{MOMENT}{time}. Nobody reads along: your answer goes to \
-             the agent that gave you this errand.]"
+            "{MOMENT}{time}. No person reads this: your answer goes to \
+             the agent that gave you this task.]"
         ),
     }
 }

@@ -139,7 +139,7 @@ impl RunningDaemon {
         for account in bus.without_owner() {
             tracing::warn!(
                 account,
-                "nobody is an owner there: nobody has the tools for files and notes, or can let \
+                "the account has no owner: its chats have no tools for files and notes, and no person can let \
                  anybody in; name yourself in its owners, or write to it and `avocet pair approve \
                  CODE --owner`"
             );
@@ -355,7 +355,7 @@ pub(crate) fn agents(
         };
         let agent = agent(&place.profile, run);
         if let (Some(name), []) = (&agent.name, &place.profile.sessions[..]) {
-            tracing::warn!("[agents.{name}] answers nobody: it has no `sessions`");
+            tracing::warn!("[agents.{name}] is unused: it has no `sessions`");
         }
         agents.push((place.profile.sessions.clone(), agent));
     }

@@ -144,7 +144,7 @@ impl Shells {
                 Some("[sandbox] hosts opens nothing here: exec_shell is off, and no programs run")
             }
             (Behind::Nothing, Some(_)) => Some(
-                "[sandbox] hosts keeps nobody from anything here: without walls programs reach whatever the \
+                "[sandbox] hosts limits nothing here: without a sandbox programs reach every host that the \
                  daemon's user can",
             ),
         }
@@ -305,7 +305,7 @@ mod tests {
                 true,
                 Some((false, false)),
                 Some("PROGRAMS RUN WITHOUT WALLS"),
-                "[sandbox] hosts keeps nobody from anything",
+                "[sandbox] hosts limits nothing",
             ),
             ((Ok(()), Ok(())), true, Some((true, true)), None, ""),
         ];

@@ -72,7 +72,7 @@ impl FakeModel {
     /// Measures the fake itself, without the program: repeats the program's first request until
     /// `limit`, on several connections.
     pub(crate) async fn alone(&self, connections: usize, limit: Duration) -> Result<Loaded> {
-        let body = self.first.get().context("nobody has asked the model yet")?.to_string();
+        let body = self.first.get().context("the model has had no request yet")?.to_string();
         let url = self.base_url();
         let address = url.trim_start_matches("http://").trim_end_matches("/v1");
         let length = body.len();

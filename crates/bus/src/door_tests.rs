@@ -228,7 +228,7 @@ async fn f14_approve_accepts_a_code_once_within_ten_minutes_and_explains_refusal
     );
     assert_eq!(
         why(world.bus.approve("2222-2222", Role::User).await),
-        "nobody was given the code 2222-2222 in the last day; look at the list of codes"
+        "the code 2222-2222 was given to no person in the last day; see the list of codes"
     );
     assert!(why(world.bus.approve("please", Role::User).await).contains("8 characters"));
     let inbound = inbound("terminal:main:c", "cid");

@@ -247,7 +247,7 @@ impl Connection {
         let Some(channel) = self.parts.attach.get(&chat.channel) else {
             let known: Vec<&str> = self.parts.attach.keys().map(AsRef::as_ref).collect();
             let message = format!(
-                "nobody can attach to {chat}; the channels for that are {}",
+                "no client can attach to {chat}; the channels with clients are {}",
                 known.join(", ")
             );
             return Err(RpcError::new(RpcError::NOT_FOUND, message));

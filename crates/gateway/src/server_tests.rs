@@ -413,7 +413,7 @@ async fn server_errors_name_the_reason() {
             "attach",
             json!({"chat": "telegram:work:1"}),
             -32002,
-            "nobody can attach to telegram:work:1; the channels for that are terminal",
+            "no client can attach to telegram:work:1; the channels with clients are terminal",
         ),
         ("wait", json!({"message": "m7"}), -32002, "there is no message m7"),
         ("status", json!({}), -32003, "the log is closed"),

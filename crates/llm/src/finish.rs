@@ -47,7 +47,11 @@ impl Finish {
             Self::Unknown if is_empty => {
                 return Err(AnswerError::Unreadable(detail("it said nothing")));
             }
-            Self::Unknown => tracing::warn!(reason, says, "nobody knows why the answer ended"),
+            Self::Unknown => tracing::warn!(
+                reason,
+                says,
+                "unknown finish reason; treating the answer as complete"
+            ),
             Self::Complete | Self::Truncated | Self::Filtered => {}
         }
         Ok(FinishFlags { truncated: self == Self::Truncated, filtered: self == Self::Filtered })

@@ -51,7 +51,7 @@ fn tls(error: &rustls::Error) -> String {
     use rustls::CertificateError::{Expired, ExpiredContext, NotValidForName, UnknownIssuer};
     let why = match error {
         rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => "it has expired",
-        rustls::Error::InvalidCertificate(UnknownIssuer) => "nobody known has issued it",
+        rustls::Error::InvalidCertificate(UnknownIssuer) => "its issuer is unknown",
         rustls::Error::InvalidCertificate(NotValidForName) => "it is for another name",
         rustls::Error::InvalidCertificate(_) => "it is not valid",
         rustls::Error::InvalidMessage(_) => {

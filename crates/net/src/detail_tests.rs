@@ -61,7 +61,7 @@ fn tls_reports_a_server_without_https_or_an_invalid_certificate() {
     use rustls::CertificateError as Certificate;
     let table = [
         (Certificate::Expired, "it has expired"),
-        (Certificate::UnknownIssuer, "nobody known has issued it"),
+        (Certificate::UnknownIssuer, "its issuer is unknown"),
         (Certificate::NotValidForName, "it is for another name"),
         (Certificate::BadEncoding, "it is not valid"),
     ];

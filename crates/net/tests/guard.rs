@@ -140,15 +140,15 @@ fn page() -> String {
 /// Requests a URL while every name resolves to this address, and returns the verdict.
 async fn asked(url: &str, everywhere: IpAddr) -> String {
     #[derive(Debug)]
-    struct Everywhere(IpAddr);
+    struct FixedAddress(IpAddr);
     #[async_trait]
-    impl Resolve for Everywhere {
+    impl Resolve for FixedAddress {
         async fn resolve(&self, _: &str) -> Vec<IpAddr> {
             vec![self.0]
         }
     }
     let (names, servers) = (Arc::default(), Arc::default());
-    let client = client(&names, &servers).resolving(Arc::new(Everywhere(everywhere)));
+    let client = client(&names, &servers).resolving(Arc::new(FixedAddress(everywhere)));
     let verdict = verdict(&client.get(url, &[]).await);
     let dialled = servers.dialled.lock().unwrap();
     assert_eq!(dialled.is_empty(), verdict != "page", "{url} ({everywhere}) at {dialled:?}");

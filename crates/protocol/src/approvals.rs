@@ -11,7 +11,7 @@ use crate::{ChatAddress, Grant, SessionId, StoreError, Timestamp, WaitId};
 /// The beginning of the result of a call that an owner has denied.
 pub(crate) const DENIED: &str = "denied by the owner";
 /// The result of a call whose approval expired.
-pub const EXPIRED: &str = "denied: nobody allowed the call in time";
+pub const EXPIRED: &str = "denied: the approval did not come in time";
 
 /// Calls that wait for approval.
 #[async_trait]

@@ -216,7 +216,7 @@ pub enum SendError {
     #[error("not sent: {0}")]
     Failed(String),
     /// The chat has no client at present; the chunk waits until the channel wakes the chat.
-    #[error("nobody is there")]
+    #[error("no client is connected")]
     Nobody,
     /// The message to be edited ([`Delivery::shown_as`]) is gone or cannot be changed. The content
     /// can be sent as a new message.

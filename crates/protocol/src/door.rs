@@ -118,7 +118,7 @@ pub enum DoorError {
     #[error(transparent)]
     NoCode(#[from] IdError),
     /// The code is unknown: it was never issued, or more than a day ago.
-    #[error("nobody was given the code {0} in the last day; look at the list of codes")]
+    #[error("the code {0} was given to no person in the last day; see the list of codes")]
     UnknownCode(PairingCode),
     /// The code was decided before.
     #[error("the code {0} was {1} before; a code can be used once")]
@@ -134,7 +134,7 @@ pub enum DoorError {
     Configured(PersonId),
     /// The chat is not a private chat of an admitted person.
     #[error(
-        "nobody who may speak has written to me in {0} in private; write there first (/id shows a \
+        "no person who may speak has written to me in private in {0}; write there first (/id shows a \
          chat's name)"
     )]
     NotPrivate(ChatAddress),

@@ -142,7 +142,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(rename_all = "lowercase")]
-    enum Style {
+    enum StyleName {
         Native,
         Hermes,
         Xml,
@@ -191,7 +191,7 @@ mod tests {
             &json!("sync"),
             "`sync` is not possible here; did you mean `synced`? Possible are `synced` or `process`",
         );
-        says::<Style>(
+        says::<StyleName>(
             &json!("yaml"),
             "`yaml` is not possible here; possible are `native`, `hermes`, `xml`",
         );

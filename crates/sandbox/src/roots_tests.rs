@@ -143,8 +143,8 @@ fn roots_read_untrusted_content_beside_the_workspace() {
             let one = roots.of(&given("own.txt")).unwrap();
             one.write(&one.resolve(&given("own.txt")).unwrap(), b"x").unwrap();
         }
-        type Look = fn(&Workspace, &WorkspacePath);
-        let looks: [(&str, Look); 3] = [
+        type FileCheck = fn(&Workspace, &WorkspacePath);
+        let looks: [(&str, FileCheck); 3] = [
             ("a.txt", |one, path| drop(one.read(path).unwrap())),
             ("", |one, path| drop(one.list(path).unwrap())),
             ("b.txt", |one, path| drop(one.read(path).unwrap_err())),

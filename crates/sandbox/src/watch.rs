@@ -77,7 +77,7 @@ impl Workspace {
         if run.least.get() > Trust::Low
             && let Err(error) = run.set_up(self)
         {
-            tracing::warn!(%error, "nobody can tell what a program reads: it is not believed");
+            tracing::warn!(%error, "cannot watch the files of a program; its output is untrusted");
             run.least.lower(Trust::Low);
         }
         Watch { workspace: self.clone(), run, is_settled: false }

@@ -57,10 +57,10 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
 fn expired(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Approval => EXPIRED,
-        WaitKind::Answer => "unanswered: nobody answered the question in time",
+        WaitKind::Answer => "unanswered: the answer did not come in time",
         WaitKind::Child => "the sub-agent did not come to an end in time",
         WaitKind::Choice => {
-            "interrupted, outcome unknown, and nobody said what to do; check before repeating it"
+            "interrupted, outcome unknown, and no decision came in time; check before repeating it"
         }
     }
 }

@@ -71,7 +71,7 @@ fn open_codes(lanes: &Lanes) -> String {
     });
     let lines: Vec<String> = lines.collect();
     match lines[..] {
-        [] => "Nobody waits to be let in.".to_owned(),
+        [] => "No stranger waits for approval.".to_owned(),
         _ => format!(
             "Say /pair approve CODE, or /pair deny CODE. These wait to be let in:\n\n{}",
             lines.join("\n\n")

@@ -107,7 +107,7 @@ pub enum NotMoving {
     #[error("{0} has run for longer than any turn may")]
     Turn(TurnId),
     /// The wake-up listener has ended.
-    #[error("nobody wakes the lanes any more")]
+    #[error("the lanes get no wake-ups any more")]
     Wakes,
 }
 

@@ -633,8 +633,8 @@ async fn expiry_ends_unanswered_waits_and_the_turn_goes_on() {
             _ => None,
         })
         .collect();
-    let unanswered = "unanswered: nobody answered the question in time";
-    let denied = "denied: nobody allowed the call in time";
+    let unanswered = "unanswered: the answer did not come in time";
+    let denied = "denied: the approval did not come in time";
     assert_eq!(results, [unanswered, denied].map(|text| format!("{{\"error\":\"{text}\"}}")));
     assert_eq!(world.tools.runs("dangerous"), 0);
 }

@@ -19,7 +19,7 @@ const SECOND: i64 = 1000;
 
 /// A short answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum AnswerWord {
     /// The first choice.
     Yes,
     /// The last choice.
@@ -29,30 +29,30 @@ enum Word {
 }
 
 /// Returns the word if the text consists of one.
-fn word(text: &str) -> Option<Word> {
+fn word(text: &str) -> Option<AnswerWord> {
     let text = text.trim().trim_end_matches(PUNCTUATION).trim_end().to_ascii_lowercase();
     match text.as_str() {
-        "y" | "yes" => Some(Word::Yes),
-        "n" | "no" => Some(Word::No),
+        "y" | "yes" => Some(AnswerWord::Yes),
+        "n" | "no" => Some(AnswerWord::No),
         digits if digits.len() <= 2 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            digits.parse().ok().map(Word::Number)
+            digits.parse().ok().map(AnswerWord::Number)
         }
         _ => None,
     }
 }
 
-fn chosen(word: Word, choices: &[Choice]) -> Option<&Choice> {
+fn chosen(word: AnswerWord, choices: &[Choice]) -> Option<&Choice> {
     match word {
-        Word::Yes => choices.first(),
-        Word::No => choices.last().filter(|_| choices.len() > 1),
-        Word::Number(number) => choices.get(number.checked_sub(1)?),
+        AnswerWord::Yes => choices.first(),
+        AnswerWord::No => choices.last().filter(|_| choices.len() > 1),
+        AnswerWord::Number(number) => choices.get(number.checked_sub(1)?),
     }
 }
 
 /// Returns the answer that a number selects in the agent's own question. A choice whose text is
 /// that number has priority.
 pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Result<Option<String>> {
-    let Some(word @ Word::Number(_)) = word(&content.text) else { return Ok(None) };
+    let Some(word @ AnswerWord::Number(_)) = word(&content.text) else { return Ok(None) };
     let is_plain = content.attachments.is_empty() && !content.has_foreign_words();
     let Some(prompt) = prompts(tx, turn)?.pop().filter(|_| is_plain) else { return Ok(None) };
     let text = content.text.trim();
@@ -217,15 +217,15 @@ mod tests {
     #[test]
     fn word_accepts_only_a_word_that_is_the_whole_text() {
         let table = [
-            ("y", Some(Word::Yes)),
-            (" YES! ", Some(Word::Yes)),
-            ("Yes.", Some(Word::Yes)),
-            ("n", Some(Word::No)),
-            ("No,", Some(Word::No)),
-            ("1", Some(Word::Number(1))),
-            ("2.", Some(Word::Number(2))),
-            ("3)", Some(Word::Number(3))),
-            ("12", Some(Word::Number(12))),
+            ("y", Some(AnswerWord::Yes)),
+            (" YES! ", Some(AnswerWord::Yes)),
+            ("Yes.", Some(AnswerWord::Yes)),
+            ("n", Some(AnswerWord::No)),
+            ("No,", Some(AnswerWord::No)),
+            ("1", Some(AnswerWord::Number(1))),
+            ("2.", Some(AnswerWord::Number(2))),
+            ("3)", Some(AnswerWord::Number(3))),
+            ("12", Some(AnswerWord::Number(12))),
             ("yes please", None),
             ("yes?", None),
             ("yess", None),
@@ -247,16 +247,16 @@ mod tests {
     fn chosen_is_the_first_for_yes_and_the_last_for_no() {
         let choices = ["a", "b", "c"].map(|says| Choice::new(says, says));
         let table = [
-            (Word::Yes, Some("a")),
-            (Word::No, Some("c")),
-            (Word::Number(2), Some("b")),
-            (Word::Number(0), None),
-            (Word::Number(4), None),
+            (AnswerWord::Yes, Some("a")),
+            (AnswerWord::No, Some("c")),
+            (AnswerWord::Number(2), Some("b")),
+            (AnswerWord::Number(0), None),
+            (AnswerWord::Number(4), None),
         ];
         for (word, says) in table {
             assert_eq!(chosen(word, &choices).map(|choice| choice.says.as_str()), says, "{word:?}");
         }
-        assert_eq!(chosen(Word::No, &choices[..1]), None);
-        assert_eq!(chosen(Word::Yes, &[]), None);
+        assert_eq!(chosen(AnswerWord::No, &choices[..1]), None);
+        assert_eq!(chosen(AnswerWord::Yes, &[]), None);
     }
 }

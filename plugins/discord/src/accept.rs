@@ -49,7 +49,7 @@ impl Receiver<'_> {
         let line = unreadable("an empty one, or one whose content Discord does not show me");
         let declining = || self.context.publish.decline(inbound.clone(), line.clone());
         if let Err(refusal) = committed(self.context, declining).await? {
-            tracing::info!(%refusal, "nobody was told that a message cannot be read");
+            tracing::info!(%refusal, "the sender was not told that a message cannot be read");
         }
         Ok(())
     }

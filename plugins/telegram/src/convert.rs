@@ -119,7 +119,7 @@ impl BotIdentity<'_> {
         if let Some(moved) = GroupMove::told_by(message) {
             return Ok(Converted::Moved(moved));
         }
-        let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
+        let Some(from) = &message.from else { return Ok(Converted::Ignored("without a sender")) };
         let carried = media::carried(message);
         let text = message.text().or_else(|| message.caption());
         if text.is_none() && carried == Carried::Nothing {

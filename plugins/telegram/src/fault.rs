@@ -127,7 +127,7 @@ const ADVICE: [(&str, &str); 7] = [
     ("blocked by the user", "the person has blocked the bot and can unblock it"),
     ("bot was kicked", "the bot is no longer in this chat: add it again"),
     ("bot is not a member", "the bot is not in this chat: add it"),
-    ("chat not found", "there is no such chat, or nobody there has ever written to the bot"),
+    ("chat not found", "there is no such chat, or it has never written to the bot"),
     ("not enough rights", "the bot may not write in this chat: let it"),
     ("user is deactivated", "the person has deleted the account"),
     (DELETED_AT_ONCE, "another bot or a rule of the chat deletes what the bot writes"),

@@ -57,7 +57,7 @@ impl BotIdentity<'_> {
         }
         let Some(what) = what else { return Ok(Converted::Ignored("without text")) };
         let Some(sender) = sender(message, chat, kind)? else {
-            return Ok(Converted::Ignored("of nobody"));
+            return Ok(Converted::Ignored("without a sender"));
         };
         let place = (self.address(chat, topic(message))?, kind);
         let unreadable = Unreadable::new(place, self.key_of(chat, id)?, sender, what)?;

@@ -205,7 +205,7 @@ fn misread_ignores_group_messages_not_addressed_to_the_bot() {
         (json!({ "text": "fine", "reply_to_message": replied_to(43) }), "not mentioned"),
         (json!({ "text": "@another", "entities": [mark("mention", 8)] }), "not mentioned"),
         (json!({ "text": "/weather", "entities": [mark("bot_command", 8)] }), "not mentioned"),
-        (json!({ "voice": {}, "from": 5, "reply_to_message": replied_to(42) }), "of nobody"),
+        (json!({ "voice": {}, "from": 5, "reply_to_message": replied_to(42) }), "without a sender"),
         (json!({ "video_chat_started": 5, "reply_to_message": replied_to(42) }), "without text"),
     ];
     for (more, reason) in table {

@@ -46,7 +46,7 @@ impl Receiver<'_> {
                 tracing::info!(sender = %inbound.sender.id, %error, "not answered");
             }
             Err(error) => {
-                tracing::warn!(chat = %inbound.address, %error, "nobody was told: {}", line.text);
+                tracing::warn!(chat = %inbound.address, %error, "the sender was not told: {}", line.text);
             }
         }
         Ok(())

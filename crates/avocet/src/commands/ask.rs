@@ -28,7 +28,7 @@ pub(crate) async fn run(context: &CommandContext, ask: cli::AskArgs) -> Result<E
     match reach(context, &configuration).await? {
         Reached::Log(_) if wait => Err(Failure::new(
             Exit::NoDaemon,
-            "no daemon runs, so nobody would answer; start one with `avocet run`, or leave out \
+            "no daemon runs, so there would be no answer; start one with `avocet run`, or leave out \
              --wait to have it answered at the next start",
         )),
         Reached::Log(log) => {

@@ -14,8 +14,8 @@ use crate::output::{columns, print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::registry::ConfiguredModel;
 
-const LEGEND: &str = "In brackets, who says so: your table [models], the provider's table, the model's \
-    server, or the list\nof well-known models. The first of them is believed; what nobody says is unknown.\n";
+const LEGEND: &str = "In brackets, the source: your table [models], the provider's table, the model's \
+    server, or the list\nof well-known models. The first source counts; a value without a source is unknown.\n";
 
 /// A model and its known facts.
 struct ModelRow {

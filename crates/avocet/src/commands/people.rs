@@ -121,7 +121,7 @@ fn show(
 
 fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {
     if pairings.is_empty() {
-        return "Nobody waits to be let in.\n".to_owned();
+        return "No stranger waits for approval.\n".to_owned();
     }
     let head = ["code", "who", "name", "expires in"].map(str::to_owned).to_vec();
     let rows = pairings.iter().map(|one| {
@@ -134,7 +134,7 @@ fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {
 
 fn people_text(people: &[Person], zone: &TimeZone) -> String {
     if people.is_empty() {
-        return "Nobody may speak but whoever reaches the terminal.\n".to_owned();
+        return "Only people at the terminal may speak.\n".to_owned();
     }
     let head = ["who", "role", "since", "name"].map(str::to_owned).to_vec();
     let rows = people.iter().map(|one| {

@@ -51,8 +51,7 @@ impl Tool for AskUser {
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { question, options, timeout_minutes } = arguments;
         if context.chat.is_none() {
-            let nobody =
-                "nobody reads along here: this turn has no chat. Decide yourself, and say so";
+            let nobody = "no person can answer: this turn has no chat. Decide yourself, and say so";
             return Err(ToolError::ExecutionFailed(nobody.to_owned()));
         }
         if question.trim().is_empty() {

@@ -96,7 +96,7 @@ impl Tool for ExecShell {
         };
         let text = format!(
             "Run a shell command in the workspace and get its exit code and output (standard output \
-             and standard error together). {walls}. {KEEPS}. Nobody can type into it, and what it leaves \
+             and standard error together). {walls}. {KEEPS}. It has no input, and what it leaves \
              running is killed. What is to go on without being waited for runs with background: it \
              survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
              search files, use the file tools."

@@ -52,8 +52,8 @@ impl Tool for WebFetch {
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Read a page of the web: HTML as Markdown, text, JSON or XML. Of a long page \
-            the beginning is given, with its size (total) and where to read on (next). Nobody is logged \
-            in, no script is run, and addresses of private networks are refused.";
+            the beginning is given, with its size (total) and where to read on (next). Without a login \
+            and without scripts; addresses of private networks are refused.";
         Description::new("web_fetch", ToolClass::Pure, TEXT).parallel().returns_foreign_text()
     }
 

@@ -229,7 +229,7 @@ impl Listener<'_, '_> {
                         self.pulse.excuse(clock.elapsed());
                     }
                     return passed
-                        .map_err(|_| ConnectionLoss::Over("nobody takes the events".to_owned()));
+                        .map_err(|_| ConnectionLoss::Over("the events have no receiver".to_owned()));
                 }
                 () = clock.sleep(until_beat) => self.beat_if_due().await?,
             }

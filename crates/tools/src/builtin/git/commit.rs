@@ -39,7 +39,7 @@ impl Tool for GitCommit {
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Commit what is staged (git_add). Hooks are not run and nothing is signed; \
-            where the repository names nobody, Avocet <avocet@localhost> commits.";
+            if the repository names no author, Avocet <avocet@localhost> commits.";
         let described = Description::new("git_commit", ToolClass::Effect, TEXT);
         Description { time_limit: self.0.time_limit(4), ..described }
     }
