@@ -22,80 +22,81 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// What every command takes.
+/// Options of all commands.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// The configuration file. Default: $AVOCET_CONFIG, then avocet/config.toml in
-    /// $XDG_CONFIG_HOME, then none.
+    /// Configuration file. Default: $AVOCET_CONFIG, then avocet/config.toml in $XDG_CONFIG_HOME or
+    /// ~/.config, then none.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What is logged, instead of what the configuration says: error, warn, info, debug, trace.
+    /// Log level, instead of the one in the configuration: error, warn, info, debug, trace.
     #[arg(long, global = true, value_name = "LEVEL", value_parser = logging::level)]
     pub(crate) log: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the calls that wait for you to allow them, and decide about them.
+    /// List calls that wait for your approval, and approve or deny them.
     Approvals(Approvals),
-    /// Let the agent answer a message; the reply goes to the conversation's chat.
+    /// Send a message to the agent; the reply goes to the conversation's chat.
     Ask(Ask),
-    /// Show what was decided and done, and by whom.
+    /// Show decisions and actions, and the people behind them.
     Audit(Audit),
-    /// Copy the database into a new file and check the copy, whether or not the daemon runs.
+    /// Copy the database into a new file and check the copy; works with or without a running
+    /// daemon.
     Backup(Backup),
-    /// Chat in the terminal: joins a running daemon, or runs one as long as you stay.
+    /// Chat in the terminal; connects to a running daemon, or runs one until you leave.
     Chat(Chat),
     /// Print a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// Name of the shell.
         shell: Shell,
     },
-    /// The configuration.
+    /// Check the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Check the disk, the providers, the channels and the sandbox, and say what to do about what is wrong.
-    /// A daemon that runs checks itself.
+    /// Check the disk, the providers, the channels and the sandbox, and suggest fixes. A running
+    /// daemon checks itself.
     Doctor(Doctor),
-    /// Let a private chat speak in the session of another one. Without chats: list the links.
+    /// Let a private chat share the session of another chat. Without chats: list the links.
     Link(Link),
-    /// List the models of the configuration, what is known of each, and from whom.
+    /// List the configured models, the facts about each, and their sources.
     Models {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Strangers who ask to be let in.
+    /// List, approve or deny the pairing codes of strangers.
     #[command(subcommand)]
     Pair(PairCommand),
-    /// Who may speak.
+    /// List or remove people who have access.
     #[command(subcommand)]
     People(PeopleCommand),
-    /// Show what a model would be sent next in a conversation, and what its parts cost in tokens.
+    /// Show the next request to the model in a conversation, and the tokens of its parts.
     Prompt(Prompt),
-    /// Save the rows that a damaged database still holds into a new one; says what was saved and what was not. The
-    /// damaged database stays as it is.
+    /// Copy the readable rows of a damaged database into a new one, and report which rows were
+    /// saved and which were lost. The damaged database is not changed.
     Recover(Recover),
-    /// Put a copy that `avocet backup` made in the place of the database, which is kept under another name. Stop the
-    /// daemon first.
+    /// Replace the database with a copy that `avocet backup` made. The replaced database is kept
+    /// under another name. Stop the daemon first.
     Restore(Restore),
     /// Run the daemon with all configured channels.
     Run(Run),
-    /// Deliver a message to a chat; works while the daemon is down.
+    /// Send a message to a chat; works while the daemon is down.
     Send(Send),
-    /// The conversations.
+    /// List or show conversations.
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if something
-    /// is down.
+    /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if
+    /// something is down.
     Status {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show or change the trust level of files
+    /// Show or change the trust level of files.
     Trust(Trust),
-    /// Show what models have cost.
+    /// Show what models cost.
     Usage(Usage),
 }
 
@@ -119,26 +120,26 @@ pub(crate) struct Approvals {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// Let a call run.
+    /// Approve a call and let it run.
     Approve {
-        /// Which, as the list shows it.
+        /// Id of the call, as in the list.
         id: WaitId,
-        /// And those that are like it, in its session.
+        /// Also approve similar calls in the same session.
         #[arg(long)]
         session: bool,
     },
-    /// Do not let a call run; its turn goes on without it.
+    /// Deny a call; its turn continues without it.
     Deny {
-        /// Which, as the list shows it.
+        /// Id of the call, as in the list.
         id: WaitId,
-        /// Why, for the model.
+        /// Reason, for the model.
         why: Option<String>,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// The copy, which must not exist yet.
+    /// File for the copy; it must not exist yet.
     pub(crate) file: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -147,10 +148,11 @@ pub(crate) struct Backup {
 
 #[derive(Debug, Args)]
 pub(crate) struct Recover {
-    /// The damaged database; its -wal is read too. Default: the one that the last failed start moved aside.
+    /// Damaged database; its -wal file is read too. Default: the one that the last failed start
+    /// moved aside.
     pub(crate) file: Option<PathBuf>,
-    /// Write the recovered database to this new file. Default: put it in the place of the database; stop the daemon
-    /// first.
+    /// Write the recovered database to this new file. Default: replace the current database; stop
+    /// the daemon first.
     #[arg(long, value_name = "NEW", requires = "file")]
     pub(crate) into: Option<PathBuf>,
     /// Print JSON.
@@ -160,7 +162,7 @@ pub(crate) struct Recover {
 
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
-    /// The copy, which stays where it is.
+    /// Copy of the database; it stays in its place.
     pub(crate) file: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -169,7 +171,7 @@ pub(crate) struct Restore {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Ask no provider and no platform.
+    /// Do not contact providers and platforms.
     #[arg(long)]
     pub(crate) offline: bool,
     /// Print JSON.
@@ -179,30 +181,32 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Begin with an empty database although the last one is damaged or gone. Nothing is deleted.
+    /// Start with an empty database although the last one is damaged or missing. Nothing is
+    /// deleted.
     #[arg(long)]
     pub(crate) start_empty: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
-    /// The name of the conversation.
+    /// Name of the conversation.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
     pub(crate) chat: String,
-    /// Begin with an empty database although the last one is damaged or gone. Nothing is deleted.
+    /// Start with an empty database although the last one is damaged or missing. Nothing is
+    /// deleted.
     #[arg(long)]
     pub(crate) start_empty: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// Where: channel:account:chat or channel:account:chat:topic. A bare name is a chat of the
+    /// Chat, as channel:account:chat or channel:account:chat:topic. A bare name is a chat of the
     /// terminal.
     #[arg(value_parser = chat_address)]
     pub(crate) chat: ChatAddress,
-    /// What to say. Default, or `-`: what comes in on stdin.
+    /// Text of the message. Default, or `-`: read it from stdin.
     pub(crate) text: Option<String>,
-    /// Makes a repetition of this command harmless: a second message with the same key is not sent.
+    /// Idempotency key: a second message with the same key is not sent.
     #[arg(long)]
     pub(crate) key: Option<DedupeKey>,
     /// Print JSON.
@@ -212,19 +216,19 @@ pub(crate) struct Send {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ask {
-    /// Which conversation: channel:account:chat or channel:account:chat:topic. A bare name is one of
-    /// the terminal.
+    /// Conversation, as channel:account:chat or channel:account:chat:topic. A bare name is a
+    /// conversation of the terminal.
     #[arg(value_parser = session_id)]
     pub(crate) session: SessionId,
-    /// What to ask. Default, or `-`: what comes in on stdin.
+    /// Text of the message. Default, or `-`: read it from stdin.
     pub(crate) text: Option<String>,
-    /// Makes a repetition of this command harmless: a second message with the same key is absorbed.
+    /// Idempotency key: a second message with the same key is ignored.
     #[arg(long)]
     pub(crate) key: Option<DedupeKey>,
     /// Wait for the reply and print it.
     #[arg(long)]
     pub(crate) wait: bool,
-    /// Stop waiting after so many seconds; the reply comes to the chat all the same.
+    /// Stop waiting after this many seconds; the reply still goes to the chat.
     #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = seconds)]
     pub(crate) timeout: Option<u64>,
     /// Print JSON.
@@ -234,7 +238,7 @@ pub(crate) struct Ask {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Check the configuration and say what holds.
+    /// Check the configuration and show the paths and the model in use.
     Check {
         /// Print JSON.
         #[arg(long)]
@@ -244,18 +248,18 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List the conversations, the last used first.
+    /// List conversations, the last used first.
     List(SessionsList),
-    /// Print what was said and done in one.
+    /// Show the messages and tool calls of a conversation.
     Show(SessionsShow),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsList {
-    /// How many at most.
+    /// Maximum number of conversations.
     #[arg(long, default_value_t = 50, value_parser = rows)]
     pub(crate) limit: u32,
-    /// Go on behind this row: its used_at and session, as USED_AT/SESSION.
+    /// Continue after this row: its used_at and session, as USED_AT/SESSION.
     #[arg(long, value_name = "ROW")]
     pub(crate) after: Option<SessionRow>,
     /// Print JSON.
@@ -265,10 +269,10 @@ pub(crate) struct SessionsList {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsShow {
-    /// Which conversation; a bare name is one of the terminal.
+    /// Conversation; a bare name is a conversation of the terminal.
     #[arg(value_parser = session_id)]
     pub(crate) session: SessionId,
-    /// How many turns at most, the last ones.
+    /// Maximum number of turns; the last ones are shown.
     #[arg(long, default_value_t = 50, value_parser = rows)]
     pub(crate) turns: u32,
     /// Show the turns before this one.
@@ -281,10 +285,10 @@ pub(crate) struct SessionsShow {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prompt {
-    /// Which session: channel:account:chat, or the name of a terminal's.
+    /// Conversation, as channel:account:chat; a bare name is a conversation of the terminal.
     #[arg(value_parser = session_id)]
     pub(crate) session: SessionId,
-    /// What is said next, where nothing waits for an answer.
+    /// Next message, if no message waits for an answer.
     #[arg(long, default_value = "(the next message)")]
     pub(crate) message: String,
     /// Print JSON.
@@ -294,15 +298,16 @@ pub(crate) struct Prompt {
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Files and directories of a workspace, or of a directory beside it.
+    /// Files and directories of a workspace, or of a directory in tools.read or tools.write.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Mark them as yours, because you have read them: what stands in them now is believed as if you had written it. A
-    /// directory with everything in it.
+    /// Trust the files as if you had written their current content, because you have read it.
+    /// Directories include everything in them.
     #[arg(long, conflicts_with = "untrusted")]
     pub(crate) believe: bool,
-    /// Mark them as untrusted, a directory with everything that is or will be in it: once the agent has read such a file
-    /// it asks before it does more than read, and git runs nothing of such a repository.
+    /// Mark the files as untrusted. Directories include everything that is or will be in them.
+    /// After the agent has read such a file, it asks before it does more than read, and git runs
+    /// nothing of such a repository.
     #[arg(long)]
     pub(crate) untrusted: bool,
     /// Print JSON.
@@ -312,24 +317,25 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Args)]
 pub(crate) struct Usage {
-    /// What it is summed by. What sub-agents cost is that of the conversation that they work for.
+    /// Group usage by model, session or day. The cost of a sub-agent counts towards the
+    /// conversation that it works for.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: By,
-    /// Of how many days, today included. Days begin at 00:00 UTC.
+    /// Number of days, including today. Days begin at 00:00 UTC.
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = days)]
     pub(crate) days: u32,
-    /// How many rows at most; the others are added up in one.
+    /// Maximum number of rows; the rest is added up in one row.
     #[arg(long, default_value_t = 50, value_parser = rows)]
     pub(crate) limit: u32,
-    /// Leave out so many rows at the beginning.
+    /// Skip this many rows at the beginning.
     #[arg(long, value_name = "ROWS", default_value_t = 0)]
     pub(crate) skip: u32,
-    /// Print JSON; cost_usd is null where no price is known.
+    /// Print JSON; cost_usd is null if no price is known.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What usage is summed by.
+/// The grouping of usage sums.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum By {
     #[default]
@@ -353,16 +359,16 @@ impl From<By> for UsageBy {
 pub(crate) struct Audit {
     #[command(subcommand)]
     pub(crate) command: Option<AuditCommand>,
-    /// Of this conversation only; a bare name is one of the terminal.
+    /// Show rows of this conversation only; a bare name is a conversation of the terminal.
     #[arg(long, value_parser = session_id)]
     pub(crate) session: Option<SessionId>,
-    /// Since a day (2026-11-22), a moment (2026-11-22T10:30), or for so long (2h, 3d).
+    /// Show rows since a day (2026-11-22), a time (2026-11-22T10:30) or a duration ago (2h, 3d).
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// Of this kind only.
+    /// Show rows of this kind only.
     #[arg(long, value_parser = audit_kind)]
     pub(crate) kind: Option<AuditKind>,
-    /// How many at most, the last ones.
+    /// Maximum number of rows; the last ones are shown.
     #[arg(long, default_value_t = 50, value_parser = rows)]
     pub(crate) limit: u32,
     /// Show the rows before this one.
@@ -375,8 +381,8 @@ pub(crate) struct Audit {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Check every row, and the head that was noted outside of the database. Exits with 65 where
-    /// something was done to them.
+    /// Verify every row, and the head that is stored outside of the database. Exits with 65 if they
+    /// have been tampered with.
     Verify {
         /// Print JSON.
         #[arg(long)]
@@ -386,10 +392,11 @@ pub(crate) enum AuditCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Link {
-    /// Whose session: channel:account:chat. A bare name is a chat of the terminal.
+    /// Chat whose session is shared, as channel:account:chat. A bare name is a chat of the
+    /// terminal.
     #[arg(value_parser = chat_address, requires = "chat")]
     pub(crate) into: Option<ChatAddress>,
-    /// Who speaks in it from now on; replies go to the chat that asked.
+    /// Private chat that joins the session; replies go to the chat that asked.
     #[arg(value_parser = chat_address)]
     pub(crate) chat: Option<ChatAddress>,
     /// Give the second chat its own session back.
@@ -402,20 +409,20 @@ pub(crate) struct Link {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PairCommand {
-    /// Let a stranger speak, who is told so.
+    /// Admit the stranger who got a code, and notify them.
     Approve {
-        /// The code that the stranger was given; dashes and case do not matter.
+        /// Code that the stranger got; dashes and case do not matter.
         code: String,
-        /// As an owner, with every tool and the right to let others in.
+        /// Admit the stranger as an owner, with every tool and the right to admit others.
         #[arg(long)]
         owner: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Take a code back. Nobody is told.
+    /// Revoke a code; the stranger is not notified.
     Deny {
-        /// The code that the stranger was given; dashes and case do not matter.
+        /// Code that the stranger got; dashes and case do not matter.
         code: String,
         /// Print JSON.
         #[arg(long)]
@@ -431,15 +438,15 @@ pub(crate) enum PairCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PeopleCommand {
-    /// List who may speak, by the configuration and let in since.
+    /// List people who have access, by the configuration or by pairing.
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Strike off somebody who was let in.
+    /// Remove a person who was admitted by pairing.
     Remove {
-        /// Who: channel:account:sender, as the list shows it.
+        /// Person, as channel:account:sender in the list.
         person: PersonId,
     },
 }
@@ -447,23 +454,23 @@ pub(crate) enum PeopleCommand {
 /// Parses the limit on a list's rows.
 fn rows(text: &str) -> Result<u32, String> {
     let rows = text.parse().ok().filter(|rows| (1..=MOST_ROWS).contains(rows));
-    rows.ok_or_else(|| format!("it is not a whole number from 1 to {MOST_ROWS}"))
+    rows.ok_or_else(|| format!("must be a whole number from 1 to {MOST_ROWS}"))
 }
 
 fn days(text: &str) -> Result<u32, String> {
     const MOST: u32 = 36_500;
     let days = text.parse().ok().filter(|days| (1..=MOST).contains(days));
-    days.ok_or_else(|| format!("it is not a whole number from 1 to {MOST}"))
+    days.ok_or_else(|| format!("must be a whole number from 1 to {MOST}"))
 }
 
 fn seconds(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "it is not a whole number of seconds, 0 or more".to_owned())
+    text.parse().map_err(|_| "must be a whole number of seconds, 0 or more".to_owned())
 }
 
 fn audit_kind(text: &str) -> Result<AuditKind, String> {
     let known = || AuditKind::ALL.map(AuditKind::word).join(", ");
     let found = AuditKind::ALL.into_iter().find(|kind| kind.word() == text);
-    found.ok_or_else(|| format!("there is no such kind; there are {}", known()))
+    found.ok_or_else(|| format!("unknown kind; the kinds are {}", known()))
 }
 
 /// Parses a session id, or the bare name of a conversation of the terminal.

@@ -34,10 +34,10 @@ pub(crate) enum Exit {
 }
 
 /// The help text about exit codes.
-pub(crate) const HELP: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 65 the database, or its \
-    audit table, is damaged or of a newer version, 69 no daemon answers, 71 this system gives no walls for \
-    programs (doctor), 74 the data directory was deleted or replaced while the daemon ran, 75 try again later, \
-    76 a provider, a channel or the disk is down (status, doctor), \
+pub(crate) const HELP: &str = "Exit codes: 0 success, 1 failure, 2 wrong usage, 65 the database or its audit \
+    table is damaged or of a newer version, 69 no daemon answers, 71 this system has no sandbox layers \
+    for programs (doctor), 74 the data directory was deleted or replaced while the daemon ran, 75 \
+    temporary failure (try again later), 76 a provider, a channel or the disk is down (status, doctor), \
     78 the configuration cannot be used.";
 
 impl From<Exit> for ExitCode {

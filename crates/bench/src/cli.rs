@@ -6,51 +6,52 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
-/// Fewer than the daemon's limit of 512 connections.
+/// Maximum number of sessions, below the daemon's limit of 512 connections.
 const MOST: i64 = 500;
 
-/// Measures whole turns of the real program, from outside.
+/// Measure whole turns of the real program from outside.
 ///
-/// Starts the daemon in a home of its own, with a model that is a fake and answers at once, talks
-/// to it over its socket, and prints how fast it answers and what that costs. Everything is on
-/// 127.0.0.1, ends by itself within three minutes, and leaves nothing behind.
+/// Starts the daemon in its own home directory, with a fake model that answers at once. Sends
+/// messages over the daemon's socket, and prints the speed and the cost of the answers. Everything
+/// stays on 127.0.0.1 and ends within three minutes; all files are then removed.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "avocet-bench", version)]
 pub(crate) struct Options {
-    /// The program. Default: `avocet` beside this one.
+    /// Program to measure. Default: `avocet` beside this one.
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<PathBuf>,
-    /// How many sessions talk at the same time; a measurement for each number.
+    /// Numbers of sessions that chat at the same time; each number is a measurement.
     #[arg(long, value_delimiter = ',', value_name = "N,...", default_value = "1,64",
         value_parser = clap::value_parser!(u16).range(1..=MOST))]
     pub(crate) sessions: Vec<u16>,
     /// Turns of one measurement.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     pub(crate) turns: usize,
-    /// Seconds after which a measurement ends although it has not had its turns.
+    /// Maximum seconds of a measurement, even if turns are missing.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) seconds: u64,
-    /// Turns after which a session goes on in a new chat: what lies behind a turn is read for it.
+    /// Turns after which a session starts a new chat. Each turn reads the earlier turns of its
+    /// chat.
     #[arg(long, value_name = "N", default_value_t = 10,
         value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) turns_per_chat: u16,
-    /// When a promise counts as kept.
+    /// Durability of the daemon's writes.
     #[arg(long, value_enum, default_value_t = Which::Both)]
     pub(crate) durability: Which,
-    /// How often the program is started to see how long that takes.
+    /// Number of starts of the program, to measure the startup time.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) starts: usize,
-    /// Sessions in the log that it is also started with; 0 leaves that out.
+    /// Sessions in the database for a second measurement of the startup time; 0 skips it.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) log: usize,
-    /// Sessions that are seen once each, to see what stays in memory; 0 leaves that out. 100000
+    /// Sessions that are used once each, to measure the memory that they keep; 0 skips it. 100000
     /// take about a minute.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) seen: usize,
     /// Seconds of idling.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) idle: u64,
-    /// Where the homes are made, on the disk that is to be measured. Default: beside this program.
+    /// Directory for the homes of the daemon, on the disk to measure. Default: beside this program.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Print JSON.
@@ -58,14 +59,14 @@ pub(crate) struct Options {
     pub(crate) json: bool,
 }
 
-/// Which durabilities are measured.
+/// The durabilities to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Which {
-    /// The default: it survives a power failure.
+    /// The default: writes survive a power failure.
     Synced,
-    /// It survives a crash of the program.
+    /// Writes survive a crash of the program.
     Process,
-    /// One after the other.
+    /// Both, one after the other.
     Both,
 }
 
