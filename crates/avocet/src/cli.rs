@@ -298,7 +298,7 @@ pub(crate) struct PromptArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Files and directories of a workspace, or of a directory in [tools] read or write.
+    /// Files and directories of a workspace, or of a directory in tools.read or tools.write.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Trust the files as if you had written their current content, because you have read it.
@@ -317,8 +317,8 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Args)]
 pub(crate) struct Usage {
-    /// Group the sums by this. The cost of a sub-agent counts towards the conversation that it
-    /// works for.
+    /// Group usage by model, session or day. The cost of a sub-agent counts towards the
+    /// conversation that it works for.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: By,
     /// Number of days, including today. Days begin at 00:00 UTC.
@@ -454,17 +454,17 @@ pub(crate) enum PeopleCommand {
 /// Parses the limit on a list's rows.
 fn rows(text: &str) -> Result<u32, String> {
     let rows = text.parse().ok().filter(|rows| (1..=MOST_ROWS).contains(rows));
-    rows.ok_or_else(|| format!("expected a whole number from 1 to {MOST_ROWS}"))
+    rows.ok_or_else(|| format!("must be a whole number from 1 to {MOST_ROWS}"))
 }
 
 fn days(text: &str) -> Result<u32, String> {
     const MOST: u32 = 36_500;
     let days = text.parse().ok().filter(|days| (1..=MOST).contains(days));
-    days.ok_or_else(|| format!("expected a whole number from 1 to {MOST}"))
+    days.ok_or_else(|| format!("must be a whole number from 1 to {MOST}"))
 }
 
 fn seconds(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "expected a whole number of seconds, 0 or more".to_owned())
+    text.parse().map_err(|_| "must be a whole number of seconds, 0 or more".to_owned())
 }
 
 fn audit_kind(text: &str) -> Result<AuditKind, String> {
