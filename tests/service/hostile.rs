@@ -309,7 +309,7 @@ fn discord() -> Vec<FaultRow<Discord>> {
                     platform.fake.push_raw(payload);
                 }
             },
-            says: Says::Log(&["the gateway said what is no payload", "account=main"]),
+            says: Says::Log(&["Discord sent data that is no gateway event", "account=main"]),
             mends: nothing,
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },

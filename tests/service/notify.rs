@@ -17,7 +17,7 @@ const ALIVE: &str = "WATCHDOG=1";
 /// Half a second: a sign of life every quarter of a second.
 const WATCHDOG_USEC: &str = "500000";
 /// The daemon's log line after each failed life check.
-const NO_LIFE: &str = "neither the log nor the lanes answer";
+const NO_LIFE: &str = "no answer from the log writer or the lanes";
 
 /// A fake of systemd's notification socket.
 struct Manager {

@@ -75,7 +75,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     }
     redaction::in_panics();
     if let Err(error) = hardening::leave_no_dumps() {
-        output::error(&format!("what this process knows may end in a core dump ({error})"));
+        output::error(&format!("cannot switch core dumps off; secrets may end in one ({error})"));
     }
     let Cli { global, command } = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -50,8 +50,8 @@ async fn look_for_life(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError 
                 }
             }
             Ok(Err(Stuck::Log(error))) if error.is_final() => return error,
-            Ok(Err(stuck)) => tracing::error!(%stuck, "no progress"),
-            Err(elapsed) => tracing::error!(%elapsed, "neither the log nor the lanes answer"),
+            Ok(Err(stuck)) => tracing::error!(%stuck, "a part of the daemon makes no progress"),
+            Err(elapsed) => tracing::error!(%elapsed, "no answer from the log writer or the lanes"),
         }
         clock.sleep(every).await;
     }

@@ -272,7 +272,7 @@ impl Bus {
             self.enqueue(address, &content, &key, None).await
         };
         if let Err(error) = told.await {
-            tracing::warn!(%address, %error, "the chat cannot be told how to answer a question");
+            tracing::warn!(%address, %error, "cannot tell the chat that its message waits behind a question");
         }
     }
 }

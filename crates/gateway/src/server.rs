@@ -143,7 +143,7 @@ async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) 
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a connection was lost while it was made");
+                tracing::warn!(%error, "cannot accept a connection to the socket; retrying");
                 // An immediate retry would find as many files open.
                 parts.clock.sleep(AFTER_ERROR).await;
                 continue;

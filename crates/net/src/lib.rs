@@ -273,10 +273,11 @@ impl HttpResponse {
         seconds(self.header(RETRY_AFTER.as_str())?)
     }
 
-    /// Returns `true` if the content type of the body begins with this media type.
+    /// Returns `true` if the body has this media type, with any parameters.
     #[must_use]
     pub fn is(&self, media_type: &str) -> bool {
-        self.header(CONTENT_TYPE.as_str()).is_some_and(|found| found.starts_with(media_type))
+        let found = self.header(CONTENT_TYPE.as_str()).and_then(|found| found.split(';').next());
+        found.is_some_and(|found| found.trim().eq_ignore_ascii_case(media_type))
     }
 
     fn header(&self, name: &str) -> Option<&str> {

@@ -158,7 +158,7 @@ impl Proxy {
             match listener.accept().await {
                 Ok((stream, _)) => break stream,
                 Err(error) => {
-                    tracing::warn!(%error, "a program cannot be let to the proxy");
+                    tracing::warn!(%error, "cannot accept a program's connection to the proxy; retrying");
                     self.clock.sleep(PAUSE).await;
                 }
             }
@@ -284,7 +284,7 @@ fn is_new(logged: &mut BTreeSet<String>, to: &str) -> bool {
     if is_new && logged.len() == MOST_LOGGED {
         tracing::warn!(
             after = to,
-            "a program asks for so many hosts that no more of them are logged"
+            "a program asks for too many hosts; further ones are not logged"
         );
     }
     is_new

@@ -238,7 +238,7 @@ pub struct Question {
     /// The effect of the call in Markdown: the exact command, the address, the change of a file.
     pub shown: String,
     /// The scope of an approval for the session, for example the command or the host. The approval
-    /// covers calls of the same tool with the same scope. Short enough for a button.
+    /// covers calls of the same tool with the same scope. The prompt shows its first 60 characters.
     pub scope: String,
 }
 

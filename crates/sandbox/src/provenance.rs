@@ -192,7 +192,7 @@ impl Provenance {
     /// of the process.
     pub(crate) fn fall_for_good(&self) {
         if let Err(error) = self.fall() {
-            tracing::error!(%error, "that nothing of the workspace is to be believed cannot be noted");
+            tracing::error!(%error, "cannot note that the files of the workspace are untrusted; they are untrusted until the daemon ends");
         }
         self.fallen.store(true, Ordering::Release);
     }

@@ -88,7 +88,7 @@ impl Agents {
     pub(crate) async fn book_costs(&self) {
         for agent in self.agents.iter() {
             if let Err(error) = agent.run.book_costs().await {
-                tracing::error!(%error, "what was given up is not in the ledger");
+                tracing::error!(%error, "cannot record the cost of a cancelled request");
             }
         }
     }

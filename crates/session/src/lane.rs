@@ -160,7 +160,7 @@ impl Lanes {
         tracing::info!(%unfinished, "the rest goes on at the next start");
         self.cut.cancel();
         if let Err(unfinished) = group.finish(clock, GIVING_BACK).await {
-            tracing::warn!(%unfinished, "not given back in time; it counts as interrupted");
+            tracing::warn!(%unfinished, "cannot stop these turns in time; the next start resumes them as after a crash");
             group.abort();
         }
     }
@@ -171,7 +171,7 @@ impl Lanes {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::error!(%session, %error, "the lane cannot go on");
+                    tracing::error!(%session, %error, "the lane cannot go on; it waits for the next message");
                     return;
                 }
             }
@@ -400,7 +400,7 @@ impl Lanes {
         let reply_to = inbound.to_reply_to().cloned();
         let content = Content { reply_to, ..content.clone() };
         let planned = self.parts.channels.plan(&inbound.address, &content);
-        planned.inspect_err(|error| tracing::error!(%error, "nothing can be said there")).ok()
+        planned.inspect_err(|error| tracing::error!(%error, "cannot send to this chat: its channel is not configured")).ok()
     }
 
     pub(crate) async fn patiently<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>

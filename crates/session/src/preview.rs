@@ -52,7 +52,7 @@ impl Lanes {
         });
         let (done, typed, previewed) = tokio::join!(work, typing, preview);
         for error in [typed.err(), previewed.err()].into_iter().flatten() {
-            tracing::error!(%error, "what the chat is shown meanwhile");
+            tracing::error!(%error, "the preview or the typing sign panicked; the answer goes on without it");
         }
         done
     }

@@ -148,7 +148,7 @@ async fn listen(
             Some(Wake::Everybody) => {
                 commands.notify_one();
                 if let Err(error) = wake_all(&lanes).await {
-                    tracing::error!(%error, "lost wake-ups cannot be made up for");
+                    tracing::error!(%error, "cannot list open sessions after a full wake-up queue");
                 }
             }
         }

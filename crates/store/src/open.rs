@@ -297,7 +297,7 @@ fn begin(
     transaction.commit().map_err(error)?;
     // The database file itself must say that it is in use, because its `-wal` may be deleted.
     if let Err(error) = db.one("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {
-        tracing::warn!(%error, "the log could not be checkpointed");
+        tracing::warn!(%error, "cannot checkpoint the log at the start; nothing is lost");
     }
     let epoch = tx.epoch;
     let (id, commits) =

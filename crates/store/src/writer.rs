@@ -352,7 +352,9 @@ impl Thread {
         })]);
         match self.execute("PRAGMA wal_checkpoint(TRUNCATE)") {
             Ok(()) => self.last_file.synced(),
-            Err(error) => tracing::warn!(%error, "the -wal was not brought into the database"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot move avocet.db-wal into avocet.db at the stop; nothing is lost, but copy both files")
+            }
         }
     }
 

@@ -198,7 +198,7 @@ impl Web {
                 Ok(PageContent { title, content, note: None })
             }
             Ok(Err(panicked)) => {
-                tracing::warn!(error = %panicked, "a page could not be made readable");
+                tracing::warn!(error = %panicked, "the page reader panicked; the plain text is used");
                 words(html).await
             }
             Ok(Ok(None)) | Err(_) => words(html).await,
@@ -244,7 +244,7 @@ fn refused(error: FetchError) -> ToolError {
     match error {
         FetchError::Refused(refusal) => {
             let hint = match refusal.rule {
-                Rule::NoAddress => "the name cannot be resolved; look for a slip of the pen",
+                Rule::NoAddress => "the name cannot be resolved; check the spelling",
                 Rule::NoUrl => "give a whole URL, such as https://example.org/page",
                 Rule::UserInfo => "leave out what stands before @",
                 Rule::Redirects | Rule::Downgrade => "the page cannot be fetched from here",

@@ -43,8 +43,8 @@ impl Converted {
         match read {
             Ok(inbound) => Self::Inbound(Box::new(inbound)),
             Err(error) => {
-                tracing::warn!(%error, "an impossible id");
-                Self::Ignored("with an impossible id")
+                tracing::warn!(%error, "cannot read the ids of an event; it is ignored");
+                Self::Ignored("with an unreadable id")
             }
         }
     }

@@ -98,8 +98,8 @@ impl BotIdentity<'_> {
         });
         let converted = updates.iter().map(|update| {
             self.convert_one(update, addressed).unwrap_or_else(|error| {
-                tracing::warn!(update = update.id, %error, "an update with an impossible id");
-                Converted::Ignored("with an impossible id")
+                tracing::warn!(update = update.id, %error, "cannot read the ids of an update; it is ignored");
+                Converted::Ignored("with an unreadable id")
             })
         });
         converted.reduce(Converted::with).unwrap_or(Converted::Ignored("empty"))

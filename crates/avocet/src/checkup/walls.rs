@@ -124,7 +124,7 @@ fn limits(sandbox: &Sandbox) -> String {
     let files = files.map_or_else(|| "any number of".to_owned(), |files| files.to_string());
     format!(
         "a program has {max_processes} processes, {max_memory_megabytes} MB of memory and {timeout_seconds} s; \
-         the daemon has {files} open files"
+         the daemon may open {files} files"
     )
 }
 

@@ -185,7 +185,7 @@ impl Cell {
             if cut.is_some() {
                 tokio::select! {
                     () = &mut drained => {}
-                    () = self.clock.sleep(DYING) => tracing::error!("a cell does not die"),
+                    () = self.clock.sleep(DYING) => tracing::error!("processes of a sandbox are still alive 5 s after SIGKILL"),
                 }
             }
             cut

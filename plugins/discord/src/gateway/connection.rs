@@ -137,7 +137,7 @@ impl Listener<'_, '_> {
     fn unreadable(&mut self) {
         if !std::mem::replace(&mut self.puzzled, true) {
             let account = &self.gateway.discord.account;
-            tracing::warn!(%account, "the gateway said what is no payload; it is left out");
+            tracing::warn!(%account, "Discord sent data that is no gateway event; it is ignored");
         }
     }
 
