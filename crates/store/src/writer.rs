@@ -353,7 +353,7 @@ impl Thread {
         match self.execute("PRAGMA wal_checkpoint(TRUNCATE)") {
             Ok(()) => self.last_file.synced(),
             Err(error) => {
-                tracing::warn!(%error, "cannot move avocet.db-wal into avocet.db at the stop; nothing is lost, but copy both files")
+                tracing::warn!(%error, "cannot move avocet.db-wal into avocet.db at the stop; nothing is lost, but copy both files");
             }
         }
     }
