@@ -79,6 +79,25 @@ fn socket_refuses_another_user_even_with_open_permissions() {
     assert_eq!((&log["messages"], &log["pending"]), (&0.into(), &0.into()));
 }
 
+#[test]
+fn socket_out_of_reach_is_a_missing_permission_and_no_missing_daemon() {
+    if !is_root() {
+        println!("not run: only root can become somebody else");
+        return;
+    }
+    let home = Home::new(program!());
+    let _daemon = home.daemon();
+    let state = [".local", ".local/state", ".local/state/avocet"];
+    state.iter().for_each(|below| set_mode(&home, below, 0o755));
+    let names = ["cannot connect to the daemon at", "permission denied", "with sudo"];
+    for arguments in [["status"], ["doctor"]] {
+        let ran = end(start(as_nobody(&home, &arguments), b""));
+        let shown = format!("{}{}", ran.out, ran.err);
+        assert!(names.iter().all(|name| shown.contains(name)), "{arguments:?}: {ran:?}");
+        assert_ne!(ran.code, Some(0), "{arguments:?}");
+    }
+}
+
 /// Listens on the socket, and closes each connection at once.
 #[expect(clippy::disallowed_methods, reason = "it is no part of the daemon")]
 fn closed_door(home: &Home) {

@@ -25,11 +25,14 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
         )?;
         put_back(tx, *turn)?;
     }
-    tx.update(
+    let deliveries = tx.update(
         "UPDATE outbox SET state = 'unknown' WHERE state IN ('pending', 'sending', 'unknown') \
              AND state = 'sending'",
         (),
     )?;
+    if !running.is_empty() || deliveries > 0 {
+        tracing::info!(turns = running.len(), deliveries, "resuming what a crash interrupted");
+    }
     Ok(())
 }
 

@@ -63,7 +63,7 @@ impl OfflineLog {
     }
 }
 
-/// Connects to the daemon; `None` if none runs. If the daemon is slow or has no free place, says so
+/// Connects to the daemon; `None` if none runs. Fails if this user may not reach the socket. If the daemon is slow or has no free place, says so
 /// and waits for up to `PATIENCE`.
 async fn connect(
     context: &CommandContext,
@@ -72,8 +72,17 @@ async fn connect(
     let (clock, began) = (context.clock.as_ref(), context.clock.elapsed());
     let mut waiting = Waiting::default();
     loop {
-        let Ok(client) = Client::connect(&configuration.socket, &context.root).await else {
-            return Ok(None);
+        let client = match Client::connect(&configuration.socket, &context.root).await {
+            Ok(client) => client,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let message = format!(
+                    "cannot connect to the daemon at {}: permission denied; run this command as the \
+                     daemon's user, or with sudo",
+                    configuration.socket.display()
+                );
+                return Err(Failure::new(Exit::Failed, message));
+            }
+            Err(_) => return Ok(None),
         };
         let why = match place(clock, &client, &mut waiting).await {
             Ok(()) => return Ok(Some(client)),
