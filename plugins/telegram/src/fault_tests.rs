@@ -14,7 +14,7 @@ fn with_advice_adds_a_fix_to_the_words_of_the_platform() {
         ),
         (
             "Bad Request: chat not found",
-            "has ever written to the bot (Bad Request: chat not found)",
+            "has never written to the bot (Bad Request: chat not found)",
         ),
         ("Forbidden: user is deactivated", "has deleted the account (Forbidden: user is"),
         ("Bad Request: x", "Bad Request: x"),
