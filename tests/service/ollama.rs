@@ -76,7 +76,7 @@ async fn f36_ollama_reports_missing_setup_with_the_fix() {
     let model = OllamaFake::start(looks_first).await;
     let said = answer(&home(&model.base_url(), "llama0")).await;
     assert!(said.contains("not found") && said.contains("ollama pull llama0"), "{said}");
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let said = answer(&home(&format!("http://{nobody}"), MODEL)).await;
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let said = answer(&home(&format!("http://{unused}"), MODEL)).await;
     assert!(said.contains("is Ollama running? Start it: ollama serve"), "{said}");
 }

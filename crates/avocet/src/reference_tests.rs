@@ -22,28 +22,68 @@ const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/operate/reference.md");
 const HEAD: &str = "# Configuration reference
 
-Each key of the configuration, with its default. A key without a default is left out unless you set it. \
-The page is made from the doc comments in the code. The file `config.example.toml` is the short tour, and \
+Each key of the configuration. The column shows a default that `config.example.toml` sets; the text states the others. \
+The page is made from the doc comments in the code. That file is the short tour, and \
 [Configuration](configuration.md) explains references to secrets.
 ";
 
-/// The tables with free names and the tables of components: the heading, the table of the example
-/// that shows the defaults, and the schema.
-fn components() -> [(&'static str, &'static str, Value); 13] {
+/// A table of the configuration.
+struct ConfigTable {
+    /// Its path, with upper-case words for free names; empty for the top level.
+    path: String,
+    /// The value of its key `kind`, if that decides about its keys.
+    kind: Option<&'static str>,
+    /// The table of the example that shows its defaults.
+    example: String,
+    schema: Value,
+}
+
+impl ConfigTable {
+    fn new<T: JsonSchema>(path: &str, example: &str) -> Self {
+        let (path, example) = (path.to_owned(), example.to_owned());
+        Self { path, kind: None, example, schema: schema::<T>() }
+    }
+
+    fn provider<T: JsonSchema>(kind: &'static str, example: &str) -> Self {
+        Self { kind: Some(kind), ..Self::new::<T>("providers.NAME", example) }
+    }
+
+    fn heading(&self) -> String {
+        match (self.path.as_str(), self.kind) {
+            ("", _) => "Top level".to_owned(),
+            (path, None) => format!("`[{path}]`"),
+            (path, Some(kind)) => format!("`[{path}]`, kind `{kind}`"),
+        }
+    }
+
+    /// Returns a table in this one.
+    fn below(&self, key: &str, schema: &Value) -> Self {
+        let join = |above: &str| match above {
+            "" => key.to_owned(),
+            above => format!("{above}.{key}"),
+        };
+        let (path, example) = (join(&self.path), join(&self.example));
+        Self { path, kind: None, example, schema: schema.clone() }
+    }
+}
+
+/// The whole configuration, then the tables with free names and those of components.
+fn tables() -> [ConfigTable; 14] {
     [
-        ("agents.NAME", "agents.work", schema::<ProfileKeys>()),
-        ("models.\"PROVIDER/MODEL\"", "models.\"local/qwen3*\"", schema::<ModelConfig>()),
-        ("transcription", "transcription", schema::<TranscriptionConfig>()),
-        ("tools.web_search", "tools.web_search", schema::<SearchConfig>()),
-        ("providers.NAME, kind = \"openai\"", "providers.local", schema::<OpenAiConfig>()),
-        ("providers.NAME, kind = \"anthropic\"", "providers.claude", schema::<AnthropicConfig>()),
-        ("providers.NAME, kind = \"gemini\"", "providers.google", schema::<GeminiConfig>()),
-        ("providers.NAME, kind = \"ollama\"", "providers.home", schema::<OllamaConfig>()),
-        ("channels.terminal", "channels.terminal", schema::<TerminalConfig>()),
-        ("channels.telegram", "channels.telegram", schema::<TelegramConfig>()),
-        ("channels.discord", "channels.discord", schema::<DiscordConfig>()),
-        ("channels.telegram.groups.ID", "", schema::<GroupConfig>()),
-        ("channels.discord.groups.ID", "", schema::<GroupConfig>()),
+        ConfigTable::new::<Settings>("", ""),
+        ConfigTable::new::<ProfileKeys>("agents.NAME", "agents.work"),
+        ConfigTable::new::<ModelConfig>("models.\"PROVIDER/MODEL\"", "models.\"local/qwen3*\""),
+        ConfigTable::new::<TranscriptionConfig>("transcription", "transcription"),
+        ConfigTable::new::<SearchConfig>("tools.web_search", "tools.web_search"),
+        ConfigTable::provider::<OpenAiConfig>("openai", "providers.local"),
+        ConfigTable::provider::<AnthropicConfig>("anthropic", "providers.claude"),
+        ConfigTable::provider::<GeminiConfig>("gemini", "providers.google"),
+        ConfigTable::provider::<OllamaConfig>("ollama", "providers.home"),
+        ConfigTable::new::<TerminalConfig>("channels.terminal", "channels.terminal"),
+        ConfigTable::new::<TelegramConfig>("channels.telegram", "channels.telegram"),
+        ConfigTable::new::<DiscordConfig>("channels.discord", "channels.discord"),
+        ConfigTable::new::<GroupConfig>("channels.telegram.groups.ID", ""),
+        ConfigTable::new::<GroupConfig>("channels.discord.groups.ID", ""),
     ]
 }
 
@@ -53,19 +93,16 @@ fn schema<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// The keys and values of the example, by table and key. A value of several lines is left out.
+/// The keys of the example that have a value there, by table and key. A key after `#` only shows a
+/// possible value, and a value of several lines is left out.
 fn defaults() -> BTreeMap<(String, String), String> {
     let (mut found, mut table) = (BTreeMap::new(), String::new());
     for line in EXAMPLE.lines() {
-        let (line, is_shown) = match line.strip_prefix('#') {
-            Some(rest) => (rest, true),
-            None => (line, false),
-        };
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+        let heading = line.trim_start_matches('#').strip_prefix('[');
+        if let Some(name) = heading.and_then(|rest| rest.split(']').next()) {
             name.clone_into(&mut table);
         } else if let Some((key, value)) = line.split_once(" = ")
-            && !is_shown
-            && !key.contains(' ')
+            && !key.starts_with('#')
         {
             let value = value.split(" # ").next().unwrap_or_default().trim().to_owned();
             if !value.ends_with('[') {
@@ -90,58 +127,40 @@ fn meaning(property: &Value) -> String {
 }
 
 /// Writes a table and the tables in it.
-fn section(
+fn write_table(
     page: &mut String,
-    heading: &str,
-    example: &str,
-    schema: &Value,
+    table: &ConfigTable,
     defaults: &BTreeMap<(String, String), String>,
 ) {
+    let schema = &table.schema;
     let choices = schema["anyOf"].as_array().into_iter().flatten();
     let inner = choices.map(|one| &one["properties"]).find(|inner| inner.is_object());
     let properties = inner.unwrap_or(&schema["properties"]);
     let (mut rows, mut below) = (String::new(), Vec::new());
     for (key, property) in properties.as_object().into_iter().flatten() {
-        let is_table =
-            property["properties"].is_object() || property["anyOf"][0]["properties"].is_object();
-        if is_table {
-            below.push((key, property));
+        if property["properties"].is_object() || property["anyOf"][0]["properties"].is_object() {
+            below.push(table.below(key, property));
             continue;
         }
-        let default = defaults.get(&(example.to_owned(), key.clone()));
+        let default = defaults.get(&(table.example.clone(), key.clone()));
         let default = default.map(|value| format!("`{}`", value.replace('|', "\\|")));
         let (default, meaning) = (default.unwrap_or_default(), meaning(property));
         writeln!(rows, "| `{key}` | {default} | {meaning} |").unwrap();
     }
     if !rows.is_empty() {
-        let heading = if heading.is_empty() {
-            "Top level".to_owned()
-        } else {
-            format!("`[{heading}]`").replace(", kind = ", "]`, kind `").replace("\"]`", "`")
-        };
-        let heading = heading.replace("kind `\"", "kind `");
-        write!(page, "\n## {heading}\n\n").unwrap();
+        write!(page, "\n## {}\n\n", table.heading()).unwrap();
         if let Some(about) = schema["description"].as_str() {
             write!(page, "{}\n\n", about.replace('\n', " ")).unwrap();
         }
         write!(page, "| key | default | meaning |\n|---|---|---|\n{rows}").unwrap();
     }
-    for (key, property) in below {
-        let path = |above: &str| match above {
-            "" => key.clone(),
-            above => format!("{above}.{key}"),
-        };
-        section(page, &path(heading), &path(example), property, defaults);
-    }
+    below.iter().for_each(|inner| write_table(page, inner, defaults));
 }
 
 #[test]
 fn reference_of_the_book_is_made_from_the_doc_comments() {
     let (mut page, defaults) = (HEAD.to_owned(), defaults());
-    section(&mut page, "", "", &schema::<Settings>(), &defaults);
-    for (heading, example, schema) in components() {
-        section(&mut page, heading, example, &schema, &defaults);
-    }
+    tables().iter().for_each(|table| write_table(&mut page, table, &defaults));
     let shown = fs::read_to_string(PAGE).unwrap_or_default();
     if shown != page {
         fs::write(PAGE, &page).unwrap();

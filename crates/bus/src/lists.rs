@@ -14,7 +14,7 @@ pub enum Allow {
     Listed(Lists),
 }
 
-/// Lists of platform ids. An empty list admits nobody.
+/// Lists of platform ids. An empty list admits no one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lists {
     /// People with access.
@@ -30,7 +30,7 @@ pub struct Lists {
 /// Rules for a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupRules {
-    /// Replaces the account's list in this group. An empty list admits nobody.
+    /// Replaces the account's list in this group. An empty list admits no one.
     pub allow: Option<BTreeSet<SenderId>>,
     /// `true` if owners keep their tools in this group.
     pub owner_tools: bool,

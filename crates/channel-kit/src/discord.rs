@@ -26,7 +26,7 @@ pub fn size(styled: &Styled) -> usize {
 }
 
 /// Writes Discord's Markdown that shows exactly the text and its styles. All other characters with
-/// a meaning are escaped, so that the text mentions nobody. Links stand in angle brackets, so that
+/// a meaning are escaped, so that the text mentions no user. Links stand in angle brackets, so that
 /// Discord shows no preview.
 ///
 /// [`render`] reads the same text from the result, with no-break spaces for the indentation of

@@ -29,7 +29,7 @@ async fn asked(url: &str) -> Result<String, NetError> {
 
 #[tokio::test]
 async fn detail_explains_an_error_without_the_text_of_the_library() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
     let chunk = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n";
     let (silent, mail) = (saying(b"").await, saying(b"220 mail ready\r\n").await);
@@ -37,7 +37,7 @@ async fn detail_explains_an_error_without_the_text_of_the_library() {
     let no_http = "the connection broke: the server closed it, or does not speak HTTP";
     let broken_off = "the connection broke: the answer broke off";
     let table = [
-        (format!("http://{nobody}/"), "no connection: Connection refused"),
+        (format!("http://{unused}/"), "no connection: Connection refused"),
         (format!("http://{}/", silent.address()), no_http),
         (format!("http://{}/", mail.address()), no_http),
         (format!("http://{}/", half.address()), broken_off),

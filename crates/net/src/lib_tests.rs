@@ -34,6 +34,21 @@ async fn post_json_reads_an_answer_in_pieces() {
 }
 
 #[tokio::test]
+async fn is_compares_the_whole_media_type_without_its_parameters() {
+    for (sent, expected) in [
+        ("application/json", true),
+        ("Application/JSON; charset=utf-8", true),
+        ("application/jsonl", false),
+        ("application/json-seq", false),
+        ("text/plain; application/json", false),
+    ] {
+        let fake = HttpFake::start(move |_| whole(200, &[("content-type", sent)], "")).await;
+        let response = post(&fake, "").await.unwrap();
+        assert_eq!(response.is("application/json"), expected, "{sent}");
+    }
+}
+
+#[tokio::test]
 async fn retry_after_without_a_number_of_seconds_is_none() {
     for value in ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "soon", "1e300"] {
         let fake = HttpFake::start(move |_| whole(429, &[("retry-after", value)], "")).await;
@@ -56,11 +71,11 @@ async fn f15_net_errors_do_not_name_the_url() {
     let closing = HttpFake::start(|_| vec![Piece::Close]).await;
     let half = || vec![Piece::head(200, &[]), Piece::chunk(b"x"), Piece::Close];
     let cut = HttpFake::start(move |_| half()).await;
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let client = HttpClient::new().unwrap();
-    let refused = client.post_json(&format!("http://{nobody}/bot123:secret"), &[], vec![]).await;
+    let refused = client.post_json(&format!("http://{unused}/bot123:secret"), &[], vec![]).await;
     let invalid = client.post_json("http://[bad/bot123:secret", &[], vec![]).await;
-    let url = format!("http://{nobody}/");
+    let url = format!("http://{unused}/");
     let unsendable = client.post_json(&url, &[("x-api-key", "secret\n")], vec![]).await;
     let errors = [
         post(&closing, "bot123:secret").await.unwrap_err(),

@@ -102,11 +102,11 @@ impl Deliverer {
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
     pub async fn start(&self) -> Result<(), StoreError> {
-        let nobody_is_in = |chat: &ChatAddress| {
+        let is_unreachable = |chat: &ChatAddress| {
             self.courier.channels.of(chat).is_some_and(|channel| !channel.reachable(chat))
         };
         let open = self.courier.outbox.open_chats().await?;
-        open.iter().filter(|chat| !nobody_is_in(chat)).for_each(|chat| self.wake(chat));
+        open.iter().filter(|chat| !is_unreachable(chat)).for_each(|chat| self.wake(chat));
         Ok(())
     }
 
@@ -233,8 +233,8 @@ impl Courier {
         let (rule, now) = (channel.on_unknown(), self.clock.now());
         let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
             AttemptOutcome::End(end) => end,
-            AttemptOutcome::Nobody => {
-                self.finish(head, SendEnd::Nobody).await?;
+            AttemptOutcome::Unreachable => {
+                self.finish(head, SendEnd::Unreachable).await?;
                 return Ok(WorkerAction::Leave);
             }
             AttemptOutcome::Dead(error) => dead(channel, head, error),

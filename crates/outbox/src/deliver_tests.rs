@@ -258,7 +258,7 @@ async fn f6_retry_after_survives_a_restart() {
 async fn deliverer_waits_for_wake_if_a_chat_is_unreachable() {
     let world = World::new().await;
     let chat = chat_address("a");
-    world.channel.script([OnSend::Say(SendError::Nobody)]);
+    world.channel.script([OnSend::Say(SendError::Unreachable)]);
     world.send("a", "1").await;
     world.idle().await;
     world.channel.set_reachable(&chat, false);

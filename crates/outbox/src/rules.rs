@@ -81,7 +81,7 @@ pub(crate) enum AttemptOutcome {
     /// Abandoned although it may have arrived; the chat is informed.
     Unconfirmed(String),
     /// The chat is unreachable; the chunk waits until the chat is reachable.
-    Nobody,
+    Unreachable,
 }
 
 /// Judges an attempt. `failed_alone` counts failed sends of this chunk, including this one, that
@@ -105,7 +105,7 @@ pub(crate) fn judge(
     };
     match sent {
         Ok(receipt) => AttemptOutcome::End(SendEnd::Sent(receipt)),
-        Err(SendError::Nobody) => AttemptOutcome::Nobody,
+        Err(SendError::Unreachable) => AttemptOutcome::Unreachable,
         Err(SendError::Gone) => AttemptOutcome::End(SendEnd::Anew),
         Err(SendError::Refused(error)) => AttemptOutcome::Dead(error),
         Err(SendError::Unknown(error))

@@ -217,7 +217,7 @@ pub enum SendError {
     Failed(String),
     /// The chat has no client at present; the chunk waits until the channel wakes the chat.
     #[error("no client is connected")]
-    Nobody,
+    Unreachable,
     /// The message to be edited ([`Delivery::shown_as`]) is gone or cannot be changed. The content
     /// can be sent as a new message.
     #[error("the message to be edited is gone")]

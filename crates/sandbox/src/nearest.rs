@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 const LOOK_AT: usize = 20_000;
 /// Candidates that are named.
 const NAMED: usize = 5;
-/// Large directories that nobody means.
+/// Large directories that no caller means.
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 /// Minimum similarity of names, from 0 to 1.
 const ALIKE: f64 = 0.75;

@@ -192,7 +192,11 @@ impl Provenance {
     /// of the process.
     pub(crate) fn fall_for_good(&self) {
         if let Err(error) = self.fall() {
-            tracing::error!(%error, "cannot note that the files of the workspace are untrusted; they are untrusted until the daemon ends");
+            tracing::error!(
+                %error,
+                "cannot note that the files of the workspace are untrusted; they are untrusted \
+                 until the daemon ends"
+            );
         }
         self.fallen.store(true, Ordering::Release);
     }

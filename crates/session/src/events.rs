@@ -51,6 +51,6 @@ mod tests {
         assert_eq!((heard.len(), &heard[0], &heard[1]), (BEHIND, &thinking(1), &thinking(3)));
         drop(first);
         events.emit(&a, thinking(4));
-        assert!(events.listeners.is_empty(), "nobody listens: nothing is kept");
+        assert!(events.listeners.is_empty(), "a session without listeners is dropped");
     }
 }

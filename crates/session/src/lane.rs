@@ -160,7 +160,10 @@ impl Lanes {
         tracing::info!(%unfinished, "the rest goes on at the next start");
         self.cut.cancel();
         if let Err(unfinished) = group.finish(clock, GIVING_BACK).await {
-            tracing::warn!(%unfinished, "cannot stop these turns in time; the next start resumes them as after a crash");
+            tracing::warn!(
+                %unfinished,
+                "cannot stop these turns in time; the next start resumes them as after a crash"
+            );
             group.abort();
         }
     }
@@ -400,7 +403,8 @@ impl Lanes {
         let reply_to = inbound.to_reply_to().cloned();
         let content = Content { reply_to, ..content.clone() };
         let planned = self.parts.channels.plan(&inbound.address, &content);
-        planned.inspect_err(|error| tracing::error!(%error, "cannot send to this chat: its channel is not configured")).ok()
+        let gone = "cannot send to this chat: its channel is not configured";
+        planned.inspect_err(|error| tracing::error!(%error, "{gone}")).ok()
     }
 
     pub(crate) async fn patiently<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>

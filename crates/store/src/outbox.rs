@@ -95,7 +95,7 @@ impl Outbox for SqliteStore {
         let durability = match &end {
             SendEnd::Sent(_)
             | SendEnd::Again { .. }
-            | SendEnd::Nobody
+            | SendEnd::Unreachable
             | SendEnd::Anew
             | SendEnd::Unknown { .. } => Durability::Process,
             SendEnd::Unconfirmed { .. } | SendEnd::Dead { .. } => Durability::Synced,
@@ -315,7 +315,7 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
                 &tx.now.0,
             ],
         ),
-        SendEnd::Nobody => set("state = 'pending', attempts = attempts - 1", &[&id.0]),
+        SendEnd::Unreachable => set("state = 'pending', attempts = attempts - 1", &[&id.0]),
         SendEnd::Anew => {
             set("state = 'pending', platform_id = NULL, first_sent_at = NULL", &[&id.0])
         }

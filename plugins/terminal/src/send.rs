@@ -60,7 +60,7 @@ impl Channel for Terminal {
             }
         }
         if receipts.is_empty() {
-            return Err(SendError::Nobody);
+            return Err(SendError::Unreachable);
         }
         match select_ok(receipts).await {
             Ok((receipt, _)) => Ok(receipt),
@@ -110,7 +110,7 @@ mod tests {
     async fn reachable_only_while_a_client_is_attached() {
         let terminal = terminal();
         assert!(!terminal.reachable(&chat("a")));
-        assert_eq!(terminal.deliver(&delivery()).await, Err(SendError::Nobody));
+        assert_eq!(terminal.deliver(&delivery()).await, Err(SendError::Unreachable));
         let handovers = terminal.attach(&chat("a"));
         assert!(terminal.reachable(&chat("a")) && !terminal.reachable(&chat("b")));
         let delivery = delivery();

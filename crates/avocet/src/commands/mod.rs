@@ -63,8 +63,11 @@ impl OfflineLog {
     }
 }
 
-/// Connects to the daemon; `None` if none runs. Fails if this user may not reach the socket. If the daemon is slow or has no free place, says so
+/// Connects to the daemon; `None` if none runs. If the daemon is slow or has no free place, says so
 /// and waits for up to `PATIENCE`.
+///
+/// # Errors
+/// [`Failure`] if this user may not reach the socket, or the daemon stays busy.
 async fn connect(
     context: &CommandContext,
     configuration: &Configuration,

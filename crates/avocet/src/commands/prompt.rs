@@ -105,7 +105,13 @@ async fn ask(
 fn as_json(prompt: &PromptReport) -> serde_json::Value {
     let PromptReport { model, room, parts, request } = prompt;
     let part = |part: &PromptPart| json!({ "name": part.name, "tokens": part.tokens });
-    let tool = |tool: &avocet_protocol::ToolSpec| json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
+    let tool = |tool: &avocet_protocol::ToolSpec| {
+        json!({
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+        })
+    };
     json!({
         "model": model,
         "room": room,

@@ -160,8 +160,8 @@ async fn probe_of_ollama_reads_the_list_of_models() {
 
 #[tokio::test]
 async fn probe_of_an_absent_server_is_unreachable() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let table = json!({ "base_url": format!("http://{nobody}"), "api_key": KEY });
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let table = json!({ "base_url": format!("http://{unused}"), "api_key": KEY });
     let config: AnthropicConfig = serde_json::from_value(table).unwrap();
     let served = config.served("p", "m", Arc::new(ManualClock::default())).unwrap();
     let found = served.probe().await;

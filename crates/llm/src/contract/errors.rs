@@ -100,8 +100,8 @@ pub(super) async fn f15_complete_shows_the_key_in_no_error<W: Wire>() {
         assert!(error.to_string().contains("[secret]"), "{error}");
     }
     let closed = HttpFake::start(|_| vec![Piece::Close]).await.address();
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for address in [closed.to_string(), nobody.to_string(), "no host".to_owned()] {
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for address in [closed.to_string(), unused.to_string(), "no host".to_owned()] {
         let base_url = format!("http://{address}/{}", W::KEY);
         let model = W::model(base_url, &Setup::once::<W>(), Arc::default());
         let error = ask(model.as_ref()).await.reply.unwrap_err();

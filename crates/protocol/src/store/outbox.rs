@@ -141,7 +141,7 @@ pub enum SendEnd {
         first_sent_at: Option<Timestamp>,
     },
     /// The chat had no client for the chunk. This does not count as an attempt.
-    Nobody,
+    Unreachable,
     /// The message to be edited is gone: the chunk is sent as a new message.
     Anew,
     /// The platform may have the chunk.

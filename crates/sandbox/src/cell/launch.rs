@@ -185,7 +185,9 @@ impl Cell {
             if cut.is_some() {
                 tokio::select! {
                     () = &mut drained => {}
-                    () = self.clock.sleep(DYING) => tracing::error!("processes of a sandbox are still alive 5 s after SIGKILL"),
+                    () = self.clock.sleep(DYING) => {
+                        tracing::error!("processes of a sandbox are still alive 5 s after SIGKILL");
+                    }
                 }
             }
             cut

@@ -113,7 +113,10 @@ impl Screen<'_> {
             }
             Err(SendError::RetryAfter(hold)) => (PreviewState::Over, refused(hold)),
             Err(
-                SendError::Failed(_) | SendError::Nobody | SendError::Gone | SendError::Refused(_),
+                SendError::Failed(_)
+                | SendError::Unreachable
+                | SendError::Gone
+                | SendError::Refused(_),
             ) => (PreviewState::Over, Showing::Refused { not_before: Timestamp(0) }),
             Ok(Receipt { platform_id: None }) | Err(SendError::Unknown(_)) => {
                 (PreviewState::Over, Showing::Unknown)
@@ -143,7 +146,7 @@ impl Screen<'_> {
                 Showed { state, content: None, hold: Some(hold) }
             }
             Err(SendError::Gone | SendError::Refused(_)) => Showed::nothing(PreviewState::Over),
-            Err(SendError::Failed(_) | SendError::Nobody | SendError::Unknown(_)) => {
+            Err(SendError::Failed(_) | SendError::Unreachable | SendError::Unknown(_)) => {
                 Showed::nothing(state)
             }
         }

@@ -45,7 +45,7 @@ impl UserMessage {
         Self { reply_to: Some(message), ..self }
     }
 
-    /// Makes the reply mention nobody.
+    /// Switches off the mention of the author.
     #[must_use]
     pub fn without_ping(self) -> Self {
         Self { pings: false, ..self }

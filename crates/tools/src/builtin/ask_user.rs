@@ -51,8 +51,9 @@ impl Tool for AskUser {
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { question, options, timeout_minutes } = arguments;
         if context.chat.is_none() {
-            let nobody = "no person can answer: this turn has no chat. Decide yourself, and say so";
-            return Err(ToolError::ExecutionFailed(nobody.to_owned()));
+            let no_chat =
+                "no person can answer: this turn has no chat. Decide yourself, and say so";
+            return Err(ToolError::ExecutionFailed(no_chat.to_owned()));
         }
         if question.trim().is_empty() {
             return Err(ToolError::InvalidArgs("question is empty".to_owned()));

@@ -21,7 +21,7 @@ const MOST_OF_ONE: usize = 8;
 const MOST: usize = 32;
 /// Bytes of unread output kept per program; the oldest are dropped first.
 const KEPT_BYTES: usize = 64 * 1024;
-/// Time for which an ended program is kept if nobody polls it.
+/// Time for which an ended program is kept without a poll.
 const KEPT_FOR: Duration = Duration::from_hours(1);
 
 /// The background programs of one daemon. They end when the daemon ends.

@@ -171,15 +171,15 @@ fn cell(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Cell {
 fn proxy(hosts: &[String], clock: Arc<ManualClock>) -> Arc<dyn Proxy> {
     let proxy = avocet_net::Proxy::new(Hosts::parse(hosts).unwrap(), Arc::new(Vec::new()), clock);
     // Names are never looked up.
-    Arc::new(OpenHosts::through(proxy.resolving(Arc::new(Nobody))))
+    Arc::new(OpenHosts::through(proxy.resolving(Arc::new(NoResolver))))
 }
 
 /// A resolver that finds no addresses.
 #[derive(Debug)]
-struct Nobody;
+struct NoResolver;
 
 #[async_trait]
-impl Resolve for Nobody {
+impl Resolve for NoResolver {
     async fn resolve(&self, _: &str) -> Vec<IpAddr> {
         Vec::new()
     }

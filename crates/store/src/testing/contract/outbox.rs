@@ -86,9 +86,9 @@ pub async fn finish_with_again_delays_the_chunk_and_counts_the_attempt(backend: 
     let head = head(&world, &a).await;
     assert_eq!((head.delivery.id, head.attempts, head.unknown), (first.id, 1, false));
     assert_eq!((head.not_before, head.delivery.first_sent_at), (Timestamp(77), None));
-    end(&world, first.id, SendEnd::Nobody).await;
+    end(&world, first.id, SendEnd::Unreachable).await;
     let attempts = world.ports.outbox.head(&a).await.unwrap().unwrap().attempts;
-    assert_eq!(attempts, 1, "where nobody is, it is no attempt");
+    assert_eq!(attempts, 1, "an unreachable chat costs no attempt");
     let not_under_way = world.ports.outbox.finish(first.id, &again(true)).await;
     assert_eq!(not_under_way, Err(StoreError::Stale(first.id.to_string())));
 }

@@ -69,7 +69,7 @@ pub async fn begin_preview_succeeds_once_and_blocks_no_delivery(backend: &impl B
     let world = World::new(backend).await;
     let turn = world.running().await;
     let id = world.begun(turn).await;
-    assert_eq!(world.begin(turn).await, Preview::Over, "nobody knows yet whether it is there");
+    assert_eq!(world.begin(turn).await, Preview::Over, "its outcome is still unknown");
     assert_eq!(world.ports.outbox.open_chats().await, Ok(vec![]));
     let status = world.ports.query.log_status().await.unwrap();
     let of_session = world.ports.query.session_status(&session("a")).await.unwrap();
