@@ -110,8 +110,10 @@ fn paragraphs(page: &str) -> Vec<String> {
             is_code = !is_code;
         }
         let begins = trimmed.is_empty() || item.is_match(trimmed);
-        let is_text =
-            !is_code && !trimmed.starts_with(['#', '|', '`', '<']) && !line.starts_with("    ");
+        let is_text = !is_code
+            && !trimmed.starts_with(['#', '|', '<'])
+            && !trimmed.starts_with("```")
+            && !line.starts_with("    ");
         if begins || !is_text {
             found.push(String::new());
         }
@@ -126,7 +128,7 @@ fn paragraphs(page: &str) -> Vec<String> {
 
 #[test]
 fn markdown_sentences_are_short() {
-    let (code, end) = (Regex::new(r"`[^`]*`").unwrap(), Regex::new(r"[.!?:;](\*\*)?\s").unwrap());
+    let (code, end) = (Regex::new(r"`[^`]*`").unwrap(), Regex::new(r"[.!?](\*\*|\))?\s").unwrap());
     let mut long = Vec::new();
     for (path, page) in pages() {
         for paragraph in paragraphs(&page) {
@@ -161,8 +163,8 @@ fn markdown_paths_of_rust_files_exist() {
 fn links_between_markdown_pages_exist() {
     let link = Regex::new(r"\]\(([^)#\s]*)(#[^)]*)?\)").unwrap();
     for (path, page) in pages() {
-        let prose = paragraphs(&page).join("\n")
-            + &page.lines().filter(|l| l.starts_with('|')).collect::<String>();
+        let rows = page.lines().filter(|line| line.starts_with('|')).map(str::to_owned);
+        let prose = paragraphs(&page).into_iter().chain(rows).collect::<Vec<_>>().join("\n");
         for found in link.captures_iter(&prose) {
             let to = found.get(1).unwrap().as_str();
             if to.is_empty() || to.contains("://") || to.starts_with("mailto:") {
