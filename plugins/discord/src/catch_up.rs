@@ -14,6 +14,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use avocet_channel_kit::Stopped;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
@@ -25,7 +26,7 @@ use crate::gateway::{Live, Me};
 use crate::history::{AnsweredQuestion, HistoryAnswer, PAGE, Question, id};
 use crate::misread;
 use crate::places::{ChannelPlace, Described};
-use crate::receive::{Receiver, Stopped};
+use crate::receive::Receiver;
 
 /// Discord's error code for a deleted channel.
 const UNKNOWN_CHANNEL: isize = 10_003;

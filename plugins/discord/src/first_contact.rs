@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use avocet_channel_kit::Stopped;
 use avocet_protocol::Timestamp;
 use reqwest::Method;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use crate::fault::RestError;
 use crate::gaps::Look;
 use crate::places::{ChannelPlace, described};
 use crate::reading::snowflake;
-use crate::receive::{Receiver, Stopped};
+use crate::receive::Receiver;
 use crate::routes::Route;
 
 /// The used fields of an opened channel.
@@ -29,7 +30,7 @@ impl Receiver<'_> {
     /// Notes the time of the first start.
     pub(crate) async fn note_beginning(&mut self) -> Result<(), Stopped> {
         match self.read.note_beginning(self.context.clock.now()) {
-            Some(cursor) => self.move_to(cursor).await,
+            Some(cursor) => self.intake.move_cursor(cursor).await,
             None => Ok(()),
         }
     }
@@ -47,7 +48,7 @@ impl Receiver<'_> {
     /// Notes the direct message channel of a user.
     pub(crate) async fn met(&mut self, user: u64, channel: ChannelId) -> Result<(), Stopped> {
         let cursor = self.read.note_direct(user, channel);
-        self.move_to(cursor).await?;
+        self.intake.move_cursor(cursor).await?;
         self.agenda.remove(Subject::Person(user));
         self.meet_in(channel, self.context.clock.elapsed());
         Ok(())

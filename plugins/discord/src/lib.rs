@@ -2,12 +2,10 @@
 //! messages are read from the channels' histories. Messages go out one by one, and each is made
 //! only once.
 
-mod accept;
 mod agenda;
 mod attachments;
 mod budget;
 mod catch_up;
-mod commit;
 mod config;
 mod convert;
 mod fault;

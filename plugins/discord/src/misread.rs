@@ -1,6 +1,7 @@
 //! Reads events that the client cannot read, from their JSON as far as possible: messages are
 //! received in part, and users of buttons get an answer.
 
+use avocet_channel_kit::Stopped;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};
 use serenity::model::user::User;
 
-use crate::receive::{Receiver, Stopped};
+use crate::receive::Receiver;
 
 /// Stands for an unreadable file, below a readable text.
 const UNKNOWN_FILE: &str = "[a file that Discord describes in a way I do not know]";
@@ -107,7 +108,7 @@ impl Receiver<'_> {
         tracing::info!(?channel, ?message, "a message that cannot be read");
         let place = channel.zip(message);
         let cursor = place.and_then(|(channel, message)| self.read.cursor(channel, message));
-        self.ignore("unreadable", cursor).await?;
+        self.intake.ignore("unreadable", cursor).await?;
         if let Some((channel, message)) = place {
             self.read.has_read(channel, message);
         }
@@ -118,7 +119,7 @@ impl Receiver<'_> {
     pub(crate) async fn misunderstood(&self, data: &Value) -> Result<(), Stopped> {
         let id = InteractionId::deserialize(&data["id"]).ok();
         tracing::info!(?id, "what was pressed or called cannot be read");
-        self.ignore("unreadable", None).await?;
+        self.intake.ignore("unreadable", None).await?;
         if let (Some(id), Some(token)) = (id, data["token"].as_str()) {
             let line = CreateInteractionResponseMessage::new()
                 .content(NOT_UNDERSTOOD)

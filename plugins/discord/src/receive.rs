@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 
+use avocet_channel_kit::{Converted, Intake, Stopped};
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use serde_json::Value;
@@ -13,8 +14,7 @@ use serenity::model::id::{ChannelId, GuildId};
 
 use crate::agenda::Agenda;
 use crate::budget::Budget;
-use crate::commit::{NotCommitted, committed};
-use crate::convert::{BotIdentity, Converted};
+use crate::convert::BotIdentity;
 use crate::gaps::{EDITED, Gaps, PRESSED, SAID};
 use crate::gateway::{self, GatewayClient, Live, Me, SessionEvent};
 use crate::history::AnsweredQuestion;
@@ -30,6 +30,7 @@ const OF_NO_USE: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREA
 pub(crate) struct Receiver<'a> {
     pub(crate) discord: &'a Discord,
     pub(crate) context: &'a ChannelContext,
+    pub(crate) intake: Intake<'a>,
     pub(crate) places: Places,
     pub(crate) read: Reading,
     pub(crate) agenda: Agenda,
@@ -53,48 +54,27 @@ enum ReceiverInput {
     Due,
 }
 
-/// The reason why the receiver stops.
-#[derive(Debug)]
-pub(crate) enum Stopped {
-    /// The daemon stops.
-    Asked,
-    Because(ChannelError),
-}
-
-impl From<NotCommitted> for Stopped {
-    fn from(error: NotCommitted) -> Self {
-        match error {
-            NotCommitted::Stopping => Self::Asked,
-            NotCommitted::Log(error) => Self::Because(ChannelError::Interrupted(error.to_string())),
-        }
-    }
-}
-
 /// Receives until the daemon stops, or until only the operator can help.
 pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(), ChannelError> {
-    let reading = || context.publish.cursors(&discord.name, &discord.account);
-    let cursors = match committed(context, reading).await {
-        Ok(Ok(cursors)) => cursors,
-        Ok(Err(error)) => return Err(ChannelError::Interrupted(error.to_string())),
-        Err(error) => return error.into(),
+    let intake = discord.intake(context);
+    let receive = async {
+        let cursors = intake.cursors().await?;
+        let (sender, events) = gateway::queue();
+        let budget = Budget::read(&cursors, context.clock.elapsed());
+        let gateway = GatewayClient::new(discord, context, sender, budget);
+        let mut receiver = Receiver::new(discord, context, &cursors);
+        tokio::select! {
+            biased;
+            received = receiver.receive(&events) => received,
+            ended = gateway.run() => Ok(ended?),
+        }
     };
-    let (sender, events) = gateway::queue();
-    let gateway = GatewayClient::new(
-        discord,
-        context,
-        sender,
-        Budget::read(&cursors, context.clock.elapsed()),
-    );
-    let mut receiver = Receiver::new(discord, context, &cursors);
-    tokio::select! {
-        biased;
-        () = context.stop.cancelled() => Ok(()),
-        received = receiver.receive(&events) => match received {
-            Ok(never) => match never {},
-            Err(Stopped::Asked) => Ok(()),
-            Err(Stopped::Because(error)) => Err(error),
-        },
-        ended = gateway.run() => ended.map(|never| match never {}),
+    intake.run(receive).await
+}
+
+impl Discord {
+    pub(crate) fn intake<'a>(&'a self, context: &'a ChannelContext) -> Intake<'a> {
+        Intake::new(&self.name, &self.account, context)
     }
 }
 
@@ -108,6 +88,7 @@ impl<'a> Receiver<'a> {
         Self {
             discord,
             context,
+            intake: discord.intake(context),
             places,
             read,
             agenda: Agenda::default(),
@@ -159,7 +140,7 @@ impl<'a> Receiver<'a> {
         let due = self.agenda.due().map(|due| due.saturating_sub(clock.elapsed()));
         tokio::select! {
             event = events.recv_async() => {
-                event.map(ReceiverInput::Event).map_err(|_| Stopped::Asked)
+                event.map(ReceiverInput::Event).map_err(|_| Stopped::Requested)
             }
             Some(asked) = asking.next() => Ok(ReceiverInput::Answer(asked)),
             () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(ReceiverInput::Due),
@@ -207,7 +188,7 @@ impl<'a> Receiver<'a> {
             name if OF_NO_USE.iter().any(|prefix| name.starts_with(prefix)) => Ok(()),
             name => {
                 tracing::debug!(name, "an event of another kind");
-                self.ignore("of another kind", None).await
+                self.intake.ignore("of another kind", None).await
             }
         }
     }
@@ -233,7 +214,7 @@ impl<'a> Receiver<'a> {
         }
         let converted = self.bot(me).message(message, place, false);
         let cursor = self.read.cursor(message.channel_id, message.id);
-        self.commit(converted, cursor).await?;
+        self.intake.take(converted, cursor).await?;
         self.read.has_read(message.channel_id, message.id);
         Ok(())
     }
@@ -258,8 +239,8 @@ impl<'a> Receiver<'a> {
     ) -> Result<(), Stopped> {
         let cursor = self.read.cursor(message.channel_id, message.id);
         match (reason, cursor) {
-            (Some(reason), cursor) => self.ignore(reason, cursor).await?,
-            (None, Some(cursor)) => self.move_to(cursor).await?,
+            (Some(reason), cursor) => self.intake.ignore(reason, cursor).await?,
+            (None, Some(cursor)) => self.intake.move_cursor(cursor).await?,
             (None, None) => {}
         }
         self.read.has_read(message.channel_id, message.id);
@@ -274,7 +255,7 @@ impl<'a> Receiver<'a> {
         }
         let Some(message) = misread::message(data) else {
             tracing::info!("an edit that cannot be read");
-            return self.ignore("unreadable", None).await;
+            return self.intake.ignore("unreadable", None).await;
         };
         self.edited(me, &message).await
     }
@@ -284,21 +265,21 @@ impl<'a> Receiver<'a> {
         let place = self.place(message.channel_id);
         match self.why_not(me, message, place) {
             Some(None) => Ok(()),
-            Some(Some(reason)) => self.ignore(reason, None).await,
+            Some(Some(reason)) => self.intake.ignore(reason, None).await,
             None => {
                 let converted = self.bot(me).message(message, place, true);
-                self.commit(converted, None).await
+                self.intake.take(converted, None).await.map(drop)
             }
         }
     }
 
     async fn called(&mut self, me: Me, interaction: &Interaction) -> Result<(), Stopped> {
         let Some(called) = Called::read(interaction) else {
-            return self.ignore("of another kind", None).await;
+            return self.intake.ignore("of another kind", None).await;
         };
         let place = self.place(called.channel);
-        let converted = Converted::of(called.inbound(&self.bot(me), place));
-        self.commit(converted, None).await?;
+        let converted = Converted::inbound(called.inbound(&self.bot(me), place));
+        self.intake.take(converted, None).await?;
         let Called { id, token, answer, .. } = &called;
         self.discord.answer(self.context.clock.as_ref(), *id, token, answer).await;
         Ok(())

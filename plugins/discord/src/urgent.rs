@@ -1,12 +1,13 @@
 //! Processes commands before missed messages: `/stop` has to work even while a channel's history
 //! cannot be read (F11).
 
+use avocet_channel_kit::Stopped;
 use serenity::model::channel::Message;
 
 use crate::gaps::SAID;
 use crate::gateway::{Live, Me};
 use crate::misread;
-use crate::receive::{Receiver, Stopped};
+use crate::receive::Receiver;
 
 impl Receiver<'_> {
     /// Returns the command in a live event, if it is one of ours.
@@ -25,6 +26,7 @@ impl Receiver<'_> {
         if self.why_not(me, command, place).is_some() {
             return Ok(());
         }
-        self.commit(self.bot(me).message(command, place, false), None).await
+        let converted = self.bot(me).message(command, place, false);
+        self.intake.take(converted, None).await.map(drop)
     }
 }
