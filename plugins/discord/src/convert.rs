@@ -30,6 +30,15 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) commands: &'a [CommandHelp],
 }
 
+/// The version of a message that is converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageVersion {
+    /// The message as it is first read, perhaps after edits.
+    Original,
+    /// A reported edit.
+    Edited,
+}
+
 impl BotIdentity<'_> {
     /// Returns the reason for ignoring a message, whatever its content; `None` if it is for the
     /// agent.
@@ -69,22 +78,22 @@ impl BotIdentity<'_> {
         name.is_some_and(|name| self.commands.iter().any(|command| command.name == name))
     }
 
-    /// Converts a message. An edited one becomes a correction.
+    /// Converts a message. An edit becomes a correction.
     pub(crate) fn message(
         &self,
         message: &Message,
         place: ChannelPlace,
-        edited: bool,
+        version: MessageVersion,
     ) -> Converted {
         let content = self.content(message);
         if !content.is_empty() {
-            return Converted::inbound(self.inbound(message, place, content, edited));
+            return Converted::inbound(self.inbound(message, place, content, version));
         }
-        if edited || !self.is_to_us(message, place) {
+        if version == MessageVersion::Edited || !self.is_to_us(message, place) {
             return Converted::Ignored("without text");
         }
         let unreadable = self
-            .inbound(message, place, content, edited)
+            .inbound(message, place, content, version)
             .and_then(|inbound| Unreadable::new(inbound, EMPTY));
         unreadable.map_or_else(Converted::from, |message| Converted::Unreadable(Box::new(message)))
     }
@@ -94,7 +103,7 @@ impl BotIdentity<'_> {
         message: &Message,
         place: ChannelPlace,
         content: Content,
-        edited: bool,
+        version: MessageVersion,
     ) -> Result<Inbound, IdError> {
         let key = key_of(message.id)?;
         let edited_at = message
@@ -105,10 +114,12 @@ impl BotIdentity<'_> {
             chat: kind(place),
             from_platform: true,
             written_at: Some(Timestamp(message.id.created_at().unix_timestamp() * 1000)),
-            edited_at: edited_at.filter(|_| !edited),
+            edited_at: edited_at.filter(|_| version == MessageVersion::Original),
             ..Inbound::new(address, sender(message)?, key.clone(), content)
         };
-        let Some(at) = edited_at.filter(|_| edited) else { return Ok(said) };
+        let Some(at) = edited_at.filter(|_| version == MessageVersion::Edited) else {
+            return Ok(said);
+        };
         Ok(Inbound {
             key: DedupeKey::parse(&format!("{key}e{}", at.0))?,
             written_at: Some(at),

@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::MessageVersion::{Edited, Original};
 use super::*;
 
 fn user(id: u64, name: &str) -> Value {
@@ -36,7 +37,7 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
 
 #[track_caller]
 fn read(more: &Value) -> Inbound {
-    match with_bot(false, |bot| bot.message(&message(more), ChannelPlace::Private, false)) {
+    match with_bot(false, |bot| bot.message(&message(more), ChannelPlace::Private, Original)) {
         Converted::Inbound(inbound) => *inbound,
         other => panic!("{other:?}"),
     }
@@ -127,13 +128,13 @@ fn convert_names_stickers_and_polls_and_rejects_an_empty_message() {
         ] });
     assert_eq!(read(&json!({ "poll": poll })).content.text, "[poll: Tea? (yes / no)]");
     let nothing =
-        |place, edited| with_bot(false, |bot| bot.message(&message(&json!({})), place, edited));
-    assert!(matches!(nothing(ChannelPlace::Private, false), Converted::Unreadable(_)));
-    for (place, edited) in [(ChannelPlace::Private, true), (ChannelPlace::Channel, false)] {
-        assert_eq!(nothing(place, edited), Converted::Ignored("without text"));
+        |place, version| with_bot(false, |bot| bot.message(&message(&json!({})), place, version));
+    assert!(matches!(nothing(ChannelPlace::Private, Original), Converted::Unreadable(_)));
+    for (place, version) in [(ChannelPlace::Private, Edited), (ChannelPlace::Channel, Original)] {
+        assert_eq!(nothing(place, version), Converted::Ignored("without text"));
     }
     let asked = message(&json!({ "content": "<@42>", "mentions": [user(42, "avocet")] }));
-    let asked = with_bot(true, |bot| bot.message(&asked, ChannelPlace::Channel, false));
+    let asked = with_bot(true, |bot| bot.message(&asked, ChannelPlace::Channel, Original));
     assert!(matches!(asked, Converted::Unreadable(_)), "{asked:?}");
 }
 

@@ -14,7 +14,7 @@ use serenity::model::id::{ChannelId, GuildId};
 
 use crate::agenda::Agenda;
 use crate::budget::Budget;
-use crate::convert::BotIdentity;
+use crate::convert::{BotIdentity, MessageVersion};
 use crate::gaps::{EDITED, Gaps, PRESSED, SAID};
 use crate::gateway::{self, GatewayClient, Live, Me, SessionEvent};
 use crate::history::AnsweredQuestion;
@@ -212,7 +212,7 @@ impl<'a> Receiver<'a> {
         if let Some(reason) = self.why_not(me, message, place) {
             return self.pass_over(message, reason).await;
         }
-        let converted = self.bot(me).message(message, place, false);
+        let converted = self.bot(me).message(message, place, MessageVersion::Original);
         let cursor = self.read.cursor(message.channel_id, message.id);
         self.intake.take(converted, cursor).await?;
         self.read.has_read(message.channel_id, message.id);
@@ -225,10 +225,10 @@ impl<'a> Receiver<'a> {
         message: &Message,
         place: ChannelPlace,
     ) -> Option<Option<&'static str>> {
-        match message.author.id == me.user {
-            true => Some(None),
-            false => self.bot(me).why_not(message, place).map(Some),
+        if message.author.id == me.user {
+            return Some(None);
         }
+        self.bot(me).why_not(message, place).map(Some)
     }
 
     /// Passes over an ignored message. Our own messages are not counted.
@@ -267,7 +267,7 @@ impl<'a> Receiver<'a> {
             Some(None) => Ok(()),
             Some(Some(reason)) => self.intake.ignore(reason, None).await,
             None => {
-                let converted = self.bot(me).message(message, place, true);
+                let converted = self.bot(me).message(message, place, MessageVersion::Edited);
                 self.intake.take(converted, None).await.map(drop)
             }
         }

@@ -4,6 +4,7 @@
 use avocet_channel_kit::Stopped;
 use serenity::model::channel::Message;
 
+use crate::convert::MessageVersion;
 use crate::gaps::SAID;
 use crate::gateway::{Live, Me};
 use crate::misread;
@@ -26,7 +27,7 @@ impl Receiver<'_> {
         if self.why_not(me, command, place).is_some() {
             return Ok(());
         }
-        let converted = self.bot(me).message(command, place, false);
+        let converted = self.bot(me).message(command, place, MessageVersion::Original);
         self.intake.take(converted, None).await.map(drop)
     }
 }
