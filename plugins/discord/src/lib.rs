@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_channel_kit::Exchanges;
+use avocet_channel_kit::{Exchanges, GroupIds};
 use avocet_net::Interfaces;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
@@ -177,14 +177,9 @@ impl Discord {
 /// Returns the channels in which the bot answers without a mention. This also checks the id of
 /// every channel.
 fn unmentioned(config: &DiscordConfig) -> Result<BTreeSet<ChannelId>, DiscordError> {
-    let mut unmentioned = BTreeSet::new();
-    for (id, group) in &config.groups {
-        let parsed: NonZeroU64 = id.parse().map_err(|_| DiscordError::Group(id.clone()))?;
-        if !group.mention {
-            unmentioned.insert(parsed.into());
-        }
-    }
-    Ok(unmentioned)
+    let parse = |id: &str| id.parse::<NonZeroU64>().ok().map(ChannelId::from);
+    let ids = GroupIds::parse(&config.groups, parse).map_err(DiscordError::Group)?;
+    Ok(ids.unmentioned)
 }
 
 #[async_trait]
