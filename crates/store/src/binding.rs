@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::migrate::with_suffix;
+use crate::files::with_suffix;
 use crate::raw::{FoundWal, Owned, Pages, WalFile, rows_of, schema};
 
 /// The row of the table `meta`.
