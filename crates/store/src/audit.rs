@@ -275,9 +275,8 @@ fn open_calls(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Called>> {
 }
 
 fn read_called(row: &Row<'_>) -> rusqlite::Result<Called> {
-    let turn = TurnId(row.get("turn")?);
     Ok(Called {
-        call: CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? },
+        call: rows::call_id(row)?,
         session: rows::parsed(row, "session")?,
         tool: row.get("name")?,
         arguments: exact(rows::json(row, "arguments")?),
@@ -309,8 +308,7 @@ fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<DecidedWait>> {
          WHERE id = ?1 AND resolved = 0 AND kind IN ('approval', 'choice')",
         [wait.0],
         |row| {
-            let turn = TurnId(row.get("turn")?);
-            let call = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
+            let call = rows::call_id(row)?;
             let expires_at = Timestamp(row.get("expires_at")?);
             Ok(DecidedWait { kind: rows::wait_kind(row)?, call, expires_at })
         },

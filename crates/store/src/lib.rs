@@ -4,9 +4,13 @@
 #[cfg(feature = "testing")]
 pub mod testing;
 
+mod accept;
 mod audit;
 mod binding;
+mod calls;
 mod cancel;
+mod claim;
+mod commands;
 mod connect;
 mod copy;
 mod correct;
@@ -39,6 +43,7 @@ mod rows;
 mod salvage;
 mod schema;
 mod turn_log;
+mod turn_record;
 mod turns;
 mod tx;
 mod undelivered;

@@ -5,8 +5,10 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::{OutboxSource, insert_planned};
-use crate::rows::{self, INBOUND};
+use crate::rows;
+use crate::rows::chunks::{OutboxSource, insert_planned};
+use crate::rows::messages::{INBOUND, inbound};
+use crate::turn_record::read_turn;
 use crate::tx::{Db, Result, Tx};
 
 /// Factor by which the bytes read may exceed the budget, since shortened turns count less than they
@@ -42,7 +44,7 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
             past.has_gap = true;
             break;
         }
-        past.turns.push(rows::turn(db, id)?);
+        past.turns.push(read_turn(db, id)?);
         next = id;
     }
     past.turns.reverse();
@@ -165,7 +167,7 @@ pub(crate) fn compaction(
     let wanted = "SELECT compact_for FROM sessions WHERE id = ?1 AND compact_for IS NOT NULL";
     let wanted = tx.db.row(wanted, [session.as_str()], |row| row.get::<_, i64>(0))?;
     let Some(wanted) = wanted else { return Ok(None) };
-    let command = tx.db.row(&format!("{INBOUND} WHERE id = ?1"), [wanted.abs()], rows::inbound)?;
+    let command = tx.db.row(&format!("{INBOUND} WHERE id = ?1"), [wanted.abs()], inbound)?;
     Ok(command.map(|command| (command, wanted < 0)))
 }
 

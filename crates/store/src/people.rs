@@ -9,7 +9,7 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 
 use crate::audit;
-use crate::outbox::{OutboxSource, insert_planned};
+use crate::rows::chunks::{OutboxSource, insert_planned};
 use crate::rows::{parsed, word};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};

@@ -7,9 +7,9 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::{ChunkPosition, OutboxSource, insert_chunk, insert_chunks, next_ordinal};
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_chunks, next_ordinal};
+use crate::rows::turns::must_run;
 use crate::rows::{self, to_json};
-use crate::turn_log::must_run;
 use crate::tx::{Db, Result, Tx};
 
 /// The preview row of an open turn.

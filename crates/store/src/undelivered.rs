@@ -8,10 +8,10 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::OutboxSource;
 use crate::rows;
+use crate::rows::chunks::OutboxSource;
+use crate::rows::turns::LINE;
 use crate::tx::{Db, Result, Tx};
-use crate::waits::LINE;
 
 /// Maximum length of an error shown to a model, in characters.
 const MAX_ERROR: usize = 200;

@@ -2,16 +2,17 @@
 //! open in its lane.
 
 use avocet_protocol::{
-    Arguments, CallId, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt,
-    OpenWait, Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind, cut_texts,
+    Arguments, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt, OpenWait,
+    Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind, cut_texts,
 };
 use rusqlite::params;
 use serde_json::{Map, Value, json};
 
 use crate::audit;
-use crate::outbox::{OutboxSource, insert_planned};
+use crate::calls::{apply_writes, finish};
 use crate::rows;
-use crate::turn_log::{apply_writes, finish, must_run};
+use crate::rows::chunks::{OutboxSource, insert_planned};
+use crate::rows::turns::{LINE, must_run, session_of};
 use crate::tx::{Db, Result, Tx};
 
 /// Takes the next number of `waits` without inserting a row. SQLite keeps the highest used number
@@ -81,10 +82,7 @@ pub(crate) fn resolve(
     let call = tx.db.row(
         "SELECT turn, step, ordinal FROM waits WHERE id = ?1 AND resolved = 0",
         [wait.0],
-        |row| {
-            let turn = TurnId(row.get("turn")?);
-            Ok(CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? })
-        },
+        rows::call_id,
     )?;
     let Some(call) = call else { return Ok(None) };
     tx.update("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
@@ -115,11 +113,7 @@ pub(crate) fn resolve(
         "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
         [call.turn.0],
     )?;
-    tx.db
-        .one("SELECT session FROM turns WHERE id = ?1", [call.turn.0], |row| {
-            rows::parsed(row, "session")
-        })
-        .map(Some)
+    session_of(tx.db, call.turn).map(Some)
 }
 
 /// Resolves a wait by a person's decision in a chat, and audits the decision.
@@ -166,10 +160,6 @@ fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
     }
     Ok(())
 }
-
-/// SQL for the turn `?1` and its ancestors up to the root.
-pub(crate) const LINE: &str = "line (turn) AS (VALUES (?1) UNION \
-    SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
 /// Returns the grants for the session of the root turn.
 pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {

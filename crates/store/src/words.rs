@@ -6,9 +6,9 @@ use avocet_protocol::{
     WaitKind,
 };
 
-use crate::cancel::open_turn;
-use crate::inbox::has_asked;
 use crate::rows;
+use crate::rows::messages::has_asked;
+use crate::rows::turns::open_turn;
 use crate::tx::{Result, Tx};
 use crate::waits::open_person_waits;
 
