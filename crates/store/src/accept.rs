@@ -13,7 +13,7 @@ use crate::rows::sessions::{mode, use_session};
 use crate::rows::to_json;
 use crate::rows::turns::open_turn;
 use crate::tx::{Result, Tx};
-use crate::waits::{newest_wait, resolve};
+use crate::waits::{WaitBelow, newest_wait, resolve};
 use crate::{digest, words};
 
 /// Accepts a message, which then waits in its lane or has acted on the session's open turn.
@@ -94,10 +94,8 @@ fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
         ],
         |row| {
             let known: Option<String> = row.get("digest")?;
-            let what = match digest::is_other(known.as_deref(), digest.as_deref()) {
-                true => AcceptedAs::KeyTaken,
-                false => AcceptedAs::Duplicate,
-            };
+            let is_other = digest::is_other(known.as_deref(), digest.as_deref());
+            let what = if is_other { AcceptedAs::KeyTaken } else { AcceptedAs::Duplicate };
             Ok(Accepted { id: MessageId(row.get("id")?), what })
         },
     )
@@ -113,13 +111,13 @@ fn consequence(
     if message.kind == InboundKind::Command {
         return Ok(AcceptedAs::Queued);
     }
-    if let Some((wait, turn)) = newest_wait(tx, &message.session, WaitKind::Answer)?
+    if let Some(WaitBelow { id: wait, turn, .. }) =
+        newest_wait(tx, &message.session, WaitKind::Answer)?
         && has_asked(tx, turn, &message.inbound)?
     {
         let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
         let text = choice.unwrap_or_else(|| message.model_text());
-        let answer = Resolution::Answer { text, trust: of_answer(message) };
-        resolve(tx, wait, &answer)?;
+        resolve(tx, wait, &Resolution::Answer { text, trust: answer_trust(message) })?;
         tx.update_one(
             id,
             "UPDATE inbound SET turn = ?2, after_step = ?3 WHERE id = ?1",
@@ -150,9 +148,6 @@ fn consequence(
 }
 
 /// Returns the trust level of an answer from a person for whom the turn works.
-fn of_answer(message: &NewInbound) -> Trust {
-    match message.inbound.content.has_foreign_words() {
-        true => Trust::Low,
-        false => Trust::Full,
-    }
+fn answer_trust(message: &NewInbound) -> Trust {
+    if message.inbound.content.has_foreign_words() { Trust::Low } else { Trust::Full }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use avocet_protocol::{Claim, Claimed, LATE, QueueMode, SessionId, Timestamp, TurnId, TurnState};
 use rusqlite::params;
 
-use crate::past;
+use crate::past::{self, PendingCompaction};
 use crate::rows::messages::NEXT;
 use crate::rows::sessions;
 use crate::rows::turns::{self, insert_turn};
@@ -14,6 +14,12 @@ use crate::tx::{Result, Tx};
 use crate::undelivered;
 use crate::waits;
 
+/// Late messages that one turn answers at most.
+const AT_MOST_LATE: u32 = 100;
+
+/// Maximum length of a burst, as a multiple of the pause that ends it.
+const LONGEST_BURST: u32 = 10;
+
 pub(crate) fn claim(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -21,23 +27,7 @@ pub(crate) fn claim(
     burst: Duration,
     default_mode: QueueMode,
 ) -> Result<Claim> {
-    struct OpenTurnRow {
-        turn: TurnId,
-        state: TurnState,
-        suspect: bool,
-        deaths: u32,
-    }
-    let open = tx.db.row(
-        "SELECT id, state, suspect, attempts FROM turns \
-         WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
-        [session.as_str()],
-        |row| {
-            let turn = TurnId(row.get("id")?);
-            let (suspect, deaths) = (row.get("suspect")?, row.get("attempts")?);
-            Ok(OpenTurnRow { turn, state: turns::state(row)?, suspect, deaths })
-        },
-    )?;
-    let turn = match open {
+    let turn = match open_turn(tx, session)? {
         Some(OpenTurnRow { state, .. }) if state != TurnState::Queued => return Ok(Claim::Nothing),
         Some(OpenTurnRow { suspect: true, deaths, .. }) if !suspects => {
             return Ok(Claim::Suspect { deaths });
@@ -46,7 +36,7 @@ pub(crate) fn claim(
             tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
             turn
         }
-        None if let Some((command, begun)) = past::compaction(tx, session)? => {
+        None if let Some(PendingCompaction { command, begun }) = past::compaction(tx, session)? => {
             return Ok(Claim::Compact { command: Box::new(command), begun });
         }
         None => match begin_turn(tx, session, burst, default_mode)? {
@@ -59,9 +49,38 @@ pub(crate) fn claim(
         "UPDATE inbound SET state = 'running' WHERE turn = ?1 AND state = 'queued'",
         [turn.0],
     )?;
+    claimed(tx, turn).map(Box::new).map(Claim::Turn)
+}
+
+/// The open turn of a session.
+struct OpenTurnRow {
+    turn: TurnId,
+    state: TurnState,
+    suspect: bool,
+    deaths: u32,
+}
+
+fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<OpenTurnRow>> {
+    tx.db.row(
+        "SELECT id, state, suspect, attempts FROM turns \
+         WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
+        [session.as_str()],
+        |row| {
+            Ok(OpenTurnRow {
+                turn: TurnId(row.get("id")?),
+                state: turns::state(row)?,
+                suspect: row.get("suspect")?,
+                deaths: row.get("attempts")?,
+            })
+        },
+    )
+}
+
+/// Reads all that a lane needs to run the turn.
+fn claimed(tx: &Tx<'_>, turn: TurnId) -> Result<Claimed> {
     let record = read_turn(tx.db, turn)?;
     let grants = waits::grants(tx, turn)?;
-    let claimed = tx.db.one(
+    tx.db.one(
         "SELECT attempts, deaths_alone, model FROM turns JOIN sessions ON sessions.id = session \
          WHERE turns.id = ?1",
         [turn.0],
@@ -74,8 +93,7 @@ pub(crate) fn claim(
                 grants,
             })
         },
-    )?;
-    Ok(Claim::Turn(Box::new(claimed)))
+    )
 }
 
 /// Begins a turn for the next messages, up to the first open command: messages after `/new` must
@@ -106,6 +124,13 @@ fn begin_turn(
         params![session.as_str(), turn.0, last],
     )?;
     Ok(TurnStart::Turn(turn))
+}
+
+/// The result of `begin_turn`.
+enum TurnStart {
+    Nothing,
+    Later(Timestamp),
+    Turn(TurnId),
 }
 
 /// The messages that wait for a turn.
@@ -166,17 +191,4 @@ fn last_late(tx: &Tx<'_>, session: &SessionId) -> Result<i64> {
 /// SQL form of `LoggedInbound::is_late`.
 fn is_late() -> String {
     format!("coalesce(received_at - written_at > {}, 0)", LATE.as_millis())
-}
-
-/// Late messages that one turn answers at most.
-const AT_MOST_LATE: u32 = 100;
-
-/// Maximum length of a burst, as a multiple of the pause that ends it.
-const LONGEST_BURST: u32 = 10;
-
-/// The result of `begin_turn`.
-enum TurnStart {
-    Nothing,
-    Later(Timestamp),
-    Turn(TurnId),
 }

@@ -20,6 +20,7 @@ use crate::waits::{is_open, meant_wait, resolve_by_command};
 /// a day before it is abandoned.
 const RESENT: Duration = Duration::from_hours(7 * 24);
 
+/// Carries out the action of a command in its session.
 pub(crate) fn act(
     tx: &Tx<'_>,
     command: MessageId,
@@ -31,20 +32,7 @@ pub(crate) fn act(
     match action {
         CommandAction::None => Ok(CommandEffect::Done),
         CommandAction::Stop => stop(tx, &session, command),
-        CommandAction::Forget => {
-            let stopped = stop(tx, &session, command)?;
-            tx.update(
-                "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
-                     shortened_to = 0, summary_trust = 'full', \
-                     usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
-                params![session.as_str(), command.0],
-            )?;
-            undelivered::forget(tx, &session)?;
-            let of_session = [session.as_str()];
-            let grants = tx.update("DELETE FROM grants WHERE session = ?1", of_session)?;
-            audit::withdrawn(tx, command, &session, grants)?;
-            Ok(stopped)
-        }
+        CommandAction::Forget => forget(tx, &session, command),
         CommandAction::Compact => past::want_compaction(tx, &session, command).map(done_or_nothing),
         CommandAction::SetMode(mode) => {
             tx.update(
@@ -82,6 +70,21 @@ pub(crate) fn act(
         CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),
         CommandAction::Unlink(chat) => people::unlink(tx, chat).map(done_or_nothing),
     }
+}
+
+/// Ends the session's work and forgets its past (`/new`).
+fn forget(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+    let stopped = stop(tx, session, command)?;
+    tx.update(
+        "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
+             shortened_to = 0, summary_trust = 'full', \
+             usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
+        params![session.as_str(), command.0],
+    )?;
+    undelivered::forget(tx, session)?;
+    let grants = tx.update("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
+    audit::withdrawn(tx, command, session, grants)?;
+    Ok(stopped)
 }
 
 fn done_or_nothing(done: bool) -> CommandEffect {

@@ -11,7 +11,7 @@ use crate::accept::accept;
 use crate::audit;
 use crate::commands::act;
 use crate::correct::correct;
-use crate::rows::chunks::{OutboxSource, insert_planned};
+use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::messages::{INBOUND, end_message, inbound};
 use crate::tx::{Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -130,7 +130,7 @@ impl Inbox for SqliteStore {
         let notice = notice.cloned();
         self.write("drop-message", Durability::Synced, move |tx| {
             end_message(tx, message, Outcome::Dropped)?;
-            notice.map_or(Ok(()), |notice| insert_planned(tx, &notice, None, OutboxSource::Notice))
+            notice.map_or(Ok(()), |notice| insert_notice(tx, &notice))
         })
         .await
     }

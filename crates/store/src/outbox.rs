@@ -9,7 +9,7 @@ use rusqlite::{Row, params};
 
 use crate::preview;
 use crate::rows;
-use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_planned};
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_notice};
 use crate::tx::{Db, Result, Tx};
 use crate::undelivered;
 use crate::{Durability, SqliteStore, digest};
@@ -222,24 +222,20 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
         ),
         SendEnd::Unconfirmed { error, notice } => {
             set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;
-            undelivered::note(tx, id, error, true)?;
-            say(tx, notice.as_ref())
+            undelivered::note(tx, id)?;
+            notice.iter().try_for_each(|notice| insert_notice(tx, notice))
         }
         SendEnd::Dead { error, notice } => {
             set("state = 'dead', error = ?2", &[&id.0, error])?;
-            give_up_the_rest(tx, id)?;
-            undelivered::note(tx, id, error, false)?;
-            say(tx, notice.as_ref())
+            abandon_the_rest(tx, id)?;
+            undelivered::note(tx, id)?;
+            notice.iter().try_for_each(|notice| insert_notice(tx, notice))
         }
     }
 }
 
-fn say(tx: &Tx<'_>, notice: Option<&Planned>) -> Result<()> {
-    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, OutboxSource::Notice))
-}
-
 /// Abandons the later chunks of a message, because the message would have a gap.
-fn give_up_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
+fn abandon_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
     tx.update(
         "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \
          WHERE state IN ('pending', 'sending', 'unknown') AND state = 'pending' AND id > ?1 \

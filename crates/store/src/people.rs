@@ -9,7 +9,7 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 
 use crate::audit;
-use crate::rows::chunks::{OutboxSource, insert_planned};
+use crate::rows::chunks::insert_notice;
 use crate::rows::{parsed, word};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -25,7 +25,7 @@ impl People for SqliteStore {
         self.write("offer", Durability::Process, move |tx| {
             tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
             insert_pairing(tx, &pairing)?;
-            said.iter().try_for_each(|one| insert_planned(tx, one, None, OutboxSource::Notice))
+            said.iter().try_for_each(|one| insert_notice(tx, one))
         })
         .await
     }
@@ -120,7 +120,7 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
         )?;
     }
     if let Some(told) = told {
-        insert_planned(tx, told, None, OutboxSource::Notice)?;
+        insert_notice(tx, told)?;
     }
     Ok(true)
 }

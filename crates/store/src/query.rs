@@ -86,7 +86,7 @@ impl Query for SqliteStore {
         limit: u32,
         skip: u32,
     ) -> Result<Vec<UsageRow>> {
-        self.read(move |db| ledger::usage(db, by, since, (limit, skip))).await
+        self.read(move |db| ledger::usage(db, by, since, limit, skip)).await
     }
 }
 

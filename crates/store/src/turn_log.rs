@@ -12,7 +12,7 @@ use crate::calls;
 use crate::ledger::credible;
 use crate::past;
 use crate::rows::messages::{NEXT, steered};
-use crate::rows::turns::{come_further, must_run, session_of};
+use crate::rows::turns::{must_run, note_progress, session_of};
 use crate::rows::{self, sessions, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -63,7 +63,7 @@ impl TurnLog for SqliteStore {
     ) -> Result<()> {
         let (result, kept, writes) = (result.clone(), kept.map(str::to_owned), writes.to_vec());
         self.write("finish-call", Durability::Process, move |tx| {
-            come_further(tx, call.turn)?;
+            note_progress(tx, call.turn)?;
             if let Some(body) = kept {
                 calls::keep_result(tx, call, &body)?;
             }
@@ -102,7 +102,7 @@ impl TurnLog for SqliteStore {
 
 /// Records a model reply and its planned calls.
 fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
-    come_further(tx, turn)?;
+    note_progress(tx, turn)?;
     tx.insert(
         "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust, written) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

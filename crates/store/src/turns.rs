@@ -17,7 +17,7 @@ use crate::preview;
 use crate::recover::put_back;
 use crate::rows;
 use crate::rows::messages::{ANSWERED, INBOUND, inbound};
-use crate::rows::turns::LINE;
+use crate::rows::turns::ANCESTORS;
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
@@ -83,7 +83,7 @@ impl Turns for SqliteStore {
         self.read(move |db| {
             db.rows(
                 &format!(
-                    "WITH RECURSIVE {LINE} {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) ORDER BY id"
+                    "WITH RECURSIVE {ANCESTORS} {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) ORDER BY id"
                 ),
                 [turn.0],
                 inbound,

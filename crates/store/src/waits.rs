@@ -5,14 +5,14 @@ use avocet_protocol::{
     Arguments, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt, OpenWait,
     Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind, cut_texts,
 };
-use rusqlite::params;
+use rusqlite::{Row, params};
 use serde_json::{Map, Value, json};
 
 use crate::audit;
 use crate::calls::{apply_writes, finish};
 use crate::rows;
-use crate::rows::chunks::{OutboxSource, insert_planned};
-use crate::rows::turns::{LINE, must_run, session_of};
+use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
+use crate::rows::turns::{ANCESTORS, must_run, session_of};
 use crate::tx::{Db, Result, Tx};
 
 /// Takes the next number of `waits` without inserting a row. SQLite keeps the highest used number
@@ -63,7 +63,7 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
         insert_planned(tx, prompt, Some(call.turn), OutboxSource::Prompt)?;
     }
     for notice in &wait.notices {
-        insert_planned(tx, notice, None, OutboxSource::Notice)?;
+        insert_notice(tx, notice)?;
     }
     tx.update_one(
         call.turn,
@@ -151,7 +151,7 @@ fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
     if let Some(Grant { tool, scope }) = grant {
         tx.insert(
             &format!(
-                "WITH RECURSIVE {LINE} INSERT OR IGNORE INTO grants (session, tool, scope) \
+                "WITH RECURSIVE {ANCESTORS} INSERT OR IGNORE INTO grants (session, tool, scope) \
                  SELECT session, ?2, ?3 FROM turns \
                  WHERE id IN (SELECT turn FROM line) AND parent IS NULL"
             ),
@@ -165,7 +165,7 @@ fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
 pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
     tx.db.rows(
         &format!(
-            "WITH RECURSIVE {LINE} SELECT tool, scope FROM grants WHERE session IN \
+            "WITH RECURSIVE {ANCESTORS} SELECT tool, scope FROM grants WHERE session IN \
                  (SELECT session FROM turns WHERE id IN (SELECT turn FROM line))"
         ),
         [turn.0],
@@ -173,16 +173,28 @@ pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
     )
 }
 
+/// An open wait of a session's open turn or its descendants.
+pub(crate) struct WaitBelow {
+    pub(crate) id: WaitId,
+    pub(crate) turn: TurnId,
+    pub(crate) kind: WaitKind,
+}
+
+fn wait_below(row: &Row<'_>) -> rusqlite::Result<WaitBelow> {
+    let (id, turn) = (WaitId(row.get("id")?), TurnId(row.get("turn")?));
+    Ok(WaitBelow { id, turn, kind: rows::wait_kind(row)? })
+}
+
 /// Returns the newest wait of this kind in the session's open turn or its descendants.
 pub(crate) fn newest_wait(
     tx: &Tx<'_>,
     session: &SessionId,
     kind: WaitKind,
-) -> Result<Option<(WaitId, TurnId)>> {
+) -> Result<Option<WaitBelow>> {
     tx.db.row(
         &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC LIMIT 1"),
         [session.as_str(), kind.word()],
-        |row| Ok((WaitId(row.get("id")?), TurnId(row.get("turn")?))),
+        wait_below,
     )
 }
 
@@ -212,14 +224,11 @@ pub(crate) fn meant_wait(
 }
 
 /// Returns the open waits for a person in the session's turn and its descendants.
-pub(crate) fn open_person_waits(
-    tx: &Tx<'_>,
-    session: &SessionId,
-) -> Result<Vec<(WaitId, TurnId, WaitKind)>> {
+pub(crate) fn open_person_waits(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<WaitBelow>> {
     tx.db.rows(
         &format!("{WAITS_BELOW} AND waits.kind IN ('approval', 'choice')"),
         [session.as_str()],
-        |row| Ok((WaitId(row.get("id")?), TurnId(row.get("turn")?), rows::wait_kind(row)?)),
+        wait_below,
     )
 }
 

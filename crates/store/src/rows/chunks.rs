@@ -47,6 +47,11 @@ pub(crate) fn insert_planned(
     insert_chunks(tx, message, 0, &ChunkPosition { turn, ordinal, chunk: 0, key: None, source })
 }
 
+/// Appends a message of the daemon itself.
+pub(crate) fn insert_notice(tx: &Tx<'_>, notice: &Planned) -> Result<()> {
+    insert_planned(tx, notice, None, OutboxSource::Notice)
+}
+
 /// Returns the ordinal after all messages of a turn.
 pub(crate) fn next_ordinal(tx: &Tx<'_>, turn: Option<TurnId>) -> Result<i64> {
     tx.db.one(

@@ -7,7 +7,7 @@ use super::{RowResult, parsed, word};
 use crate::tx::{Db, Result, Tx};
 
 /// SQL for the turn `?1` and its ancestors up to the root.
-pub(crate) const LINE: &str = "line (turn) AS (VALUES (?1) UNION \
+pub(crate) const ANCESTORS: &str = "line (turn) AS (VALUES (?1) UNION \
     SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
 /// The parent and prompt of a child turn.
@@ -56,9 +56,9 @@ fn running(tx: &Tx<'_>, turn: TurnId) -> Result<u32> {
     deaths.ok_or_else(|| StoreError::Stale(turn.to_string()))
 }
 
-/// Checks like [`must_run`], and resets the deaths because the turn makes progress. A turn that
-/// kills the process fails at the same place each time and gets no further.
-pub(crate) fn come_further(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+/// Checks like [`must_run`], and resets the deaths. A turn that kills the process fails at the same
+/// place each time, so it makes no progress.
+pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     let deaths = running(tx, turn)?;
     if deaths > 0 {
         tx.update("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [turn.0])?;
