@@ -240,7 +240,7 @@ impl Connection {
 
     fn attach(&self, params: Value, group: &Group) -> Result<Value, RpcError> {
         let Attached { chat } = methods::read("attach", params)?;
-        let linked = self.parts.door.links().into_iter().find(|link| link.chat == chat);
+        let linked = self.parts.access.links().into_iter().find(|link| link.chat == chat);
         let session = linked
             .map_or_else(|| SessionId::of(&chat), |link| Ok(link.session))
             .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;

@@ -19,7 +19,7 @@ pub use methods::{
     Ask, AskResult, Attached, DeliveryChunk, Doctor, GatewayParts, Send, SendResult, Wait,
 };
 pub use people::{
-    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_at_the_door,
+    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
 pub use server::{Gateway, GatewayError};
 pub use wire::{MAX_LINE_BYTES, RpcError};

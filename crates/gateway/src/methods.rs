@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Approvals, Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries,
-    DeliveryId, Doorkeeper, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError,
+    AccessControl, Approvals, Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey,
+    Deliveries, DeliveryId, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError,
     Query, Redactor, Report, Sender, SenderId, SessionId, StoreError, TurnEvent, TurnEvents,
     TurnId, plain_json,
 };
@@ -22,7 +22,7 @@ use crate::{approvals, lists, people};
 #[expect(missing_docs, reason = "each field is the port of its type")]
 pub struct GatewayParts {
     pub publish: Arc<dyn Publish>,
-    pub door: Arc<dyn Doorkeeper>,
+    pub access: Arc<dyn AccessControl>,
     pub query: Arc<dyn Query>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,
@@ -156,7 +156,7 @@ pub(crate) async fn answer(
             let answer = approvals::answer_about_approvals(approvals, redactor, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
-        other => match people::answer_at_the_door(parts.door.as_ref(), other, params).await {
+        other => match people::answer_about_people(parts.access.as_ref(), other, params).await {
             Some(answer) => answer,
             None => Err(unknown(other)),
         },

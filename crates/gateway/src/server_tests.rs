@@ -2,13 +2,13 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ApprovalDecision, Approvals, Attach, ChannelName,
-    ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey, Delivery, DeliveryId,
-    DoorError, Doorkeeper, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus,
-    OpenApproval, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query,
-    Receipt, Redactor, Report, Role, Secret, SessionId, SessionRow, SessionStatus, SessionSummary,
-    StoreError, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
-    UsageBy, UsageRow, WaitId,
+    Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
+    Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey, Delivery,
+    DeliveryId, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus, OpenApproval,
+    Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Receipt, Redactor,
+    Report, Role, Secret, SessionId, SessionRow, SessionStatus, SessionSummary, StoreError,
+    Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, UsageBy, UsageRow,
+    WaitId,
 };
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::{Value, json};
@@ -184,36 +184,36 @@ impl Report for FakeDaemon {
 
 /// Has no people, and knows the codes `K7QX-M2PA` and `HUGE`.
 #[async_trait]
-impl Doorkeeper for FakeDaemon {
+impl AccessControl for FakeDaemon {
     fn pairings(&self) -> Vec<Pairing> {
         Vec::new()
     }
-    async fn approve(&self, code: &str, role: Role) -> Result<Person, DoorError> {
+    async fn approve(&self, code: &str, role: Role) -> Result<Person, AccessError> {
         let id = "telegram:main:8".parse().unwrap();
         match code {
             "K7QX-M2PA" => Ok(Person { id, name: None, role, since: None }),
             "HUGE" => Ok(Person { id, name: Some("x".repeat(MAX_LINE_BYTES)), role, since: None }),
-            other => Err(DoorError::UnknownCode(other.parse()?)),
+            other => Err(AccessError::UnknownCode(other.parse()?)),
         }
     }
-    async fn deny(&self, code: &str) -> Result<Pairing, DoorError> {
-        Err(DoorError::UsedCode(code.parse()?, "approved"))
+    async fn deny(&self, code: &str) -> Result<Pairing, AccessError> {
+        Err(AccessError::UsedCode(code.parse()?, "approved"))
     }
     fn people(&self) -> Vec<Person> {
         Vec::new()
     }
-    async fn strike_off(&self, _: &PersonId) -> Result<(), DoorError> {
+    async fn remove_person(&self, _: &PersonId) -> Result<(), AccessError> {
         Ok(())
     }
     fn links(&self) -> Vec<ChatLink> {
         let chat = "terminal:local:linked".parse().unwrap();
         vec![ChatLink { chat, session: session() }]
     }
-    async fn link(&self, _: &ChatAddress, _: &ChatAddress) -> Result<ChatLink, DoorError> {
-        Err(DoorError::Log(StoreError::Closed))
+    async fn link(&self, _: &ChatAddress, _: &ChatAddress) -> Result<ChatLink, AccessError> {
+        Err(AccessError::Log(StoreError::Closed))
     }
-    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
-        Err(DoorError::NotLinked(chat.clone()))
+    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, AccessError> {
+        Err(AccessError::NotLinked(chat.clone()))
     }
 }
 
@@ -257,7 +257,7 @@ impl World {
         let group = Group::new("test");
         let parts = GatewayParts {
             publish: daemon.clone(),
-            door: daemon.clone(),
+            access: daemon.clone(),
             query: daemon.clone(),
             report: daemon.clone(),
             events: daemon.clone(),
