@@ -5,8 +5,7 @@ use avocet_protocol::{AccessControl, AccessError, ChatAddress, PersonId, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::lists::{MOST_ROWS, check_limit};
-use crate::methods::read;
+use crate::values::{MOST_ROWS, check_limit, or_empty, read, unavailable};
 use crate::wire::RpcError;
 
 /// `people.list`: a list of [`Person`](avocet_protocol::Person), in the order of their ids.
@@ -119,7 +118,7 @@ async fn answer(
     method: &str,
     params: Value,
 ) -> Result<Value, RpcError> {
-    let params = if params.is_null() { json!({}) } else { params };
+    let params = or_empty(params);
     match method {
         "link.add" => {
             let AddLink { into, chat } = read(method, params)?;
@@ -171,8 +170,7 @@ fn page<T: Serialize, K: Ord>(
 
 fn to_value<T: Serialize>(done: Result<T, AccessError>) -> Result<Value, RpcError> {
     let done = done.map_err(|error| refusal(&error))?;
-    serde_json::to_value(done)
-        .map_err(|error| RpcError::new(RpcError::UNAVAILABLE, error.to_string()))
+    serde_json::to_value(done).map_err(unavailable)
 }
 
 fn refusal(error: &AccessError) -> RpcError {
