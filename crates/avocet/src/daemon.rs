@@ -210,7 +210,7 @@ impl RunningDaemon {
             &configuration.socket,
             avocet_gateway::GatewayParts {
                 publish: bus.clone(),
-                door: bus.clone(),
+                access: bus.clone(),
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,

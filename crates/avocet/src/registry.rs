@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_bus::{Admission, Allow, GroupRules, Lists};
+use avocet_bus::{Admission, Allow, AllowLists, GroupRules};
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
@@ -348,7 +348,7 @@ fn bots<C: DeserializeOwned + JsonSchema, B: Channel + 'static>(
     document: &Document,
     path: &str,
     check: impl Fn(&C) -> Result<(), BadKey>,
-    make: impl Fn(AccountName, &C) -> Result<(Arc<B>, Lists), String>,
+    make: impl Fn(AccountName, &C) -> Result<(Arc<B>, AllowLists), String>,
 ) -> Result<Vec<Configured>, ConfigError> {
     let accounts = accounts(document, path)?.into_iter();
     let configured = accounts.map(|(account, path)| {
@@ -377,14 +377,14 @@ fn lists(
     owners: &[u64],
     groups: &BTreeMap<String, GroupConfig>,
     pairing: bool,
-) -> Result<Lists, IdError> {
+) -> Result<AllowLists, IdError> {
     let ids = |ids: &[u64]| ids.iter().map(|id| SenderId::parse(&id.to_string())).collect();
     let rules = |group: &GroupConfig| {
         let allow = group.allow.as_deref().map(ids).transpose()?;
         Ok(GroupRules { allow, owner_tools: group.owner_tools })
     };
     let groups = groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
-    Ok(Lists {
+    Ok(AllowLists {
         users: ids(allow)?,
         owners: ids(owners)?,
         groups: groups.collect::<Result<_, IdError>>()?,

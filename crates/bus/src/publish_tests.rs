@@ -9,7 +9,7 @@ use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Allow, Lists, MAX_TEXT_BYTES};
+use crate::{Allow, AllowLists, MAX_TEXT_BYTES};
 
 struct World {
     bus: Bus,
@@ -28,7 +28,10 @@ async fn world() -> World {
     let admission = Admission::default().with(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
-        Allow::Listed(Lists { users: ["me".parse().unwrap()].into(), ..Lists::default() }),
+        Allow::Listed(AllowLists {
+            users: ["me".parse().unwrap()].into(),
+            ..AllowLists::default()
+        }),
     );
     let (bus, wakes) = open(admission, &store, &platforms, &clock).await;
     World { bus, wakes, store, platforms, clock, _log: log }

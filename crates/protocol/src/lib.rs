@@ -1,5 +1,6 @@
 //! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. Free of I/O.
 
+mod access;
 mod address;
 mod approvals;
 mod attach;
@@ -7,7 +8,6 @@ mod bus;
 mod channel;
 mod clock;
 mod content;
-mod door;
 mod events;
 mod files;
 mod health;
@@ -40,6 +40,7 @@ mod trust;
 mod turn;
 mod views;
 
+pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, StoredAccess};
 pub use address::{ChatAddress, SessionId};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use attach::{Attach, Handover};
@@ -52,7 +53,6 @@ pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
     Transcript, WAIT,
 };
-pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};

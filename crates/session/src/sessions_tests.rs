@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, Budgets, Marks, TurnLimits};
-use avocet_bus::{Admission, Allow, Bus, Lists};
+use avocet_bus::{Admission, Allow, AllowLists, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     Accepted, Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound, LoggedInbound,
@@ -241,7 +241,7 @@ impl World {
 
 fn users(ids: &[&str]) -> Allow {
     let users = ids.iter().map(|id| id.parse().unwrap()).collect();
-    Allow::Listed(Lists { users, ..Lists::default() })
+    Allow::Listed(AllowLists { users, ..AllowLists::default() })
 }
 
 fn session(name: &str) -> SessionId {

@@ -97,7 +97,7 @@ async fn ask<A: DeserializeOwned>(
     };
     let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
     let bus = bus_to_log(context, &log.configuration, &log.store).await?;
-    let answer = avocet_gateway::answer_at_the_door(&bus, method, params).await;
+    let answer = avocet_gateway::answer_about_people(&bus, method, params).await;
     drop(bus);
     log.close().await;
     // All methods that are called here exist.

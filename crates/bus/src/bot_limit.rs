@@ -13,9 +13,9 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 /// Times of accepted bot messages within the last minute, by chat.
 #[derive(Debug, Default)]
-pub(crate) struct Bots(Mutex<BTreeMap<ChatAddress, VecDeque<Duration>>>);
+pub(crate) struct BotRateLimit(Mutex<BTreeMap<ChatAddress, VecDeque<Duration>>>);
 
-impl Bots {
+impl BotRateLimit {
     /// Returns `true` if one more bot message is within the limit.
     pub(crate) fn fits(&self, chat: &ChatAddress, now: Duration) -> bool {
         let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Admission, BusParts, GroupRules, Lists, Wakes};
+use crate::{Admission, AllowLists, BusParts, GroupRules, Wakes};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -24,10 +24,10 @@ struct World {
 /// pairing is off. On `terminal:local`, everyone is an owner.
 fn admission() -> Admission {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
-    let lists = Lists { users: ids(&["bob"]), owners: ids(&["ann"]), ..Lists::default() };
+    let lists = AllowLists { users: ids(&["bob"]), owners: ids(&["ann"]), ..AllowLists::default() };
     let quiet = Allow::Listed(lists.clone());
     let groups = [("g".parse().unwrap(), GroupRules::default())].into();
-    let main = Allow::Listed(Lists { pairing: true, groups, ..lists });
+    let main = Allow::Listed(AllowLists { pairing: true, groups, ..lists });
     let [channel, name] = ["terminal", "main"];
     Admission::default()
         .with(channel.parse().unwrap(), name.parse().unwrap(), main)
@@ -201,7 +201,7 @@ async fn may_write_allows_chats_of_admitted_people_and_named_groups() {
     assert!(!may_write("terminal:main:c"));
     world.bus.approve(&world.code(), Role::User).await.unwrap();
     assert!(may_write("terminal:main:c"), "also before they wrote again");
-    world.bus.strike_off(&"terminal:main:cid".parse().unwrap()).await.unwrap();
+    world.bus.remove_person(&"terminal:main:cid".parse().unwrap()).await.unwrap();
     assert!(!may_write("terminal:main:c"));
 }
 
@@ -211,7 +211,7 @@ async fn f14_approve_accepts_a_code_once_within_ten_minutes_and_explains_refusal
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     let code = world.code();
     world.clock.advance(10 * MINUTE);
-    let why = |result: Result<Person, DoorError>| result.unwrap_err().to_string();
+    let why = |result: Result<Person, AccessError>| result.unwrap_err().to_string();
     assert_eq!(
         why(world.bus.approve(&code, Role::Owner).await),
         format!("the code {code} has expired; its owner gets a new one by writing again")
@@ -267,7 +267,7 @@ async fn pairing_notifies_owners_who_have_written_in_private() {
 }
 
 #[tokio::test]
-async fn strike_off_makes_a_person_a_stranger_again() {
+async fn remove_person_makes_the_person_a_stranger_again() {
     let world = World::new().await;
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     world.bus.approve(&world.code(), Role::User).await.unwrap();
@@ -275,16 +275,16 @@ async fn strike_off_makes_a_person_a_stranger_again() {
     let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:c".parse().unwrap());
     world.bus.link(&into, &chat).await.unwrap();
     let person = "terminal:main:cid".parse().unwrap();
-    world.bus.strike_off(&person).await.unwrap();
+    world.bus.remove_person(&person).await.unwrap();
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     assert_eq!(world.bus.links(), [], "let in again, nobody finds themselves in another's session");
-    let why = |result: Result<(), DoorError>| result.unwrap_err().to_string();
+    let why = |result: Result<(), AccessError>| result.unwrap_err().to_string();
     assert_eq!(
-        why(world.bus.strike_off(&person).await),
+        why(world.bus.remove_person(&person).await),
         "terminal:main:cid was not let in; `avocet people list` shows who was"
     );
     assert_eq!(
-        why(world.bus.strike_off(&"terminal:main:bob".parse().unwrap()).await),
+        why(world.bus.remove_person(&"terminal:main:bob".parse().unwrap()).await),
         "terminal:main:bob is named by the configuration; remove the id from [channels.terminal] \
          there"
     );
@@ -313,7 +313,7 @@ async fn link_moves_a_private_chat_into_another_session_until_unlink() {
     let world = World::new().await;
     let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:a".parse().unwrap());
     let unknown = world.bus.link(&into, &chat).await.unwrap_err();
-    assert!(matches!(unknown, DoorError::NotPrivate(_)), "{unknown}");
+    assert!(matches!(unknown, AccessError::NotPrivate(_)), "{unknown}");
     assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
     world.bus.link(&into, &chat).await.unwrap();
     let sessions = || async {
@@ -324,12 +324,12 @@ async fn link_moves_a_private_chat_into_another_session_until_unlink() {
     assert_eq!(sessions().await, ["terminal:main:a", "terminal:local:me"]);
     let mut group = inbound("terminal:main:a", "ann");
     group.chat = ChatKind::Group;
-    let admitted = world.bus.admission.admit(group).unwrap().into_inner();
+    let admitted = world.bus.access.admission.admit(group).unwrap().into_inner();
     assert_eq!(admitted.session.as_str(), "terminal:main:a", "only private chats are linked");
 
     let world = world.restart().await;
     let session = |world: &World| {
-        let admitted = world.bus.admission.admit(inbound("terminal:main:a", "ann")).unwrap();
+        let admitted = world.bus.access.admission.admit(inbound("terminal:main:a", "ann")).unwrap();
         admitted.into_inner().session.to_string()
     };
     assert_eq!(session(&world), "terminal:local:me", "also after a restart");

@@ -3,8 +3,14 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::*;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use super::fake_daemon::session;
+use super::world::{World, ask, refused};
 use crate::places::{ATTACHED, CONNECTIONS};
+use crate::{Attached, RpcError};
 
 async fn raw(world: &World) -> BufReader<UnixStream> {
     BufReader::new(UnixStream::connect(&world.path).await.unwrap())
@@ -68,15 +74,18 @@ async fn server_keeps_busy_connections_and_refuses_a_new_one_with_the_reason() {
     let mut connections = Vec::new();
     for number in 0..CONNECTIONS {
         let mut connection = raw(&world).await;
-        let request = match number < ATTACHED {
-            true => json!({ "id": 1, "method": "attach",
-                "params": { "chat": format!("terminal:local:{number}") } }),
-            false => json!({ "id": 1, "method": "ask", "params": ask(&number.to_string()) }),
+        let is_attached = number < ATTACHED;
+        let request = if is_attached {
+            let chat = format!("terminal:local:{number}");
+            json!({ "id": 1, "method": "attach", "params": { "chat": chat } })
+        } else {
+            json!({ "id": 1, "method": "ask", "params": ask(&number.to_string()) })
         };
         connection.write_all(format!("{request}\n").as_bytes()).await.unwrap();
-        match number < ATTACHED {
-            true => assert!(line(&mut connection).await.unwrap().get("result").is_some()),
-            false => begun.recv_async().await.unwrap(),
+        if is_attached {
+            assert!(line(&mut connection).await.unwrap().get("result").is_some());
+        } else {
+            begun.recv_async().await.unwrap();
         }
         connections.push(connection);
     }

@@ -2,39 +2,39 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use avocet_protocol::{ChatAddress, Known, PersonId, Role, SenderId, SessionId};
+use avocet_protocol::{ChatAddress, PersonId, Role, SenderId, SessionId, StoredAccess};
 
 /// Access control data as last read from the log.
 #[derive(Debug, Default)]
-pub(crate) struct KnownPeople(RwLock<Known>);
+pub(crate) struct AccessCache(RwLock<StoredAccess>);
 
-impl KnownPeople {
-    pub(crate) fn replace(&self, known: Known) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = known;
+impl AccessCache {
+    pub(crate) fn replace(&self, access: StoredAccess) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
     /// Runs `look` on the data under a read lock; `look` must return at once.
-    pub(crate) fn read<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&StoredAccess) -> T) -> T {
         look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the role of an admitted person.
     pub(crate) fn role(&self, person: &PersonId) -> Option<Role> {
-        self.read(|known| known.people.iter().find(|one| one.id == *person).map(|one| one.role))
+        self.read(|access| access.people.iter().find(|one| one.id == *person).map(|one| one.role))
     }
 
     /// Returns the session to which a chat is linked.
     pub(crate) fn session_of(&self, chat: &ChatAddress) -> Option<SessionId> {
-        self.read(|known| {
-            let link = known.links.iter().find(|link| is_in(&link.chat, chat))?;
+        self.read(|access| {
+            let link = access.links.iter().find(|link| is_in(&link.chat, chat))?;
             Some(link.session.clone())
         })
     }
 
     /// Returns the person whose private chat this is, if known.
     pub(crate) fn whose(&self, chat: &ChatAddress) -> Option<SenderId> {
-        self.read(|known| {
-            let (_, sender) = known.chats.iter().find(|(known, _)| is_in(known, chat))?;
+        self.read(|access| {
+            let (_, sender) = access.chats.iter().find(|(known, _)| is_in(known, chat))?;
             Some(sender.clone())
         })
     }

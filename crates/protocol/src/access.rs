@@ -13,11 +13,11 @@ use crate::{
 #[async_trait]
 pub trait People: fmt::Debug + Send + Sync {
     /// All stored people, codes, links and private chats.
-    async fn known(&self) -> Result<Known, StoreError>;
+    async fn stored_access(&self) -> Result<StoredAccess, StoreError>;
 
     /// Stores a code together with its messages: the stranger's hint and the owners' notices.
     /// Deletes codes that were issued before `forget`.
-    async fn offer(
+    async fn add_pairing(
         &self,
         pairing: &Pairing,
         said: &[Planned],
@@ -30,11 +30,15 @@ pub trait People: fmt::Debug + Send + Sync {
 
     /// Removes an admitted person, with the person's codes, private chats and their links. Returns
     /// `false` if the person was not admitted. Durable when this returns.
-    async fn strike_off(&self, person: &PersonId) -> Result<bool, StoreError>;
+    async fn remove_person(&self, person: &PersonId) -> Result<bool, StoreError>;
 
     /// Records that an admitted person writes in this private chat. The chat then belongs to that
     /// person, even if others press buttons in it.
-    async fn meet(&self, chat: &ChatAddress, sender: &SenderId) -> Result<(), StoreError>;
+    async fn add_private_chat(
+        &self,
+        chat: &ChatAddress,
+        sender: &SenderId,
+    ) -> Result<(), StoreError>;
 
     /// Links a chat to the session of another chat. Durable when this returns.
     async fn link(&self, link: &ChatLink) -> Result<(), StoreError>;
@@ -46,7 +50,7 @@ pub trait People: fmt::Debug + Send + Sync {
 
 /// Everything in the log about people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct StoredAccess {
     /// The admitted people, by their ids.
     pub people: Vec<Person>,
     /// The codes issued lately, oldest first.
@@ -70,21 +74,21 @@ pub struct SettledPairing {
 
 /// Pairing and links, as the gateway uses them. A change is in the log when the method returns.
 #[async_trait]
-pub trait Doorkeeper: fmt::Debug + Send + Sync {
+pub trait AccessControl: fmt::Debug + Send + Sync {
     /// The codes that can be approved, oldest first.
     fn pairings(&self) -> Vec<Pairing>;
 
     /// Admits a stranger and sends the news to the stranger's chat.
     ///
     /// # Errors
-    /// [`DoorError`]: nothing has changed.
-    async fn approve(&self, code: &str, role: Role) -> Result<Person, DoorError>;
+    /// [`AccessError`]: nothing has changed.
+    async fn approve(&self, code: &str, role: Role) -> Result<Person, AccessError>;
 
     /// Denies a code, without a message to the stranger.
     ///
     /// # Errors
-    /// [`DoorError`]: nothing has changed.
-    async fn deny(&self, code: &str) -> Result<Pairing, DoorError>;
+    /// [`AccessError`]: nothing has changed.
+    async fn deny(&self, code: &str) -> Result<Pairing, AccessError>;
 
     /// All admitted people: those in the configuration, and those admitted since.
     fn people(&self) -> Vec<Person>;
@@ -92,8 +96,8 @@ pub trait Doorkeeper: fmt::Debug + Send + Sync {
     /// Removes an admitted person, with the person's codes and links.
     ///
     /// # Errors
-    /// [`DoorError`]: nothing has changed.
-    async fn strike_off(&self, person: &PersonId) -> Result<(), DoorError>;
+    /// [`AccessError`]: nothing has changed.
+    async fn remove_person(&self, person: &PersonId) -> Result<(), AccessError>;
 
     /// The private chats that are linked to the session of another chat.
     fn links(&self) -> Vec<ChatLink>;
@@ -101,19 +105,19 @@ pub trait Doorkeeper: fmt::Debug + Send + Sync {
     /// Links `chat` to the session of `into`.
     ///
     /// # Errors
-    /// [`DoorError`]: nothing has changed.
-    async fn link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, DoorError>;
+    /// [`AccessError`]: nothing has changed.
+    async fn link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, AccessError>;
 
     /// Gives `chat` its own session back.
     ///
     /// # Errors
-    /// [`DoorError`]: nothing has changed.
-    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError>;
+    /// [`AccessError`]: nothing has changed.
+    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, AccessError>;
 }
 
 /// The reason for a refused change of people, codes or links.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DoorError {
+pub enum AccessError {
     /// The code is malformed.
     #[error(transparent)]
     NoCode(#[from] IdError),

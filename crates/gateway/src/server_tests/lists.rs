@@ -1,7 +1,15 @@
 //! Tests of lists over the socket: page by page, without secrets, and short enough for a line.
 
-use super::*;
-use crate::{ListSessions, MOST_ROWS};
+use avocet_protocol::{SessionRow, SessionSummary, TurnRecord};
+use avocet_supervise::Group;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
+
+use super::fake_daemon::session;
+use super::world::{World, refused};
+use crate::{Approve, Client, ListSessions, MAX_LINE_BYTES, MOST_ROWS, RpcError};
 
 #[tokio::test]
 async fn sessions_list_is_read_page_by_page() {
@@ -103,4 +111,22 @@ async fn server_refuses_a_batch_with_one_error() {
     let message = answers[0]["error"]["message"].as_str().unwrap();
     assert!(message.starts_with("the line is a batch of 3 requests"), "{message}");
     assert_eq!((&answers[1]["id"], &answers[1]["result"]), (&json!(3), &Value::Null));
+}
+
+#[tokio::test]
+async fn usage_returns_the_cost_of_models() {
+    let world = World::new();
+    let client = world.client().await;
+    let table = [
+        (json!({}), "model since 0"),
+        (json!({"by": "day", "since": 1_767_225_600_000_i64}), "day since 1767225600000"),
+    ];
+    for (params, of) in table {
+        let rows: Value = client.call("usage", &params).await.unwrap();
+        let row = json!({
+            "of": of, "answers": 3, "input": 0, "output": 0, "cached": 0, "cache_written": 0,
+            "cost": 0, "unpriced": 7,
+        });
+        assert_eq!(rows, json!([row]));
+    }
 }

@@ -11,12 +11,12 @@ pub enum Allow {
     /// Unix socket).
     Local,
     /// The listed people, and people admitted later.
-    Listed(Lists),
+    Listed(AllowLists),
 }
 
 /// Lists of platform ids. An empty list admits no one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lists {
+pub struct AllowLists {
     /// People with access.
     pub users: BTreeSet<SenderId>,
     /// Owners, who may be missing from `users`.
@@ -36,7 +36,7 @@ pub struct GroupRules {
     pub owner_tools: bool,
 }
 
-impl Lists {
+impl AllowLists {
     /// Returns the role that the lists give.
     pub(crate) fn role(&self, sender: &SenderId) -> Option<Role> {
         if self.owners.contains(sender) {
