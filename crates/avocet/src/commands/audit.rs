@@ -1,6 +1,6 @@
 //! `avocet audit`: shows decisions and effects with their authors, and verifies the audit table.
 
-use avocet_protocol::{Audit as Port, AuditFilter, AuditRow, Timestamp, printable};
+use avocet_protocol::{Audit as _, AuditFilter, AuditRow, PlainTable, Timestamp, printable};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
@@ -11,7 +11,7 @@ use crate::audit::{Checked, check};
 use crate::cli::{AuditArgs, AuditCommand};
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
 pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Exit, Failure> {
@@ -96,9 +96,9 @@ fn moment_of(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, F
 }
 
 fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
-    let head =
-        ["row", "when", "what", "by", "session", "call", "about"].map(str::to_owned).to_vec();
-    let cells = rows.iter().map(|row| {
+    let head = ["row", "when", "what", "by", "session", "call", "about"];
+    let mut table = PlainTable::with_head(&head);
+    for row in rows {
         let AuditRow { sequence, at, kind, session, call, actor, tool, summary, outcome, .. } = row;
         let what = match outcome {
             Some(outcome) => format!("{kind}: {outcome}"),
@@ -117,9 +117,9 @@ fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
             call.as_deref().unwrap_or("-"),
             &about,
         ];
-        cells.map(shown).to_vec()
-    });
-    columns(&[head].into_iter().chain(cells).collect::<Vec<_>>())
+        table.row(cells.map(shown));
+    }
+    table.to_string()
 }
 
 /// Formats a moment to the second, in the reader's time zone.

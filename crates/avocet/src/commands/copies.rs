@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use avocet_gateway::Gateway;
-use avocet_protocol::{sanitise, thousands};
+use avocet_protocol::{PlainTable, sanitise, thousands};
 use avocet_store::{
     CancelCopy, Copied, CopyError, EndedWork, Holder, Lock, Recovered, Replace, Restored, Salvaged,
     back_up, recover_into,
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::cli::{Backup, Recover, Restore};
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses, given};
 use crate::{CommandContext, audit, redaction};
 
@@ -94,17 +94,12 @@ async fn replace<T: Send + 'static>(
 
 /// Lists the saved and the lost rows of each table, with the reasons.
 fn report(saved: &Salvaged) -> String {
-    let head = ["table", "saved", "left out", "why"].map(str::to_owned).to_vec();
-    let rows = saved.tables.iter().map(|table| {
-        let why = table.why.as_deref().unwrap_or_default();
-        vec![
-            table.name.clone(),
-            thousands(table.rows),
-            thousands(table.left_out),
-            sanitise(why).text.replace('\n', " "),
-        ]
-    });
-    let mut text = columns(&[head].into_iter().chain(rows).collect::<Vec<_>>());
+    let mut table = PlainTable::with_head(&["table", "saved", "left out", "why"]);
+    for one in &saved.tables {
+        let why = sanitise(one.why.as_deref().unwrap_or_default()).text;
+        table.row([&one.name, &thousands(one.rows), &thousands(one.left_out), &why]);
+    }
+    let mut text = table.to_string();
     let Salvaged { pages, unreadable_pages, unreadable_rows, wal, repairs, .. } = saved;
     text.push_str(&format!(
         "Not readable: {unreadable_pages} of {pages} pages, and {unreadable_rows} rows in other pages. The -wal: {wal}.\n"

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use avocet_gateway::{
     AddLink, Approve, ClientError, Deny, ListLinks, ListPeople, Remove, RemoveLink, RpcError,
 };
-use avocet_protocol::{ChatLink, Pairing, Person, Timestamp};
+use avocet_protocol::{ChatLink, Pairing, Person, PlainTable, Timestamp};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use crate::CommandContext;
 use crate::cli::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::{Reached, all_rows, bus_to_log, reach};
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, moment, print, print_json, span};
+use crate::output::{moment, print, print_json, span};
 use crate::places::{Configuration, Uses};
 
 pub(crate) async fn pair(context: &CommandContext, command: PairCommand) -> Result<Exit, Failure> {
@@ -123,26 +123,25 @@ fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {
     if pairings.is_empty() {
         return "No stranger waits for approval.\n".to_owned();
     }
-    let head = ["code", "who", "name", "expires in"].map(str::to_owned).to_vec();
-    let rows = pairings.iter().map(|one| {
-        let Pairing { code, person, name, expires_at, .. } = one;
+    let mut table = PlainTable::with_head(&["code", "who", "name", "expires in"]);
+    for Pairing { code, person, name, expires_at, .. } in pairings {
         let left = span(now.until(*expires_at).as_secs());
-        vec![code.to_string(), person.to_string(), shown(name.as_deref()), left]
-    });
-    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+        table.row([code.to_string(), person.to_string(), shown(name.as_deref()), left]);
+    }
+    table.to_string()
 }
 
 fn people_text(people: &[Person], zone: &TimeZone) -> String {
     if people.is_empty() {
         return "Only people at the terminal may speak.\n".to_owned();
     }
-    let head = ["who", "role", "since", "name"].map(str::to_owned).to_vec();
-    let rows = people.iter().map(|one| {
+    let mut table = PlainTable::with_head(&["who", "role", "since", "name"]);
+    for one in people {
         let since = one.since.map_or_else(|| "configured".to_owned(), |at| moment(at, zone));
         let role = one.role.word().to_owned();
-        vec![one.id.to_string(), role, since, shown(one.name.as_deref())]
-    });
-    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+        table.row([one.id.to_string(), role, since, shown(one.name.as_deref())]);
+    }
+    table.to_string()
 }
 
 fn links_text(links: &[ChatLink]) -> String {

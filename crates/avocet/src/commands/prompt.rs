@@ -7,8 +7,8 @@ use avocet_agent::{PromptPart, PromptReport, Scene};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, Timestamp,
-    TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
+    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
+    Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
 };
 use avocet_session::Events;
 use avocet_store::SqliteStore;
@@ -21,7 +21,7 @@ use crate::commands::{bus_to_log, look};
 use crate::daemon::agents;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::registry;
@@ -127,8 +127,8 @@ fn text(prompt: &PromptReport) -> String {
     let all = request.estimated_tokens();
     let (all, room) = (thousands(all), thousands(*room));
     let mut text = format!("{model}: about {all} of {room} tokens\n\n");
-    let rows = parts.iter().map(|part| vec![part.name.clone(), thousands(part.tokens)]);
-    text.push_str(&columns(&rows.collect::<Vec<_>>()));
+    let rows = parts.iter().map(|part| [part.name.clone(), thousands(part.tokens)]);
+    text.push_str(&rows.collect::<PlainTable>().to_string());
     for message in &request.messages {
         let (who, said) = shown(message);
         // Writing to a `String` always succeeds.

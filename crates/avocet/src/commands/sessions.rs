@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use avocet_gateway::ShowSession;
 use avocet_protocol::{
-    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionRow, SessionSummary,
+    CallState, LoggedCall, LoggedInbound, Origin, PlainTable, Query, SessionRow, SessionSummary,
     TranscriptPage, TurnRecord,
 };
 use jiff::tz::TimeZone;
@@ -14,7 +14,7 @@ use crate::CommandContext;
 use crate::cli::{SessionsList, SessionsShow};
 use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, moment, print, print_json};
+use crate::output::{moment, print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 
@@ -101,12 +101,12 @@ async fn turns(
 }
 
 fn list_text(sessions: &[SessionSummary], zone: &TimeZone) -> String {
-    let head = ["session", "turns", "last used", "now"].map(str::to_owned).to_vec();
-    let rows = sessions.iter().map(|one| {
-        let open = one.open.map_or(String::new(), |state| state.word().to_owned());
-        vec![one.session.to_string(), one.turns.to_string(), moment(one.used_at, zone), open]
-    });
-    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+    let mut table = PlainTable::with_head(&["session", "turns", "last used", "now"]);
+    for SessionSummary { session, turns, used_at, open, .. } in sessions {
+        let open = open.map_or(String::new(), |state| state.word().to_owned());
+        table.row([session.to_string(), turns.to_string(), moment(*used_at, zone), open]);
+    }
+    table.to_string()
 }
 
 fn transcript(turns: &[TurnRecord], zone: &TimeZone) -> String {

@@ -3,19 +3,19 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use avocet_protocol::{Query, Timestamp, Total, UsageBy, UsageRow, thousands};
+use avocet_protocol::{PlainTable, Query, Timestamp, Total, UsageBy, UsageRow, bar, thousands};
 use serde_json::{Value, json};
 
 use crate::CommandContext;
 use crate::cli::Usage;
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
 const DAY: Duration = Duration::from_hours(24);
 /// The length of the longest bar, in characters.
-const BAR: usize = 20;
+const LONGEST_BAR: usize = 20;
 
 pub(crate) async fn run(context: &CommandContext, usage: Usage) -> Result<Exit, Failure> {
     let Usage { by, days, limit, skip, json } = usage;
@@ -31,9 +31,17 @@ pub(crate) async fn run(context: &CommandContext, usage: Usage) -> Result<Exit, 
     } else if rows.is_empty() {
         print(&format!("Nothing was spent {}.\n", period(days)))?;
     } else {
-        print(&table(by.into(), &listed, io::stdout().is_terminal()))?;
+        let bars = if io::stdout().is_terminal() { Bars::Shown } else { Bars::LeftOut };
+        print(&table(by.into(), &listed, bars))?;
     }
     Ok(Exit::Done)
+}
+
+/// A bar behind each row, for people at a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bars {
+    Shown,
+    LeftOut,
 }
 
 /// The rows to show.
@@ -68,26 +76,26 @@ fn sum<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
 }
 
 /// Formats the table. Figures are aligned to the right, so that they can be compared.
-fn table(by: UsageBy, listed: &Listed<'_>, bars: bool) -> String {
+fn table(by: UsageBy, listed: &Listed<'_>, bars: Bars) -> String {
     let Listed { rows, others, all } = listed;
     let head = [by.word(), "answers", "tokens in", "cached", "tokens out", "cost"];
-    let mut cells = vec![head.map(str::to_owned).to_vec()];
-    cells.extend(rows.iter().chain(others).map(cells_of));
-    if cells.len() > 2 {
-        cells.push(cells_of(all));
+    let mut table = PlainTable::with_head(&head).align_right(1..5);
+    for row in *rows {
+        let bar = (bars == Bars::Shown).then(|| share_bar(share(&row.total, &all.total)));
+        table.row(cells_of(row).into_iter().chain(bar));
     }
-    align(&mut cells);
-    if bars {
-        for (row, cells) in rows.iter().zip(cells.iter_mut().skip(1)) {
-            cells.push(bar(share(&row.total, &all.total)));
-        }
+    if let Some(row) = others {
+        table.row(cells_of(row));
     }
-    columns(&cells)
+    if rows.len() + usize::from(others.is_some()) > 1 {
+        table.row(cells_of(all));
+    }
+    table.to_string()
 }
 
-fn cells_of(row: &UsageRow) -> Vec<String> {
+fn cells_of(row: &UsageRow) -> [String; 6] {
     let usage = row.total.usage;
-    vec![
+    [
         row.of.clone(),
         thousands(row.answers),
         thousands(usage.input),
@@ -95,16 +103,6 @@ fn cells_of(row: &UsageRow) -> Vec<String> {
         thousands(usage.output),
         row.total.price(),
     ]
-}
-
-/// Aligns columns 1 to 4 to the right. The first and the last column may be words.
-fn align(rows: &mut [Vec<String>]) {
-    for column in 1..5 {
-        let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        for row in rows.iter_mut() {
-            row[column] = format!("{:>width$}", row[column]);
-        }
-    }
 }
 
 /// Returns a part's share of the cost, or of the tokens if nothing has a price.
@@ -117,17 +115,15 @@ fn share(part: &Total, all: &Total) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }
 
-/// Draws a bar in eighths of a character. Only a share of zero has an empty bar.
-fn bar(share: f64) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share is from 0 to 1"
-    )]
-    let eighths = (share * (BAR * 8) as f64).ceil() as usize;
-    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+/// Draws a share as a bar. Only a share of zero has an empty bar.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share is from 0 to 1"
+)]
+fn share_bar(share: f64) -> String {
+    bar((share * (LONGEST_BAR * 8) as f64).ceil() as usize)
 }
 
 fn to_json(by: UsageBy, since: Timestamp, listed: &Listed<'_>) -> Value {
