@@ -5,6 +5,7 @@ use std::path::Path;
 use avocet_config::{DEFAULTS, Document, Unresolved};
 use avocet_protocol::PlainTable;
 use avocet_sandbox::Access;
+use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use crate::CommandContext;
@@ -14,10 +15,26 @@ use crate::places::{Agent, Configuration, Uses};
 use crate::roots::{self, Root};
 use crate::workspaces::guarded;
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check the configuration and show the paths and the model in use.
+    Check {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 const NO_FILE: &str =
     "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)";
 
-pub(crate) fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &CommandContext, command: &ConfigCommand) -> Result<Exit, Failure> {
+    match command {
+        ConfigCommand::Check { json } => check(context, *json),
+    }
+}
+
+fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Check)?;
     // Missing directories are made by the daemon, not by a check.
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {

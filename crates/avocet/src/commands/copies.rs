@@ -1,6 +1,6 @@
 //! `avocet backup`, `avocet restore` and `avocet recover`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use avocet_gateway::Gateway;
 use avocet_protocol::{PlainTable, sanitise, thousands};
@@ -9,15 +9,47 @@ use avocet_store::{
     back_up, recover_into,
 };
 use avocet_supervise::blocking;
+use clap::Args;
 use serde_json::json;
 
-use crate::cli::{Backup, Recover, Restore};
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses, given};
 use crate::{CommandContext, audit, redaction};
 
-pub(crate) async fn backup(context: &CommandContext, backup: Backup) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// File for the copy; it must not exist yet.
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// Damaged database; its -wal file is read too. Default: the one that the last failed start
+    /// moved aside.
+    file: Option<PathBuf>,
+    /// Write the recovered database to this new file. Default: replace the current database; stop
+    /// the daemon first.
+    #[arg(long, value_name = "NEW", requires = "file")]
+    into: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Copy of the database; it stays in its place.
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn backup(context: &CommandContext, backup: BackupArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let (directory, to) = (configuration.data_dir, given(&backup.file)?);
     let (now, file) = (context.clock.now(), to.clone());
@@ -33,7 +65,10 @@ pub(crate) async fn backup(context: &CommandContext, backup: Backup) -> Result<E
     Ok(Exit::Done)
 }
 
-pub(crate) async fn restore(context: &CommandContext, restore: Restore) -> Result<Exit, Failure> {
+pub(crate) async fn restore(
+    context: &CommandContext,
+    restore: RestoreArgs,
+) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = given(&restore.file)?;
     let restored = replace(context, &configuration, move |log| log.restore(&from)).await?;
@@ -48,7 +83,10 @@ pub(crate) async fn restore(context: &CommandContext, restore: Restore) -> Resul
     Ok(Exit::Done)
 }
 
-pub(crate) async fn recover(context: &CommandContext, recover: Recover) -> Result<Exit, Failure> {
+pub(crate) async fn recover(
+    context: &CommandContext,
+    recover: RecoverArgs,
+) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = recover.file.as_deref().map(given).transpose()?;
     let into = recover.into.as_deref().map(given).transpose()?;

@@ -8,11 +8,11 @@ use avocet_gateway::{Client, ClientError, Doctor};
 use avocet_outbox::Channels;
 use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, PlainTable, within};
 use avocet_sandbox::Cgroups;
+use clap::Args;
 use serde_json::json;
 
 use crate::CommandContext;
 use crate::checkup::{Examiner, walls};
-use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
@@ -21,13 +21,23 @@ use crate::places::{Configuration, Uses};
 use crate::registry;
 use crate::shell::Shells;
 
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Do not contact providers and platforms.
+    #[arg(long)]
+    offline: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 /// The timeout for a daemon that checks itself.
 const LIMIT: Duration = Duration::from_secs(30);
 /// The names of checks whose fix is in the configuration.
 const CONFIGURATION: [&str; 2] = ["configuration", "directories"];
 
-pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result<Exit, Failure> {
-    let cli::Doctor { offline, json } = doctor;
+pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<Exit, Failure> {
+    let DoctorArgs { offline, json } = doctor;
     let configuration = match Configuration::load(context, Uses::Daemon) {
         Ok(configuration) => configuration,
         Err(Failure { exit, error }) => {

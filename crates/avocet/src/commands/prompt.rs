@@ -8,15 +8,16 @@ use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
     Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
-    Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
+    SessionId, Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
 };
 use avocet_session::Events;
 use avocet_store::SqliteStore;
+use clap::Args;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandContext;
-use crate::cli;
+use crate::cli::session_id;
 use crate::commands::{bus_to_log, look};
 use crate::daemon::agents;
 use crate::exit::{Exit, Failure};
@@ -28,7 +29,20 @@ use crate::registry;
 use crate::shell::Shells;
 use crate::workspaces::AgentWorkspaces;
 
-pub(crate) async fn run(context: &CommandContext, asked: cli::PromptArgs) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    /// Conversation, as channel:account:chat; a bare name is a conversation of the terminal.
+    #[arg(value_parser = session_id)]
+    session: SessionId,
+    /// Next message, if no message waits for an answer.
+    #[arg(long, default_value = "(the next message)")]
+    message: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let session = &asked.session;
     let nothing = || Failure::new(Exit::Failed, format!("nothing was said in {session} yet"));

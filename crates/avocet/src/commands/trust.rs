@@ -7,16 +7,35 @@ use std::path::{Path, PathBuf};
 
 use avocet_protocol::{PlainTable, Trust};
 use avocet_sandbox::{Standing, Workspace};
+use clap::Args;
 use serde::Serialize;
 
 use crate::CommandContext;
-use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::output::{error, print, print_json, warning};
 use crate::places::{Configuration, Uses, given};
 use crate::roots;
 use crate::workspaces::guarded;
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Files and directories of a workspace, or of a directory in tools.read or tools.write.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Trust the files as if you had written their current content, because you have read it.
+    /// Directories include everything in them.
+    #[arg(long, conflicts_with = "untrusted")]
+    believe: bool,
+    /// Mark the files as untrusted. Directories include everything that is or will be in them.
+    /// After the agent has read such a file, it asks before it does more than read, and git runs
+    /// nothing of such a repository.
+    #[arg(long)]
+    untrusted: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
 /// A file or directory, and its trust.
 #[derive(Debug, Serialize)]
@@ -37,13 +56,15 @@ enum TrustChange {
     Distrust,
 }
 
-pub(crate) async fn run(context: &CommandContext, asked: &cli::Trust) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let workspaces = open(&configuration)?;
-    let change = match (asked.believe, asked.untrusted) {
-        (true, _) => TrustChange::Believe,
-        (false, true) => TrustChange::Distrust,
-        (false, false) => TrustChange::Show,
+    let change = if asked.believe {
+        TrustChange::Believe
+    } else if asked.untrusted {
+        TrustChange::Distrust
+    } else {
+        TrustChange::Show
     };
     let mut shown = Vec::new();
     let mut exit = Exit::Done;

@@ -4,21 +4,61 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use avocet_protocol::{PlainTable, Query, Timestamp, Total, UsageBy, UsageRow, bar, thousands};
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::CommandContext;
-use crate::cli::Usage;
+use crate::cli::rows;
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// Group usage by model, session or day. The cost of a sub-agent counts towards the
+    /// conversation that it works for.
+    #[arg(long, value_enum, default_value_t)]
+    by: UsageGrouping,
+    /// Number of days, including today. Days begin at 00:00 UTC.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = days)]
+    days: u32,
+    /// Maximum number of rows; the rest is added up in one row.
+    #[arg(long, default_value_t = 50, value_parser = rows)]
+    limit: u32,
+    /// Skip this many rows at the beginning.
+    #[arg(long, value_name = "ROWS", default_value_t = 0)]
+    skip: u32,
+    /// Print JSON; cost_usd is null if no price is known.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The grouping of usage sums.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum UsageGrouping {
+    #[default]
+    Model,
+    Session,
+    Day,
+}
+
+impl From<UsageGrouping> for UsageBy {
+    fn from(by: UsageGrouping) -> Self {
+        match by {
+            UsageGrouping::Model => Self::Model,
+            UsageGrouping::Session => Self::Session,
+            UsageGrouping::Day => Self::Day,
+        }
+    }
+}
+
 const DAY: Duration = Duration::from_hours(24);
 /// The length of the longest bar, in characters.
 const LONGEST_BAR: usize = 20;
 
-pub(crate) async fn run(context: &CommandContext, usage: Usage) -> Result<Exit, Failure> {
-    let Usage { by, days, limit, skip, json } = usage;
+pub(crate) async fn run(context: &CommandContext, usage: UsageArgs) -> Result<Exit, Failure> {
+    let UsageArgs { by, days, limit, skip, json } = usage;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let since = context.clock.now().day_start().before((days - 1) * DAY);
     let rows = match look(context, &configuration)? {
@@ -153,6 +193,12 @@ fn figures(row: &UsageRow) -> Value {
         "cost_usd": (!unknown).then(|| cost.in_dollars()),
         "unpriced_tokens": unpriced,
     })
+}
+
+fn days(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 36_500;
+    let days = text.parse().ok().filter(|days| (1..=MOST).contains(days));
+    days.ok_or_else(|| format!("must be a whole number from 1 to {MOST}"))
 }
 
 #[cfg(test)]
