@@ -31,6 +31,7 @@ mod redact;
 mod secret;
 mod seen;
 mod store;
+mod table;
 mod text;
 mod tokens;
 mod tool;
@@ -96,6 +97,7 @@ pub use store::{
     NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
     Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
 };
+pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{

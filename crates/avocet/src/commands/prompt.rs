@@ -7,28 +7,42 @@ use avocet_agent::{PromptPart, PromptReport, Scene};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, Timestamp,
-    TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
+    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
+    SessionId, Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
 };
 use avocet_session::Events;
 use avocet_store::SqliteStore;
+use clap::Args;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandContext;
-use crate::cli;
+use crate::cli::session_id;
 use crate::commands::{bus_to_log, look};
 use crate::daemon::agents;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::registry;
 use crate::shell::Shells;
 use crate::workspaces::AgentWorkspaces;
 
-pub(crate) async fn run(context: &CommandContext, asked: cli::PromptArgs) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    /// Conversation, as channel:account:chat; a bare name is a conversation of the terminal.
+    #[arg(value_parser = session_id)]
+    session: SessionId,
+    /// Next message, if no message waits for an answer.
+    #[arg(long, default_value = "(the next message)")]
+    message: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let session = &asked.session;
     let nothing = || Failure::new(Exit::Failed, format!("nothing was said in {session} yet"));
@@ -127,8 +141,8 @@ fn text(prompt: &PromptReport) -> String {
     let all = request.estimated_tokens();
     let (all, room) = (thousands(all), thousands(*room));
     let mut text = format!("{model}: about {all} of {room} tokens\n\n");
-    let rows = parts.iter().map(|part| vec![part.name.clone(), thousands(part.tokens)]);
-    text.push_str(&columns(&rows.collect::<Vec<_>>()));
+    let rows = parts.iter().map(|part| [part.name.clone(), thousands(part.tokens)]);
+    text.push_str(&rows.collect::<PlainTable>().to_string());
     for message in &request.messages {
         let (who, said) = shown(message);
         // Writing to a `String` always succeeds.
