@@ -73,7 +73,7 @@ impl Discord {
     async fn fetch_elsewhere(&self, url: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let body = usize::try_from(limit).unwrap_or(usize::MAX);
         let limits = FetchLimits { time: REQUEST_LIMIT, body };
-        let client = GuardedClient::new(self.own.clone(), self.clock.clone(), limits);
+        let client = GuardedClient::new(self.interfaces.clone(), self.clock.clone(), limits);
         match client.get(url, &[]).await {
             Ok(Page { status: 200, body, .. }) => Ok(body),
             Ok(page) => Err(failed(&RestError::answered(page.status, &HeaderMap::new(), b""))),

@@ -36,7 +36,7 @@ impl Receiver<'_> {
 
     /// Looks for the first direct messages of allowed users.
     pub(crate) fn meet_people(&mut self, now: Duration) {
-        for user in &self.discord.allow {
+        for user in &self.discord.settings.allow {
             match self.read.direct(*user) {
                 Some(channel) => self.meet_in(channel, now),
                 None => self.agenda.add(Subject::Person(*user), When::At(now)),

@@ -47,7 +47,7 @@ impl Discord {
         let called = application["name"].as_str().unwrap_or_default();
         let mut found = vec![Check::good(name, format!("the token is that of {called}"))];
         let flags = application["flags"].as_u64().unwrap_or(0);
-        if self.message_content && flags & MESSAGE_CONTENT == 0 {
+        if self.settings.message_content && flags & MESSAGE_CONTENT == 0 {
             found.push(Check::bad(
                 name,
                 "Discord does not let the bot read messages, and closes its connection (4014)",

@@ -129,7 +129,7 @@ impl<'a> Receiver<'a> {
             while let (Some(me), Some(live)) = (me, self.released.pop_front()) {
                 self.heard(me, live).await?;
             }
-            self.discord.note_unread(self.agenda.complaint());
+            self.discord.health.note_unread(self.agenda.complaint());
             let questions = me.map(|me| self.questions(me)).unwrap_or_default();
             asking.extend(
                 questions.into_iter().map(|question| self.discord.asked(question, self.context)),
@@ -168,7 +168,7 @@ impl<'a> Receiver<'a> {
 
     /// Begins a new session: messages may be missing in every channel.
     fn begun(&mut self, me: Me, servers: BTreeSet<GuildId>) {
-        self.discord.is(me.user);
+        self.discord.note_user_id(me.user);
         self.catch_up(servers);
     }
 
@@ -305,9 +305,14 @@ impl<'a> Receiver<'a> {
     }
 
     pub(crate) fn bot(&self, me: Me) -> BotIdentity<'a> {
-        let Discord { name, account, answer_all, unmentioned, .. } = self.discord;
-        let commands = self.context.commands.as_ref();
-        let answer_all = *answer_all;
-        BotIdentity { me: me.user, channel: name, account, answer_all, unmentioned, commands }
+        let Discord { name, account, settings, .. } = self.discord;
+        BotIdentity {
+            me: me.user,
+            channel: name,
+            account,
+            answer_all: settings.answer_all,
+            unmentioned: &settings.unmentioned,
+            commands: self.context.commands.as_ref(),
+        }
     }
 }

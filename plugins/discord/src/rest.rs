@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serenity::constants::USER_AGENT;
 
-use crate::DiscordError;
+use crate::error::DiscordError;
 use crate::fault::{Limited, RestError};
 use crate::limits::RateLimits;
 use crate::routes::Route;

@@ -79,7 +79,7 @@ impl Discord {
         let id = place(address).ok_or_else(|| {
             SendError::Refused(format!("{address} is no channel of Discord: it is not a number"))
         })?;
-        if !self.allow.contains(&id.get()) {
+        if !self.settings.allow.contains(&id.get()) {
             return Ok(id.into());
         }
         let body = json!({ "recipient_id": id.to_string() });
@@ -127,7 +127,7 @@ impl Discord {
         if is_reply && answer.as_ref().is_err_and(is_about_the_past) {
             tracing::info!(channel = %channel_id, "the bot may not read the channel's history: what \
                 it says there shows no message that it answers");
-            self.closed_pasts.note(channel_id);
+            self.closed_histories.note(channel_id);
             answer = self.make(channel_id, &message, delivery).await;
         }
         let answer = answer.map_err(|fault| self.outcome(&fault))?;
@@ -143,7 +143,7 @@ impl Discord {
     fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
         let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
         let reference = MessageReference::from((channel, replied)).fail_if_not_exists(false);
-        (!self.closed_pasts.has(channel)).then_some(reference)
+        (!self.closed_histories.has(channel)).then_some(reference)
     }
 
     async fn make(
@@ -161,11 +161,11 @@ impl Discord {
 
     /// Returns the bot's own id.
     pub(crate) async fn me(&self) -> Result<UserId, RestError> {
-        if let Some(me) = self.known_as() {
-            return Ok(me);
+        if let Some(me) = self.user_id.get() {
+            return Ok(*me);
         }
         let user: CurrentUser = self.rest.get(Route::UserMe).await?;
-        self.is(user.id);
+        self.note_user_id(user.id);
         Ok(user.id)
     }
 

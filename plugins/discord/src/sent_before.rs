@@ -32,9 +32,9 @@ const CLOSED_PAST: [isize; 2] = [160_002, 160_009];
 
 /// Channels with a history that the bot may not read, as far as the platform has said so.
 #[derive(Debug, Default)]
-pub(crate) struct ClosedPasts(Mutex<BTreeSet<ChannelId>>);
+pub(crate) struct ClosedHistories(Mutex<BTreeSet<ChannelId>>);
 
-impl ClosedPasts {
+impl ClosedHistories {
     pub(crate) fn has(&self, channel: ChannelId) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&channel)
     }

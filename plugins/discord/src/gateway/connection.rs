@@ -83,7 +83,7 @@ impl GatewayClient<'_> {
             "op": u8::from(Opcode::Identify),
             "d": {
                 "token": token,
-                "intents": intents(self.discord.message_content).bits(),
+                "intents": intents(self.discord.settings.message_content).bits(),
                 "properties": {
                     "os": std::env::consts::OS, "browser": "avocet", "device": "avocet",
                 },
