@@ -3,35 +3,30 @@
 //! only once.
 
 mod accept;
-mod agenda;
 mod attachments;
-mod budget;
-mod catch_up;
+mod channels;
+mod closed_histories;
 mod commit;
+mod compose;
 mod config;
 mod convert;
 mod error;
 mod fault;
-mod first_contact;
-mod gaps;
+mod find_sent;
 mod gateway;
 mod health;
 mod history;
 mod interactions;
+mod lenient;
 mod limits;
-mod misread;
-mod places;
-mod plan;
+mod outcome;
 mod probe;
-mod reading;
 mod receive;
 mod rest;
 mod routes;
 mod send;
-mod sent_before;
 mod settings;
 mod uploads;
-mod urgent;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -48,9 +43,9 @@ use serenity::model::id::UserId;
 pub use config::DiscordConfig;
 pub use error::DiscordError;
 
+use closed_histories::ClosedHistories;
 use health::BotHealth;
 use rest::RestClient;
-use sent_before::ClosedHistories;
 use settings::BotSettings;
 use uploads::UploadLimits;
 
@@ -142,13 +137,13 @@ impl Channel for Discord {
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        plan::plan(reply, self.settings.numbered)
+        compose::chunks(reply, self.settings.numbered)
     }
 
     fn pause_before(&self, delivery: &Delivery) -> Duration {
-        let place = send::place(&delivery.address);
+        let target = send::channel_or_user(&delivery.address);
         let now = self.clock.elapsed();
-        place.map_or(Duration::ZERO, |id| self.rest.limits.pause(id.into(), now))
+        target.map_or(Duration::ZERO, |id| self.rest.limits.pause(id.into(), now))
     }
 
     fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {

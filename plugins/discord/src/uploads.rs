@@ -8,7 +8,7 @@ use serde_json::Value;
 use serenity::model::guild::PremiumTier;
 use serenity::model::id::{ChannelId, GuildId};
 
-use crate::places::described;
+use crate::channels::described;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
