@@ -3,10 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod catching_up;
+mod configuring;
 mod connecting;
 mod history;
 mod interactions;
+mod previews;
+mod rate_limits;
 mod receiving;
+mod repeating;
 mod sending;
 mod serenity;
 
