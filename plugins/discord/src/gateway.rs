@@ -4,7 +4,7 @@
 //! The page "Add a channel" of the book says why neither serenity's nor twilight's gateway client is
 //! used.
 //!
-//! This module holds the protocol alone: its types and the bodies of its messages are serenity's.
+//! serenity supplies the types and the bodies of messages. This module holds the rest of the protocol.
 
 mod close;
 mod connection;
