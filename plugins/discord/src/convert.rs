@@ -16,7 +16,7 @@ use crate::channels::DiscordChannel;
 /// The bot, for the conversion of its events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BotIdentity<'a> {
-    pub(crate) me: UserId,
+    pub(crate) user: UserId,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
     /// `true` if the bot answers every message.
@@ -87,8 +87,8 @@ impl BotIdentity<'_> {
     /// Returns `true` if a message mentions the agent, replies to it, or begins with a command.
     fn is_addressed(&self, message: &Message) -> bool {
         let replied = message.referenced_message.as_ref().map(|replied| replied.author.id);
-        replied == Some(self.me)
-            || message.mentions.iter().any(|user| user.id == self.me)
+        replied == Some(self.user)
+            || message.mentions.iter().any(|user| user.id == self.user)
             || self.is_command(&message.content)
     }
 
@@ -177,7 +177,7 @@ impl BotIdentity<'_> {
 
     fn quote(&self, replied: &Message) -> Quote {
         let author = &replied.author;
-        let from = (author.id != self.me).then(|| display_name(author).to_owned());
+        let from = (author.id != self.user).then(|| display_name(author).to_owned());
         Quote { from, text: self.readable(&replied.content, &replied.mentions) }
     }
 
@@ -186,7 +186,7 @@ impl BotIdentity<'_> {
     fn readable(&self, text: &str, mentions: &[User]) -> String {
         let marks = |id: UserId| [format!("<@{id}>"), format!("<@!{id}>")];
         let mut text = text.trim();
-        while let Some(rest) = marks(self.me).iter().find_map(|mark| text.strip_prefix(mark)) {
+        while let Some(rest) = marks(self.user).iter().find_map(|mark| text.strip_prefix(mark)) {
             text = rest.trim_start();
         }
         let mut text = text.to_owned();

@@ -23,9 +23,8 @@ const LISTENS: u64 = 77;
 fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
     let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
     let commands = [CommandHelp { name: "stop", argument: "", help: "stop" }];
-    let me = UserId::new(42);
     with(BotIdentity {
-        me,
+        user: UserId::new(42),
         channel: &channel,
         account: &account,
         answer_all,

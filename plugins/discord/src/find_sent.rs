@@ -15,7 +15,7 @@ use crate::fault::{RestError, RestRefusal};
 use crate::history::{first_id_after, message_id};
 use crate::routes::Route;
 
-/// Time for which the platform remembers a nonce for sure; it says "a few minutes".
+/// Time for which the platform certainly remembers a nonce. Its documentation says "a few minutes".
 const NONCE_KEPT: Duration = Duration::from_mins(4);
 /// Pages of history that are read in the search for a message.
 const MAX_PAGES: usize = 50;
@@ -25,6 +25,7 @@ const PROGRESS_LINE: (&str, &str) = ("Still working: ", " min)");
 /// Milliseconds that the platform's clock may be behind ours, for a message that only its time
 /// identifies.
 const MAX_SKEW_MILLIS: i64 = 5_000;
+
 /// The used fields of a message that the bot has sent.
 #[derive(Deserialize)]
 pub(crate) struct SentMessage {
@@ -60,15 +61,15 @@ impl Discord {
                 return Ok(best.map(|(_, sent)| sent));
             };
             after = message_id(last);
-            let fits = |message| Match::of(message, me, delivery, text).map(|fit| (fit, message));
-            for (fit, message) in page.iter().filter_map(fits) {
+            let matched = |message| Some((SentMatch::of(message, me, delivery, text)?, message));
+            for (quality, message) in page.iter().filter_map(matched) {
                 let (id, content) = (message_id(message), content(message).to_owned());
                 // Of equally good messages, the last one counts.
-                if best.as_ref().is_none_or(|(known, _)| *known <= fit) {
-                    best = Some((fit, SentMessage { id, content }));
+                if best.as_ref().is_none_or(|(known, _)| *known <= quality) {
+                    best = Some((quality, SentMessage { id, content }));
                 }
             }
-            if let Some((Match::Whole, sent)) = best {
+            if let Some((SentMatch::Whole, sent)) = best {
                 return Ok(Some(sent));
             }
         }
@@ -119,7 +120,7 @@ impl Discord {
 /// The quality of a match between a message of the history and the text to send; a better one is
 /// greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Match {
+enum SentMatch {
     /// A preview of another text, with this number of equal letters at its beginning. A turn shows
     /// one text before its tools and another one after them, and we send nothing else to the chat
     /// meanwhile.
@@ -130,7 +131,7 @@ enum Match {
     Whole,
 }
 
-impl Match {
+impl SentMatch {
     /// Returns `None` for another message. The nonce decides, if the platform still shows one.
     fn of(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> Option<Self> {
         let is_ours = UserId::deserialize(&message["author"]["id"]).ok() == Some(me);

@@ -29,13 +29,13 @@ fn match_by_text_recognizes_a_preview_cut_at_any_word() {
         let places = text.match_indices([' ', '\n']).map(|(place, _)| place);
         for words in places.map(|place| text[..place].trim_end()) {
             let preview = shown(&unfinished(words));
-            let fit = Match::by_text(&preview, &shown(text));
+            let fit = SentMatch::by_text(&preview, &shown(text));
             // A preview of marks alone may have marks that the text lacks.
-            let is_known = fit == Some(Match::Beginning) || letters(&preview).is_empty();
+            let is_known = fit == Some(SentMatch::Beginning) || letters(&preview).is_empty();
             assert!(fit.is_some() && is_known, "{preview:?} of {text:?}: {fit:?}");
         }
-        assert_eq!(Match::by_text(&shown(text), &shown(text)), Some(Match::Whole));
-        assert_eq!(Match::by_text(text, "Something else."), None, "it is no preview");
+        assert_eq!(SentMatch::by_text(&shown(text), &shown(text)), Some(SentMatch::Whole));
+        assert_eq!(SentMatch::by_text(text, "Something else."), None, "it is no preview");
     }
 }
 
@@ -52,14 +52,14 @@ fn match_of_recognizes_a_preview_with_other_text_by_its_time() {
         let id = first_id_after(avocet_protocol::Timestamp(first.0 + 60_000 + millis));
         let message = json!({ "id": id.to_string(), "author": { "id": author.to_string() },
             "content": said, "attachments": [] });
-        Match::of(&message, me, &delivery, "There are two files.")
+        SentMatch::of(&message, me, &delivery, "There are two files.")
     };
     let table = [
-        (5, 100, "Still working: run\\_tests (1 min)", Some(Match::Other(0))),
-        (5, 100, "Let me look …", Some(Match::Other(0))),
-        (5, 100, "Therefore I look …", Some(Match::Other(5))),
-        (5, 100, "There are …", Some(Match::Beginning)),
-        (5, -before, "There are …", Some(Match::Beginning)),
+        (5, 100, "Still working: run\\_tests (1 min)", Some(SentMatch::Other(0))),
+        (5, 100, "Let me look …", Some(SentMatch::Other(0))),
+        (5, 100, "Therefore I look …", Some(SentMatch::Other(5))),
+        (5, 100, "There are …", Some(SentMatch::Beginning)),
+        (5, -before, "There are …", Some(SentMatch::Beginning)),
         (5, -before, "Let me look …", None),
         (5, 100, "Let me look.", None),
         (7, 100, "There are two files.", None),

@@ -178,7 +178,7 @@ impl Channel for Discord {
     }
 
     async fn probe(&self) -> Vec<Check> {
-        self.look().await
+        self.check_access().await
     }
 
     fn health(&self) -> Health {

@@ -314,7 +314,7 @@ impl<'a> Receiver<'a> {
     fn identity(&self, bot: BotIds) -> BotIdentity<'a> {
         let Discord { name, account, settings, .. } = self.discord;
         BotIdentity {
-            me: bot.user,
+            user: bot.user,
             channel: name,
             account,
             answer_all: settings.answer_all,

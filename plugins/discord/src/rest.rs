@@ -45,6 +45,9 @@ pub(crate) struct RestResponse {
 }
 
 impl RestClient {
+    /// Makes a client for the API at `api_url`.
+    ///
+    /// # Errors
     /// [`DiscordError`] with the required change.
     #[expect(
         clippy::disallowed_methods,

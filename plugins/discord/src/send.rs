@@ -1,8 +1,8 @@
-//! Sends a chunk to the platform, and derives the outcome from its answer.
+//! Sends chunks to the platform.
 //!
-//! Every create carries the delivery's nonce, which the platform enforces: for some minutes, a
-//! second create with the same nonce makes nothing and returns the first message. After that time,
-//! the channel's history is searched before a message is made.
+//! Each new message carries the nonce of its delivery, which the platform enforces: for some minutes,
+//! a request with the same nonce creates nothing and returns the first message. After that time, the
+//! channel's history is searched before a message is created.
 
 use std::num::NonZeroU64;
 
@@ -22,6 +22,7 @@ use crate::routes::Route;
 use crate::{Discord, compose, convert};
 
 const UNKNOWN_MESSAGE: isize = 10_008;
+
 impl Discord {
     /// Sends a chunk as a new message, or as an edit of the message that already shows a part of
     /// it.
@@ -37,7 +38,7 @@ impl Discord {
             Some(sent) => sent,
             None => self.create(channel, delivery, &text, delivery.nonce.clone()).await?,
         };
-        // The message was made before as a preview, with less text. It may have been deleted since.
+        // The message may be a preview with less text, and may have been deleted since.
         if sent.content.trim() != text.trim() {
             match self.edit(channel, sent.id, delivery, &text).await {
                 Err(SendError::Gone) => {

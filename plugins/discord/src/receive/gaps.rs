@@ -36,7 +36,7 @@ pub(super) struct Gap {
     dropped: Option<Dropped>,
 }
 
-/// LiveEvent messages beyond the limit, which are only in the history.
+/// Live messages beyond the limit, which are only in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dropped {
     count: usize,

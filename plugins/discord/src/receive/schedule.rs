@@ -49,7 +49,7 @@ struct ScheduledRequest {
     backoff: Backoff,
     /// The request was made, and has to be repeated.
     retried: bool,
-    /// LiveEvent events wait for the result.
+    /// Live events wait for the result.
     urgent: bool,
     fault: Option<String>,
 }

@@ -21,7 +21,7 @@ async fn f6_deliver_returns_retry_after_for_each_form_of_rate_limit() {
 }
 
 /// Makes every request that a chat can lead to, except answers to interactions.
-async fn ask_for_everything(world: &World) {
+async fn make_every_request(world: &World) {
     for chat_id in [world.dm, world.channel] {
         let hello = delivery(chat_id, Content::text("hello"));
         let edit = Delivery { shown_as: PlatformId::parse("1").ok(), ..hello.clone() };
@@ -29,7 +29,11 @@ async fn ask_for_everything(world: &World) {
         for delivery in [hello, edit, late] {
             let sent = world.discord.deliver(&delivery).await;
             let Err(SendError::RetryAfter(wait)) = sent else { panic!("{sent:?}") };
-            assert_eq!(world.discord.pause_before(&delivery), wait, "the outbox need not try");
+            assert_eq!(
+                world.discord.pause_before(&delivery),
+                wait,
+                "the outbox can wait without a request"
+            );
         }
         world.discord.typing(&chat(chat_id)).await;
         world.discord.fetch(&format!("{chat_id}/1/2"), 10).await.unwrap_err();
@@ -59,10 +63,10 @@ async fn f6_global_rate_limit_holds_every_chat_and_every_request() {
         assert_eq!(sent, Err(SendError::RetryAfter(wait)));
         let calls = || ROUTES.map(|route| world.platform.calls(route));
         let before = calls();
-        ask_for_everything(&world).await;
+        make_every_request(&world).await;
         world.pass(wait - Duration::from_millis(1));
-        ask_for_everything(&world).await;
-        assert_eq!(calls(), before, "nothing is asked for meanwhile");
+        make_every_request(&world).await;
+        assert_eq!(calls(), before, "there is no request meanwhile");
         // A button press is answered, unless this address is shut out.
         world.platform.slash(ANN, world.dm, "stop", &json!([]));
         world.bus.taken(1).await;
@@ -89,7 +93,11 @@ async fn f6_deliver_sends_no_request_that_would_exceed_the_rate_limit() {
         let delivery = nth(number, world.dm, content);
         while let Err(error) = world.discord.deliver(&delivery).await {
             let SendError::RetryAfter(wait) = error else { panic!("{error}") };
-            assert_eq!(world.discord.pause_before(&delivery), wait, "the outbox need not try");
+            assert_eq!(
+                world.discord.pause_before(&delivery),
+                wait,
+                "the outbox can wait without a request"
+            );
             waits.push(wait);
             world.pass(wait);
         }
