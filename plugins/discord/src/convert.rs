@@ -11,12 +11,12 @@ use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::User;
 
 use crate::attachments;
-use crate::places::ChannelPlace;
+use crate::channels::DiscordChannel;
 
 /// The bot, for the conversion of its events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BotIdentity<'a> {
-    pub(crate) me: UserId,
+    pub(crate) user: UserId,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
     /// `true` if the bot answers every message.
@@ -24,6 +24,13 @@ pub(crate) struct BotIdentity<'a> {
     /// Channels in which the bot answers every message.
     pub(crate) unmentioned: &'a BTreeSet<ChannelId>,
     pub(crate) commands: &'a [CommandHelp],
+}
+
+/// The version of a message that an event reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageVersion {
+    Original,
+    Edited,
 }
 
 /// The result of a conversion.
@@ -53,15 +60,19 @@ impl Converted {
 impl BotIdentity<'_> {
     /// Returns the reason for ignoring a message, whatever its content; `None` if it is for the
     /// agent.
-    pub(crate) fn why_not(&self, message: &Message, place: ChannelPlace) -> Option<&'static str> {
+    pub(crate) fn why_not(
+        &self,
+        message: &Message,
+        channel_type: DiscordChannel,
+    ) -> Option<&'static str> {
         match message.kind {
             MessageType::Regular | MessageType::InlineReply => {}
             _ => return Some("of another kind"),
         }
-        let listens = match place {
-            ChannelPlace::Private => true,
-            ChannelPlace::Channel => self.unmentioned.contains(&message.channel_id),
-            ChannelPlace::Thread { parent } => self.unmentioned.contains(&parent),
+        let listens = match channel_type {
+            DiscordChannel::Direct => true,
+            DiscordChannel::Server => self.unmentioned.contains(&message.channel_id),
+            DiscordChannel::Thread { parent } => self.unmentioned.contains(&parent),
         };
         let for_us = listens || self.answer_all || self.is_addressed(message);
         (!for_us).then_some("not mentioned")
@@ -69,15 +80,15 @@ impl BotIdentity<'_> {
 
     /// Returns `true` if the author waits for an answer. In channels in which the agent merely
     /// listens, only addressed messages count.
-    fn is_to_us(&self, message: &Message, place: ChannelPlace) -> bool {
-        place == ChannelPlace::Private || self.is_addressed(message)
+    fn is_to_us(&self, message: &Message, channel_type: DiscordChannel) -> bool {
+        channel_type == DiscordChannel::Direct || self.is_addressed(message)
     }
 
     /// Returns `true` if a message mentions the agent, replies to it, or begins with a command.
     fn is_addressed(&self, message: &Message) -> bool {
         let replied = message.referenced_message.as_ref().map(|replied| replied.author.id);
-        replied == Some(self.me)
-            || message.mentions.iter().any(|user| user.id == self.me)
+        replied == Some(self.user)
+            || message.mentions.iter().any(|user| user.id == self.user)
             || self.is_command(&message.content)
     }
 
@@ -89,17 +100,21 @@ impl BotIdentity<'_> {
         name.is_some_and(|name| self.commands.iter().any(|command| command.name == name))
     }
 
-    /// Converts a message. An edited one becomes a correction.
+    /// Converts a message. An edited version becomes a correction.
     pub(crate) fn message(
         &self,
         message: &Message,
-        place: ChannelPlace,
-        edited: bool,
+        channel_type: DiscordChannel,
+        version: MessageVersion,
     ) -> Converted {
         let content = self.content(message);
         let is_empty = content.is_empty();
-        match Converted::of(self.inbound(message, place, content, edited)) {
-            Converted::Inbound(inbound) if is_empty && !edited && self.is_to_us(message, place) => {
+        match Converted::of(self.inbound(message, channel_type, content, version)) {
+            Converted::Inbound(inbound)
+                if is_empty
+                    && version == MessageVersion::Original
+                    && self.is_to_us(message, channel_type) =>
+            {
                 Converted::Unreadable(inbound)
             }
             Converted::Inbound(_) if is_empty => Converted::Ignored("without text"),
@@ -110,28 +125,28 @@ impl BotIdentity<'_> {
     fn inbound(
         &self,
         message: &Message,
-        place: ChannelPlace,
+        channel_type: DiscordChannel,
         content: Content,
-        edited: bool,
+        version: MessageVersion,
     ) -> Result<Inbound, IdError> {
         let key = key_of(message.id)?;
         let edited_at = message
             .edited_timestamp
             .map(|at| Timestamp(at.unix_timestamp() * 1000 + i64::from(at.millisecond())));
-        let address = self.address(message.channel_id, place)?;
-        let said = Inbound {
-            chat: kind(place),
+        let address = self.address(message.channel_id, channel_type)?;
+        let original = Inbound {
+            chat: chat_kind(channel_type),
             from_platform: true,
             written_at: Some(Timestamp(message.id.created_at().unix_timestamp() * 1000)),
-            edited_at: edited_at.filter(|_| !edited),
+            edited_at: edited_at.filter(|_| version == MessageVersion::Original),
             ..Inbound::new(address, sender(message)?, key.clone(), content)
         };
-        let Some(at) = edited_at.filter(|_| edited) else { return Ok(said) };
+        let (MessageVersion::Edited, Some(at)) = (version, edited_at) else { return Ok(original) };
         Ok(Inbound {
             key: DedupeKey::parse(&format!("{key}e{}", at.0))?,
             written_at: Some(at),
             corrects: Some(key),
-            ..said
+            ..original
         })
     }
 
@@ -162,7 +177,7 @@ impl BotIdentity<'_> {
 
     fn quote(&self, replied: &Message) -> Quote {
         let author = &replied.author;
-        let from = (author.id != self.me).then(|| display_name(author).to_owned());
+        let from = (author.id != self.user).then(|| display_name(author).to_owned());
         Quote { from, text: self.readable(&replied.content, &replied.mentions) }
     }
 
@@ -171,7 +186,7 @@ impl BotIdentity<'_> {
     fn readable(&self, text: &str, mentions: &[User]) -> String {
         let marks = |id: UserId| [format!("<@{id}>"), format!("<@!{id}>")];
         let mut text = text.trim();
-        while let Some(rest) = marks(self.me).iter().find_map(|mark| text.strip_prefix(mark)) {
+        while let Some(rest) = marks(self.user).iter().find_map(|mark| text.strip_prefix(mark)) {
             text = rest.trim_start();
         }
         let mut text = text.to_owned();
@@ -187,11 +202,11 @@ impl BotIdentity<'_> {
     pub(crate) fn address(
         &self,
         channel: ChannelId,
-        place: ChannelPlace,
+        channel_type: DiscordChannel,
     ) -> Result<ChatAddress, IdError> {
-        let (chat, topic) = match place {
-            ChannelPlace::Private | ChannelPlace::Channel => (channel, None),
-            ChannelPlace::Thread { parent } => (parent, Some(channel)),
+        let (chat, topic) = match channel_type {
+            DiscordChannel::Direct | DiscordChannel::Server => (channel, None),
+            DiscordChannel::Thread { parent } => (parent, Some(channel)),
         };
         Ok(ChatAddress {
             channel: self.channel.clone(),
@@ -219,10 +234,10 @@ fn poll_line(poll: &Poll) -> String {
     format!("[poll: {question} ({})]", answers.join(" / "))
 }
 
-pub(crate) fn kind(place: ChannelPlace) -> ChatKind {
-    match place {
-        ChannelPlace::Private => ChatKind::Private,
-        ChannelPlace::Channel | ChannelPlace::Thread { .. } => ChatKind::Group,
+pub(crate) fn chat_kind(channel_type: DiscordChannel) -> ChatKind {
+    match channel_type {
+        DiscordChannel::Direct => ChatKind::Private,
+        DiscordChannel::Server | DiscordChannel::Thread { .. } => ChatKind::Group,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes a reply for Discord: in its dialect of Markdown, cut into messages, with buttons.
+//! Composes messages for Discord: in its dialect of Markdown, cut into chunks, with buttons.
 
 use avocet_channel_kit::{Styled, discord, messages, render};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
@@ -6,23 +6,25 @@ use serenity::all::ButtonStyle;
 use serenity::builder::{CreateActionRow, CreateButton};
 
 /// Buttons in a row, and rows in a message (Discord API, "Action Row").
-const ROW: usize = 5;
-const ROWS: usize = 5;
+const MAX_ROW: usize = 5;
+const MAX_ROWS: usize = 5;
 /// Longest label of a button, and longest text that it sends, in characters (Discord API,
 /// "Button").
 const MAX_LABEL: usize = 80;
-const MAX_SAYS: usize = 100;
+const MAX_CUSTOM_ID: usize = 100;
 
-/// Cuts a reply into messages, numbered or not. Files and buttons go with the last one.
-pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
+/// Cuts a reply into chunks, one per message, numbered or not. Files and buttons go with the last
+/// chunk.
+pub(crate) fn chunks(reply: &Content, numbered: bool) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = discord::limit().reserving(mark().chars().count());
     let chunks = messages(&styled(reply), limit, numbered);
     let last = chunks.len().saturating_sub(1);
     let content = |(place, Styled { text, styles })| {
-        let (attachments, choices) = match place == last {
-            true => (reply.attachments.clone(), reply.choices.clone()),
-            false => Default::default(),
+        let (attachments, choices) = if place == last {
+            (reply.attachments.clone(), reply.choices.clone())
+        } else {
+            Default::default()
         };
         Content { styles: Some(styles), attachments, choices, ..Content::text(text) }
     };
@@ -40,7 +42,7 @@ fn mark() -> String {
     format!("{REPEAT_MARK}\n")
 }
 
-/// Returns the text with its styles; that of a planned message is rendered already.
+/// Returns the text with its styles. The text of a chunk is rendered already.
 fn styled(content: &Content) -> Styled {
     match &content.styles {
         Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
@@ -53,14 +55,16 @@ fn styled(content: &Content) -> Styled {
 pub(crate) fn buttons(choices: &[Choice]) -> Vec<CreateActionRow> {
     let mut fits: Vec<&Choice> = Vec::new();
     for choice in choices {
-        let says = choice.says.chars().count();
-        let twice = fits.iter().any(|other| other.says == choice.says);
-        if (1..=MAX_SAYS).contains(&says) && !choice.label.trim().is_empty() && !twice {
+        let length = choice.says.chars().count();
+        let is_duplicate = fits.iter().any(|other| other.says == choice.says);
+        if (1..=MAX_CUSTOM_ID).contains(&length) && !choice.label.trim().is_empty() && !is_duplicate
+        {
             fits.push(choice);
         }
     }
-    let buttons: Vec<CreateButton> = fits.into_iter().take(ROW * ROWS).map(button).collect();
-    buttons.chunks(ROW).map(|row| CreateActionRow::Buttons(row.to_vec())).collect()
+    let buttons: Vec<CreateButton> =
+        fits.into_iter().take(MAX_ROW * MAX_ROWS).map(button).collect();
+    buttons.chunks(MAX_ROW).map(|row| CreateActionRow::Buttons(row.to_vec())).collect()
 }
 
 fn button(choice: &Choice) -> CreateButton {
@@ -69,5 +73,5 @@ fn button(choice: &Choice) -> CreateButton {
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
+#[path = "compose_tests.rs"]
 mod tests;

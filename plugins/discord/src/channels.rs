@@ -1,4 +1,4 @@
-//! The types of Discord's channels: a private chat, a channel of a server, or a thread in one.
+//! Discord's channels, as the platform describes them.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use serenity::model::id::{ChannelId, MessageId};
 /// A forum of pictures; serenity lacks a name for it.
 const MEDIA: ChannelType = ChannelType::Unknown(16);
 
-/// The type of a channel.
+/// The type of a channel, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChannelPlace {
+pub(crate) enum DiscordChannel {
     /// A direct message channel.
-    Private,
+    Direct,
     /// A channel of a server.
-    Channel,
+    Server,
     /// A thread, or a post of a forum.
     Thread {
         /// The channel that contains the thread.
@@ -26,11 +26,11 @@ pub(crate) enum ChannelPlace {
 
 /// The known channels, which save a request.
 #[derive(Debug, Default)]
-pub(crate) struct Places(HashMap<ChannelId, ChannelPlace>);
+pub(crate) struct KnownChannels(HashMap<ChannelId, DiscordChannel>);
 
 /// The used fields of a channel.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Described {
+pub(crate) struct ChannelInfo {
     pub(crate) id: ChannelId,
     #[serde(rename = "type")]
     kind: ChannelType,
@@ -41,45 +41,45 @@ pub(crate) struct Described {
     pub(crate) last_message_id: Option<MessageId>,
 }
 
-impl Described {
-    pub(crate) fn place(&self) -> ChannelPlace {
+impl ChannelInfo {
+    pub(crate) fn channel_type(&self) -> DiscordChannel {
         match (self.kind, self.parent_id) {
-            (ChannelType::Private, _) => ChannelPlace::Private,
+            (ChannelType::Private, _) => DiscordChannel::Direct,
             (
                 ChannelType::NewsThread | ChannelType::PublicThread | ChannelType::PrivateThread,
                 Some(parent),
-            ) => ChannelPlace::Thread { parent },
-            _ => ChannelPlace::Channel,
+            ) => DiscordChannel::Thread { parent },
+            _ => DiscordChannel::Server,
         }
     }
 
     /// Returns `true` if the channel has messages of its own: the last message of a forum is a
     /// thread.
-    pub(crate) fn is_spoken_in(&self) -> bool {
+    pub(crate) fn has_messages(&self) -> bool {
         !matches!(self.kind, ChannelType::Forum | MEDIA)
     }
 }
 
 /// Returns the channels that an event describes: one channel, or those of a server, with its
 /// threads.
-pub(crate) fn described(event: &Value) -> impl Iterator<Item = Described> {
+pub(crate) fn described(event: &Value) -> impl Iterator<Item = ChannelInfo> {
     let lists = ["channels", "threads"].iter().filter_map(|list| event[list].as_array());
-    lists.flatten().chain([event]).flat_map(Described::deserialize)
+    lists.flatten().chain([event]).flat_map(ChannelInfo::deserialize)
 }
 
-impl Places {
-    pub(crate) fn get(&self, channel: ChannelId) -> Option<ChannelPlace> {
+impl KnownChannels {
+    pub(crate) fn get(&self, channel: ChannelId) -> Option<DiscordChannel> {
         self.0.get(&channel).copied()
     }
 
-    pub(crate) fn learn(&mut self, channel: ChannelId, place: ChannelPlace) {
-        self.0.insert(channel, place);
+    pub(crate) fn learn(&mut self, channel: ChannelId, channel_type: DiscordChannel) {
+        self.0.insert(channel, channel_type);
     }
 
     /// Learns from an event that describes channels.
     pub(crate) fn learn_from(&mut self, event: &Value) {
         for described in described(event) {
-            self.learn(described.id, described.place());
+            self.learn(described.id, described.channel_type());
         }
     }
 }

@@ -3,10 +3,10 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn plan_leaves_room_for_the_repeat_mark_and_puts_buttons_last() {
+fn chunks_leave_room_for_the_repeat_mark_and_put_buttons_last() {
     let choices = vec![Choice::new("Retry", "/retry w3")];
     let reply = Content { choices: choices.clone(), ..Content::text("*word* _ ".repeat(900)) };
-    let chunks = plan(&reply, false);
+    let chunks = chunks(&reply, false);
     assert!(chunks.len() > 3);
     for chunk in &chunks {
         assert!(text(chunk, true).chars().count() <= discord::MAX_CONTENT);
@@ -18,9 +18,9 @@ fn plan_leaves_room_for_the_repeat_mark_and_puts_buttons_last() {
 
 #[test]
 fn text_marks_a_repeated_message() {
-    let content = plan(&Content::text("**hello**"), false).remove(0);
+    let content = chunks(&Content::text("**hello**"), false).remove(0);
     assert_eq!(text(&content, true), format!("{REPEAT_MARK}\n**hello**"));
-    assert_eq!(text(&Content::text("**hello**"), false), "**hello**", "one that was not planned");
+    assert_eq!(text(&Content::text("**hello**"), false), "**hello**", "a text that is no chunk");
 }
 
 #[test]

@@ -1,31 +1,23 @@
-//! Reads events that the client cannot read, from their JSON as far as possible: messages are
-//! received in part, and users of buttons get an answer.
+//! Parses messages and interactions leniently: parts that serenity cannot parse are left out.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use serenity::builder::{
-    CreateAllowedMentions, CreateInteractionResponse, CreateInteractionResponseMessage,
-};
 use serenity::model::application::Interaction;
 use serenity::model::channel::Message;
-use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};
+use serenity::model::id::{MessageId, UserId};
 use serenity::model::user::User;
-
-use crate::receive::{Receiver, Stopped};
 
 /// Stands for an unreadable file, below a readable text.
 const UNKNOWN_FILE: &str = "[a file that Discord describes in a way I do not know]";
-/// The answer to an unreadable interaction; only its user sees it.
-const NOT_UNDERSTOOD: &str = "I could not read this. Write it as a message, please.";
 
 /// Reads a message without its unreadable parts. Returns `None` if its id, author or kind is
 /// unreadable.
 pub(crate) fn message(data: &Value) -> Option<Message> {
-    Message::deserialize(data).ok().or_else(|| misread(data))
+    Message::deserialize(data).ok().or_else(|| partial_message(data))
 }
 
-fn misread(data: &Value) -> Option<Message> {
+fn partial_message(data: &Value) -> Option<Message> {
     let fields = data.as_object()?;
     let id = MessageId::deserialize(&data["id"]).ok()?;
     let author = author(&data["author"])?;
@@ -99,38 +91,6 @@ pub(crate) fn interaction(data: &Value) -> Option<Interaction> {
     Interaction::deserialize(&data).ok()
 }
 
-impl Receiver<'_> {
-    /// Passes over an unreadable message, and moves the cursor if the id of the message is known.
-    pub(crate) async fn unreadable(&mut self, data: &Value) -> Result<(), Stopped> {
-        let channel = ChannelId::deserialize(&data["channel_id"]).ok();
-        let message = MessageId::deserialize(&data["id"]).ok();
-        tracing::info!(?channel, ?message, "a message that cannot be read");
-        let place = channel.zip(message);
-        let cursor = place.and_then(|(channel, message)| self.read.cursor(channel, message));
-        self.ignore("unreadable", cursor).await?;
-        if let Some((channel, message)) = place {
-            self.read.has_read(channel, message);
-        }
-        Ok(())
-    }
-
-    /// Tells the user of an unreadable interaction about that, if its id and token are readable.
-    pub(crate) async fn misunderstood(&self, data: &Value) -> Result<(), Stopped> {
-        let id = InteractionId::deserialize(&data["id"]).ok();
-        tracing::info!(?id, "what was pressed or called cannot be read");
-        self.ignore("unreadable", None).await?;
-        if let (Some(id), Some(token)) = (id, data["token"].as_str()) {
-            let line = CreateInteractionResponseMessage::new()
-                .content(NOT_UNDERSTOOD)
-                .ephemeral(true)
-                .allowed_mentions(CreateAllowedMentions::new());
-            let answer = CreateInteractionResponse::Message(line);
-            self.discord.answer(self.context.clock.as_ref(), id, token, &answer).await;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
-#[path = "misread_tests.rs"]
+#[path = "lenient_tests.rs"]
 mod tests;

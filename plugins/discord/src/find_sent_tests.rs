@@ -2,10 +2,10 @@ use avocet_protocol::{Content, DeliveryId};
 use serde_json::json;
 
 use super::*;
-use crate::plan;
+use crate::compose;
 
 fn shown(text: &str) -> String {
-    plan::text(&plan::plan(&Content::text(text), false)[0], false)
+    compose::text(&compose::chunks(&Content::text(text), false)[0], false)
 }
 
 /// Returns the preview of an unfinished text: whole words, and closed fences.
@@ -15,7 +15,7 @@ fn unfinished(words: &str) -> String {
 }
 
 #[test]
-fn fit_by_text_recognizes_a_preview_cut_at_any_word() {
+fn match_by_text_recognizes_a_preview_cut_at_any_word() {
     let texts = [
         "Hello there, all of you.",
         "This **is very bold** and *so is* ~~this old~~ one.",
@@ -29,18 +29,18 @@ fn fit_by_text_recognizes_a_preview_cut_at_any_word() {
         let places = text.match_indices([' ', '\n']).map(|(place, _)| place);
         for words in places.map(|place| text[..place].trim_end()) {
             let preview = shown(&unfinished(words));
-            let fit = Fit::by_text(&preview, &shown(text));
+            let fit = SentMatch::by_text(&preview, &shown(text));
             // A preview of marks alone may have marks that the text lacks.
-            let is_known = fit == Some(Fit::Beginning) || letters(&preview).is_empty();
+            let is_known = fit == Some(SentMatch::Beginning) || letters(&preview).is_empty();
             assert!(fit.is_some() && is_known, "{preview:?} of {text:?}: {fit:?}");
         }
-        assert_eq!(Fit::by_text(&shown(text), &shown(text)), Some(Fit::Whole));
-        assert_eq!(Fit::by_text(text, "Something else."), None, "it is no preview");
+        assert_eq!(SentMatch::by_text(&shown(text), &shown(text)), Some(SentMatch::Whole));
+        assert_eq!(SentMatch::by_text(text, "Something else."), None, "it is no preview");
     }
 }
 
 #[test]
-fn fit_of_recognizes_a_preview_with_other_text_by_its_time() {
+fn match_of_recognizes_a_preview_with_other_text_by_its_time() {
     let (me, before) = (UserId::new(5), 10_000);
     let first = avocet_protocol::Timestamp(1_767_225_600_000);
     let delivery = Delivery {
@@ -48,18 +48,18 @@ fn fit_of_recognizes_a_preview_with_other_text_by_its_time() {
         ..Delivery::new(DeliveryId(1), "discord:main:1".parse().unwrap(), Content::text("x"))
     };
     let fit = |author: u64, millis: i64, said: &str| {
-        // `snowflake` leaves a minute for clocks that differ.
-        let id = snowflake(avocet_protocol::Timestamp(first.0 + 60_000 + millis));
+        // `first_id_after` leaves a minute for clocks that differ.
+        let id = first_id_after(avocet_protocol::Timestamp(first.0 + 60_000 + millis));
         let message = json!({ "id": id.to_string(), "author": { "id": author.to_string() },
             "content": said, "attachments": [] });
-        Fit::of(&message, me, &delivery, "There are two files.")
+        SentMatch::of(&message, me, &delivery, "There are two files.")
     };
     let table = [
-        (5, 100, "Still working: run\\_tests (1 min)", Some(Fit::Other(0))),
-        (5, 100, "Let me look …", Some(Fit::Other(0))),
-        (5, 100, "Therefore I look …", Some(Fit::Other(5))),
-        (5, 100, "There are …", Some(Fit::Beginning)),
-        (5, -before, "There are …", Some(Fit::Beginning)),
+        (5, 100, "Still working: run\\_tests (1 min)", Some(SentMatch::Other(0))),
+        (5, 100, "Let me look …", Some(SentMatch::Other(0))),
+        (5, 100, "Therefore I look …", Some(SentMatch::Other(5))),
+        (5, 100, "There are …", Some(SentMatch::Beginning)),
+        (5, -before, "There are …", Some(SentMatch::Beginning)),
         (5, -before, "Let me look …", None),
         (5, 100, "Let me look.", None),
         (7, 100, "There are two files.", None),

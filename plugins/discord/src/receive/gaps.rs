@@ -7,19 +7,16 @@ use std::fmt;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId};
 
-use crate::gateway::Live;
-use crate::history::id;
+use crate::gateway::{LiveEvent, MESSAGE_CREATE};
+use crate::history::message_id;
 
 /// New messages that may wait in a channel; further ones are read from the history later. Edits and
 /// interactions wait without a limit, because the history does not list them.
 const MAX_HELD: usize = 1000;
-pub(crate) const SAID: &str = "MESSAGE_CREATE";
-pub(crate) const EDITED: &str = "MESSAGE_UPDATE";
-pub(crate) const PRESSED: &str = "INTERACTION_CREATE";
 
 /// The next step of a catch-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(super) enum CatchUpStep {
     /// Fetch the channel: its type and its last message.
     Channel,
     /// Search the messages read before for edits.
@@ -30,18 +27,18 @@ pub(crate) enum Look {
 
 /// The gap of a channel that has to catch up.
 #[derive(Debug)]
-pub(crate) struct Gap {
+pub(super) struct Gap {
     /// Everything up to this message is committed or ignored.
-    pub(crate) after: MessageId,
+    pub(super) after: MessageId,
     /// The next step.
-    pub(crate) next: Look,
-    held: Vec<Live>,
+    pub(super) next: CatchUpStep,
+    held: Vec<LiveEvent>,
     dropped: Option<Dropped>,
 }
 
 /// Live messages beyond the limit, which are only in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Dropped {
+pub(super) struct Dropped {
     count: usize,
     first: MessageId,
     last: MessageId,
@@ -49,56 +46,58 @@ pub(crate) struct Dropped {
 
 /// The channels that have to catch up.
 #[derive(Debug, Default)]
-pub(crate) struct Gaps(BTreeMap<ChannelId, Gap>);
+pub(super) struct Gaps(BTreeMap<ChannelId, Gap>);
 
 impl Gaps {
     /// Notes a gap in a channel. Events that wait there keep waiting.
-    pub(crate) fn note(&mut self, channel: ChannelId, after: MessageId, next: Look) {
+    pub(super) fn note(&mut self, channel: ChannelId, after: MessageId, next: CatchUpStep) {
         let known = self.0.remove(&channel).map(|gap| (gap.held, gap.dropped));
         let (held, dropped) = known.unwrap_or_default();
         self.0.insert(channel, Gap { after, next, held, dropped });
     }
 
-    pub(crate) fn get(&self, channel: ChannelId) -> Option<&Gap> {
+    pub(super) fn get(&self, channel: ChannelId) -> Option<&Gap> {
         self.0.get(&channel)
     }
 
-    pub(crate) fn get_mut(&mut self, channel: ChannelId) -> Option<&mut Gap> {
+    pub(super) fn get_mut(&mut self, channel: ChannelId) -> Option<&mut Gap> {
         self.0.get_mut(&channel)
     }
 
     /// Closes a gap. Returns the live events that came meanwhile, in their order.
-    pub(crate) fn close(&mut self, channel: ChannelId) -> Vec<Live> {
+    pub(super) fn close(&mut self, channel: ChannelId) -> Vec<LiveEvent> {
         self.0.remove(&channel).map(|gap| gap.held).unwrap_or_default()
     }
 }
 
 impl Gap {
-    pub(crate) fn hold(&mut self, live: Live) {
-        let said = |live: &&Live| live.name == SAID;
-        if !said(&&live) || self.held.iter().filter(said).count() < MAX_HELD {
+    pub(super) fn hold(&mut self, live: LiveEvent) {
+        let is_new = |live: &&LiveEvent| live.name == MESSAGE_CREATE;
+        if !is_new(&&live) || self.held.iter().filter(is_new).count() < MAX_HELD {
             self.held.push(live);
             return;
         }
-        let last = id(&live.data);
+        let last = message_id(&live.data);
         let dropped = self.dropped.get_or_insert(Dropped { count: 0, first: last, last });
         (dropped.count, dropped.last) = (dropped.count + 1, last);
     }
 
     /// Returns, once, the dropped messages that were not read from the history since. The caller
     /// requests them.
-    pub(crate) fn take_dropped(&mut self) -> Option<Dropped> {
+    pub(super) fn take_dropped(&mut self) -> Option<Dropped> {
         self.dropped.take().filter(|dropped| dropped.last > self.after)
     }
 
-    pub(crate) fn is_waited_for(&self) -> bool {
+    pub(super) fn has_held_events(&self) -> bool {
         !self.held.is_empty()
     }
 
     /// Removes live messages that were read from the history.
-    pub(crate) fn was_told(&mut self, page: &[Value]) {
-        let told = |live: &Live| page.iter().any(|message| id(message) == id(&live.data));
-        self.held.retain(|live| live.name != SAID || !told(live));
+    pub(super) fn remove_read(&mut self, page: &[Value]) {
+        let was_read = |live: &LiveEvent| {
+            page.iter().any(|message| message_id(message) == message_id(&live.data))
+        };
+        self.held.retain(|live| live.name != MESSAGE_CREATE || !was_read(live));
     }
 }
 

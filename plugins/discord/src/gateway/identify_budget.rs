@@ -1,4 +1,4 @@
-//! The budget of IDENTIFYs, which is kept over restarts: Discord resets the token of a bot that
+//! The budget of IDENTIFYs, which survives restarts: Discord resets the token of a bot that
 //! identifies 1,000 times in a day (F9).
 //!
 //! The first 500 of a day (UTC) are at least 5 seconds apart, as the platform requires anyway.
@@ -19,15 +19,15 @@ use crate::commit::committed;
 const SCOPE: &str = "identify";
 const DAY_MILLIS: i64 = 86_400_000;
 /// Minimum time between two IDENTIFYs.
-const APART: Duration = Duration::from_secs(5);
-/// IDENTIFYs per day at that rate.
-const FREE: u64 = 500;
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
+/// IDENTIFYs per day at that interval.
+const AT_MIN_INTERVAL: u64 = 500;
 /// Maximum number of IDENTIFYs per day.
 const DAILY: u64 = 900;
 
 /// The used part of the budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub(crate) struct IdentifyBudget {
     /// Days since 1970-01-01.
     day: i64,
     count: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Budget {
     read_at: Duration,
 }
 
-impl Budget {
+impl IdentifyBudget {
     /// Reads the budget from the log.
     pub(crate) fn read(cursors: &[Cursor], elapsed: Duration) -> Self {
         let kept = cursors.iter().find(|cursor| cursor.scope == SCOPE);
@@ -57,19 +57,19 @@ impl Budget {
         elapsed: Duration,
     ) -> Option<Duration> {
         if let Some(limit) = limit.filter(|limit| limit.remaining == 0) {
-            return Some(Duration::from_millis(limit.reset_after).max(APART));
+            return Some(Duration::from_millis(limit.reset_after).max(MIN_INTERVAL));
         }
         let (left, used) = (left_of_day(now), self.used(now));
-        let apart = match u32::try_from(DAILY.saturating_sub(used)) {
-            Ok(0) | Err(_) => return Some(left.max(APART)),
-            Ok(_) if used < FREE => APART,
-            Ok(others) => (left / others).max(APART),
+        let interval = match u32::try_from(DAILY.saturating_sub(used)) {
+            Ok(0) | Err(_) => return Some(left.max(MIN_INTERVAL)),
+            Ok(_) if used < AT_MIN_INTERVAL => MIN_INTERVAL,
+            Ok(others) => (left / others).max(MIN_INTERVAL),
         };
-        if self.last.is_none() && used < FREE {
+        if self.last.is_none() && used < AT_MIN_INTERVAL {
             return None;
         }
         let passed = elapsed.saturating_sub(self.last.unwrap_or(self.read_at));
-        Some(apart.saturating_sub(passed)).filter(|wait| !wait.is_zero())
+        Some(interval.saturating_sub(passed)).filter(|wait| !wait.is_zero())
     }
 
     /// Counts an IDENTIFY that is about to be made.
@@ -107,7 +107,7 @@ impl Budget {
     }
 }
 
-impl fmt::Display for Budget {
+impl fmt::Display for IdentifyBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.count;
         write!(f, "{count} sessions were begun today, and the next one has to wait for its turn")
@@ -123,5 +123,5 @@ fn left_of_day(now: Timestamp) -> Duration {
 }
 
 #[cfg(test)]
-#[path = "budget_tests.rs"]
+#[path = "identify_budget_tests.rs"]
 mod tests;

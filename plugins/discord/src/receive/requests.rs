@@ -1,0 +1,98 @@
+//! The requests that a receiver makes, and their results.
+
+use avocet_protocol::{ChannelContext, CommandHelp};
+use serde_json::Value;
+use serenity::model::id::{ApplicationId, ChannelId, MessageId};
+
+use crate::Discord;
+use crate::channels::{ChannelInfo, DiscordChannel};
+use crate::fault::RestError;
+use crate::routes::Route;
+
+use super::schedule::Subject;
+
+/// A request to the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlatformRequest {
+    /// Open the direct message channel of a user.
+    OpenDirect(u64),
+    /// Fetch a channel: its type and its last message.
+    Channel(ChannelId),
+    /// Fetch the messages of a channel up to this one.
+    UpTo(ChannelId, MessageId),
+    /// Fetch the messages of a channel after this one.
+    After(ChannelId, MessageId),
+    /// Register the commands.
+    RegisterCommands(ApplicationId),
+}
+
+/// The result of a successful request.
+#[derive(Debug)]
+pub(super) enum PlatformResponse {
+    Direct(ChannelId),
+    Channel {
+        channel_type: DiscordChannel,
+        last_message: Option<MessageId>,
+    },
+    /// Messages, the oldest first.
+    Page(Vec<Value>),
+    Registered,
+}
+
+/// A request with its result.
+#[derive(Debug)]
+pub(super) struct FinishedRequest {
+    pub(super) request: PlatformRequest,
+    pub(super) result: Result<PlatformResponse, RestError>,
+}
+
+impl PlatformRequest {
+    pub(super) fn subject(self) -> Subject {
+        match self {
+            Self::OpenDirect(user) => Subject::Person(user),
+            Self::Channel(channel) | Self::UpTo(channel, _) | Self::After(channel, _) => {
+                Subject::Channel(channel)
+            }
+            Self::RegisterCommands(_) => Subject::Commands,
+        }
+    }
+}
+
+impl Discord {
+    /// Makes a request, and returns it with the result.
+    pub(super) async fn request(
+        &self,
+        request: PlatformRequest,
+        context: &ChannelContext,
+    ) -> FinishedRequest {
+        FinishedRequest { request, result: self.response(request, &context.commands).await }
+    }
+
+    async fn response(
+        &self,
+        request: PlatformRequest,
+        commands: &[CommandHelp],
+    ) -> Result<PlatformResponse, RestError> {
+        match request {
+            PlatformRequest::OpenDirect(user) => {
+                self.open_direct(user).await.map(PlatformResponse::Direct)
+            }
+            PlatformRequest::Channel(channel_id) => {
+                let found: ChannelInfo = self.rest.get(Route::Channel { channel_id }).await?;
+                let channel_type = found.channel_type();
+                let last_message = found.last_message_id;
+                Ok(PlatformResponse::Channel { channel_type, last_message })
+            }
+            PlatformRequest::UpTo(channel, last) => {
+                self.messages_up_to(channel, last).await.map(PlatformResponse::Page)
+            }
+            PlatformRequest::After(channel, after) => {
+                self.messages_after(channel, after).await.map(PlatformResponse::Page)
+            }
+            PlatformRequest::RegisterCommands(application) => {
+                let registering = self.register_commands(application, commands).await;
+                registering.map(|()| PlatformResponse::Registered)
+            }
+        }
+    }
+}
