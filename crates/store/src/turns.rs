@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Answer, Claim, Claimed, Condensed, LATE, LoggedInbound, MessageId, NewWait, OpenPrompt,
-    OpenWait, Outcome, Planned, QueueMode, Resolution, SessionId, Settlement, Timestamp, TurnId,
-    TurnState, Turns, WaitId,
+    OpenWait, Outcome, Planned, QueueMode, Resolution, SessionId, Settlement, Suspects, Timestamp,
+    TurnId, TurnState, Turns, WaitId,
 };
 use rusqlite::params;
 
@@ -24,7 +24,12 @@ use crate::{Durability, SqliteStore};
 
 #[async_trait]
 impl Turns for SqliteStore {
-    async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim> {
+    async fn claim(
+        &self,
+        session: &SessionId,
+        suspects: Suspects,
+        burst: Duration,
+    ) -> Result<Claim> {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.write("claim", Durability::Process, move |tx| {
             claim(tx, &session, suspects, burst, default_mode)
@@ -130,7 +135,7 @@ impl Turns for SqliteStore {
 fn claim(
     tx: &Tx<'_>,
     session: &SessionId,
-    suspects: bool,
+    suspects: Suspects,
     burst: Duration,
     default_mode: QueueMode,
 ) -> Result<Claim> {
@@ -152,7 +157,7 @@ fn claim(
     )?;
     let turn = match open {
         Some(OpenTurnRow { state, .. }) if state != TurnState::Queued => return Ok(Claim::Nothing),
-        Some(OpenTurnRow { suspect: true, deaths, .. }) if !suspects => {
+        Some(OpenTurnRow { suspect: true, deaths, .. }) if suspects == Suspects::Exclude => {
             return Ok(Claim::Suspect { deaths });
         }
         Some(OpenTurnRow { turn, .. }) => {
