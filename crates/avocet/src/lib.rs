@@ -1,5 +1,6 @@
 //! The program: its command line, the one registry of components, and the wiring.
 
+mod agents;
 mod audit;
 mod budgets;
 mod checkup;
@@ -10,6 +11,7 @@ mod daemon;
 mod disk;
 mod exit;
 mod hardening;
+mod intake;
 mod link;
 mod logging;
 mod models;

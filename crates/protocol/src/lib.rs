@@ -9,6 +9,7 @@ mod channel;
 mod clock;
 mod content;
 mod events;
+mod fetch_attachments;
 mod files;
 mod health;
 mod ids;
@@ -55,6 +56,7 @@ pub use content::{
     Transcript, WAIT,
 };
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use fetch_attachments::FetchAttachments;
 pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
@@ -95,7 +97,8 @@ pub use store::{
     AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, Condensed,
     Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
     NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
+    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total,
+    TurnLog, Turns,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Claim, Claimed, LATE, QueueMode, SessionId, Timestamp, TurnId, TurnState};
+use avocet_protocol::{
+    Claim, Claimed, LATE, QueueMode, SessionId, Suspects, Timestamp, TurnId, TurnState,
+};
 use rusqlite::params;
 
 use crate::past::{self, PendingCompaction};
@@ -23,13 +25,13 @@ const LONGEST_BURST: u32 = 10;
 pub(crate) fn claim(
     tx: &Tx<'_>,
     session: &SessionId,
-    suspects: bool,
+    suspects: Suspects,
     burst: Duration,
     default_mode: QueueMode,
 ) -> Result<Claim> {
     let turn = match open_turn(tx, session)? {
         Some(OpenTurnRow { state, .. }) if state != TurnState::Queued => return Ok(Claim::Nothing),
-        Some(OpenTurnRow { suspect: true, deaths, .. }) if !suspects => {
+        Some(OpenTurnRow { suspect: true, deaths, .. }) if suspects == Suspects::Exclude => {
             return Ok(Claim::Suspect { deaths });
         }
         Some(OpenTurnRow { turn, .. }) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Answer, Claim, Condensed, LoggedInbound, MessageId, NewWait, OpenPrompt, OpenWait, Outcome,
-    Planned, Resolution, SessionId, Settlement, Timestamp, TurnId, Turns, WaitId,
+    Planned, Resolution, SessionId, Settlement, Suspects, Timestamp, TurnId, Turns, WaitId,
 };
 use rusqlite::params;
 
@@ -24,7 +24,12 @@ use crate::{Durability, SqliteStore};
 
 #[async_trait]
 impl Turns for SqliteStore {
-    async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim> {
+    async fn claim(
+        &self,
+        session: &SessionId,
+        suspects: Suspects,
+        burst: Duration,
+    ) -> Result<Claim> {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.write("claim", Durability::Process, move |tx| {
             claim(tx, &session, suspects, burst, default_mode)

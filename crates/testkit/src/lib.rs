@@ -5,6 +5,7 @@
 
 mod answer;
 pub mod anthropic;
+mod attachments;
 mod bus;
 mod channel;
 mod clock;
@@ -31,6 +32,7 @@ mod transcribe;
 pub mod transcription;
 
 pub use answer::ModelAnswer;
+pub use attachments::FakeAttachments;
 pub use bus::FakeBus;
 pub use channel::{FakeChannel, OnFetch, OnSend};
 pub use clock::{ManualClock, START};

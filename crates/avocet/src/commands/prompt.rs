@@ -3,23 +3,23 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_agent::{PromptPart, PromptReport, Scene};
+use avocet_agent::{AgentLogs, PromptPart, PromptReport, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
     Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
     SessionId, Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
 };
-use avocet_session::Events;
+use avocet_session::{Attachments, Events};
 use avocet_store::SqliteStore;
 use clap::Args;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandContext;
+use crate::agents::AgentParts;
 use crate::cli::session_id;
 use crate::commands::{bus_to_log, look};
-use crate::daemon::agents;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::{print, print_json};
@@ -102,18 +102,32 @@ async fn ask(
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let channels = Arc::new(Channels::new(channels));
     let workspaces = AgentWorkspaces::open(configuration, store.clone())?;
-    let parts = (store, &channels, bus, &Arc::new(Events::default()));
     // The shell stays unused, so its start number is arbitrary.
     let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await?;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
-    let agents = agents(context, configuration, &models, (&workspaces, &shells), parts)?;
+    let events = Arc::new(Events::default());
+    let agents = AgentParts {
+        context,
+        configuration,
+        models: &models,
+        workspaces: &workspaces,
+        shells: &shells,
+        store,
+        channels: &channels,
+        bus,
+        events: &events,
+        logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
+        attachments: Attachments { transcribe: None, max_bytes: 0 },
+    };
+    let agents = agents.agents()?;
     let asked_by = match turn.origin {
         Origin::Messages(_) => Vec::new(),
         Origin::Child { .. } => store.asked_by(turn.id).await?,
     };
     let cancel = CancellationToken::new();
-    let scene = Scene { chat: None, cancel, asked_by, roles: bus.clone(), grants: [].into() };
-    Ok(agents.for_turn(turn, &scene.asked_by, chosen).prompt(turn, &scene).await?)
+    let turn_context =
+        TurnContext { chat: None, cancel, asked_by, roles: bus.clone(), grants: [].into() };
+    Ok(agents.for_turn(turn, &turn_context.asked_by, chosen).prompt(turn, &turn_context).await?)
 }
 
 fn as_json(prompt: &PromptReport) -> serde_json::Value {

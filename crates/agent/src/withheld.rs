@@ -5,21 +5,21 @@ use avocet_protocol::{Arguments, CallResult, LoggedCall, Step, ToolCall, TurnRec
 use serde_json::Map;
 
 use crate::AgentLoop;
-use crate::calls::Set;
+use crate::calls::StepContext;
 
 /// The name of that call, which no tool has. If a model writes such a call itself, it is treated as
 /// an answer.
-pub(crate) const HELD: &str = "say_held_answer";
+pub(crate) const WITHHELD_CALL: &str = "say_held_answer";
 
 pub(crate) fn call(text: String) -> ToolCall {
     let arguments = Map::from_iter([("text".to_owned(), text.into())]);
-    ToolCall { name: HELD.to_owned(), arguments: Arguments::Object(arguments) }
+    ToolCall { name: WITHHELD_CALL.to_owned(), arguments: Arguments::Object(arguments) }
 }
 
 /// Returns the answer that such a call withholds.
 pub(crate) fn text(call: &ToolCall) -> Option<String> {
     let text = call.arguments.to_object().get("text")?.as_str()?.to_owned();
-    (call.name == HELD).then_some(text)
+    (call.name == WITHHELD_CALL).then_some(text)
 }
 
 /// Returns the answer that the last step withheld, if it is approved and no message has arrived
@@ -41,7 +41,7 @@ pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
 pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
     let mut denied: Vec<&str> = Vec::new();
     for step in &turn.steps {
-        if step.calls.iter().any(|call| call.call.name == HELD) {
+        if step.calls.iter().any(|call| call.call.name == WITHHELD_CALL) {
             denied.clear();
         }
         let is_denied = |call: &LoggedCall| call.result().is_some_and(CallResult::is_denied);
@@ -63,12 +63,17 @@ fn allowed(step: &Step) -> impl Iterator<Item = String> {
 
 impl AgentLoop {
     /// Returns `true` if an answer is withheld until a person approves it.
-    pub(crate) fn is_held(&self, turn: &TurnRecord, text: &str, set: &Set<'_>) -> bool {
+    pub(crate) fn is_withheld(
+        &self,
+        turn: &TurnRecord,
+        text: &str,
+        step_context: &StepContext<'_>,
+    ) -> bool {
         let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
-        self.toolbox.hold(text, &self.context(turn, id, set)).is_some()
+        self.toolbox.hold(text, &self.context(turn, id, step_context)).is_some()
     }
 }
 
 #[cfg(test)]
-#[path = "held_tests.rs"]
+#[path = "withheld_tests.rs"]
 mod tests;

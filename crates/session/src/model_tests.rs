@@ -25,19 +25,19 @@ fn choice() -> Setup {
 }
 
 /// Sends these texts to chat `a` one by one, and returns all replies.
-async fn says(world: &World, texts: &[&str]) -> Vec<String> {
+async fn says(harness: &SessionHarness, texts: &[&str]) -> Vec<String> {
     let mut said = Vec::new();
     for text in texts {
-        world.say(text).await;
-        said = world.channel.texts(said.len() + 1).await;
+        harness.say(text).await;
+        said = harness.channel.texts(said.len() + 1).await;
     }
     said
 }
 
 #[tokio::test]
 async fn model_command_selects_the_model_of_a_session_until_default() {
-    let world = World::with(parrot(), choice()).await;
-    let said = says(&world, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
+    let harness = SessionHarness::with(parrot(), choice()).await;
+    let said = says(&harness, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
     let expected = [
         "hi",
         "b/new answers here from now on; /model default goes back. Price unknown: budgets in dollars do \
@@ -51,22 +51,22 @@ async fn model_command_selects_the_model_of_a_session_until_default() {
 
 #[tokio::test]
 async fn model_choice_applies_to_one_session_and_survives_a_restart() {
-    let world = World::with(parrot(), choice()).await;
-    says(&world, &["/model b/new"]).await;
+    let harness = SessionHarness::with(parrot(), choice()).await;
+    says(&harness, &["/model b/new"]).await;
     // A reply without a recorded outcome would be sent again.
-    world.sent().await;
-    let world = world.restart(parrot()).await;
-    world.say("hi").await;
-    assert_eq!(world.channel.texts(2).await[1], "b/new: hi");
-    world.say_in("other", "hello").await;
-    assert_eq!(world.channel.texts(3).await[2], "hello");
+    harness.sent().await;
+    let harness = harness.restart(parrot()).await;
+    harness.say("hi").await;
+    assert_eq!(harness.channel.texts(2).await[1], "b/new: hi");
+    harness.say_in("other", "hello").await;
+    assert_eq!(harness.channel.texts(3).await[2], "hello");
 }
 
 #[tokio::test]
 async fn model_command_shows_the_current_model_its_reason_and_the_alternatives() {
-    let world = World::with(parrot(), choice()).await;
+    let harness = SessionHarness::with(parrot(), choice()).await;
     // A message equal to an earlier one would be absorbed.
-    let said = says(&world, &["/model", "/model a/known", "/model "]).await;
+    let said = says(&harness, &["/model", "/model a/known", "/model "]).await;
     let list = "\n\nThe models of the configuration:\n\
         a/known: 128 thousand tokens, $0.5 in and $1.5 out a million\n\
         b/new: context unknown, price unknown\n\n\
@@ -77,8 +77,8 @@ async fn model_command_shows_the_current_model_its_reason_and_the_alternatives()
 
 #[tokio::test]
 async fn model_command_refuses_an_unknown_model_and_names_the_providers() {
-    let world = World::with(parrot(), choice()).await;
-    let said = says(&world, &["/model nope/x", "/model x", "hi"]).await;
+    let harness = SessionHarness::with(parrot(), choice()).await;
+    let said = says(&harness, &["/model nope/x", "/model x", "hi"]).await;
     let expected = [
         "I cannot take that model: there is no provider \"nope\"; there are a, b.",
         "I cannot take that model: \"x\" is not of the form provider/model.",
@@ -89,16 +89,16 @@ async fn model_command_refuses_an_unknown_model_and_names_the_providers() {
 
 #[tokio::test]
 async fn model_choice_that_is_unavailable_is_skipped_and_shown_by_model() {
-    let world = World::with(parrot(), choice()).await;
-    says(&world, &["/model b/new"]).await;
-    world.sent().await;
-    let mut world = world;
-    world.setup.models.remove("b/new");
-    let world = world.restart(parrot()).await;
-    world.say("hi").await;
-    world.channel.texts(2).await;
-    world.say("/model").await;
-    let said = world.channel.texts(3).await;
+    let harness = SessionHarness::with(parrot(), choice()).await;
+    says(&harness, &["/model b/new"]).await;
+    harness.sent().await;
+    let mut harness = harness;
+    harness.setup.models.remove("b/new");
+    let harness = harness.restart(parrot()).await;
+    harness.say("hi").await;
+    harness.channel.texts(2).await;
+    harness.say("/model").await;
+    let said = harness.channel.texts(3).await;
     assert_eq!(said[1], "hi");
     let why = "test/scripted answers here, as the configuration has it; b/new was chosen, but cannot be \
         asked: there is no provider \"b\"; there are a.";
@@ -108,8 +108,8 @@ async fn model_choice_that_is_unavailable_is_skipped_and_shown_by_model() {
 #[tokio::test]
 async fn model_command_lets_only_owners_choose_and_everybody_see_the_model() {
     let setup = Setup { allow: users(&["me"]), ..choice() };
-    let world = World::with(parrot(), setup).await;
-    let said = says(&world, &["/model b/new", "/model", "hi"]).await;
+    let harness = SessionHarness::with(parrot(), setup).await;
+    let said = says(&harness, &["/model b/new", "/model", "hi"]).await;
     assert_eq!(said[0], "Only my owner chooses the model; /model shows which one answers.");
     assert!(said[1].starts_with("test/scripted answers here"), "{}", said[1]);
     assert!(!said[1].contains("chooses one"), "{}", said[1]);
@@ -120,20 +120,20 @@ async fn model_command_lets_only_owners_choose_and_everybody_see_the_model() {
 async fn agent_answers_its_sessions_and_saves_attachments_in_its_workspace() {
     let (work, files) = (named("a/work"), Arc::<FakeFiles>::default());
     let setup = Setup { work: Some((work.clone(), files.clone())), ..Setup::default() };
-    let world = World::with(parrot(), setup).await;
-    world.channel.keep("f1", [OnFetch::Give(b"pdf".to_vec())]);
+    let harness = SessionHarness::with(parrot(), setup).await;
+    harness.channel.keep("f1", [OnFetch::Give(b"pdf".to_vec())]);
     let source = AttachmentSource::Platform("f1".to_owned());
     let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
-    let at_work = world.say_with("work1", "read this", attachments).await.id;
-    let said = world.channel.texts(1).await;
+    let at_work = harness.say_with("work1", "read this", attachments).await.id;
+    let said = harness.channel.texts(1).await;
     assert!(said[0].starts_with("a/work: read this"), "{said:?}");
     let path = format!("inbox/{at_work}-0.bin");
     assert_eq!(files.get(&path).unwrap(), b"pdf");
-    assert_eq!(world.setup.files.get(&path), None);
-    world.say_in("home", "hello").await;
-    assert_eq!(world.channel.texts(2).await[1], "hello");
-    world.say_in("work1", "/model").await;
-    let shown = world.channel.texts(3).await.remove(2);
+    assert_eq!(harness.setup.files.get(&path), None);
+    harness.say_in("home", "hello").await;
+    assert_eq!(harness.channel.texts(2).await[1], "hello");
+    harness.say_in("work1", "/model").await;
+    let shown = harness.channel.texts(3).await.remove(2);
     assert!(shown.starts_with("a/work answers here, as the agent work has it."), "{shown}");
 }
 
@@ -146,9 +146,9 @@ async fn child_is_answered_by_the_agent_of_its_root_session() {
     ];
     let work = Arc::new(ScriptedModel::new(answers).named("a/work"));
     let setup = Setup { work: Some((work.clone(), Arc::default())), ..Setup::default() };
-    let world = World::with(ScriptedModel::new(vec![]), setup).await;
-    world.say_in("work1", "ask a child").await;
-    assert_eq!(world.channel.texts(1).await, ["the child says three"]);
+    let harness = SessionHarness::with(ScriptedModel::new(vec![]), setup).await;
+    harness.say_in("work1", "ask a child").await;
+    assert_eq!(harness.channel.texts(1).await, ["the child says three"]);
     assert_eq!(work.requests().len(), 3);
 }
 
@@ -161,8 +161,8 @@ async fn child_is_answered_by_the_model_that_its_parent_has_chosen() {
     ];
     let chosen = Arc::new(ScriptedModel::new(answers).named("b/new"));
     let setup = Setup { models: BTreeMap::from([("b/new", chosen.clone())]), ..Setup::default() };
-    let world = World::with(ScriptedModel::new(vec![]), setup).await;
-    let said = says(&world, &["/model b/new", "ask a child"]).await;
+    let harness = SessionHarness::with(ScriptedModel::new(vec![]), setup).await;
+    let said = says(&harness, &["/model b/new", "ask a child"]).await;
     assert_eq!(said[1], "the child says three");
     assert_eq!(chosen.requests().len(), 3);
 }
@@ -177,8 +177,8 @@ async fn model_command_warns_if_dollar_budgets_do_not_count_the_model() {
         ("/model b/new", none, false),
     ];
     for (command, budgets, remarked) in table {
-        let world = World::with(parrot(), Setup { budgets, ..choice() }).await;
-        let said = says(&world, &[command]).await.remove(0);
+        let harness = SessionHarness::with(parrot(), Setup { budgets, ..choice() }).await;
+        let said = says(&harness, &[command]).await.remove(0);
         assert_eq!(said.ends_with(remark), remarked, "{said}");
     }
 }
@@ -200,18 +200,16 @@ impl Models for AnyModels {
 
 #[tokio::test]
 async fn for_session_puts_the_chosen_model_behind_or_in_place_of_the_cheap_one() {
-    let world = World::new(parrot()).await;
+    let harness = SessionHarness::new(parrot()).await;
     for (has_cheap_model, cheap) in [(true, "c/cheap"), (false, "b/new")] {
         let models = Arc::<AnyModels>::default();
-        let mut agents = world.sessions.lanes.parts.agents.clone();
-        agents.models = models.clone();
-        for agent in agents.agents.iter_mut() {
-            agent.fallbacks = vec!["d/behind".to_owned()];
-            agent.has_cheap_model = has_cheap_model;
-            agent.run.cheap = named("c/cheap");
-        }
+        let mut agent = harness.sessions.lanes.parts.agents.agents.default().clone();
+        agent.fallbacks = vec!["d/behind".to_owned()];
+        agent.has_cheap_model = has_cheap_model;
+        agent.run.models.cheap = named("c/cheap");
+        let agents = Agents { agents: BySession::new(agent, Vec::new()), models: models.clone() };
         let run = agents.for_session(&session("a"), Some("b/new"));
-        assert_eq!((run.model.name(), run.cheap.name()), ("b/new", cheap));
+        assert_eq!((run.models.main.name(), run.models.cheap.name()), ("b/new", cheap));
         let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let mut expected = vec![("b/new".to_owned(), of(&["d/behind"]))];
         if has_cheap_model {

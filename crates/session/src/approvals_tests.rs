@@ -24,15 +24,15 @@ async fn approve_and_deny_apply_to_one_call_or_the_session() {
         ("/deny w1 not on a Sunday", "Denied.", &format!(r#"{{"error":"{DENIED}"}}"#), 2),
     ];
     for (command, said, came_to, questions) in table {
-        let world = World::new(dangerous()).await;
-        world.say("go").await;
-        assert_eq!(world.channel.texts(1).await, ["May I?"], "{command}");
-        world.say(command).await;
-        let texts = world.channel.texts(3).await;
+        let harness = SessionHarness::new(dangerous()).await;
+        harness.say("go").await;
+        assert_eq!(harness.channel.texts(1).await, ["May I?"], "{command}");
+        harness.say(command).await;
+        let texts = harness.channel.texts(3).await;
         assert!(texts.contains(&said.to_owned()), "{command}: {texts:?}");
         assert!(texts.contains(&came_to.to_owned()), "{command}: {texts:?}");
-        world.say(&format!("again after {command}")).await;
-        let texts = world.channel.texts(4).await;
+        harness.say(&format!("again after {command}")).await;
+        let texts = harness.channel.texts(4).await;
         let asked = texts.iter().filter(|text| *text == "May I?").count();
         assert_eq!(asked, questions, "{command}: {texts:?}");
     }
@@ -40,45 +40,45 @@ async fn approve_and_deny_apply_to_one_call_or_the_session() {
 
 #[tokio::test]
 async fn f14_approve_and_deny_are_for_owners_and_decide_once() {
-    let world = World::with(dangerous(), household()).await;
-    world.hear("me", "own", "hello").await.unwrap();
-    assert_eq!(world.told("own", 1).await, "May I?");
-    world.hear("bob", "own", "/approve").await.unwrap();
-    assert_eq!(world.told("own", 2).await, "/approve is for my owner.");
-    world.hear("bob", "b", "/deny w1").await.unwrap();
-    assert_eq!(world.told("b", 1).await, "/deny is for my owner.");
-    assert_eq!(world.tools.runs("dangerous"), 0);
-    world.hear("me", "own", "/approve w7").await.unwrap();
+    let harness = SessionHarness::with(dangerous(), household()).await;
+    harness.hear("me", "own", "hello").await.unwrap();
+    assert_eq!(harness.told("own", 1).await, "May I?");
+    harness.hear("bob", "own", "/approve").await.unwrap();
+    assert_eq!(harness.told("own", 2).await, "/approve is for my owner.");
+    harness.hear("bob", "b", "/deny w1").await.unwrap();
+    assert_eq!(harness.told("b", 1).await, "/deny is for my owner.");
+    assert_eq!(harness.tools.runs("dangerous"), 0);
+    harness.hear("me", "own", "/approve w7").await.unwrap();
     let nothing = "Nothing waits to be allowed here, or it has been decided already.";
-    assert_eq!(world.told("own", 3).await, nothing);
-    world.hear("me", "own", "/approve w1 please").await.unwrap();
-    assert!(world.told("own", 4).await.starts_with("Say /approve"));
-    world.hear("me", "own", "/approve w1").await.unwrap();
-    world.told("own", 6).await;
-    world.idle().await;
-    world.hear("me", "own", "/deny w1").await.unwrap();
-    assert_eq!(world.told("own", 7).await, nothing);
-    assert_eq!(world.tools.runs("dangerous"), 1);
+    assert_eq!(harness.told("own", 3).await, nothing);
+    harness.hear("me", "own", "/approve w1 please").await.unwrap();
+    assert!(harness.told("own", 4).await.starts_with("Say /approve"));
+    harness.hear("me", "own", "/approve w1").await.unwrap();
+    harness.told("own", 6).await;
+    harness.idle().await;
+    harness.hear("me", "own", "/deny w1").await.unwrap();
+    assert_eq!(harness.told("own", 7).await, nothing);
+    assert_eq!(harness.tools.runs("dangerous"), 1);
 }
 
 #[tokio::test]
 async fn approval_prompt_is_sent_to_owners_in_private_if_the_asker_may_not_decide() {
-    let world = World::with(dangerous(), household()).await;
-    world.hear("me", "own", "/status").await.unwrap();
-    world.told("own", 1).await;
-    world.hear("bob", "b", "go").await.unwrap();
-    assert_eq!(world.told("b", 1).await, "May I?");
+    let harness = SessionHarness::with(dangerous(), household()).await;
+    harness.hear("me", "own", "/status").await.unwrap();
+    harness.told("own", 1).await;
+    harness.hear("bob", "b", "go").await.unwrap();
+    assert_eq!(harness.told("b", 1).await, "May I?");
     let notice = "In `terminal:local:b` I was asked by `bob`:\n\nMay I?";
-    assert_eq!(world.told("own", 2).await, notice);
-    world.hear("me", "own", "/approve").await.unwrap();
-    let nothing = world.told("own", 3).await;
+    assert_eq!(harness.told("own", 2).await, notice);
+    harness.hear("me", "own", "/approve").await.unwrap();
+    let nothing = harness.told("own", 3).await;
     assert!(
         nothing.ends_with("say which, as in /approve w7."),
         "elsewhere it has to be named: {nothing}"
     );
-    world.hear("me", "own", "/approve w1").await.unwrap();
-    assert_eq!(world.told("own", 4).await, "Allowed.");
-    assert_eq!(world.told("b", 2).await, r#"{"n":2}"#);
+    harness.hear("me", "own", "/approve w1").await.unwrap();
+    assert_eq!(harness.told("own", 4).await, "Allowed.");
+    assert_eq!(harness.told("b", 2).await, r#"{"n":2}"#);
 }
 
 #[tokio::test]
@@ -90,24 +90,24 @@ async fn approval_prompt_of_a_child_is_sent_to_the_chat_of_its_parent() {
             _ => Scripted::calls(&[("spawn", json!({ "prompt": "dig" }))]),
         })
     };
-    let world = World::new(model()).await;
-    world.say("go").await;
-    assert_eq!(world.channel.texts(1).await, ["May I?"]);
-    world.sent().await;
-    let world = world.restart(model()).await;
-    world.say("/approve").await;
-    let texts = world.channel.texts(3).await;
+    let harness = SessionHarness::new(model()).await;
+    harness.say("go").await;
+    assert_eq!(harness.channel.texts(1).await, ["May I?"]);
+    harness.sent().await;
+    let harness = harness.restart(model()).await;
+    harness.say("/approve").await;
+    let texts = harness.channel.texts(3).await;
     assert!(texts.contains(&"Allowed.".to_owned()), "{texts:?}");
     assert!(texts.contains(&r#"{"answer":"{}"}"#.to_owned()), "{texts:?}");
-    assert_eq!(world.tools.runs("dangerous"), 1);
+    assert_eq!(harness.tools.runs("dangerous"), 1);
 }
 
 #[tokio::test]
 async fn decisions_lists_open_approvals_and_decides_each_once() {
-    let world = World::new(dangerous()).await;
-    world.say("go").await;
-    world.channel.texts(1).await;
-    let decisions = world.sessions.decisions();
+    let harness = SessionHarness::new(dangerous()).await;
+    harness.say("go").await;
+    harness.channel.texts(1).await;
+    let decisions = harness.sessions.decisions();
     let open = decisions.open(50, None).await.unwrap();
     assert_eq!((open.len(), open[0].id, open[0].tool.as_str()), (1, WaitId(1), "dangerous"));
     assert_eq!(open[0].chat, Some(session("a").address()));
@@ -116,7 +116,7 @@ async fn decisions_lists_open_approvals_and_decides_each_once() {
     assert!(!decide(2, ApprovalDecision::Once).await);
     assert!(decide(1, ApprovalDecision::Once).await);
     assert!(!decide(1, ApprovalDecision::Once).await);
-    assert_eq!(world.channel.texts(2).await[1], r#"{"n":2}"#);
+    assert_eq!(harness.channel.texts(2).await[1], r#"{"n":2}"#);
     assert_eq!(decisions.open(50, None).await.unwrap(), []);
 }
 
@@ -128,22 +128,22 @@ async fn trust_command_is_for_owners() {
         Scripted::calls(&[("careful", json!({}))]),
         Scripted::says("done"),
     ];
-    let world = World::with(ScriptedModel::new(answers), household()).await;
-    world.hear("me", "own", "read").await.unwrap();
-    assert_eq!(world.told("own", 1).await, "read");
-    world.hear("bob", "own", "/trust me").await.unwrap();
-    assert_eq!(world.told("own", 2).await, "/trust is for my owner.");
+    let harness = SessionHarness::with(ScriptedModel::new(answers), household()).await;
+    harness.hear("me", "own", "read").await.unwrap();
+    assert_eq!(harness.told("own", 1).await, "read");
+    harness.hear("bob", "own", "/trust me").await.unwrap();
+    assert_eq!(harness.told("own", 2).await, "/trust is for my owner.");
     let reads_others = async |place| {
         let status = format!("/status {place}");
-        world.hear("me", "own", &status).await.unwrap();
-        world.told("own", place).await.contains("I have read what others wrote")
+        harness.hear("me", "own", &status).await.unwrap();
+        harness.told("own", place).await.contains("I have read what others wrote")
     };
     assert!(reads_others(3).await);
-    world.hear("me", "own", "/trust").await.unwrap();
-    assert!(world.told("own", 4).await.starts_with("I believe what I have read"));
+    harness.hear("me", "own", "/trust").await.unwrap();
+    assert!(harness.told("own", 4).await.starts_with("I believe what I have read"));
     assert!(!reads_others(5).await);
-    world.hear("me", "own", "do it").await.unwrap();
-    assert_eq!(world.told("own", 6).await, "done");
+    harness.hear("me", "own", "do it").await.unwrap();
+    assert_eq!(harness.told("own", 6).await, "done");
     assert!(!reads_others(7).await);
 }
 
@@ -154,7 +154,7 @@ async fn status_reports_untrusted_content_until_new() {
         Scripted::says("read"),
         Scripted::says("still there"),
     ];
-    let world = World::with(ScriptedModel::new(answers), household()).await;
+    let harness = SessionHarness::with(ScriptedModel::new(answers), household()).await;
     let table = [
         ("/status", "I am not doing anything.", false),
         ("read", "read", false),
@@ -164,8 +164,8 @@ async fn status_reports_untrusted_content_until_new() {
         ("/status then", "I am not doing anything.", false),
     ];
     for (place, (said, expected, warned)) in (1..).zip(table) {
-        world.hear("me", "own", said).await.unwrap();
-        let told = world.told("own", place).await;
+        harness.hear("me", "own", said).await.unwrap();
+        let told = harness.told("own", place).await;
         assert!(told.starts_with(expected), "{told}");
         assert_eq!(told.contains("I have read what others wrote"), warned, "{said}: {told}");
     }

@@ -39,24 +39,18 @@ impl Ledger for FullAtFirst {
 }
 
 #[tokio::test]
-async fn patient_ledger_retries_on_a_full_disk_until_there_is_room() {
+async fn retrying_ledger_retries_on_a_full_disk_until_there_is_room() {
     let clock = Arc::new(ManualClock::default());
     let full = Arc::new(FullAtFirst::default());
-    let ledger = PatientLedger {
-        ledger: full.clone(),
-        patience: Patience {
-            running: Arc::new(RunningTurns::new(clock.clone())),
-            clock: clock.clone(),
-            stop: CancellationToken::new(),
-        },
-    };
+    let running = Arc::new(RunningTurns::new(clock.clone()));
+    let ledger = RetryingLedger::new(full.clone(), running);
     let session = SessionId::parse("terminal:local:a").unwrap();
     let spent = [Spent { model: "m".to_owned(), usage: Usage::new(1, 1), cost: None }];
-    let book = async {
+    let record = async {
         ledger.record_usage(Some(TurnId(1)), &session, Purpose::Answer, &spent).await?;
         ledger.spent(None, &session, Timestamp(0)).await
     };
-    let (spending, ()) = tokio::join!(book, async {
+    let (spending, ()) = tokio::join!(record, async {
         for _ in 0..2 {
             clock.sleeper(Duration::from_millis(1)).await;
             clock.advance(Duration::from_secs(1));

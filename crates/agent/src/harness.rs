@@ -9,20 +9,24 @@ use std::time::Duration;
 use avocet_protocol::{
     Answer, Attachment, CallId, Claim, Content, Inbound, InboundKind, Inbox, LoggedInbound,
     Message, NewInbound, NewWait, Outcome, Query, Sender, SessionId, Settlement, StoreError,
-    Timestamp, Trust, TurnRecord, Turns, Usage, Verdict, WaitId, WaitRequest,
+    Suspects, Timestamp, Trust, TurnRecord, Turns, Usage, Verdict, WaitId, WaitRequest,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel,
+    FakeAttachments, FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted,
+    ScriptedModel,
 };
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
-use crate::{AgentLoop, Budgets, Marks, Scene, TurnEnd, TurnLimits};
+use crate::{
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, Compaction, Marks, PromptSettings, TurnContext,
+    TurnEnd, UsageMeter,
+};
 
-pub(crate) struct World {
+pub(crate) struct AgentHarness {
     pub(crate) agent: AgentLoop,
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) tools: Arc<FakeToolbox>,
@@ -34,7 +38,7 @@ pub(crate) struct World {
     said: AtomicUsize,
 }
 
-impl World {
+impl AgentHarness {
     pub(crate) async fn new(answers: Vec<Scripted>) -> Self {
         Self::verifying(answers, Verdict::Unknown).await
     }
@@ -84,7 +88,7 @@ impl World {
     }
 
     pub(crate) async fn claim(&self) -> TurnRecord {
-        match self.store.claim(&session(), true, Duration::ZERO).await.unwrap() {
+        match self.store.claim(&session(), Suspects::Include, Duration::ZERO).await.unwrap() {
             Claim::Turn(claimed) => claimed.turn,
             other => panic!("{other:?}"),
         }
@@ -99,14 +103,30 @@ impl World {
         turn: TurnRecord,
         asked_by: Vec<LoggedInbound>,
     ) -> Result<TurnEnd, StoreError> {
-        let scene = Scene {
+        let meter = meter(&turn);
+        self.run_with(turn, asked_by, &meter).await
+    }
+
+    pub(crate) async fn run_with(
+        &self,
+        turn: TurnRecord,
+        asked_by: Vec<LoggedInbound>,
+        meter: &UsageMeter,
+    ) -> Result<TurnEnd, StoreError> {
+        let turn_context = TurnContext {
             chat: Some(session().address()),
             cancel: CancellationToken::new(),
             asked_by,
             roles: Arc::new(FakeRoles),
             grants: [].into(),
         };
-        self.agent.run_tool_loop(turn, &scene).await
+        self.agent.run_tool_loop(turn, &turn_context, meter).await
+    }
+
+    /// Summarises the session as `/compact` does.
+    pub(crate) async fn compact(&self) -> Result<Compaction, StoreError> {
+        let meter = UsageMeter::new(None, session());
+        self.agent.compact(&session(), &FakeRoles, &meter).await
     }
 
     /// Runs the next turn of the session to its end.
@@ -171,9 +191,9 @@ impl World {
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
         let agent = self::agent(&model, &tools, &store, &events, &files, &clock);
-        let world = Self { agent, model, tools, events, clock, store, files, log, said };
-        let turn = world.claim().await;
-        (world, turn)
+        let harness = Self { agent, model, tools, events, clock, store, files, log, said };
+        let turn = harness.claim().await;
+        (harness, turn)
     }
 }
 
@@ -186,21 +206,25 @@ fn agent(
     clock: &Arc<ManualClock>,
 ) -> AgentLoop {
     AgentLoop {
-        model: model.clone(),
+        models: AgentModels { main: model.clone(), cheap: model.clone() },
         toolbox: toolbox.clone(),
-        log: store.clone(),
-        events: events.clone(),
+        logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
+        limits: AgentLimits::default(),
+        prompt_settings: PromptSettings {
+            system: "be kind".into(),
+            zone: TimeZone::UTC,
+            marks: Marks::new(7),
+        },
         files: files.clone(),
+        attachments: Arc::new(FakeAttachments),
+        events: events.clone(),
         clock: clock.clone(),
-        limits: TurnLimits::default(),
-        ledger: store.clone(),
-        budgets: Budgets::default(),
-        unbooked: Arc::default(),
-        cheap: model.clone(),
-        system: "be kind".into(),
-        zone: TimeZone::UTC,
-        marks: Marks::new(7),
     }
+}
+
+/// Returns the meter that a lane makes for a turn.
+pub(crate) fn meter(turn: &TurnRecord) -> UsageMeter {
+    UsageMeter::new(Some(turn.id), turn.session.clone())
 }
 
 pub(crate) fn session() -> SessionId {
