@@ -3,13 +3,12 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ChatAddress, ChatKind, ChatLink, Decision, DoorError, Doorkeeper, Inbound, Pairing,
+    Allow, ChatAddress, ChatKind, ChatLink, Decision, DoorError, Doorkeeper, Inbound, Pairing,
     PairingCode, Person, PersonId, Planned, PublishError, Role, Roles, SessionId, SettledPairing,
     StoreError, Timestamp,
 };
 
 use crate::Bus;
-use crate::lists::Allow;
 use crate::pairing::{self, KEPT, is_open, may_offer};
 
 impl Bus {

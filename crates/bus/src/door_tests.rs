@@ -1,13 +1,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Content, Outbox, Publish, PublishError, Query, Receipt, SendEnd, Sender};
+use avocet_protocol::{
+    AccessLists, Content, GroupRules, Outbox, Publish, PublishError, Query, Receipt, SendEnd,
+    Sender,
+};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Admission, BusParts, GroupRules, Lists, Wakes};
+use crate::{Admission, BusParts, Wakes};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -24,10 +27,11 @@ struct World {
 /// pairing is off. On `terminal:local`, everyone is an owner.
 fn admission() -> Admission {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
-    let lists = Lists { users: ids(&["bob"]), owners: ids(&["ann"]), ..Lists::default() };
+    let lists =
+        AccessLists { users: ids(&["bob"]), owners: ids(&["ann"]), ..AccessLists::default() };
     let quiet = Allow::Listed(lists.clone());
     let groups = [("g".parse().unwrap(), GroupRules::default())].into();
-    let main = Allow::Listed(Lists { pairing: true, groups, ..lists });
+    let main = Allow::Listed(AccessLists { pairing: true, groups, ..lists });
     let [channel, name] = ["terminal", "main"];
     Admission::default()
         .with(channel.parse().unwrap(), name.parse().unwrap(), main)

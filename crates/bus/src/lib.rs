@@ -6,12 +6,10 @@ mod admission;
 mod bots;
 mod door;
 mod known;
-mod lists;
 mod pairing;
 mod publish;
 mod wake;
 
 pub use admission::{Admission, Admitted, MAX_TEXT_BYTES};
-pub use lists::{Allow, GroupRules, Lists};
 pub use publish::{Bus, BusParts};
 pub use wake::{Wake, Wakes};

@@ -1,15 +1,15 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection, QueueMode, Sender,
-    SessionId, StoreError, Turns,
+    AccessLists, Allow, ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection,
+    QueueMode, Sender, SessionId, StoreError, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Allow, Lists, MAX_TEXT_BYTES};
+use crate::MAX_TEXT_BYTES;
 
 struct World {
     bus: Bus,
@@ -28,7 +28,10 @@ async fn world() -> World {
     let admission = Admission::default().with(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
-        Allow::Listed(Lists { users: ["me".parse().unwrap()].into(), ..Lists::default() }),
+        Allow::Listed(AccessLists {
+            users: ["me".parse().unwrap()].into(),
+            ..AccessLists::default()
+        }),
     );
     let (bus, wakes) = open(admission, &store, &platforms, &clock).await;
     World { bus, wakes, store, platforms, clock, _log: log }

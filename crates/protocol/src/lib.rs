@@ -1,10 +1,12 @@
 //! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. Free of I/O.
 
+mod access;
 mod address;
 mod approvals;
 mod attach;
 mod bus;
 mod channel;
+mod channel_config;
 mod clock;
 mod content;
 mod door;
@@ -40,6 +42,7 @@ mod trust;
 mod turn;
 mod views;
 
+pub use access::{AccessLists, Allow, GroupRules};
 pub use address::{ChatAddress, SessionId};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use attach::{Attach, Handover};
@@ -47,6 +50,7 @@ pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
+pub use channel_config::{ChannelAccounts, ChannelConfig};
 pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,

@@ -1,6 +1,6 @@
 //! Tests of roles and links in commands, turns and chats.
 
-use avocet_protocol::{Doorkeeper, PublishError, Role};
+use avocet_protocol::{AccessLists, Allow, Doorkeeper, PublishError, Role};
 
 use super::*;
 
@@ -8,7 +8,8 @@ use super::*;
 pub(super) fn household() -> Setup {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let (users, owners) = (ids(&["bob"]), ids(&["me"]));
-    let allow = Allow::Listed(Lists { users, owners, pairing: true, ..Lists::default() });
+    let allow =
+        Allow::Listed(AccessLists { users, owners, pairing: true, ..AccessLists::default() });
     Setup { allow, ..Setup::default() }
 }
 

@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, Budgets, Marks, TurnLimits};
-use avocet_bus::{Admission, Allow, Bus, Lists};
+use avocet_bus::{Admission, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Accepted, Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound, LoggedInbound,
-    Message, MessageId, ModelError, ModelRequest, Outcome, Publish, Query, Sender, SessionId,
-    TurnEvent, TurnEvents, TurnState, Turns, what_was_said,
+    Accepted, AccessLists, Allow, Attachment, AttachmentKind, AttachmentSource, Clock, Content,
+    Inbound, LoggedInbound, Message, MessageId, ModelError, ModelRequest, Outcome, Publish, Query,
+    Sender, SessionId, TurnEvent, TurnEvents, TurnState, Turns, what_was_said,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -241,7 +241,7 @@ impl World {
 
 fn users(ids: &[&str]) -> Allow {
     let users = ids.iter().map(|id| id.parse().unwrap()).collect();
-    Allow::Listed(Lists { users, ..Lists::default() })
+    Allow::Listed(AccessLists { users, ..AccessLists::default() })
 }
 
 fn session(name: &str) -> SessionId {
