@@ -360,7 +360,7 @@ impl std::fmt::Display for Stuck {
 }
 
 /// Returns the channels that clients attach to, by name.
-fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn Attach>> {
+fn attach(configured: &[registry::ConfiguredChannel]) -> BTreeMap<ChannelName, Arc<dyn Attach>> {
     let attach =
         configured.iter().filter_map(|one| Some((one.channel.name(), one.attach.clone()?)));
     attach.collect()

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccessControl, AccessError, ChatAddress, ChatKind, ChatLink, Decision, Inbound, Pairing,
+    AccessControl, AccessError, Allow, ChatAddress, ChatKind, ChatLink, Decision, Inbound, Pairing,
     People, Person, PersonId, Role, Roles, SessionId, StoreError,
 };
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::allow_lists::Allow;
 use crate::pairing::is_open;
 use crate::{Admission, Bus};
 

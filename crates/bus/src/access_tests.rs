@@ -1,13 +1,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Content, Outbox, Publish, PublishError, Query, Receipt, SendEnd, Sender};
+use avocet_protocol::{
+    AllowLists, Content, GroupRules, Outbox, Publish, PublishError, Query, Receipt, SendEnd, Sender,
+};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Admission, AllowLists, BusParts, GroupRules, Wakes};
+use crate::{Admission, BusParts, Wakes};
 
 const MINUTE: Duration = Duration::from_mins(1);
 

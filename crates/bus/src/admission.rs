@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    AccountName, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
+    AccountName, Allow, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
     InboundKind, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender, SenderId,
     SessionId, sanitise,
 };
 
 use crate::access_cache::AccessCache;
-use crate::allow_lists::Allow;
 
 /// Maximum length of a message's text, in bytes. Longer texts come as a file.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;

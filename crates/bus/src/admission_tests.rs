@@ -1,8 +1,9 @@
-use avocet_protocol::{AttachmentKind, AttachmentSource, Person, StoredAccess};
+use avocet_protocol::{
+    AllowLists, AttachmentKind, AttachmentSource, GroupRules, Person, StoredAccess,
+};
 use proptest::prelude::*;
 
 use super::*;
-use crate::allow_lists::{AllowLists, GroupRules};
 
 fn inbound(chat: &str, sender: &str, text: &str) -> Inbound {
     Inbound::new(

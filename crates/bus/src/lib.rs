@@ -5,13 +5,11 @@
 mod access;
 mod access_cache;
 mod admission;
-mod allow_lists;
 mod bot_limit;
 mod pairing;
 mod publish;
 mod wake;
 
 pub use admission::{Admission, Admitted, MAX_TEXT_BYTES};
-pub use allow_lists::{Allow, AllowLists, GroupRules};
 pub use publish::{Bus, BusParts};
 pub use wake::{Wake, Wakes};

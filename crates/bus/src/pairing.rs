@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    AccessError, ChatAddress, ChatKind, Choice, Content, Decision, Inbound, Pairing, PairingCode,
-    PersonId, Planned, PublishError, Role, Roles, SettledPairing, Timestamp, sanitise,
+    AccessError, Allow, ChatAddress, ChatKind, Choice, Content, Decision, Inbound, Pairing,
+    PairingCode, PersonId, Planned, PublishError, Role, Roles, SettledPairing, Timestamp, sanitise,
 };
 
 use crate::Bus;
-use crate::allow_lists::Allow;
 
 /// Time in which a code can be approved.
 const CODE_LIFETIME: Duration = Duration::from_mins(10);

@@ -1,15 +1,15 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection, QueueMode, Sender,
-    SessionId, StoreError, Suspects, Turns,
+    Allow, AllowLists, ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection,
+    QueueMode, Sender, SessionId, StoreError, Suspects, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Allow, AllowLists, MAX_TEXT_BYTES};
+use crate::MAX_TEXT_BYTES;
 
 struct World {
     bus: Bus,

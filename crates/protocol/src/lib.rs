@@ -2,10 +2,12 @@
 
 mod access;
 mod address;
+mod allow;
 mod approvals;
 mod attach;
 mod bus;
 mod channel;
+mod channel_config;
 mod clock;
 mod content;
 mod events;
@@ -44,12 +46,14 @@ mod views;
 
 pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, StoredAccess};
 pub use address::{ChatAddress, SessionId};
+pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
+pub use channel_config::{ChannelAccounts, ChannelConfig};
 pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,

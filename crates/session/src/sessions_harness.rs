@@ -7,11 +7,12 @@ use std::time::Duration;
 use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, Budgets, Marks, PromptSettings,
 };
-use avocet_bus::{Admission, Allow, AllowLists, Bus};
+use avocet_bus::{Admission, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Accepted, Attachment, ChatAddress, Content, Deliveries, Inbound, LoggedInbound, Message,
-    MessageId, ModelRequest, Outcome, Publish, Query, Sender, SessionId, what_was_said,
+    Accepted, Allow, AllowLists, Attachment, ChatAddress, Content, Deliveries, Inbound,
+    LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish, Query, Sender, SessionId,
+    what_was_said,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;

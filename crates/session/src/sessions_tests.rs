@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use avocet_agent::Budgets;
-use avocet_bus::{Allow, AllowLists};
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound, Message, MessageId,
-    ModelError, ModelRequest, Outcome, Publish, Query, Sender, Suspects, TurnEvent, TurnEvents,
-    TurnState, Turns, what_was_said,
+    Allow, AllowLists, Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound,
+    Message, MessageId, ModelError, ModelRequest, Outcome, Publish, Query, Sender, Suspects,
+    TurnEvent, TurnEvents, TurnState, Turns, what_was_said,
 };
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeChannel, FakeFiles, OnFetch, Scripted, ScriptedModel, WAIT};

@@ -19,8 +19,8 @@ use crate::commands::{LOOK_AGAIN, STARTING, connect};
 use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
+use crate::logging;
 use crate::places::{Configuration, Uses, wants_colour};
-use crate::{logging, registry};
 
 #[derive(Debug, Args)]
 pub(crate) struct ChatArgs {
@@ -118,7 +118,7 @@ async fn talk(
 ) -> Result<Left, Failure> {
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let (style, input, above): (_, Box<dyn Input>, _) = if interactive {
-        let config = registry::terminal_config(&configuration.document)?;
+        let config = configuration.document.table("channels.terminal")?;
         let history = configuration.data_dir.join("terminal.history");
         let (prompt, above) = LineEditor::new(&config, history, &context.root)
             .map_err(|error| Failure::new(Exit::Failed, error))?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use avocet_llm::{Fact, KnownFacts, TextCalls, ToolStyle};
+use avocet_llm::{ConfiguredModel, Fact, KnownFacts, TextCalls, ToolStyle};
 use avocet_protocol::{Models as _, PlainTable, Price, thousands};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,7 +12,6 @@ use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
-use crate::registry::ConfiguredModel;
 
 const LEGEND: &str = "In brackets, the source: your table [models], the provider's table, the model's \
     server, or the list\nof well-known models. The first source counts; a value without a source is unknown.\n";
@@ -33,8 +32,8 @@ pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Fa
             .made(&name)
             .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
         let known = match made {
-            ConfiguredModel::Offline(_) => None,
-            ConfiguredModel::Provided(model) => Some(model.known().await),
+            ConfiguredModel::Embedded(_) => None,
+            ConfiguredModel::Served(model) => Some(model.known().await),
         };
         rows.push(ModelRow { name, known });
     }

@@ -1,8 +1,8 @@
-//! The configuration's lists for one account: users, owners, and rules for groups.
+//! The people with access to an account of a channel: users, owners, and rules for groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use avocet_protocol::{ChatId, Role, SenderId};
+use crate::{ChatId, Role, SenderId};
 
 /// The access rule of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub struct GroupRules {
 
 impl AllowLists {
     /// Returns the role that the lists give.
-    pub(crate) fn role(&self, sender: &SenderId) -> Option<Role> {
+    #[must_use]
+    pub fn role(&self, sender: &SenderId) -> Option<Role> {
         if self.owners.contains(sender) {
             return Some(Role::Owner);
         }
@@ -48,7 +49,8 @@ impl AllowLists {
     /// Returns the role in a group of a person with the role `own` on the account. Other members
     /// read along and the model reads their texts, so everyone is a user unless configured
     /// otherwise.
-    pub(crate) fn role_in_group(
+    #[must_use]
+    pub fn role_in_group(
         &self,
         group: &ChatId,
         sender: &SenderId,
@@ -63,7 +65,8 @@ impl AllowLists {
     }
 
     /// Returns the people listed for the whole account.
-    pub(crate) fn people(&self) -> Vec<(SenderId, Role)> {
+    #[must_use]
+    pub fn people(&self) -> Vec<(SenderId, Role)> {
         let named: BTreeSet<&SenderId> = self.users.iter().chain(&self.owners).collect();
         named.into_iter().filter_map(|one| Some((one.clone(), self.role(one)?))).collect()
     }
