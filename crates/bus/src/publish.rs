@@ -247,12 +247,12 @@ impl Bus {
             )
         };
         let address = &message.inbound.address;
-        let told = async {
+        let sent = async {
             let key = DedupeKey::parse(&format!("how-to-answer {wait}"))?;
             let content = Content::text(text);
             self.enqueue(address, &content, &key, None).await
         };
-        if let Err(error) = told.await {
+        if let Err(error) = sent.await {
             tracing::warn!(%address, %error, "cannot tell the chat that its message waits behind a question");
         }
     }

@@ -23,14 +23,14 @@ impl People for SqliteStore {
     async fn add_pairing(
         &self,
         pairing: &Pairing,
-        said: &[Planned],
+        messages: &[Planned],
         forget: Timestamp,
     ) -> Result<()> {
-        let (pairing, said) = (pairing.clone(), said.to_vec());
+        let (pairing, messages) = (pairing.clone(), messages.to_vec());
         self.write("offer", Durability::Process, move |tx| {
             tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
             insert_pairing(tx, &pairing)?;
-            said.iter().try_for_each(|one| insert_notice(tx, one))
+            messages.iter().try_for_each(|one| insert_notice(tx, one))
         })
         .await
     }
