@@ -15,7 +15,7 @@ use crate::{Admission, Bus};
 
 /// Access control data with the locks of its changes.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub(crate) struct AccessState {
     pub(crate) admission: Admission,
     pub(crate) people: Arc<dyn People>,
     /// Serializes reads of the log, so that the newest result stays.
@@ -26,7 +26,7 @@ pub(crate) struct Access {
     pub(crate) creating_code: Mutex<()>,
 }
 
-impl Access {
+impl AccessState {
     pub(crate) fn new(admission: Admission, people: Arc<dyn People>) -> Self {
         let (reading, creating_code) = <(Mutex<()>, Mutex<()>)>::default();
         Self { admission, people, reading, changing: RwLock::default(), creating_code }

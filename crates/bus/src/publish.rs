@@ -11,7 +11,7 @@ use avocet_protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
+use crate::access::AccessState;
 use crate::admission::{Admission, Admitted, sanitise_content};
 use crate::bot_limit::{BOT_MESSAGES_A_MINUTE, BotRateLimit};
 use crate::wake::{Wake, Waker, Wakes, wakes};
@@ -19,7 +19,7 @@ use crate::wake::{Wake, Waker, Wakes, wakes};
 /// The only way in. Publishers wait while the log's queue is full, which is the back-pressure.
 #[derive(Debug)]
 pub struct Bus {
-    pub(crate) access: Access,
+    pub(crate) access: AccessState,
     inbox: Arc<dyn Inbox>,
     outbox: Arc<dyn Outbox>,
     pub(crate) destinations: Arc<dyn Destinations>,
@@ -52,7 +52,7 @@ impl Bus {
         let BusParts { admission, inbox, outbox, people, destinations, deliveries, clock } = parts;
         let (waker, wakes) = wakes();
         let bus = Self {
-            access: Access::new(admission, people),
+            access: AccessState::new(admission, people),
             inbox,
             outbox,
             destinations,
@@ -247,12 +247,12 @@ impl Bus {
             )
         };
         let address = &message.inbound.address;
-        let told = async {
+        let sent = async {
             let key = DedupeKey::parse(&format!("how-to-answer {wait}"))?;
             let content = Content::text(text);
             self.enqueue(address, &content, &key, None).await
         };
-        if let Err(error) = told.await {
+        if let Err(error) = sent.await {
             tracing::warn!(%address, %error, "cannot tell the chat that its message waits behind a question");
         }
     }

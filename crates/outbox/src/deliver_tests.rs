@@ -12,7 +12,6 @@ mod world;
 use avocet_protocol::{Query, SendError};
 use avocet_testkit::OnSend;
 
-use super::*;
 use world::{World, chat_address};
 
 #[tokio::test]

@@ -109,17 +109,17 @@ impl Inbox for SqliteStore {
             end_message(tx, command, Outcome::Replied)?;
             let effect = act(tx, command, &action)?;
             audit::commanded(tx, command, &action, &effect)?;
-            let said = match effect {
+            let message = match effect {
                 CommandEffect::Nothing => reply.nothing,
                 CommandEffect::Done
                 | CommandEffect::Stopped(_)
                 | CommandEffect::Resent(_)
                 | CommandEffect::Resolved(_) => reply.done,
             };
-            if let Some(said) = said {
-                let text: String = said.chunks.iter().map(Content::as_text).collect();
+            if let Some(message) = message {
+                let text: String = message.chunks.iter().map(Content::as_text).collect();
                 tx.update("UPDATE inbound SET reply = ?2 WHERE id = ?1", params![command.0, text])?;
-                insert_planned(tx, &said, None, OutboxSource::Reply)?;
+                insert_planned(tx, &message, None, OutboxSource::Reply)?;
             }
             Ok(effect)
         })

@@ -1,5 +1,15 @@
 //! The durable log behind the store ports: one SQLite database in WAL mode, one writer thread with
 //! group commit, and a few reader threads. The tables are the queues.
+//!
+//! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `notes`, `query` and
+//!   `audit` implement one port each. Larger transactions have modules of their own, for example
+//!   `accept`, `claim` and `commands`.
+//! - Shared SQL: `rows`, one submodule for each table.
+//! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
+//! - Database file: `open` is the start. `schema` and `migrate` hold the versions; `damage`,
+//!   `binding`, `last` and `missing` find faults; `copy`, `restore` and `salvage` replace the log.
+//!
+//! No two modules need each other, except a module and its submodules.
 
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -151,7 +151,7 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
          FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
          ORDER BY id LIMIT 1",
-        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        rows::chat_key(chat),
         |row| {
             let state: String = row.get("state")?;
             let unknown = state == "unknown";

@@ -127,7 +127,7 @@ struct TurnBytes {
 
 /// Measures a turn's text without loading it.
 fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<TurnBytes> {
-    let (said, thought): (usize, usize) = db.one(
+    let (texts, reasoning): (usize, usize) = db.one(
         "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
               + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = ?1), \
                 (SELECT coalesce(sum(octet_length(reasoning)), 0) FROM steps WHERE turn = ?1)",
@@ -142,7 +142,7 @@ fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<TurnBytes> {
         params![turn.0, Past::SHORT + Past::REMARK],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    Ok(TurnBytes { whole: said + thought + whole, shortened: said + shortened })
+    Ok(TurnBytes { whole: texts + reasoning + whole, shortened: texts + shortened })
 }
 
 /// Compacts the past. Returns `false` if it was forgotten meanwhile.

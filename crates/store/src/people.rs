@@ -10,7 +10,7 @@ use rusqlite::{Row, params};
 
 use crate::audit;
 use crate::rows::chunks::insert_notice;
-use crate::rows::{parsed, word};
+use crate::rows::{chat_key, parsed, word};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -23,14 +23,14 @@ impl People for SqliteStore {
     async fn add_pairing(
         &self,
         pairing: &Pairing,
-        said: &[Planned],
+        messages: &[Planned],
         forget: Timestamp,
     ) -> Result<()> {
-        let (pairing, said) = (pairing.clone(), said.to_vec());
+        let (pairing, messages) = (pairing.clone(), messages.to_vec());
         self.write("offer", Durability::Process, move |tx| {
             tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
             insert_pairing(tx, &pairing)?;
-            said.iter().try_for_each(|one| insert_notice(tx, one))
+            messages.iter().try_for_each(|one| insert_notice(tx, one))
         })
         .await
     }
@@ -62,7 +62,7 @@ impl People for SqliteStore {
     async fn add_private_chat(&self, chat: &ChatAddress, sender: &SenderId) -> Result<()> {
         let (chat, sender) = (chat.clone(), sender.clone());
         self.write("meet", Durability::Process, move |tx| {
-            let [channel, account, id] = of_chat(&chat);
+            let [channel, account, id] = chat_key(&chat);
             tx.insert(
                 "INSERT INTO private_chats (channel, account, chat, sender) \
                  VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
@@ -131,7 +131,7 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
 }
 
 pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
-    let [channel, account, chat] = of_chat(&link.chat);
+    let [channel, account, chat] = chat_key(&link.chat);
     tx.insert(
         "INSERT INTO links (channel, account, chat, session) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT DO UPDATE SET session = excluded.session",
@@ -143,7 +143,7 @@ pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
 pub(crate) fn unlink(tx: &Tx<'_>, chat: &ChatAddress) -> Result<bool> {
     let gone = tx.update(
         "DELETE FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
-        of_chat(chat),
+        chat_key(chat),
     )?;
     Ok(gone > 0)
 }
@@ -193,10 +193,6 @@ fn insert_pairing(tx: &Tx<'_>, pairing: &Pairing) -> Result<()> {
         ],
     )?;
     Ok(())
-}
-
-fn of_chat(chat: &ChatAddress) -> [&str; 3] {
-    [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
 }
 
 fn stored_access(db: Db<'_>) -> Result<StoredAccess> {

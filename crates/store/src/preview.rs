@@ -74,7 +74,7 @@ fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
     db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview')",
-        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        rows::chat_key(chat),
         |row| row.get(0),
     )
 }

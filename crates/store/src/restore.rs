@@ -75,6 +75,13 @@ pub struct Recovered {
     pub saved: Salvaged,
 }
 
+/// A new log that waits for its name.
+struct PreparedLog {
+    copied_at: Option<Timestamp>,
+    messages: u64,
+    ended: EndedWork,
+}
+
 impl Replace<'_> {
     /// Replaces the log by a copy. Blocks.
     ///
@@ -100,7 +107,7 @@ impl Replace<'_> {
         if prepared.is_err() {
             remove_with_journal(&new);
         }
-        let (copied_at, messages, ended) = prepared?;
+        let PreparedLog { copied_at, messages, ended } = prepared?;
         let moved = self.put_in_place(&new)?;
         Ok(Restored { from: from.to_owned(), copied_at, moved, messages, ended })
     }
@@ -134,14 +141,13 @@ impl Replace<'_> {
         salvage(from, into, &beside)
     }
 
-    /// Makes the new log. Returns the time of its copy, the number of its messages, and the ended
-    /// work.
+    /// Makes the new log.
     fn prepare(
         &self,
         source: &Connection,
         from: &Path,
         new: &Path,
-    ) -> Result<(Option<Timestamp>, u64, EndedWork), CopyError> {
+    ) -> Result<PreparedLog, CopyError> {
         write_copy(source, new)?;
         let sql = |error: rusqlite::Error| store_error(new, &error);
         let mut connection = Connection::open(new).map_err(sql)?;
@@ -166,7 +172,7 @@ impl Replace<'_> {
         };
         let ended = roll_back(db, &rolled_back, self.redactor, self.now)?;
         let messages = db.one("SELECT count(*) FROM inbound", (), |row| row.get(0))?;
-        Ok((copied_at, messages, ended))
+        Ok(PreparedLog { copied_at, messages, ended })
     }
 
     fn database(&self) -> PathBuf {

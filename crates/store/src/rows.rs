@@ -96,6 +96,11 @@ pub(crate) fn address(row: &Row<'_>) -> RowResult<ChatAddress> {
     })
 }
 
+/// Returns the columns `channel`, `account` and `chat` of an address.
+pub(crate) fn chat_key(chat: &ChatAddress) -> [&str; 3] {
+    [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
+}
+
 pub(crate) fn trust(row: &Row<'_>, column: &str) -> RowResult<Trust> {
     word(row, column, &Trust::ALL, Trust::word)
 }

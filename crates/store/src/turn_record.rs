@@ -18,32 +18,7 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
         [id.0],
         inbound,
     )?;
-    let steps = db.rows(
-        "SELECT number, text, input_tokens, output_tokens, closed, reasoning, trust, written FROM steps \
-         WHERE turn = ?1 ORDER BY number",
-        [id.0],
-        |row| {
-            Ok(Step {
-                number: row.get("number")?,
-                text: row.get("text")?,
-                usage: Usage::new(row.get("input_tokens")?, row.get("output_tokens")?),
-                calls: Vec::new(),
-                written: row.get("written")?,
-                reasoning: json_if_any(row, "reasoning")?,
-                closed: row.get("closed")?,
-                trust: trust(row, "trust")?,
-                steered: Vec::new(),
-            })
-        },
-    )?;
-    let steps = steps
-        .into_iter()
-        .map(|step| {
-            let calls = calls(db, id, step.number)?;
-            let steered = steered(db, id, step.number)?;
-            Ok(Step { calls, steered, ..step })
-        })
-        .collect::<Result<_>>()?;
+    let steps = steps(db, id)?;
     let undelivered = undelivered::of(db, id)?;
     db.one(
         "SELECT session, state, parent, prompt, prompt_trust, notice, started_at FROM turns WHERE id = ?1",
@@ -70,6 +45,33 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
             })
         },
     )
+}
+
+fn steps(db: Db<'_>, turn: TurnId) -> Result<Vec<Step>> {
+    let steps = db.rows(
+        "SELECT number, text, input_tokens, output_tokens, closed, reasoning, trust, written FROM steps \
+         WHERE turn = ?1 ORDER BY number",
+        [turn.0],
+        |row| {
+            Ok(Step {
+                number: row.get("number")?,
+                text: row.get("text")?,
+                usage: Usage::new(row.get("input_tokens")?, row.get("output_tokens")?),
+                calls: Vec::new(),
+                written: row.get("written")?,
+                reasoning: json_if_any(row, "reasoning")?,
+                closed: row.get("closed")?,
+                trust: trust(row, "trust")?,
+                steered: Vec::new(),
+            })
+        },
+    )?;
+    let with_calls = |step: Step| {
+        let calls = calls(db, turn, step.number)?;
+        let steered = steered(db, turn, step.number)?;
+        Ok(Step { calls, steered, ..step })
+    };
+    steps.into_iter().map(with_calls).collect()
 }
 
 fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {

@@ -89,7 +89,7 @@ fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
 fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
     let linked = tx.db.row(
         "SELECT session FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
-        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        rows::chat_key(chat),
         |row| rows::parsed(row, "session"),
     )?;
     let own = || SessionId::of(chat).map_err(|error| StoreError::Internal(error.to_string()));

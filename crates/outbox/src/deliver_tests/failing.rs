@@ -1,6 +1,6 @@
 //! Chunks that fail for a long time, alone or with the whole account.
 
-use avocet_protocol::{OnUnknown, Query, SendError};
+use avocet_protocol::{Clock, OnUnknown, Query, SendError};
 
 use super::world::{SECOND, World};
 use crate::rules;
