@@ -1,5 +1,7 @@
 //! `avocet audit`: shows decisions and effects with their authors, and verifies the audit table.
 
+use std::path::Path;
+
 use avocet_protocol::{
     Audit as _, AuditFilter, AuditKind, AuditRow, PlainTable, SessionId, Timestamp, printable,
 };
@@ -105,16 +107,31 @@ async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
             ),
         )),
         None => {
-            let noted = match noted {
-                Some(noted) => format!("row {} is the one that was noted", noted.sequence),
-                None => "no head was noted".to_owned(),
-            };
-            print(&format!(
-                "{rows} rows, all as they were written; {noted} in {}\n",
-                file.display()
-            ))?;
+            print(&verified(&checked, file))?;
             Ok(exit)
         }
+    }
+}
+
+/// Describes a table without a fault.
+fn verified(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
+    let file = file.display();
+    match noted {
+        Some(noted) => {
+            let row = noted.sequence;
+            format!(
+                "{rows} rows, all as they were written; row {row} is the one that was noted in {file}\n"
+            )
+        }
+        None if *rows == 0 => {
+            format!("0 rows, all as they were written; no head was noted in {file}\n")
+        }
+        None => format!(
+            "{rows} rows, all as they were written; no head was noted in {file}\n\
+             Without a head, a table that was replaced as a whole is not detected. A service notes the head \
+             in its logs directory: set [audit] head_file to that file, for example \
+             /var/log/avocet/audit-head, and repeat the command.\n"
+        ),
     }
 }
 

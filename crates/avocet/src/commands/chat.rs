@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use avocet_gateway::Client;
 use avocet_protocol::{DaemonStatus, IdError, SenderId};
-use avocet_terminal::{Input, Left, LineEditor, Lines, Screen, Style, TerminalChat, TerminalLink};
+use avocet_terminal::{
+    ChatStyle, Dimming, Input, Left, LineEditor, Lines, Screen, TerminalChat, TerminalChatParts,
+};
 use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
@@ -122,12 +124,13 @@ async fn talk(
         let history = configuration.data_dir.join("terminal.history");
         let (prompt, above) = LineEditor::new(&config, history, &context.root)
             .map_err(|error| Failure::new(Exit::Failed, error))?;
-        (Style::Interactive, Box::new(prompt), Some(above))
+        (ChatStyle::Interactive, Box::new(prompt), Some(above))
     } else {
         let lines = Lines::new(BufReader::new(io::stdin()), &context.root)?;
-        (Style::Plain, Box::new(lines), None)
+        (ChatStyle::Plain, Box::new(lines), None)
     };
-    let mut screen = Screen::new(Box::new(io::stdout()), above, interactive && wants_colour());
+    let dimming = if interactive && wants_colour() { Dimming::On } else { Dimming::Off };
+    let mut screen = Screen::new(Box::new(io::stdout()), above, dimming);
     if !interactive {
         screen = screen.with_remarks_to(Box::new(io::stderr()));
     }
@@ -142,8 +145,15 @@ async fn talk(
     // The daemon names the users of its socket by their user id.
     let me = format!("uid:{}", rustix::process::geteuid().as_raw());
     let me = SenderId::parse(&me).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    let link = (Arc::new(link) as Arc<dyn TerminalLink>, me);
-    let chat = TerminalChat::new(link, input, screen, style, context.clock.clone(), interrupts);
+    let chat = TerminalChat::new(TerminalChatParts {
+        link: Arc::new(link),
+        me,
+        input,
+        screen,
+        style,
+        clock: context.clock.clone(),
+        interrupts,
+    });
     let mut terminate = tokio::signal::unix::signal(SignalKind::terminate())?;
     let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup())?;
     Ok(tokio::select! {
