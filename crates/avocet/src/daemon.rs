@@ -84,55 +84,19 @@ impl RunningDaemon {
         let store = open_log(configuration, start_empty, &clock, &group).await?;
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
         let copies = copies(configuration, &clock, &group);
-        let Connections { channels, attach, workspaces, deliverer, bus, wakes } =
-            Connections::open(configuration, &store, &clock, &group).await?;
+        let connections = Connections::open(configuration, &store, &clock, &group).await?;
         let ProbedShells { shells, cgroup } =
             ProbedShells::probe(configuration, &store, &clock, &group).await?;
         let models = Arc::new(Models::new(document, settings, clock.clone())?);
-        let events = Arc::new(Events::default());
-        let running = Arc::new(RunningTurns::new(clock.clone()));
-        // Turns write through retries, so that a full disk delays them instead of ending them.
-        let deliveries = Arc::new(deliverer.clone());
-        let log = Arc::new(RetryingLog::new(store.clone(), running.clone(), deliveries.clone()));
-        let ledger = Arc::new(RetryingLedger::new(store.clone(), running.clone()));
-        let agents = AgentParts {
-            context,
-            configuration,
-            models: &models,
-            workspaces: &workspaces,
-            shells: &shells,
-            store: &store,
-            channels: &channels,
-            bus: &bus,
-            events: &events,
-            logs: AgentLogs { turns: log.clone(), ledger: ledger.clone() },
-            attachments: Attachments {
-                transcribe: registry::transcribe(document, settings, clock.clone())?,
-                max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
-            },
-        };
-        let agents = agents.agents()?;
-        let model = agents.agents.default().run.models.main.name().to_owned();
+        let parts = session_parts(context, configuration, &store, &connections, &shells, &models)?;
+        let model = parts.agents.agents.default().run.models.main.name().to_owned();
         let of_budgets = budgets(&settings.budgets);
-        tell_unknown_prices(document, of_budgets, agents.models.clone(), &group);
+        tell_unknown_prices(document, of_budgets, models.clone(), &group);
 
+        let Connections { channels, attach, deliverer, bus, wakes, .. } = connections;
         avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
-        let parts = SessionParts {
-            turns: store.clone(),
-            inbox: store.clone(),
-            outbox: store.clone(),
-            query: store.clone(),
-            log,
-            ledger,
-            bus: bus.clone(),
-            agents,
-            channels: channels.clone(),
-            deliverer: deliverer.clone(),
-            events: events.clone(),
-            running,
-            clock: clock.clone(),
-        };
+        let events = parts.events.clone();
         let lanes = LaneLimits {
             max_running: settings.sessions.max_running,
             burst: Duration::from_millis(settings.sessions.burst_milliseconds),
@@ -166,7 +130,7 @@ impl RunningDaemon {
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,
-                deliveries,
+                deliveries: Arc::new(deliverer.clone()),
                 clock: clock.clone(),
                 approvals: Arc::new(sessions.decisions()),
                 redactor: redaction::redactor(),
@@ -325,6 +289,57 @@ impl ProbedShells {
         }
         Ok(Self { shells, cgroup })
     }
+}
+
+/// Builds the agents and the other parts of sessions. Turns write through retries, so that a full
+/// disk delays them instead of ending them.
+fn session_parts(
+    context: &CommandContext,
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+    connections: &Connections,
+    shells: &Shells,
+    models: &Arc<Models>,
+) -> Result<SessionParts, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let Connections { channels, workspaces, deliverer, bus, .. } = connections;
+    let clock = &context.clock;
+    let events = Arc::new(Events::default());
+    let running = Arc::new(RunningTurns::new(clock.clone()));
+    let deliveries = Arc::new(deliverer.clone());
+    let log = Arc::new(RetryingLog::new(store.clone(), running.clone(), deliveries));
+    let ledger = Arc::new(RetryingLedger::new(store.clone(), running.clone()));
+    let agents = AgentParts {
+        context,
+        configuration,
+        models,
+        workspaces,
+        shells,
+        store,
+        channels,
+        bus,
+        events: &events,
+        logs: AgentLogs { turns: log.clone(), ledger: ledger.clone() },
+        attachments: Attachments {
+            transcribe: registry::transcribe(document, settings, clock.clone())?,
+            max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
+        },
+    };
+    Ok(SessionParts {
+        turns: store.clone(),
+        inbox: store.clone(),
+        outbox: store.clone(),
+        query: store.clone(),
+        log,
+        ledger,
+        bus: bus.clone(),
+        agents: agents.agents()?,
+        channels: channels.clone(),
+        deliverer: deliverer.clone(),
+        events,
+        running,
+        clock: clock.clone(),
+    })
 }
 
 /// Makes copies of the database at intervals, if the configuration names a directory for them.

@@ -343,7 +343,7 @@ const READ_OTHERS: &str = " I have read what others wrote, so I ask before I do 
 
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {
-        None if lanes.parts.running.condenses(session) => CONDENSING.to_owned(),
+        None if lanes.parts.running.is_compacting(session) => CONDENSING.to_owned(),
         None => "I am not doing anything.".to_owned(),
         Some(open) => {
             let for_seconds = open.started_at.until(lanes.parts.clock.now()).as_secs();

@@ -50,18 +50,18 @@ impl RunningTurns {
     }
 
     /// Lists a turn as running for as long as the guard lives.
-    pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> Entered<'_> {
+    pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> EnteredTurn<'_> {
         let ended = CancellationToken::new();
         let (session, sign) = (session.clone(), self.clock.elapsed());
         self.turns.insert(turn, RunningTurn { session, ended: ended.clone(), sign });
-        Entered { list: self, turn, ended }
+        EnteredTurn { list: self, turn, ended }
     }
 
     /// Lists the compaction of a session for as long as the guard lives.
-    pub(crate) fn enter_compaction(&self, session: &SessionId) -> Condensing<'_> {
+    pub(crate) fn enter_compaction(&self, session: &SessionId) -> EnteredCompaction<'_> {
         let stopped = CancellationToken::new();
         self.compactions.insert(session.clone(), stopped.clone());
-        Condensing { list: self, session: session.clone(), stopped }
+        EnteredCompaction { list: self, session: session.clone(), stopped }
     }
 
     /// Signals the compaction of a session, if any, that it was stopped in the log.
@@ -72,7 +72,7 @@ impl RunningTurns {
     }
 
     /// Returns `true` if a `/compact` of this session is running.
-    pub(crate) fn condenses(&self, session: &SessionId) -> bool {
+    pub(crate) fn is_compacting(&self, session: &SessionId) -> bool {
         self.compactions.contains_key(session)
     }
 
@@ -127,28 +127,28 @@ impl RunningTurns {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entered<'l> {
+pub(crate) struct EnteredTurn<'l> {
     list: &'l RunningTurns,
     turn: TurnId,
     /// Cancelled when the turn was ended.
     pub(crate) ended: CancellationToken,
 }
 
-impl Drop for Entered<'_> {
+impl Drop for EnteredTurn<'_> {
     fn drop(&mut self) {
         self.list.turns.remove(&self.turn);
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Condensing<'l> {
+pub(crate) struct EnteredCompaction<'l> {
     list: &'l RunningTurns,
     session: SessionId,
     /// Cancelled when the compaction was stopped.
     pub(crate) stopped: CancellationToken,
 }
 
-impl Drop for Condensing<'_> {
+impl Drop for EnteredCompaction<'_> {
     fn drop(&mut self) {
         self.list.compactions.remove(&self.session);
     }
