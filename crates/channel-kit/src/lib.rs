@@ -1,6 +1,7 @@
 //! Prepares outgoing text for all channels: turns Markdown into plain text with styles, cuts that
 //! into messages, and writes it in the platform's own format. Also limits the rate of sending.
 
+mod access;
 mod breaks;
 mod builder;
 pub mod discord;
@@ -18,6 +19,7 @@ mod table;
 pub mod telegram;
 mod unreadable;
 
+pub use access::BotAccess;
 pub use avocet_protocol::{Style, StyleRange};
 pub use exchanges::Exchanges;
 pub use group::GroupConfig;

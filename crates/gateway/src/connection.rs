@@ -16,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
 use crate::lines::{self, InputLine};
-use crate::methods::{self, Attached, DeliveryChunk, GatewayParts};
+use crate::methods::{self, Attached, DeliveryChunk};
+use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
+use crate::values::read;
 use crate::wire::{RpcError, RpcMessage};
 
 /// The most lines that wait for the client to read them.
@@ -239,8 +241,8 @@ impl Connection {
     }
 
     fn attach(&self, params: Value, group: &Group) -> Result<Value, RpcError> {
-        let Attached { chat } = methods::read("attach", params)?;
-        let linked = self.parts.door.links().into_iter().find(|link| link.chat == chat);
+        let Attached { chat } = read("attach", params)?;
+        let linked = self.parts.access.links().into_iter().find(|link| link.chat == chat);
         let session = linked
             .map_or_else(|| SessionId::of(&chat), |link| Ok(link.session))
             .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;

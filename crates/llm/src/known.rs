@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 
 use crate::asking::Probe;
-use crate::facts::{BuiltIn, FactSource, Facts, KnownFacts, Learned};
+use crate::facts::{BuiltIn, FactSource, Facts, KnownFacts, Learned, host};
 use crate::{Dialected, ToolStyle};
 
 /// A model of a provider. Calls that it writes as text stay in the text.
@@ -47,6 +47,22 @@ pub(crate) struct ConfiguredFacts {
 }
 
 impl ConfiguredFacts {
+    /// Gathers the facts about `model` at `base_url`: those that the provider's table states about
+    /// all its models, and those of `[models]`.
+    pub(crate) fn new(model: &str, base_url: &str, table: Facts, models: Facts) -> Self {
+        let built_in = BuiltIn::of(model, host(base_url));
+        // A request for more output than the model allows would be refused.
+        let most = built_in.facts.max_output.unwrap_or(u64::MAX);
+        let max_output = table.max_output.map(|tokens| tokens.min(most));
+        Self { models, provider: Facts { max_output, ..table }, built_in }
+    }
+
+    /// The limit on the output of a request, in tokens; `None` if the operator states none.
+    pub(crate) fn max_output(&self) -> Option<u32> {
+        let tokens = self.models.max_output.or(self.provider.max_output)?;
+        Some(u32::try_from(tokens).unwrap_or(u32::MAX))
+    }
+
     fn with(&self, learned: Learned) -> KnownFacts {
         let Learned { facts, images, native_tools } = learned;
         let as_text = self.built_in.dialect.unwrap_or(ToolStyle::Json);

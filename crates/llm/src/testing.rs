@@ -17,6 +17,8 @@ use futures_util::future::{Either, select};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
+use crate::{ConfiguredModel, Facts, KnownModel, ProviderConfig};
+
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 pub(crate) fn request() -> ModelRequest {
@@ -45,6 +47,20 @@ pub(crate) fn request() -> ModelRequest {
             }),
         }]),
         images: BTreeMap::new(),
+    }
+}
+
+/// The model `provider/model` behind a server, with the operator's facts about it.
+pub(crate) fn served(
+    config: impl ProviderConfig,
+    name: &str,
+    facts: Facts,
+    clock: Arc<ManualClock>,
+) -> Arc<KnownModel> {
+    let (provider, model) = name.split_once('/').unwrap();
+    match config.model(provider, model, facts, clock).unwrap() {
+        ConfiguredModel::Served(model) => model,
+        ConfiguredModel::Embedded(model) => panic!("{model:?} has no server"),
     }
 }
 

@@ -1,19 +1,24 @@
-//! The running turns and compactions: signals when they were ended, and detects stuck turns.
+//! The running turns and compactions: signals when they were ended or must be released, retries
+//! their log writes, and detects stuck turns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SessionId, TurnId};
+use avocet_protocol::{Clock, SessionId, StoreError, TurnId};
+use avocet_supervise::patiently;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
+/// The running turns and compactions of a daemon.
 #[derive(Debug)]
-pub(crate) struct RunningTurns {
+pub struct RunningTurns {
     turns: DashMap<TurnId, RunningTurn>,
     compactions: DashMap<SessionId, CancellationToken>,
     /// Number of calls to `end` so far.
     ends: AtomicU64,
+    /// Cancelled when running turns must be released to the log for the next start.
+    pub(crate) release: CancellationToken,
     clock: Arc<dyn Clock>,
 }
 
@@ -26,8 +31,16 @@ struct RunningTurn {
 }
 
 impl RunningTurns {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { turns: DashMap::new(), compactions: DashMap::new(), ends: AtomicU64::new(0), clock }
+    /// Makes an empty list.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            turns: DashMap::new(),
+            compactions: DashMap::new(),
+            ends: AtomicU64::new(0),
+            release: CancellationToken::new(),
+            clock,
+        }
     }
 
     /// Returns the number of calls to `end` so far. A change between claiming and entering a turn
@@ -85,6 +98,24 @@ impl RunningTurns {
         for mut running in self.turns.iter_mut().filter(|turn| turn.session == *session) {
             running.sign = self.clock.elapsed();
         }
+    }
+
+    /// Retries a transient error of the log until turns must be released. Each attempt is a sign of
+    /// life of the turn, because a turn that waits for disk space is not stuck.
+    pub(crate) async fn with_retry<T, W>(
+        &self,
+        turn: impl Into<Option<TurnId>>,
+        work: impl Fn() -> W,
+    ) -> Result<T, StoreError>
+    where
+        W: Future<Output = Result<T, StoreError>>,
+    {
+        let turn = turn.into();
+        let work = || {
+            turn.into_iter().for_each(|turn| self.sign(turn));
+            work()
+        };
+        patiently(self.clock.as_ref(), &self.release, work).await
     }
 
     /// Returns a turn without a sign of life for longer than `limit`.

@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 
 use avocet_protocol::{
     ChatAddress, Content, DedupeKey, NewInbound, Outcome, SessionId, StoreError, Timestamp, TurnId,
+    TurnState,
 };
 use rusqlite::params;
 
 use crate::audit;
 use crate::cancel::{ForcedEnd, end};
-use crate::outbox::{ChunkPosition, OutboxSource, insert_chunk};
 use crate::rows;
-use crate::turns::insert_turn;
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk};
+use crate::rows::turns::insert_turn;
 use crate::tx::{Result, Tx};
 
 /// The reason why the log is an older state.
@@ -116,7 +117,7 @@ const NOTICE: &str = "the log was put back to an earlier state while this was op
 /// interrupted.
 fn end_turns(tx: &Tx<'_>) -> Result<usize> {
     let ending = ForcedEnd {
-        state: "failed",
+        state: TurnState::Failed,
         outcome: Outcome::Dropped,
         notice: NOTICE,
         result: "interrupted: the log was put back to an earlier state, so it is unknown whether this ran; check \
@@ -144,7 +145,7 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
         |row| Ok((rows::parsed::<SessionId>(row, "session")?, rows::address(row)?)),
     )?;
     for (session, chat) in waiting {
-        let turn = insert_turn(tx, &session, "failed", None)?;
+        let turn = insert_turn(tx, &session, TurnState::Failed, None)?;
         tx.update(
             "UPDATE turns SET notice = ?2, ended_at = ?3 WHERE id = ?1",
             params![turn.0, NOTICE, tx.now.0],

@@ -15,20 +15,19 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::binding::{Meta, WalState};
-use crate::copy::{
-    CopyError, check_room, length, open_unchanging, remove_with_journal, write_copy,
-};
+use crate::connect::{open_unchanging, read_only};
+use crate::copy::{CopyError, check_room, length, write_copy};
 use crate::damage::{Damage, date, find_thoroughly, free_name, move_pieces};
 use crate::distrust::{EndedWork, RolledBack};
 use crate::error::{store_error, unusable};
+use crate::files::{DATABASE, NEW, PART, put_in_place, remove_with_journal, with_suffix};
 use crate::last::{Last, LastFile, boot};
-use crate::migrate::{self, NEW, put_in_place, with_suffix};
 use crate::missing::{roll_back, unsure_until};
-use crate::open::{look, read_only};
+use crate::precheck::look;
 use crate::raw::Pages;
 use crate::salvage::{Salvaged, newest_damaged, numbers, salvage};
 use crate::tx::Db;
-use crate::{DATABASE, Lock};
+use crate::{Lock, migrate, schema};
 
 /// File name infix of a replaced log.
 const REPLACED: &str = ".replaced-";
@@ -147,9 +146,9 @@ impl Replace<'_> {
         let sql = |error: rusqlite::Error| store_error(new, &error);
         let mut connection = Connection::open(new).map_err(sql)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(sql)?;
-        let version = migrate::version_below(&connection, new, migrate::newest())?;
-        if version < migrate::newest() {
-            migrate::bring_up(&mut connection, new, version, migrate::MIGRATIONS)?;
+        let version = schema::version_below(&connection, new, schema::newest())?;
+        if version < schema::newest() {
+            migrate::bring_up(&mut connection, new, version, schema::MIGRATIONS)?;
         }
         let db = Db { connection: &connection, path: new };
         let copied_at: Option<i64> =
@@ -260,7 +259,7 @@ pub fn recover_into(
     if into.symlink_metadata().is_ok() {
         return Err(CopyError::Exists(into.to_owned()));
     }
-    let part = with_suffix(into, crate::copy::PART);
+    let part = with_suffix(into, PART);
     let given = crate::salvage::Given { last: None, numbers: BTreeMap::new(), redactor, now };
     let saved = salvage(from, &part, &given)?;
     put_in_place(&part, into)?;
@@ -280,7 +279,7 @@ fn verified(path: &Path) -> Result<Connection, CopyError> {
             return Err(not_whole(detail.to_owned()));
         }
     };
-    migrate::version_below(&connection, path, migrate::newest())?;
+    schema::version_below(&connection, path, schema::newest())?;
     match find_thoroughly(Db { connection: &connection, path })? {
         None => Ok(connection),
         Some(detail) => Err(not_whole(detail)),

@@ -6,25 +6,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::Client;
-use avocet_protocol::{DaemonStatus, SenderId};
+use avocet_protocol::{DaemonStatus, IdError, SenderId};
 use avocet_terminal::{Input, Left, LineEditor, Lines, Screen, Style, TerminalChat, TerminalLink};
+use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandContext;
-use crate::cli::{self, session_id};
+use crate::cli::session_id;
 use crate::commands::{LOOK_AGAIN, STARTING, connect};
 use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
+use crate::logging;
 use crate::places::{Configuration, Uses, wants_colour};
-use crate::{logging, registry};
 
+#[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// Name of the conversation.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
+    chat: String,
+    /// Start with an empty database although the last one is damaged or missing. Nothing is
+    /// deleted.
+    #[arg(long)]
+    start_empty: bool,
+}
+
+impl Default for ChatArgs {
+    fn default() -> Self {
+        Self { chat: DEFAULT_CHAT.to_owned(), start_empty: false }
+    }
+}
+
+const DEFAULT_CHAT: &str = "me";
 /// The time for a running answer to finish after the person leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
-pub(crate) async fn run(context: &CommandContext, chat: cli::ChatArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let log = logging::to_remarks(context.cli.log.as_deref())?;
     let session =
@@ -99,7 +118,7 @@ async fn talk(
 ) -> Result<Left, Failure> {
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let (style, input, above): (_, Box<dyn Input>, _) = if interactive {
-        let config = registry::terminal_config(&configuration.document)?;
+        let config = configuration.document.table("channels.terminal")?;
         let history = configuration.data_dir.join("terminal.history");
         let (prompt, above) = LineEditor::new(&config, history, &context.root)
             .map_err(|error| Failure::new(Exit::Failed, error))?;
@@ -132,4 +151,8 @@ async fn talk(
         _ = terminate.recv() => Left::Content,
         _ = hang_up.recv() => Left::Content,
     })
+}
+
+fn chat_name(text: &str) -> Result<String, IdError> {
+    session_id(text).map(|_| text.to_owned())
 }

@@ -6,28 +6,38 @@ use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, Doctor};
 use avocet_outbox::Channels;
-use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, within};
+use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, PlainTable, within};
 use avocet_sandbox::Cgroups;
+use clap::Args;
 use serde_json::json;
 
 use crate::CommandContext;
 use crate::checkup::{Examiner, walls};
-use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{one_line, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::registry;
 use crate::shell::Shells;
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Do not contact providers and platforms.
+    #[arg(long)]
+    offline: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
 /// The timeout for a daemon that checks itself.
 const LIMIT: Duration = Duration::from_secs(30);
 /// The names of checks whose fix is in the configuration.
 const CONFIGURATION: [&str; 2] = ["configuration", "directories"];
 
-pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result<Exit, Failure> {
-    let cli::Doctor { offline, json } = doctor;
+pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<Exit, Failure> {
+    let DoctorArgs { offline, json } = doctor;
     let configuration = match Configuration::load(context, Uses::Daemon) {
         Ok(configuration) => configuration,
         Err(Failure { exit, error }) => {
@@ -138,8 +148,7 @@ pub(crate) fn text(checkup: &Checkup) -> String {
     let mut text = String::new();
     for (title, checks) in checkup.sections().filter(|(_, checks)| !checks.is_empty()) {
         text.push_str(&format!("{title}\n"));
-        let width =
-            checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0).max(13);
+        let mut table = PlainTable::default();
         for Check { name, state, says, fix } in checks {
             let sign = match state {
                 CheckState::Good => "✓",
@@ -147,10 +156,10 @@ pub(crate) fn text(checkup: &Checkup) -> String {
                 CheckState::Bad => "✗",
             };
             let fix = fix.as_ref().map(|fix| format!(" -> {fix}")).unwrap_or_default();
-            let line = format!("  {sign} {name:width$}  {says}{fix}");
-            text.push_str(&one_line(&line));
-            text.push('\n');
+            // The padding lets the sections of a usual checkup share their columns.
+            table.row([format!("  {sign} {name:13}"), format!("{says}{fix}")]);
         }
+        text.push_str(&table.to_string());
     }
     text
 }

@@ -1,13 +1,12 @@
 use std::sync::{Arc, Mutex};
 
 use avocet_protocol::fits;
-use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use serde_json::json;
 
 use super::*;
-use crate::known::Served;
-use crate::{AnthropicConfig, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderConfig};
+use crate::testing::served;
+use crate::{AnthropicConfig, Facts, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderConfig};
 
 const KEY: &str = "sk-of-this-test";
 
@@ -53,7 +52,7 @@ async fn probed<C: ProviderConfig>(
 ) -> (Result<Probe, ModelError>, Vec<String>) {
     let (fake, asked) = serving(rows).await;
     let config: C = config(&fake, path, key);
-    let served = config.served("p", model, Arc::new(ManualClock::default())).unwrap();
+    let served = served(config, &format!("p/{model}"), Facts::default(), Arc::default());
     let found = served.probe().await;
     let asked = asked.lock().unwrap().clone();
     (found, asked)
@@ -163,7 +162,7 @@ async fn probe_of_an_absent_server_is_unreachable() {
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let table = json!({ "base_url": format!("http://{unused}"), "api_key": KEY });
     let config: AnthropicConfig = serde_json::from_value(table).unwrap();
-    let served = config.served("p", "m", Arc::new(ManualClock::default())).unwrap();
+    let served = served(config, "p/m", Facts::default(), Arc::default());
     let found = served.probe().await;
     assert!(matches!(found, Err(ModelError::Unreachable { .. })), "{found:?}");
 }
