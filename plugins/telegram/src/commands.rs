@@ -7,7 +7,7 @@ use teloxide::payloads::{GetMyCommands, SetMyCommands};
 use teloxide::types::BotCommand;
 
 use crate::fault::BotApiError;
-use crate::receive::{Receiver, Stopped};
+use crate::receive::Receiver;
 
 /// Commands of a bot (Bot API, `setMyCommands`).
 const MAX_COMMANDS: usize = 100;
@@ -18,26 +18,19 @@ impl Receiver<'_> {
     /// Registers the commands, unless the platform has the same list.
     pub(crate) async fn offer_commands(&self) {
         let ours = commands(&self.context.commands);
-        match self.register(&ours).await {
-            Ok(Ok(())) | Err(Stopped::Asked | Stopped::Because(_)) => {}
-            Ok(Err(error)) => {
-                let account = &self.telegram.account;
-                tracing::warn!(%account, %error, "the platform does not complete the commands");
-            }
+        if let Err(error) = self.register(&ours).await {
+            let account = &self.telegram.account;
+            tracing::warn!(%account, %error, "the platform does not complete the commands");
         }
     }
 
-    async fn register(&self, ours: &[BotCommand]) -> Result<Result<(), BotApiError>, Stopped> {
-        let api = &self.telegram.api;
-        let known: Vec<BotCommand> = match self.asked(api.call(GetMyCommands::new())).await? {
-            Ok(known) => known,
-            Err(error) => return Ok(Err(error)),
-        };
-        if known == ours {
-            return Ok(Ok(()));
+    async fn register(&self, ours: &[BotCommand]) -> Result<(), BotApiError> {
+        let known: Vec<BotCommand> = self.call(GetMyCommands::new()).await?;
+        if known != ours {
+            let IgnoredAny = self.call(SetMyCommands::new(ours.to_vec())).await?;
+            tracing::debug!(count = ours.len(), "commands registered");
         }
-        let set = self.asked(api.call(SetMyCommands::new(ours.to_vec()))).await?;
-        Ok(set.map(|_: IgnoredAny| tracing::debug!(count = ours.len(), "commands registered")))
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use avocet_channel_kit::{Converted, Unreadable};
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content, DedupeKey,
     IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
@@ -13,8 +14,7 @@ use teloxide::types::{
 
 use crate::entities;
 use crate::media::{self, Carried};
-use crate::moved::{GroupMove, Moves};
-use crate::unreadable::Unreadable;
+use crate::moved::Moves;
 use crate::update::Update;
 
 /// The bot's identity and settings, for reading its updates.
@@ -29,61 +29,6 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) commands: &'a [CommandHelp],
 }
 
-#[derive(Debug, PartialEq)]
-pub(crate) enum Converted {
-    /// A message for the agent.
-    Inbound(Box<Inbound>),
-    /// An update that is ignored and counted under this reason.
-    Ignored(&'static str),
-    /// A group has a new id.
-    Moved(GroupMove),
-    /// A message for the agent with unreadable content.
-    Unreadable(Box<Unreadable>),
-}
-
-impl Converted {
-    /// Merges this with the next message of the same album.
-    fn with(self, more: Self) -> Self {
-        match (self, more) {
-            (Self::Inbound(mut first), Self::Inbound(more)) => {
-                let (content, more) = (&mut first.content, more.content);
-                let gap = if content.text.is_empty() || more.text.is_empty() { "" } else { "\n" };
-                content.text = format!("{}{gap}{}", content.text, more.text);
-                content.attachments.extend(more.attachments);
-                Self::Inbound(first)
-            }
-            (first @ Self::Inbound(_), _) => first,
-            (_, more) => more,
-        }
-    }
-
-    /// The reason to ignore an edit, depending on the edited message.
-    pub(crate) fn no_correction(is_location: bool, is_in_album: bool) -> Option<Self> {
-        match (is_location, is_in_album) {
-            (true, _) => Some(Self::Ignored("a live location that moved")),
-            // An album is one inbound message. The edit of one part would replace all of it.
-            (_, true) => Some(Self::Ignored("an edit of an album")),
-            (false, false) => None,
-        }
-    }
-
-    /// Turns this into a correction. The edit time, in seconds, is part of the key, so that it
-    /// differs from earlier edits.
-    pub(crate) fn corrected_at(self, seconds: i64) -> Result<Self, IdError> {
-        Ok(match self {
-            Self::Inbound(inbound) => Self::Inbound(Box::new(Inbound {
-                key: DedupeKey::parse(&format!("{}e{seconds}", inbound.key))?,
-                corrects: Some(inbound.key.clone()),
-                written_at: Some(Timestamp(seconds.saturating_mul(1000))),
-                ..*inbound
-            })),
-            // The sender was told about the original message already.
-            Self::Unreadable(_) => Self::Ignored("an edit of the unreadable"),
-            other @ (Self::Ignored(_) | Self::Moved(_)) => other,
-        })
-    }
-}
-
 impl BotIdentity<'_> {
     /// Converts an update, or the updates of an album as one. The platform has its own rules for
     /// ids, so an id may be invalid here.
@@ -96,13 +41,8 @@ impl BotIdentity<'_> {
             }
             _ => false,
         });
-        let converted = updates.iter().map(|update| {
-            self.convert_one(update, addressed).unwrap_or_else(|error| {
-                tracing::warn!(update = update.id, %error, "cannot read the ids of an update; it is ignored");
-                Converted::Ignored("with an unreadable id")
-            })
-        });
-        converted.reduce(Converted::with).unwrap_or(Converted::Ignored("empty"))
+        let convert = |update| self.convert_one(update, addressed).unwrap_or_else(Converted::from);
+        updates.iter().map(convert).reduce(joined).unwrap_or(Converted::Ignored("empty"))
     }
 
     fn convert_one(&self, update: &Update, addressed: bool) -> Result<Converted, IdError> {
@@ -116,9 +56,6 @@ impl BotIdentity<'_> {
     }
 
     pub(crate) fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
-        if let Some(moved) = GroupMove::told_by(message) {
-            return Ok(Converted::Moved(moved));
-        }
         let Some(from) = &message.from else { return Ok(Converted::Ignored("without a sender")) };
         let carried = media::carried(message);
         let text = message.text().or_else(|| message.caption());
@@ -131,10 +68,14 @@ impl BotIdentity<'_> {
         let topic = message.thread_id.filter(|_| message.is_topic_message);
         let address = self.address(message.chat.id, topic)?;
         let key = self.key_of(message.chat.id, message.id.0.into())?;
+        let inbound = Inbound {
+            chat: kind(&message.chat),
+            from_platform: true,
+            written_at: Some(Timestamp(message.date.timestamp_millis())),
+            ..Inbound::new(address, sender(from)?, key, Content::default())
+        };
         if let Carried::Unreadable(kind) = carried {
-            let chat = (address, self::kind(&message.chat));
-            let unreadable = Unreadable::new(chat, key, sender(from)?, kind)?;
-            return Ok(Converted::Unreadable(Box::new(unreadable)));
+            return Ok(Converted::Unreadable(Box::new(Unreadable::new(inbound, kind)?)));
         }
         let (line, attachments) = carried.into_parts();
         let text = text.map(|text| self.without_own_name(text));
@@ -145,12 +86,7 @@ impl BotIdentity<'_> {
             attachments,
             ..Content::text(text.join("\n"))
         };
-        Ok(Converted::Inbound(Box::new(Inbound {
-            chat: kind(&message.chat),
-            from_platform: true,
-            written_at: Some(Timestamp(message.date.timestamp_millis())),
-            ..Inbound::new(address, sender(from)?, key, content)
-        })))
+        Ok(Converted::Inbound(Box::new(Inbound { content, ..inbound })))
     }
 
     fn edited(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
@@ -158,9 +94,9 @@ impl BotIdentity<'_> {
             return Ok(Converted::Ignored("edited at no time"));
         };
         let is_location = message.location().is_some();
-        match Converted::no_correction(is_location, message.media_group_id().is_some()) {
-            Some(reason) => Ok(reason),
-            None => self.message(message, addressed)?.corrected_at(edited.timestamp()),
+        match no_correction(is_location, message.media_group_id().is_some()) {
+            Some(reason) => Ok(Converted::Ignored(reason)),
+            None => corrected_at(self.message(message, addressed)?, edited.timestamp()),
         }
     }
 
@@ -277,6 +213,47 @@ impl BotIdentity<'_> {
             topic,
         })
     }
+}
+
+/// Joins a message with the next one of the same album.
+fn joined(first: Converted, next: Converted) -> Converted {
+    match (first, next) {
+        (Converted::Inbound(mut first), Converted::Inbound(next)) => {
+            let (content, next) = (&mut first.content, next.content);
+            let gap = if content.text.is_empty() || next.text.is_empty() { "" } else { "\n" };
+            content.text = format!("{}{gap}{}", content.text, next.text);
+            content.attachments.extend(next.attachments);
+            Converted::Inbound(first)
+        }
+        (first @ Converted::Inbound(_), _) => first,
+        (_, next) => next,
+    }
+}
+
+/// The reason to ignore an edit, depending on the edited message.
+pub(crate) fn no_correction(is_location: bool, is_in_album: bool) -> Option<&'static str> {
+    match (is_location, is_in_album) {
+        (true, _) => Some("a live location that moved"),
+        // An album is one inbound message. The edit of one part would replace all of it.
+        (_, true) => Some("an edit of an album"),
+        (false, false) => None,
+    }
+}
+
+/// Turns an edited message into a correction. The edit time, in seconds, is part of the key, so
+/// that it differs from earlier edits.
+pub(crate) fn corrected_at(edited: Converted, seconds: i64) -> Result<Converted, IdError> {
+    Ok(match edited {
+        Converted::Inbound(inbound) => Converted::Inbound(Box::new(Inbound {
+            key: DedupeKey::parse(&format!("{}e{seconds}", inbound.key))?,
+            corrects: Some(inbound.key.clone()),
+            written_at: Some(Timestamp(seconds.saturating_mul(1000))),
+            ..*inbound
+        })),
+        // The sender was told about the original message already.
+        Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
+        Converted::Ignored(reason) => Converted::Ignored(reason),
+    })
 }
 
 /// The author of a forwarded message, as far as the author's privacy settings allow.

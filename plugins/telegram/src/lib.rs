@@ -24,7 +24,6 @@ mod send;
 mod token;
 mod topic;
 mod trouble;
-mod unreadable;
 mod update;
 
 use std::collections::BTreeSet;
@@ -43,7 +42,6 @@ pub use config::TelegramConfig;
 
 use api::Api;
 use moved::Moves;
-use receive::Receiver;
 use token::TokenState;
 use topic::LostTopics;
 
@@ -152,7 +150,7 @@ impl Channel for Telegram {
     }
 
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
-        Receiver { telegram: self, context: &context }.run().await
+        receive::run(self, &context).await
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {

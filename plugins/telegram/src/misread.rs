@@ -1,14 +1,13 @@
 //! Reads updates that teloxide fails to parse, from their raw JSON as far as possible. If the
 //! content of a message is unreadable, its sender gets a reply that names it.
 
-use avocet_protocol::{ChatKind, IdError, Sender, SenderId};
+use avocet_channel_kit::{Converted, Unreadable};
+use avocet_protocol::{ChatKind, Content, IdError, Inbound, Sender, SenderId};
 use serde_json::{Map, Value, json};
 use teloxide::types::{ChatId, Message, MessageEntity, MessageId, ThreadId, User};
 
 use crate::bodies;
-use crate::convert::{BotIdentity, Converted};
-use crate::moved::GroupMove;
-use crate::unreadable::Unreadable;
+use crate::convert::{BotIdentity, corrected_at, no_correction};
 use crate::update;
 
 /// The fields that a message needs besides its sender, and optional fields, which are dropped one
@@ -39,9 +38,6 @@ impl BotIdentity<'_> {
     fn misread_message(&self, message: &Fields) -> Result<Converted, IdError> {
         let id = message.get("message_id").and_then(Value::as_i64);
         let (Some((chat, kind)), Some(id)) = (chat(message), id) else { return Ok(OTHER) };
-        if let Some(moved) = GroupMove::told_by_fields(chat, message) {
-            return Ok(Converted::Moved(moved));
-        }
         let text = ["text", "caption"].iter().find_map(|field| message.get(*field)?.as_str());
         let is_file = bodies::file(message).is_some();
         let what = bodies::body(message);
@@ -59,9 +55,10 @@ impl BotIdentity<'_> {
         let Some(sender) = sender(message, chat, kind)? else {
             return Ok(Converted::Ignored("without a sender"));
         };
-        let place = (self.address(chat, topic(message))?, kind);
-        let unreadable = Unreadable::new(place, self.key_of(chat, id)?, sender, what)?;
-        Ok(Converted::Unreadable(Box::new(unreadable)))
+        let (address, key) = (self.address(chat, topic(message))?, self.key_of(chat, id)?);
+        let message = Inbound::new(address, sender, key, Content::default());
+        let message = Inbound { chat: kind, from_platform: true, ..message };
+        Ok(Converted::Unreadable(Box::new(Unreadable::new(message, what)?)))
     }
 
     /// Like [`BotIdentity::is_addressed`], even if the message replied to is unreadable.
@@ -101,10 +98,10 @@ impl BotIdentity<'_> {
         let Some(edited) = edited.and_then(|edited| u32::try_from(edited).ok()) else {
             return Ok(Converted::Ignored("edited at no time"));
         };
-        if let Some(reason) = Converted::no_correction(has("location"), has("media_group_id")) {
-            return Ok(reason);
+        match no_correction(has("location"), has("media_group_id")) {
+            Some(reason) => Ok(Converted::Ignored(reason)),
+            None => corrected_at(self.misread_message(message)?, edited.into()),
         }
-        self.misread_message(message)?.corrected_at(edited.into())
     }
 
     fn misread_press(&self, query: &Fields) -> Result<Converted, IdError> {

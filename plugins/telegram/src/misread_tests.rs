@@ -52,6 +52,11 @@ fn heard(more: &Value) -> Inbound {
     }
 }
 
+fn unreadable(inbound: Inbound, kind: String) -> Converted {
+    let inbound = Inbound { from_platform: true, ..inbound };
+    Converted::Unreadable(Box::new(Unreadable::new(inbound, kind).unwrap()))
+}
+
 #[test]
 fn misread_takes_a_file_from_a_malformed_message() {
     use AttachmentKind::{Document, Image, Video, Voice};
@@ -130,9 +135,8 @@ fn misread_names_unreadable_content_to_its_sender() {
         let address = "telegram:main:7".parse().unwrap();
         let name = (more["from"] != 5).then(|| "Ann".to_owned());
         let sender = Sender { name, ..Sender::new("7".parse().unwrap()) };
-        let unreadable =
-            Unreadable::new((address, ChatKind::Private), key.clone(), sender, kind).unwrap();
-        assert_eq!(read(&more), Converted::Unreadable(Box::new(unreadable)), "{more}");
+        let inbound = Inbound::new(address, sender, key.clone(), Content::default());
+        assert_eq!(read(&more), unreadable(inbound, kind), "{more}");
     }
 }
 
@@ -223,10 +227,11 @@ fn misread_names_unreadable_group_content_in_its_topic() {
         let mut fields = in_group(&json!({ "voice": {}, "reply_to_message": replied_to(42) }));
         fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let sender = Sender { name: Some("Ann".to_owned()), ..Sender::new("7".parse().unwrap()) };
-        let place = (address.parse().unwrap(), ChatKind::Group);
+        let (address, key) = (address.parse().unwrap(), "m5".parse().unwrap());
+        let inbound = Inbound::new(address, sender, key, Content::default());
+        let inbound = Inbound { chat: ChatKind::Group, ..inbound };
         let kind = format!("a voice message {IN_A_WAY}");
-        let unreadable = Unreadable::new(place, "m5".parse().unwrap(), sender, kind).unwrap();
-        assert_eq!(read(&fields), Converted::Unreadable(Box::new(unreadable)), "{more}");
+        assert_eq!(read(&fields), unreadable(inbound, kind), "{more}");
     }
 }
 
@@ -284,17 +289,5 @@ fn misread_reads_a_button_press_below_any_message() {
     ];
     for (more, reason) in counted {
         assert_eq!(pressed(more.clone()), Converted::Ignored(reason), "{more}");
-    }
-}
-
-#[test]
-fn misread_follows_a_moved_group_with_a_malformed_sender() {
-    let (old, new) = (ChatId(-20), ChatId(-1_000_000_000_020));
-    for (here, field, there) in
-        [(old, "migrate_to_chat_id", new), (new, "migrate_from_chat_id", old)]
-    {
-        let chat = json!({ "id": here.0, "type": "group", "title": "Birds" });
-        let moved = read(&json!({ "chat": chat, "from": 5, field: there.0 }));
-        assert_eq!(moved, Converted::Moved(GroupMove { from: old, to: new }), "{field}");
     }
 }

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use avocet_channel_kit::Stopped;
 use avocet_protocol::{Cursor, DedupeKey, PlatformId};
-use serde_json::{Map, Value};
-use teloxide::types::{ChatId, Message, MessageId};
+use serde_json::Value;
+use teloxide::types::{ChatId, Message, MessageId, UpdateKind};
 
 use crate::Telegram;
-use crate::receive::{Receiver, Stopped};
+use crate::receive::Receiver;
 use crate::topic::TopicLoss;
+use crate::update::Update;
 
 /// Prefix of the scope of cursors that record a moved group.
 const SCOPE: &str = "moved ";
@@ -136,16 +138,25 @@ pub(crate) struct GroupMove {
 
 impl GroupMove {
     /// Reads a move from the last message of a group or the first one of the supergroup; `None` for
-    /// other messages.
-    pub(crate) fn told_by(message: &Message) -> Option<Self> {
+    /// other updates.
+    pub(crate) fn read(update: &Update) -> Option<Self> {
+        match &update.kind {
+            UpdateKind::Message(message) => Self::of_message(message),
+            UpdateKind::Error(raw) => Self::of_fields(&raw["message"]),
+            _ => None,
+        }
+    }
+
+    fn of_message(message: &Message) -> Option<Self> {
         let here = message.chat.id;
         let to = message.migrate_to_chat_id().map(|to| Self { from: here, to: *to });
         to.or_else(|| message.migrate_from_chat_id().map(|from| Self { from: *from, to: here }))
     }
 
-    /// Like [`Self::told_by`], for a message that teloxide fails to parse.
-    pub(crate) fn told_by_fields(here: ChatId, message: &Map<String, Value>) -> Option<Self> {
-        let id = |field: &str| message.get(field)?.as_i64().map(ChatId);
+    /// Like [`Self::of_message`], for a message that teloxide fails to parse.
+    fn of_fields(message: &Value) -> Option<Self> {
+        let here = ChatId(message["chat"]["id"].as_i64()?);
+        let id = |field: &str| message[field].as_i64().map(ChatId);
         let to = id("migrate_to_chat_id").map(|to| Self { from: here, to });
         to.or_else(|| id("migrate_from_chat_id").map(|from| Self { from, to: here }))
     }
@@ -169,11 +180,7 @@ impl Receiver<'_> {
         if moves.knows(moved) {
             return Ok(());
         }
-        let publish = &self.context.publish;
-        let noting = || publish.move_cursor(name, account, moved.note());
-        self.committed(noting).await?.unwrap_or_else(|error| {
-            tracing::warn!(%error, "where a group is now was not noted");
-        });
+        self.intake.move_cursor(moved.note()).await?;
         moves.learn(moved);
         let GroupMove { from, to } = moved;
         if moves.named.contains(&to.0) {

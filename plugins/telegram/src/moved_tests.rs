@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use super::*;
 
 const OLD: ChatId = ChatId(-20);
@@ -60,5 +62,19 @@ fn noted_reads_the_cursor_of_note_and_rejects_others() {
     assert_eq!(GroupMove::noted(&MOVED.note()), Some(MOVED));
     for (scope, position) in [("", "17"), ("moved -20", "x"), ("moved x", "-20"), ("x", "-20")] {
         assert_eq!(GroupMove::noted(&cursor(scope, position)), None, "{scope} {position}");
+    }
+}
+
+#[test]
+fn read_finds_a_move_in_a_message_with_a_malformed_sender() {
+    for (here, field, there) in
+        [(OLD, "migrate_to_chat_id", NEW), (NEW, "migrate_from_chat_id", OLD)]
+    {
+        let chat = json!({ "id": here.0, "type": "group", "title": "Birds" });
+        let message =
+            json!({ "message_id": 5, "date": 1, "chat": chat, "from": 5, field: there.0 });
+        let update = Update::read(json!({ "update_id": 1, "message": message })).unwrap();
+        assert!(matches!(update.kind, UpdateKind::Error(_)), "{update:?}");
+        assert_eq!(GroupMove::read(&update), Some(MOVED), "{field}");
     }
 }

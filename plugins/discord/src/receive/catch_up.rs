@@ -14,6 +14,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use avocet_channel_kit::Stopped;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
@@ -24,10 +25,10 @@ use crate::gateway::{BotIds, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESS
 use crate::history::{HistoryPage, MAX_PAGE, message_id};
 use crate::lenient;
 
+use super::Receiver;
 use super::gaps::{CatchUpStep, Gap};
 use super::requests::{FinishedRequest, PlatformRequest, PlatformResponse};
 use super::schedule::{Subject, When};
-use super::{Receiver, Stopped};
 
 /// Discord's error code for a deleted channel.
 const UNKNOWN_CHANNEL: isize = 10_003;
