@@ -1,37 +1,36 @@
-//! Registers the chat commands with the platform, for completion. Errors are only logged, because
-//! the commands work without completion.
+//! Registers the chat commands with the platform, for completion.
 
-use avocet_protocol::CommandHelp;
+use avocet_protocol::{Clock, CommandHelp};
 use serde::de::IgnoredAny;
 use teloxide::payloads::{GetMyCommands, SetMyCommands};
 use teloxide::types::BotCommand;
 
+use crate::api::{ANSWER_LIMIT, Api};
 use crate::fault::BotApiError;
-use crate::receive::Receiver;
 
 /// Commands of a bot (Bot API, `setMyCommands`).
 const MAX_COMMANDS: usize = 100;
 /// UTF-16 units of a command's description (Bot API, `BotCommand`).
 const MAX_DESCRIPTION: usize = 256;
 
-impl Receiver<'_> {
-    /// Registers the commands, unless the platform has the same list.
-    pub(crate) async fn offer_commands(&self) {
-        let ours = commands(&self.context.commands);
-        if let Err(error) = self.register(&ours).await {
-            let account = &self.telegram.account;
-            tracing::warn!(%account, %error, "the platform does not complete the commands");
-        }
+/// Registers the commands, unless the platform has the same list.
+///
+/// # Errors
+/// [`BotApiError`] if a request fails.
+pub(crate) async fn register(
+    api: &Api,
+    clock: &dyn Clock,
+    all: &[CommandHelp],
+) -> Result<(), BotApiError> {
+    let ours = commands(all);
+    let registered: Vec<BotCommand> =
+        api.call_within(clock, ANSWER_LIMIT, GetMyCommands::new()).await?;
+    if registered != ours {
+        let count = ours.len();
+        let IgnoredAny = api.call_within(clock, ANSWER_LIMIT, SetMyCommands::new(ours)).await?;
+        tracing::debug!(count, "commands registered");
     }
-
-    async fn register(&self, ours: &[BotCommand]) -> Result<(), BotApiError> {
-        let known: Vec<BotCommand> = self.call(GetMyCommands::new()).await?;
-        if known != ours {
-            let IgnoredAny = self.call(SetMyCommands::new(ours.to_vec())).await?;
-            tracing::debug!(count = ours.len(), "commands registered");
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// The commands in the platform's format.

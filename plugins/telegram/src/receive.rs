@@ -5,70 +5,73 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use avocet_channel_kit::{Intake, Stopped};
-use avocet_protocol::{ChannelContext, ChannelError, Cursor, within};
+use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use teloxide::payloads::{AnswerCallbackQuery, GetMe};
 use teloxide::requests::Payload;
 use teloxide::types::{CallbackQueryId, Me};
 
-use crate::convert::BotIdentity;
+use crate::api::ANSWER_LIMIT;
+use crate::bot::BotIdentity;
+use crate::convert::convert;
+use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
-use crate::poll::GRACE;
-use crate::trouble::Trouble;
+use crate::poll::Poller;
 use crate::update::{Batch, Update};
-use crate::{Telegram, album, token};
+use crate::{Telegram, album, commands, token};
 
-/// The timeout of all requests except polls.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// The pause after a poll that returned only updates without an id. The next poll would return them
 /// again at once; new messages are delayed only a little.
 const NAMELESS_PAUSE: Duration = Duration::from_secs(5);
 
 /// The receiving half of the channel.
-pub(crate) struct Receiver<'a> {
-    pub(crate) telegram: &'a Telegram,
-    pub(crate) context: &'a ChannelContext,
-    pub(crate) intake: Intake<'a>,
+struct Receiver<'a> {
+    telegram: &'a Telegram,
+    context: &'a ChannelContext,
+    intake: Intake<'a>,
+    poller: Poller<'a>,
 }
 
 /// Receives until the daemon stops or the log is closed.
 pub(crate) async fn run(telegram: &Telegram, context: &ChannelContext) -> Result<(), ChannelError> {
     let intake = Intake::new(&telegram.name, &telegram.account, context);
-    let receiver = Receiver { telegram, context, intake };
+    let (api, clock) = (&telegram.api, context.clock.as_ref());
+    let poller = Poller { api, clock, seconds: telegram.poll_seconds };
+    let receiver = Receiver { telegram, context, intake, poller };
     intake.run(receiver.receive()).await
 }
 
 impl Receiver<'_> {
     async fn receive(&self) -> Result<Infallible, Stopped> {
-        let mut trouble = Trouble::new();
+        let mut failures = Failures::new();
         let me: Me = loop {
             match self.call(GetMe::new()).await {
                 Ok(me) => break me,
-                Err(fault) => self.recover(&fault, &mut trouble).await,
+                Err(fault) => self.recover(&fault, &mut failures).await,
             }
         };
-        self.works(&mut trouble);
+        self.works(&mut failures);
         tracing::info!(account = %self.telegram.account, bot = me.username(), "connected");
-        // Runs beside the polls, which need not wait for it.
-        let offering = async {
-            self.offer_commands().await;
+        // The registration runs beside the polls, which need not wait for it.
+        let registration = async {
+            self.register_commands().await;
             std::future::pending().await
         };
         tokio::select! {
-            stopped = self.take_updates(&me, trouble) => stopped,
-            never = offering => never,
+            stopped = self.take_updates(&me, failures) => stopped,
+            never = registration => never,
         }
     }
 
-    async fn take_updates(&self, me: &Me, mut trouble: Trouble) -> Result<Infallible, Stopped> {
+    async fn take_updates(&self, me: &Me, mut failures: Failures) -> Result<Infallible, Stopped> {
         let committed = self.restore().await?;
         let (mut next, mut nameless) = (None, 0);
         loop {
-            match self.poll_whole_albums(next).await {
+            match self.poller.poll(next).await {
                 Ok(Batch { updates, nameless: now }) => {
-                    self.works(&mut trouble);
+                    self.works(&mut failures);
                     self.count_nameless(now.saturating_sub(nameless)).await?;
                     nameless = now;
                     if let Some(last) = updates.last() {
@@ -84,7 +87,7 @@ impl Receiver<'_> {
                         self.take(me, &together, furthest).await?;
                     }
                 }
-                Err(fault) => self.recover(&fault, &mut trouble).await,
+                Err(fault) => self.recover(&fault, &mut failures).await,
             }
         }
     }
@@ -93,7 +96,7 @@ impl Receiver<'_> {
     /// loads the moved groups.
     async fn restore(&self) -> Result<i64, Stopped> {
         let cursors = self.intake.cursors().await?;
-        let moves = cursors.iter().filter_map(GroupMove::noted);
+        let moves = cursors.iter().filter_map(GroupMove::from_cursor);
         moves.for_each(|moved| self.telegram.moves.learn(moved));
         let last = cursors.iter().find(|cursor| cursor.scope.is_empty());
         Ok(last.and_then(|last| last.position.parse().ok()).unwrap_or(0))
@@ -122,9 +125,35 @@ impl Receiver<'_> {
         let Telegram { name, account, unmentioned, moves, .. } = self.telegram;
         let commands = &self.context.commands;
         let bot = BotIdentity { me, channel: name, account, unmentioned, moves, commands };
-        self.intake.take(bot.convert(updates), Some(cursor)).await?;
+        self.intake.take(convert(&bot, updates), Some(cursor)).await?;
         if let Some(query) = update.query() {
             self.answer(query).await;
+        }
+        Ok(())
+    }
+
+    /// Records a move in the log and tells the operator once. The platform reports it in both
+    /// chats.
+    async fn follow(&self, moved: GroupMove) -> Result<(), Stopped> {
+        let Telegram { name, account, moves, .. } = self.telegram;
+        if moves.knows(moved) {
+            return Ok(());
+        }
+        self.intake.move_cursor(moved.cursor()).await?;
+        moves.learn(moved);
+        let GroupMove { from, to } = moved;
+        if moves.is_named(to) {
+            tracing::info!(
+                %account,
+                "the group {from} is now the supergroup {to}, which [channels.{name}] groups names: it \
+                 is a chat of its own"
+            );
+        } else {
+            tracing::warn!(
+                %account,
+                "the group {from} is now the supergroup {to} and goes on as {from} here, with the same \
+                 conversation and rules; to have it begin anew, name {to} in [channels.{name}] groups"
+            );
         }
         Ok(())
     }
@@ -138,58 +167,58 @@ impl Receiver<'_> {
     }
 
     /// Records a successful answer of the platform.
-    fn works(&self, trouble: &mut Trouble) {
+    fn works(&self, failures: &mut Failures) {
         self.telegram.health.works();
         self.telegram.account_accepted();
-        let failures = trouble.ends();
-        if failures > 1 {
-            tracing::info!(account = %self.telegram.account, failures, "updates come again");
+        let count = failures.reset();
+        if count > 1 {
+            tracing::info!(account = %self.telegram.account, failures = count, "updates come again");
         }
     }
 
     /// Waits before the next request: as long as the fault asks for, or longer each time.
-    async fn recover(&self, fault: &BotApiError, trouble: &mut Trouble) {
+    async fn recover(&self, fault: &BotApiError, failures: &mut Failures) {
         let wait = match fault {
             fault if token::is_refused(fault) => self.telegram.account_refused(fault),
-            fault => self.note(fault, trouble),
+            fault => self.note(fault, failures),
         };
         self.context.clock.sleep(wait).await;
     }
 
     /// Shows a fault in `status` and, if it is new, in the log. Returns the time to wait.
-    fn note(&self, fault: &BotApiError, trouble: &mut Trouble) -> Duration {
+    fn note(&self, fault: &BotApiError, failures: &mut Failures) -> Duration {
         let wait = match fault {
             // Longer than the other instance's poll, so that one of the two notices the conflict
             // (F4).
             fault if fault.is(409) && fault.says("terminated by other getUpdates") => {
-                Duration::from_secs(u64::from(self.telegram.poll_seconds)) + GRACE
+                self.poller.longest()
             }
             BotApiError::Wait(wait) => *wait,
-            _ => trouble.waits.next_wait(),
+            _ => failures.backoff.next_wait(),
         };
         let error = fault.to_string();
-        if let Some(times) = trouble.note(&error) {
+        if let Some(times) = failures.count(&error) {
             tracing::warn!(account = %self.telegram.account, error, times, ?wait, "no updates");
         }
         self.telegram.health.fails(&error);
         wait
     }
 
-    /// Calls a method with a timeout.
-    pub(crate) async fn call<T, P>(&self, payload: P) -> Result<T, BotApiError>
+    /// Registers the commands. A failure is harmless, because commands work without completion.
+    async fn register_commands(&self) {
+        let ChannelContext { clock, commands, .. } = self.context;
+        if let Err(error) = commands::register(&self.telegram.api, clock.as_ref(), commands).await {
+            let account = &self.telegram.account;
+            tracing::warn!(%account, %error, "the platform does not complete the commands");
+        }
+    }
+
+    async fn call<T, P>(&self, payload: P) -> Result<T, BotApiError>
     where
         T: DeserializeOwned,
         P: Payload + Serialize,
     {
-        self.within(ANSWER_LIMIT, self.telegram.api.call(payload)).await
-    }
-
-    pub(crate) async fn within<T>(
-        &self,
-        limit: Duration,
-        request: impl Future<Output = Result<T, BotApiError>>,
-    ) -> Result<T, BotApiError> {
-        let answered = within(self.context.clock.as_ref(), limit, request).await;
-        answered.unwrap_or_else(|_| Err(BotApiError::timed_out()))
+        let clock = self.context.clock.as_ref();
+        self.telegram.api.call_within(clock, ANSWER_LIMIT, payload).await
     }
 }

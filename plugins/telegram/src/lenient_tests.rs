@@ -41,7 +41,7 @@ fn convert(update: Value) -> Converted {
     let commands = &["stop"].map(|name| CommandHelp { name, argument: "", help: "" });
     let bot =
         BotIdentity { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
-    bot.convert(&[update])
+    crate::convert::convert(&bot, &[update])
 }
 
 #[track_caller]
@@ -58,7 +58,7 @@ fn unreadable(inbound: Inbound, kind: String) -> Converted {
 }
 
 #[test]
-fn misread_takes_a_file_from_a_malformed_message() {
+fn raw_update_takes_a_file_from_a_malformed_message() {
     use AttachmentKind::{Document, Image, Video, Voice};
     let table = [
         (json!({ "voice": { "file_id": "f", "duration": 3 } }), Voice, Some("audio/ogg")),
@@ -90,7 +90,7 @@ fn misread_takes_a_file_from_a_malformed_message() {
 }
 
 #[test]
-fn misread_keeps_the_text_beside_malformed_fields() {
+fn raw_update_keeps_the_text_beside_malformed_fields() {
     let replied = json!({ "message_id": 4, "date": 1, "text": "how are you?",
         "chat": { "id": 7, "type": "private", "first_name": "Ann" } });
     let odd = json!({ "type": "unheard_of", "date": 1 });
@@ -113,7 +113,7 @@ fn misread_keeps_the_text_beside_malformed_fields() {
 }
 
 #[test]
-fn misread_names_unreadable_content_to_its_sender() {
+fn raw_update_names_unreadable_content_to_its_sender() {
     let table = [
         (json!({ "voice": {} }), format!("a voice message {IN_A_WAY}")),
         (json!({ "voice": { "file_id": "" } }), format!("a voice message {IN_A_WAY}")),
@@ -141,7 +141,7 @@ fn misread_names_unreadable_content_to_its_sender() {
 }
 
 #[test]
-fn misread_ignores_messages_without_content_or_a_known_chat() {
+fn raw_update_ignores_messages_without_content_or_a_known_chat() {
     let table = [
         (json!({}), "without text"),
         (json!({ "text": null, "voice": null }), "without text"),
@@ -179,7 +179,7 @@ fn mark(kind: &str, length: usize) -> Value {
 }
 
 #[test]
-fn misread_accepts_group_messages_addressed_to_the_bot() {
+fn raw_update_accepts_group_messages_addressed_to_the_bot() {
     let name = "@avocet_bot look";
     let table = [
         (json!({ "text": "fine", "reply_to_message": replied_to(42) }), "fine"),
@@ -203,7 +203,7 @@ fn misread_accepts_group_messages_addressed_to_the_bot() {
 }
 
 #[test]
-fn misread_ignores_group_messages_not_addressed_to_the_bot() {
+fn raw_update_ignores_group_messages_not_addressed_to_the_bot() {
     let table = [
         (json!({ "text": "fine" }), "not mentioned"),
         (json!({ "text": "fine", "reply_to_message": replied_to(43) }), "not mentioned"),
@@ -218,7 +218,7 @@ fn misread_ignores_group_messages_not_addressed_to_the_bot() {
 }
 
 #[test]
-fn misread_names_unreadable_group_content_in_its_topic() {
+fn raw_update_names_unreadable_group_content_in_its_topic() {
     let table = [
         (json!({}), "telegram:main:-20"),
         (json!({ "is_topic_message": true, "message_thread_id": 9 }), "telegram:main:-20:9"),
@@ -236,7 +236,7 @@ fn misread_names_unreadable_group_content_in_its_topic() {
 }
 
 #[test]
-fn misread_marks_an_edit_with_readable_text_as_a_correction() {
+fn raw_update_marks_an_edit_with_readable_text_as_a_correction() {
     let edited = |mut more: Value| {
         more["forward_origin"] = json!({ "type": "unheard_of" });
         convert(json!({ "update_id": 1, "edited_message": message(&more) }))
@@ -263,7 +263,7 @@ fn misread_marks_an_edit_with_readable_text_as_a_correction() {
 }
 
 #[test]
-fn misread_reads_a_button_press_below_any_message() {
+fn raw_update_reads_a_button_press_below_any_message() {
     let pressed = |more: Value| {
         let mut query = json!({ "id": "q1", "from": { "id": 7 }, "data": "/skip w3",
             "message": { "chat": { "id": 7, "type": "private" } } });
