@@ -1,5 +1,10 @@
-//! Prepares outgoing text for all channels: turns Markdown into plain text with styles, cuts that
-//! into messages, and writes it in the platform's own format. Also limits the rate of sending.
+//! The parts that channels share.
+//!
+//! - In: [`Intake`] commits the updates of a platform.
+//! - Out: [`render`] turns Markdown into plain text with styles, [`split`] cuts that into messages,
+//!   and [`discord`] and [`telegram`] write it in the platform's own format. [`Pace`] limits the
+//!   rate of sending.
+//! - [`Exchanges`] reports the health of an account.
 
 mod access;
 mod breaks;
@@ -7,6 +12,7 @@ mod builder;
 pub mod discord;
 mod exchanges;
 mod group;
+mod intake;
 mod link;
 mod numbered;
 mod pace;
@@ -23,6 +29,7 @@ pub use access::BotAccess;
 pub use avocet_protocol::{Style, StyleRange};
 pub use exchanges::Exchanges;
 pub use group::GroupConfig;
+pub use intake::{Converted, Intake, Stopped, Taken, Unreadable};
 pub use link::MAX_URL_CHARS;
 pub use numbered::messages;
 pub use pace::{Pace, Rate, Rates, UnderWay};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use avocet_channel_kit::{Converted, Unreadable};
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content, DedupeKey,
     IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
@@ -12,6 +13,9 @@ use serenity::model::user::User;
 
 use crate::attachments;
 use crate::channels::DiscordChannel;
+
+/// The kind of a message without content, in the reply to it.
+const EMPTY: &str = "an empty one, or one whose content Discord does not show me";
 
 /// The bot, for the conversion of its events.
 #[derive(Debug, Clone, Copy)]
@@ -31,30 +35,6 @@ pub(crate) struct BotIdentity<'a> {
 pub(crate) enum MessageVersion {
     Original,
     Edited,
-}
-
-/// The result of a conversion.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Converted {
-    /// A message for the agent.
-    Inbound(Box<Inbound>),
-    /// A message for the agent without readable content: it holds only the author and the place.
-    Unreadable(Box<Inbound>),
-    /// An event that is ignored, and counted under this reason.
-    Ignored(&'static str),
-}
-
-impl Converted {
-    /// Handles invalid ids: the platform has its own rules for them.
-    pub(crate) fn of(read: Result<Inbound, IdError>) -> Self {
-        match read {
-            Ok(inbound) => Self::Inbound(Box::new(inbound)),
-            Err(error) => {
-                tracing::warn!(%error, "cannot read the ids of an event; it is ignored");
-                Self::Ignored("with an unreadable id")
-            }
-        }
-    }
 }
 
 impl BotIdentity<'_> {
@@ -108,18 +88,16 @@ impl BotIdentity<'_> {
         version: MessageVersion,
     ) -> Converted {
         let content = self.content(message);
-        let is_empty = content.is_empty();
-        match Converted::of(self.inbound(message, channel_type, content, version)) {
-            Converted::Inbound(inbound)
-                if is_empty
-                    && version == MessageVersion::Original
-                    && self.is_to_us(message, channel_type) =>
-            {
-                Converted::Unreadable(inbound)
-            }
-            Converted::Inbound(_) if is_empty => Converted::Ignored("without text"),
-            converted => converted,
+        if !content.is_empty() {
+            return Converted::inbound(self.inbound(message, channel_type, content, version));
         }
+        if version == MessageVersion::Edited || !self.is_to_us(message, channel_type) {
+            return Converted::Ignored("without text");
+        }
+        let unreadable = self
+            .inbound(message, channel_type, content, version)
+            .and_then(|inbound| Unreadable::new(inbound, EMPTY));
+        unreadable.map_or_else(Converted::from, |message| Converted::Unreadable(Box::new(message)))
     }
 
     fn inbound(

@@ -140,8 +140,7 @@ fn convert_names_stickers_and_polls_and_rejects_an_empty_message() {
     }
     let asked = message(&json!({ "content": "<@42>", "mentions": [user(42, "avocet")] }));
     let asked = with_bot(true, |bot| bot.message(&asked, DiscordChannel::Server, Original));
-    let Converted::Unreadable(asked) = asked else { panic!("{asked:?}") };
-    assert_eq!(asked.chat, ChatKind::Group);
+    assert!(matches!(asked, Converted::Unreadable(_)), "{asked:?}");
 }
 
 #[test]

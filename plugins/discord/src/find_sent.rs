@@ -12,7 +12,7 @@ use serenity::model::user::CurrentUser;
 use crate::Discord;
 use crate::channels::{ChannelInfo, DiscordChannel};
 use crate::fault::{RestError, RestRefusal};
-use crate::history::{first_id_after, message_id};
+use crate::history::{HistoryPage, first_id_after, message_id};
 use crate::routes::Route;
 
 /// Time for which the platform certainly remembers a nonce. Its documentation says "a few minutes".
@@ -52,7 +52,7 @@ impl Discord {
         let mut after = first_id_after(first);
         let mut best = None;
         for number in 0..MAX_PAGES {
-            let page = self.messages_after(channel, after).await;
+            let page = self.messages(channel, HistoryPage::After(after)).await;
             let page = page.map_err(|fault| self.history_error(&fault))?;
             let Some(last) = page.last() else {
                 if number == 0 {

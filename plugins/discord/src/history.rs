@@ -12,7 +12,7 @@ use crate::fault::RestError;
 use crate::routes::Route;
 
 /// Messages in a page: the platform's maximum (Discord API, "Get Channel Messages").
-pub(crate) const PAGE: usize = 100;
+pub(crate) const MAX_PAGE: usize = 100;
 /// Time that the platform's clock may be behind ours.
 const MAX_CLOCK_SKEW: Duration = Duration::from_mins(1);
 /// Time at which the platform's ids begin, in milliseconds since 1970 (Discord API, "Snowflakes").
@@ -31,39 +31,31 @@ pub(crate) fn first_id_after(moment: Timestamp) -> MessageId {
     MessageId::new((millis << 22).max(1))
 }
 
+/// A page of a channel's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HistoryPage {
+    /// The messages that follow this one.
+    After(MessageId),
+    /// The messages up to this one.
+    UpTo(MessageId),
+}
+
 impl Discord {
-    /// Returns a page of the messages that follow the given one, the oldest first.
+    /// Returns a page of messages, the oldest first.
     ///
     /// # Errors
     /// [`RestError`] if the request fails.
-    pub(crate) async fn messages_after(
-        &self,
-        channel: ChannelId,
-        after: MessageId,
-    ) -> Result<Vec<Value>, RestError> {
-        self.page(channel, ("after", after.to_string())).await
-    }
-
-    /// Returns a page of the messages up to the given one, the oldest first.
-    ///
-    /// # Errors
-    /// [`RestError`] if the request fails.
-    pub(crate) async fn messages_up_to(
-        &self,
-        channel: ChannelId,
-        last: MessageId,
-    ) -> Result<Vec<Value>, RestError> {
-        let before = last.get().saturating_add(1);
-        self.page(channel, ("before", before.to_string())).await
-    }
-
-    async fn page(
+    pub(crate) async fn messages(
         &self,
         channel_id: ChannelId,
-        bound: (&str, String),
+        page: HistoryPage,
     ) -> Result<Vec<Value>, RestError> {
+        let (side, id) = match page {
+            HistoryPage::After(id) => ("after", id.get()),
+            HistoryPage::UpTo(id) => ("before", id.get().saturating_add(1)),
+        };
         let route = Route::ChannelMessages { channel_id };
-        let parameters = [bound, ("limit", PAGE.to_string())];
+        let parameters = [(side, id.to_string()), ("limit", MAX_PAGE.to_string())];
         let mut page: Vec<Value> = self.rest.get_with(route, &parameters).await?;
         page.sort_by_key(message_id);
         Ok(page)

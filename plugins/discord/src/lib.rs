@@ -2,11 +2,9 @@
 //! messages are read from the channels' histories. Messages go out one by one, and each is made
 //! only once.
 
-mod accept;
 mod attachments;
 mod channels;
 mod closed_histories;
-mod commit;
 mod compose;
 mod config;
 mod convert;

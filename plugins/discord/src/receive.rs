@@ -13,6 +13,7 @@ mod unreadable;
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 
+use avocet_channel_kit::{Converted, Intake, Stopped};
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use serde_json::Value;
@@ -21,8 +22,7 @@ use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, GuildId};
 
 use crate::channels::{DiscordChannel, KnownChannels};
-use crate::commit::{NotCommitted, committed};
-use crate::convert::{BotIdentity, Converted, MessageVersion};
+use crate::convert::{BotIdentity, MessageVersion};
 use crate::gateway::{
     self, BotIds, GatewayClient, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE,
     SessionEvent,
@@ -40,8 +40,9 @@ const IGNORED_PREFIXES: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_",
 
 /// Receives the events of a bot.
 pub(crate) struct Receiver<'a> {
-    pub(crate) discord: &'a Discord,
-    pub(crate) context: &'a ChannelContext,
+    discord: &'a Discord,
+    context: &'a ChannelContext,
+    intake: Intake<'a>,
     channels: KnownChannels,
     positions: ReadPositions,
     schedule: Schedule,
@@ -74,43 +75,26 @@ enum SkipReason {
     Ignored(&'static str),
 }
 
-/// The reason why the receiver stops.
-#[derive(Debug)]
-pub(crate) enum Stopped {
-    /// The daemon stops.
-    Asked,
-    Because(ChannelError),
-}
-
-impl From<NotCommitted> for Stopped {
-    fn from(error: NotCommitted) -> Self {
-        match error {
-            NotCommitted::Stopping => Self::Asked,
-            NotCommitted::Log(error) => Self::Because(ChannelError::Interrupted(error.to_string())),
-        }
-    }
-}
-
 /// Receives until the daemon stops, or until only the operator can help.
 pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(), ChannelError> {
-    let reading = || context.publish.cursors(&discord.name, &discord.account);
-    let cursors = match committed(context, reading).await {
-        Ok(Ok(cursors)) => cursors,
-        Ok(Err(error)) => return Err(ChannelError::Interrupted(error.to_string())),
-        Err(error) => return error.into(),
+    let intake = discord.intake(context);
+    let receive = async {
+        let cursors = intake.cursors().await?;
+        let (sender, events) = gateway::event_queue();
+        let gateway = GatewayClient::new(discord, context, sender, &cursors);
+        let mut receiver = Receiver::new(discord, context, &cursors);
+        tokio::select! {
+            biased;
+            received = receiver.receive(&events) => received,
+            ended = gateway.run() => Ok(ended?),
+        }
     };
-    let (sender, events) = gateway::event_queue();
-    let gateway = GatewayClient::new(discord, context, sender, &cursors);
-    let mut receiver = Receiver::new(discord, context, &cursors);
-    tokio::select! {
-        biased;
-        () = context.stop.cancelled() => Ok(()),
-        received = receiver.receive(&events) => match received {
-            Ok(never) => match never {},
-            Err(Stopped::Asked) => Ok(()),
-            Err(Stopped::Because(error)) => Err(error),
-        },
-        ended = gateway.run() => ended.map(|never| match never {}),
+    intake.run(receive).await
+}
+
+impl Discord {
+    pub(crate) fn intake<'a>(&'a self, context: &'a ChannelContext) -> Intake<'a> {
+        Intake::new(&self.name, &self.account, context)
     }
 }
 
@@ -124,6 +108,7 @@ impl<'a> Receiver<'a> {
         Self {
             discord,
             context,
+            intake: discord.intake(context),
             channels,
             positions,
             schedule: Schedule::default(),
@@ -177,7 +162,7 @@ impl<'a> Receiver<'a> {
         let due = self.schedule.due().map(|due| due.saturating_sub(clock.elapsed()));
         tokio::select! {
             event = events.recv_async() => {
-                event.map(ReceiverInput::Event).map_err(|_| Stopped::Asked)
+                event.map(ReceiverInput::Event).map_err(|_| Stopped::Requested)
             }
             Some(request) = in_flight.next() => Ok(ReceiverInput::Finished(request)),
             () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(ReceiverInput::Due),
@@ -219,7 +204,7 @@ impl<'a> Receiver<'a> {
             name if IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => Ok(()),
             name => {
                 tracing::debug!(name, "an event of another kind");
-                self.ignore("of another kind", None).await
+                self.intake.ignore("of another kind", None).await
             }
         }
     }
@@ -245,10 +230,12 @@ impl<'a> Receiver<'a> {
             (None, cursor) => {
                 let version = MessageVersion::Original;
                 let converted = self.identity(bot).message(message, channel_type, version);
-                self.commit(converted, cursor).await?;
+                self.intake.take(converted, cursor).await?;
             }
-            (Some(SkipReason::Ignored(reason)), cursor) => self.ignore(reason, cursor).await?,
-            (Some(SkipReason::Own), Some(cursor)) => self.move_to(cursor).await?,
+            (Some(SkipReason::Ignored(reason)), cursor) => {
+                self.intake.ignore(reason, cursor).await?;
+            }
+            (Some(SkipReason::Own), Some(cursor)) => self.intake.move_cursor(cursor).await?,
             (Some(SkipReason::Own), None) => {}
         }
         self.positions.note_read(message.channel_id, message.id);
@@ -276,7 +263,7 @@ impl<'a> Receiver<'a> {
         }
         let Some(message) = lenient::message(data) else {
             tracing::info!("an edit that cannot be read");
-            return self.ignore("unreadable", None).await;
+            return self.intake.ignore("unreadable", None).await;
         };
         self.handle_edit(bot, &message).await
     }
@@ -286,11 +273,12 @@ impl<'a> Receiver<'a> {
         let channel_type = self.channel_type(message.channel_id);
         match self.skip_reason(bot, message, channel_type) {
             Some(SkipReason::Own) => Ok(()),
-            Some(SkipReason::Ignored(reason)) => self.ignore(reason, None).await,
+            Some(SkipReason::Ignored(reason)) => self.intake.ignore(reason, None).await,
             None => {
                 let version = MessageVersion::Edited;
                 let converted = self.identity(bot).message(message, channel_type, version);
-                self.commit(converted, None).await
+                self.intake.take(converted, None).await?;
+                Ok(())
             }
         }
     }
@@ -301,11 +289,11 @@ impl<'a> Receiver<'a> {
         interaction: &Interaction,
     ) -> Result<(), Stopped> {
         let Some(interaction) = UserInteraction::read(interaction) else {
-            return self.ignore("of another kind", None).await;
+            return self.intake.ignore("of another kind", None).await;
         };
         let channel_type = self.channel_type(interaction.channel);
-        let converted = Converted::of(interaction.inbound(&self.identity(bot), channel_type));
-        self.commit(converted, None).await?;
+        let converted = Converted::inbound(interaction.inbound(&self.identity(bot), channel_type));
+        self.intake.take(converted, None).await?;
         let UserInteraction { id, token, response, .. } = &interaction;
         self.discord.respond(self.context.clock.as_ref(), *id, token, response).await;
         Ok(())

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::Secret;
+use avocet_protocol::{Clock, Secret, within};
 use reqwest::RequestBuilder;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::multipart::Form;
@@ -18,6 +18,8 @@ use crate::fault::{BotApiError, Parameters};
 
 /// The timeout of a request, in addition to the time that a poll stays open.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+/// The timeout of a short request of the receive loop.
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// The timeout of the largest upload. The outbox has its own, by the file's size.
 const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
@@ -91,6 +93,24 @@ impl Api {
             .map_err(|_| BotApiError::NotSent("it cannot be written"))?;
         let request = self.post(P::NAME)?.header(CONTENT_TYPE, "application/json").body(body);
         answer(request).await
+    }
+
+    /// Works as [`Self::call`], with a timeout of the given clock.
+    ///
+    /// # Errors
+    /// [`BotApiError`] if the request fails or times out, or the platform refuses it.
+    pub(crate) async fn call_within<T, P>(
+        &self,
+        clock: &dyn Clock,
+        limit: Duration,
+        payload: P,
+    ) -> Result<T, BotApiError>
+    where
+        T: DeserializeOwned,
+        P: Payload + Serialize,
+    {
+        let answered = within(clock, limit, self.call(payload)).await;
+        answered.unwrap_or_else(|_| Err(BotApiError::timed_out()))
     }
 
     /// Calls a method that takes a file.

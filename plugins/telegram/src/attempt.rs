@@ -1,13 +1,13 @@
 //! A delivery attempt: a chunk's text and destination, adapted to refusals of the platform.
 
 use avocet_channel_kit::Styled;
-use avocet_protocol::{Delivery, REPEAT_MARK, SendError};
-use teloxide::types::{MessageEntity, ReplyParameters, ThreadId};
+use avocet_protocol::{ChatAddress, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError};
+use teloxide::types::{ChatId, MessageEntity, MessageId, ReplyParameters, ThreadId};
 
 use crate::Telegram;
+use crate::compose::{entities_of, styled};
 use crate::fault::BotApiError;
-use crate::moved::{ChatPlace, Number};
-use crate::send::{looks, styled};
+use crate::moved::{ChatPlace, MessageNumber};
 use crate::topic::{self, TopicLoss};
 
 /// Characters of a message reserved for the lines that may be put above the text.
@@ -17,27 +17,27 @@ pub(crate) const LINES_ABOVE: usize = REPEAT_MARK.len() + 1 + TopicLoss::LONGEST
 pub(crate) struct Attempt<'a> {
     pub(crate) delivery: &'a Delivery,
     /// The message to edit; `None` to send a new one.
-    pub(crate) edited: Option<Number>,
+    pub(crate) edited: Option<MessageNumber>,
     pub(crate) place: ChatPlace,
     /// The reason why the message goes to the main chat instead of its topic.
     pub(crate) lost: Option<TopicLoss>,
     pub(crate) text: Styled,
-    pub(crate) looks: Vec<MessageEntity>,
+    pub(crate) entities: Vec<MessageEntity>,
 }
 
 impl<'a> Attempt<'a> {
     /// # Errors
     /// [`SendError`] if the chat, a link, or the id of the message to edit is invalid.
     pub(crate) fn new(telegram: &Telegram, delivery: &'a Delivery) -> Result<Self, SendError> {
-        let number = |shown| Number::of_sent(shown).ok_or(SendError::Gone);
+        let number = |shown| MessageNumber::of_sent(shown).ok_or(SendError::Gone);
         let edited = delivery.shown_as.as_ref().map(number).transpose()?;
         let lost = match edited {
             Some(number) => number.lost,
-            None => telegram.lost_topic(&delivery.address),
+            None => telegram.lost_topics.get(&delivery.address, telegram.clock.elapsed()),
         };
         let place = telegram.place(&delivery.address)?;
         let text = Styled::default();
-        let attempt = Self { delivery, edited, place, lost, text, looks: Vec::new() };
+        let attempt = Self { delivery, edited, place, lost, text, entities: Vec::new() };
         attempt.composed()
     }
 
@@ -51,7 +51,7 @@ impl<'a> Attempt<'a> {
         if delivery.repeat && edited.is_none() {
             text = below(REPEAT_MARK, text);
         }
-        self.looks = looks(&text)?;
+        self.entities = entities_of(&text)?;
         self.text = text;
         Ok(self)
     }
@@ -65,8 +65,14 @@ impl<'a> Attempt<'a> {
     /// the platform sends this one without the reply.
     pub(crate) fn reply_to(&self) -> Option<ReplyParameters> {
         let key = self.delivery.content.reply_to.as_ref().filter(|_| self.lost.is_none())?;
-        let replied = self.place.message(Number::of_heard(key)?)?;
+        let replied = self.place.message(MessageNumber::of_received(key)?)?;
         Some(ReplyParameters::new(replied).allow_sending_without_reply())
+    }
+
+    /// The receipt for the message that the platform has made.
+    pub(crate) fn receipt(&self, id: MessageId) -> Receipt {
+        let number = MessageNumber { id, in_supergroup: self.place.moved, lost: self.lost };
+        Receipt { platform_id: PlatformId::parse(&number.to_string()).ok() }
     }
 
     /// Changes the part that the platform refused, if another may work: the chat, the formatting
@@ -84,12 +90,13 @@ impl<'a> Attempt<'a> {
                 self.place = ChatPlace::moved_to(*new);
                 Ok(self)
             }
-            (fault, _) if is_about_looks(fault) && !self.looks.is_empty() => {
-                self.looks.clear();
+            (fault, _) if is_about_formatting(fault) && !self.entities.is_empty() => {
+                self.entities.clear();
                 Ok(self)
             }
             (_, Some(lost)) if self.topic().is_some() => {
-                telegram.lose_topic(&self.delivery.address, lost);
+                let now = telegram.clock.elapsed();
+                telegram.lost_topics.add(&self.delivery.address, lost, now);
                 self.lost = Some(lost);
                 self.composed()
             }
@@ -98,8 +105,18 @@ impl<'a> Attempt<'a> {
     }
 }
 
+impl Telegram {
+    /// The platform's chat for an address.
+    pub(crate) fn place(&self, chat: &ChatAddress) -> Result<ChatPlace, SendError> {
+        let chat = chat.chat.as_str();
+        let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
+        let chat = chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)?;
+        Ok(self.moves.place(chat))
+    }
+}
+
 /// Returns `true` if the refusal is about the formatting, rather than the message.
-fn is_about_looks(fault: &BotApiError) -> bool {
+fn is_about_formatting(fault: &BotApiError) -> bool {
     fault.is(400) && fault.says("entit")
 }
 

@@ -1,44 +1,36 @@
-//! Registers the chat commands with the platform, for completion. Errors are only logged, because
-//! the commands work without completion.
+//! Registers the chat commands with the platform, for completion.
 
-use avocet_protocol::CommandHelp;
+use avocet_protocol::{Clock, CommandHelp};
 use serde::de::IgnoredAny;
 use teloxide::payloads::{GetMyCommands, SetMyCommands};
 use teloxide::types::BotCommand;
 
+use crate::api::{ANSWER_LIMIT, Api};
 use crate::fault::BotApiError;
-use crate::receive::{Receiver, Stopped};
 
 /// Commands of a bot (Bot API, `setMyCommands`).
 const MAX_COMMANDS: usize = 100;
 /// UTF-16 units of a command's description (Bot API, `BotCommand`).
 const MAX_DESCRIPTION: usize = 256;
 
-impl Receiver<'_> {
-    /// Registers the commands, unless the platform has the same list.
-    pub(crate) async fn offer_commands(&self) {
-        let ours = commands(&self.context.commands);
-        match self.register(&ours).await {
-            Ok(Ok(())) | Err(Stopped::Asked | Stopped::Because(_)) => {}
-            Ok(Err(error)) => {
-                let account = &self.telegram.account;
-                tracing::warn!(%account, %error, "the platform does not complete the commands");
-            }
-        }
+/// Registers the commands, unless the platform has the same list.
+///
+/// # Errors
+/// [`BotApiError`] if a request fails.
+pub(crate) async fn register(
+    api: &Api,
+    clock: &dyn Clock,
+    all: &[CommandHelp],
+) -> Result<(), BotApiError> {
+    let ours = commands(all);
+    let registered: Vec<BotCommand> =
+        api.call_within(clock, ANSWER_LIMIT, GetMyCommands::new()).await?;
+    if registered != ours {
+        let count = ours.len();
+        let IgnoredAny = api.call_within(clock, ANSWER_LIMIT, SetMyCommands::new(ours)).await?;
+        tracing::debug!(count, "commands registered");
     }
-
-    async fn register(&self, ours: &[BotCommand]) -> Result<Result<(), BotApiError>, Stopped> {
-        let api = &self.telegram.api;
-        let known: Vec<BotCommand> = match self.asked(api.call(GetMyCommands::new())).await? {
-            Ok(known) => known,
-            Err(error) => return Ok(Err(error)),
-        };
-        if known == ours {
-            return Ok(Ok(()));
-        }
-        let set = self.asked(api.call(SetMyCommands::new(ours.to_vec()))).await?;
-        Ok(set.map(|_: IgnoredAny| tracing::debug!(count = ours.len(), "commands registered")))
-    }
+    Ok(())
 }
 
 /// The commands in the platform's format.

@@ -1,6 +1,11 @@
+use std::collections::BTreeSet;
+
+use avocet_protocol::{CommandHelp, Timestamp};
 use serde_json::{Value, json};
+use teloxide::types::Me;
 
 use super::*;
+use crate::moved::Moves;
 
 fn me() -> Me {
     serde_json::from_value(json!({
@@ -42,7 +47,7 @@ fn convert(update: Value) -> Converted {
     let commands = &["id", "stop"].map(|name| CommandHelp { name, argument: "", help: "" });
     let bot =
         BotIdentity { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
-    bot.convert(&[update])
+    super::convert(&bot, &[update])
 }
 
 #[track_caller]

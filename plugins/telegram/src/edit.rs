@@ -10,9 +10,9 @@ use teloxide::types::{ChatAction, MessageId};
 use crate::Telegram;
 use crate::api::MessageReceipt;
 use crate::attempt::Attempt;
+use crate::compose::{buttons, no_preview};
 use crate::fault::BotApiError;
-use crate::moved::{ChatPlace, Number};
-use crate::send::{buttons, no_preview};
+use crate::moved::{ChatPlace, MessageNumber};
 use crate::topic::{self, TopicLoss};
 
 /// Returns `true` if an edit failed because the message is gone or no longer editable.
@@ -29,9 +29,9 @@ impl Telegram {
         attempt: &Attempt<'_>,
         message: MessageId,
     ) -> Result<MessageId, BotApiError> {
-        let Attempt { delivery, place, text, looks, .. } = attempt;
+        let Attempt { delivery, place, text, entities, .. } = attempt;
         let mut request = EditMessageText::new(place.chat, message, &text.text)
-            .entities(looks.clone())
+            .entities(entities.clone())
             .link_preview_options(no_preview());
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
@@ -59,7 +59,8 @@ impl Telegram {
 
     /// Deletes one of our messages, if the platform allows it.
     pub(crate) async fn delete(&self, chat: &ChatAddress, shown_as: &PlatformId) {
-        let (Ok(mut place), Some(number)) = (self.place(chat), Number::of_sent(shown_as)) else {
+        let (Ok(mut place), Some(number)) = (self.place(chat), MessageNumber::of_sent(shown_as))
+        else {
             return;
         };
         while let Some(message) = place.message(number) {

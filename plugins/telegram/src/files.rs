@@ -1,9 +1,7 @@
-//! Sends files. Each is a message of its own, shown as a photo if it is one. The text becomes its
-//! caption or comes first.
+//! Sends files. Each is a message of its own, shown as a photo if it is one.
 
-use avocet_channel_kit::telegram::{MAX_CAPTION, size};
 use avocet_protocol::{
-    Attachment, AttachmentKind, Content, Delivery, LoadedFile, Receipt, SendError, sanitise,
+    Attachment, AttachmentKind, Delivery, LoadedFile, Receipt, SendError, sanitise,
 };
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
@@ -12,9 +10,9 @@ use teloxide::types::MessageId;
 
 use crate::Telegram;
 use crate::api::MessageReceipt;
-use crate::attempt::{Attempt, LINES_ABOVE};
+use crate::attempt::Attempt;
+use crate::compose::buttons;
 use crate::fault::BotApiError;
-use crate::send;
 
 const MEGABYTE: u64 = 1024 * 1024;
 /// Bytes of a file that a bot may send through Telegram's own server (Bot API, "Sending files").
@@ -33,33 +31,6 @@ pub(crate) fn max_bytes(host: Option<&str>) -> u64 {
         Some(OFFICIAL_HOST) => MAX_BYTES,
         _ => MAX_BYTES_LOCAL,
     }
-}
-
-/// Splits a reply with files into chunks. A single file gets the text as its caption if it fits;
-/// otherwise the text comes first. The buttons go with the last chunk.
-pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
-    let text = Content { attachments: Vec::new(), choices: Vec::new(), ..reply.clone() };
-    let mut chunks = if text.is_empty() { Vec::new() } else { send::plan(&text, numbered) };
-    match (&chunks[..], &reply.attachments[..]) {
-        ([caption], [file]) if fits_below(caption) => {
-            chunks = vec![Content { attachments: vec![file.clone()], ..caption.clone() }];
-        }
-        (_, files) => chunks.extend(files.iter().map(alone)),
-    }
-    if let Some(last) = chunks.last_mut() {
-        last.choices.clone_from(&reply.choices);
-    }
-    chunks
-}
-
-fn alone(file: &Attachment) -> Content {
-    let attachments = vec![file.clone()];
-    Content { styles: Some(Vec::new()), attachments, ..Content::default() }
-}
-
-/// Returns `true` if a text fits into a caption, with room for the lines that may be put above.
-fn fits_below(caption: &Content) -> bool {
-    size(&send::styled(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
 }
 
 /// A file to send, and the method to use.
@@ -81,7 +52,7 @@ impl Telegram {
         let mut upload = Upload { attempt, file, as_photo: is_photo(attachment, file) };
         loop {
             match self.upload(&upload).await {
-                Ok(message) => return Ok(send::receipt(&upload.attempt, message)),
+                Ok(message) => return Ok(upload.attempt.receipt(message)),
                 Err(fault) if upload.as_photo && is_about_the_picture(&fault) => {
                     upload.as_photo = false;
                 }
@@ -100,13 +71,13 @@ impl Telegram {
 impl Upload<'_> {
     /// The parameters that `sendPhoto` and `sendDocument` have in common (Bot API).
     fn form(&self) -> Result<Form, BotApiError> {
-        let Attempt { delivery, place, text: caption, looks, .. } = &self.attempt;
+        let Attempt { delivery, place, text: caption, entities, .. } = &self.attempt;
         let bytes = Bytes::from_owner(self.file.bytes.clone());
         let file = Part::stream(bytes).file_name(name(&self.file.name));
         let mut form = Form::new().text("chat_id", place.chat.to_string());
         if !caption.text.is_empty() {
             form = form.text("caption", caption.text.clone());
-            form = form.text("caption_entities", json(looks)?);
+            form = form.text("caption_entities", json(entities)?);
         }
         if let Some(topic) = self.attempt.topic() {
             form = form.text("message_thread_id", topic.to_string());
@@ -115,7 +86,7 @@ impl Upload<'_> {
             form = form.text("reply_parameters", json(&replied)?);
         }
         if !delivery.content.choices.is_empty() {
-            form = form.text("reply_markup", json(&send::buttons(&delivery.content.choices))?);
+            form = form.text("reply_markup", json(&buttons(&delivery.content.choices))?);
         }
         Ok(form.part(if self.as_photo { "photo" } else { "document" }, file))
     }

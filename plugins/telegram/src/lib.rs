@@ -4,27 +4,31 @@
 mod album;
 mod api;
 mod attempt;
-mod bodies;
+mod bot;
 mod commands;
+mod compose;
 mod config;
 mod convert;
 mod edit;
 mod entities;
+mod failures;
 mod fault;
 mod fetch;
 mod files;
+mod lenient;
 mod media;
-mod misread;
+mod message;
 mod moved;
+mod outcome;
 mod pace;
+mod plan;
 mod poll;
 mod probe;
+mod raw_content;
 mod receive;
 mod send;
 mod token;
 mod topic;
-mod trouble;
-mod unreadable;
 mod update;
 
 use std::collections::BTreeSet;
@@ -43,7 +47,6 @@ pub use config::TelegramConfig;
 
 use api::Api;
 use moved::Moves;
-use receive::Receiver;
 use token::TokenState;
 use topic::LostTopics;
 
@@ -152,16 +155,17 @@ impl Channel for Telegram {
     }
 
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
-        Receiver { telegram: self, context: &context }.run().await
+        receive::run(self, &context).await
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         // Fails if a hold began after the turn, so that few requests hit a ban.
         let under_way = self.pace.leave(&delivery.address.chat).await;
         let _under_way = under_way.map_err(SendError::RetryAfter)?;
-        let sent = match delivery.content.attachments.is_empty() {
-            true => self.send(delivery).await,
-            false => self.send_file(delivery).await,
+        let sent = if delivery.content.attachments.is_empty() {
+            self.send(delivery).await
+        } else {
+            self.send_file(delivery).await
         };
         self.heed(delivery, &sent);
         if sent.is_ok() {
@@ -171,10 +175,7 @@ impl Channel for Telegram {
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        match reply.attachments.is_empty() {
-            true => send::plan(reply, self.numbered),
-            false => files::plan(reply, self.numbered),
-        }
+        plan::plan(reply, self.numbered)
     }
 
     fn max_file_bytes(&self, _chat: &ChatAddress) -> Option<u64> {

@@ -6,12 +6,11 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{Cursor, DedupeKey, PlatformId};
-use serde_json::{Map, Value};
-use teloxide::types::{ChatId, Message, MessageId};
+use serde_json::Value;
+use teloxide::types::{ChatId, Message, MessageId, UpdateKind};
 
-use crate::Telegram;
-use crate::receive::{Receiver, Stopped};
 use crate::topic::TopicLoss;
+use crate::update::Update;
 
 /// Prefix of the scope of cursors that record a moved group.
 const SCOPE: &str = "moved ";
@@ -33,7 +32,7 @@ impl Moves {
 
     /// The id that the bus uses for a chat: the original one.
     pub(crate) fn home(&self, chat: ChatId) -> ChatId {
-        if self.named.contains(&chat.0) {
+        if self.is_named(chat) {
             return chat;
         }
         self.old().get(&chat).copied().unwrap_or(chat)
@@ -49,8 +48,13 @@ impl Moves {
         self.old().insert(moved.to, moved.from);
     }
 
-    fn knows(&self, moved: GroupMove) -> bool {
+    pub(crate) fn knows(&self, moved: GroupMove) -> bool {
         self.old().get(&moved.to) == Some(&moved.from)
+    }
+
+    /// Returns `true` if the configuration names this group.
+    pub(crate) fn is_named(&self, chat: ChatId) -> bool {
+        self.named.contains(&chat.0)
     }
 
     fn old(&self) -> MutexGuard<'_, BTreeMap<ChatId, ChatId>> {
@@ -72,26 +76,26 @@ impl ChatPlace {
 
     /// The id of a message in this chat; `None` if the message was left behind by a move. An
     /// unnoticed move does no harm: the platform then refuses and names the new chat.
-    pub(crate) fn message(self, number: Number) -> Option<MessageId> {
-        (number.anew || !self.moved).then_some(number.id)
+    pub(crate) fn message(self, number: MessageNumber) -> Option<MessageId> {
+        (number.in_supergroup || !self.moved).then_some(number.id)
     }
 }
 
 /// The number of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Number {
+pub(crate) struct MessageNumber {
     pub(crate) id: MessageId,
     /// `true` if the number is from the supergroup that a group has become.
-    pub(crate) anew: bool,
+    pub(crate) in_supergroup: bool,
     /// The reason why the message is outside its topic.
     pub(crate) lost: Option<TopicLoss>,
 }
 
-impl Number {
+impl MessageNumber {
     /// Parses the number of a sent message: `17`, or `n17` after a move. The suffix `d` means that
     /// the topic was deleted, `c` that it was closed.
     pub(crate) fn of_sent(id: &PlatformId) -> Option<Self> {
-        let (id, anew) = match id.as_str().strip_prefix('n') {
+        let (id, in_supergroup) = match id.as_str().strip_prefix('n') {
             Some(id) => (id, true),
             None => (id.as_str(), false),
         };
@@ -100,30 +104,30 @@ impl Number {
             .into_iter()
             .find_map(|(letter, lost)| Some((id.strip_suffix(letter)?, Some(lost))))
             .unwrap_or((id, None));
-        Some(Self { id: MessageId(id.parse().ok()?), anew, lost })
+        Some(Self { id: MessageId(id.parse().ok()?), in_supergroup, lost })
     }
 
     /// Parses the number of a received message from its key: `m17` or `n17`. `None` for the key of
     /// a pressed button.
-    pub(crate) fn of_heard(key: &DedupeKey) -> Option<Self> {
-        let (id, anew) = match key.as_str().split_at_checked(1)? {
+    pub(crate) fn of_received(key: &DedupeKey) -> Option<Self> {
+        let (id, in_supergroup) = match key.as_str().split_at_checked(1)? {
             ("m", id) => (id, false),
             ("n", id) => (id, true),
             _ => return None,
         };
-        Some(Self { id: MessageId(id.parse().ok()?), anew, lost: None })
+        Some(Self { id: MessageId(id.parse().ok()?), in_supergroup, lost: None })
     }
 }
 
-/// The inverse of [`Number::of_sent`].
-impl fmt::Display for Number {
+/// The inverse of [`MessageNumber::of_sent`].
+impl fmt::Display for MessageNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lost = match self.lost {
             None => "",
             Some(TopicLoss::Deleted) => "d",
             Some(TopicLoss::Closed) => "c",
         };
-        write!(f, "{}{}{lost}", if self.anew { "n" } else { "" }, self.id)
+        write!(f, "{}{}{lost}", if self.in_supergroup { "n" } else { "" }, self.id)
     }
 }
 
@@ -136,60 +140,38 @@ pub(crate) struct GroupMove {
 
 impl GroupMove {
     /// Reads a move from the last message of a group or the first one of the supergroup; `None` for
-    /// other messages.
-    pub(crate) fn told_by(message: &Message) -> Option<Self> {
+    /// other updates.
+    pub(crate) fn read(update: &Update) -> Option<Self> {
+        match &update.kind {
+            UpdateKind::Message(message) => Self::of_message(message),
+            UpdateKind::Error(raw) => Self::of_fields(&raw["message"]),
+            _ => None,
+        }
+    }
+
+    fn of_message(message: &Message) -> Option<Self> {
         let here = message.chat.id;
         let to = message.migrate_to_chat_id().map(|to| Self { from: here, to: *to });
         to.or_else(|| message.migrate_from_chat_id().map(|from| Self { from: *from, to: here }))
     }
 
-    /// Like [`Self::told_by`], for a message that teloxide fails to parse.
-    pub(crate) fn told_by_fields(here: ChatId, message: &Map<String, Value>) -> Option<Self> {
-        let id = |field: &str| message.get(field)?.as_i64().map(ChatId);
+    /// Like [`Self::of_message`], for a message that teloxide fails to parse.
+    fn of_fields(message: &Value) -> Option<Self> {
+        let here = ChatId(message["chat"]["id"].as_i64()?);
+        let id = |field: &str| message[field].as_i64().map(ChatId);
         let to = id("migrate_to_chat_id").map(|to| Self { from: here, to });
         to.or_else(|| id("migrate_from_chat_id").map(|from| Self { from, to: here }))
     }
 
     /// Reads a move that an earlier run recorded; `None` for other cursors.
-    pub(crate) fn noted(Cursor { scope, position }: &Cursor) -> Option<Self> {
+    pub(crate) fn from_cursor(Cursor { scope, position }: &Cursor) -> Option<Self> {
         let to = scope.strip_prefix(SCOPE)?.parse().ok()?;
         Some(Self { from: ChatId(position.parse().ok()?), to: ChatId(to) })
     }
 
-    fn note(self) -> Cursor {
+    /// The cursor that records this move.
+    pub(crate) fn cursor(self) -> Cursor {
         Cursor { scope: format!("{SCOPE}{}", self.to), position: self.from.to_string() }
-    }
-}
-
-impl Receiver<'_> {
-    /// Records a move in the log and tells the operator once. The platform reports it in both
-    /// chats.
-    pub(crate) async fn follow(&self, moved: GroupMove) -> Result<(), Stopped> {
-        let Telegram { name, account, moves, .. } = self.telegram;
-        if moves.knows(moved) {
-            return Ok(());
-        }
-        let publish = &self.context.publish;
-        let noting = || publish.move_cursor(name, account, moved.note());
-        self.committed(noting).await?.unwrap_or_else(|error| {
-            tracing::warn!(%error, "where a group is now was not noted");
-        });
-        moves.learn(moved);
-        let GroupMove { from, to } = moved;
-        if moves.named.contains(&to.0) {
-            tracing::info!(
-                %account,
-                "the group {from} is now the supergroup {to}, which [channels.{name}] groups names: it \
-                 is a chat of its own"
-            );
-        } else {
-            tracing::warn!(
-                %account,
-                "the group {from} is now the supergroup {to} and goes on as {from} here, with the same \
-                 conversation and rules; to have it begin anew, name {to} in [channels.{name}] groups"
-            );
-        }
-        Ok(())
     }
 }
 

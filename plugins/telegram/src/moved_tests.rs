@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use super::*;
 
 const OLD: ChatId = ChatId(-20);
@@ -33,32 +35,52 @@ fn place_message_rejects_a_message_number_of_the_old_chat() {
     let there = ChatPlace::moved_to(NEW);
     let table = [("17", here, true), ("17", there, false), ("n17", there, true)];
     for (id, place, is_there) in table {
-        let number = Number::of_sent(&id.parse().unwrap()).unwrap();
+        let number = MessageNumber::of_sent(&id.parse().unwrap()).unwrap();
         assert_eq!(number.to_string(), id);
         assert_eq!(place.message(number), is_there.then_some(MessageId(17)), "{id} {place:?}");
     }
     for (id, lost) in [("17d", Some(TopicLoss::Deleted)), ("n17c", Some(TopicLoss::Closed))] {
-        let number = Number::of_sent(&id.parse().unwrap()).unwrap();
+        let number = MessageNumber::of_sent(&id.parse().unwrap()).unwrap();
         assert_eq!(
             (number.lost, number.id, number.to_string()),
             (lost, MessageId(17), id.to_owned())
         );
     }
-    let heard = |key: &str| Number::of_heard(&key.parse().unwrap());
-    assert_eq!(heard("m17"), Some(Number { id: MessageId(17), anew: false, lost: None }));
-    assert_eq!(heard("n17"), Some(Number { id: MessageId(17), anew: true, lost: None }));
+    let heard = |key: &str| MessageNumber::of_received(&key.parse().unwrap());
+    assert_eq!(
+        heard("m17"),
+        Some(MessageNumber { id: MessageId(17), in_supergroup: false, lost: None })
+    );
+    assert_eq!(
+        heard("n17"),
+        Some(MessageNumber { id: MessageId(17), in_supergroup: true, lost: None })
+    );
     assert_eq!(["c17", "17", "m", "mn17", "é"].map(heard), [None; 5]);
 }
 
 #[test]
-fn noted_reads_the_cursor_of_note_and_rejects_others() {
+fn from_cursor_reads_the_cursor_of_a_move_and_rejects_others() {
     let cursor = |scope: &str, position: &str| Cursor {
         scope: scope.to_owned(),
         position: position.to_owned(),
     };
-    assert_eq!(MOVED.note(), cursor("moved -1000000000020", "-20"));
-    assert_eq!(GroupMove::noted(&MOVED.note()), Some(MOVED));
+    assert_eq!(MOVED.cursor(), cursor("moved -1000000000020", "-20"));
+    assert_eq!(GroupMove::from_cursor(&MOVED.cursor()), Some(MOVED));
     for (scope, position) in [("", "17"), ("moved -20", "x"), ("moved x", "-20"), ("x", "-20")] {
-        assert_eq!(GroupMove::noted(&cursor(scope, position)), None, "{scope} {position}");
+        assert_eq!(GroupMove::from_cursor(&cursor(scope, position)), None, "{scope} {position}");
+    }
+}
+
+#[test]
+fn read_finds_a_move_in_a_message_with_a_malformed_sender() {
+    for (here, field, there) in
+        [(OLD, "migrate_to_chat_id", NEW), (NEW, "migrate_from_chat_id", OLD)]
+    {
+        let chat = json!({ "id": here.0, "type": "group", "title": "Birds" });
+        let message =
+            json!({ "message_id": 5, "date": 1, "chat": chat, "from": 5, field: there.0 });
+        let update = Update::read(json!({ "update_id": 1, "message": message })).unwrap();
+        assert!(matches!(update.kind, UpdateKind::Error(_)), "{update:?}");
+        assert_eq!(GroupMove::read(&update), Some(MOVED), "{field}");
     }
 }

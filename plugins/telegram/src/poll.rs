@@ -1,17 +1,17 @@
-//! One poll for updates: its timeout and its result.
+//! Polls for updates.
 
 use std::time::Duration;
 
-use avocet_protocol::within;
+use avocet_protocol::Clock;
 use teloxide::types::AllowedUpdate;
 
 use crate::album;
+use crate::api::Api;
 use crate::fault::BotApiError;
-use crate::receive::{Receiver, Stopped};
 use crate::update::{Batch, GetUpdates};
 
 /// The extra time after which a poll that hangs is abandoned (F3).
-pub(crate) const GRACE: Duration = Duration::from_secs(15);
+const GRACE: Duration = Duration::from_secs(15);
 
 /// The pause after which an album counts as complete.
 const ALBUM_PAUSE: Duration = Duration::from_millis(500);
@@ -19,44 +19,45 @@ const ALBUM_PAUSE: Duration = Duration::from_millis(500);
 /// Updates in a full batch (Bot API, `getUpdates`).
 const FULL: usize = 100;
 
-impl Receiver<'_> {
-    /// Like [`Self::poll`], but waits for the rest of an album at the end of the batch: unconfirmed
-    /// updates come again. If the batch is full, that album is left for the next poll.
-    pub(crate) async fn poll_whole_albums(
-        &self,
-        next: Option<i64>,
-    ) -> Result<Result<Batch, BotApiError>, Stopped> {
-        let mut polled = self.poll(next, self.telegram.poll_seconds).await?;
-        while let Ok(batch) = &mut polled
-            && album::may_go_on(&batch.updates)
-        {
+/// Polls for updates.
+pub(crate) struct Poller<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) clock: &'a dyn Clock,
+    /// Seconds that a poll stays open.
+    pub(crate) seconds: u32,
+}
+
+impl Poller<'_> {
+    /// The time after which another program's poll with the same token has ended.
+    pub(crate) fn longest(&self) -> Duration {
+        Duration::from_secs(u64::from(self.seconds)) + GRACE
+    }
+
+    /// Polls for updates from `next` on, and waits for the rest of an album at the end of the
+    /// batch: unconfirmed updates come again. If the batch is full, that album is left for the next
+    /// poll.
+    pub(crate) async fn poll(&self, next: Option<i64>) -> Result<Batch, BotApiError> {
+        let mut batch = self.poll_once(next, self.seconds).await?;
+        while album::may_go_on(&batch.updates) {
             if batch.len() >= FULL {
                 batch.updates.truncate(album::settled(&batch.updates));
                 break;
             }
-            self.unless_stopped(self.context.clock.sleep(ALBUM_PAUSE)).await?;
-            let again = self.poll(next, 0).await?;
-            match again {
-                Ok(more) if more.len() > batch.len() => polled = Ok(more),
+            self.clock.sleep(ALBUM_PAUSE).await;
+            match self.poll_once(next, 0).await {
+                Ok(more) if more.len() > batch.len() => batch = more,
                 _ => break,
             }
         }
-        Ok(polled)
+        Ok(batch)
     }
 
-    /// Polls for updates from `next` on, which confirms all earlier ones.
-    async fn poll(
-        &self,
-        next: Option<i64>,
-        seconds: u32,
-    ) -> Result<Result<Batch, BotApiError>, Stopped> {
+    /// A poll from `next` on confirms all earlier updates.
+    async fn poll_once(&self, next: Option<i64>, seconds: u32) -> Result<Batch, BotApiError> {
         use AllowedUpdate::{CallbackQuery, EditedMessage, Message};
         let allowed_updates = [Message, EditedMessage, CallbackQuery];
         let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
         let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
-        let polled = within(self.context.clock.as_ref(), limit, self.telegram.api.call(payload));
-        let polled =
-            self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(BotApiError::timed_out()));
-        Ok(polled.map(Batch::read))
+        self.api.call_within(self.clock, limit, payload).await.map(Batch::read)
     }
 }

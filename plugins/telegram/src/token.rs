@@ -72,12 +72,13 @@ impl Telegram {
 
     fn describe_refusal(&self, fault: &BotApiError) -> String {
         let table = format!("[channels.{}] ({})", self.name, self.account);
-        match fault.is(401) {
-            true => format!(
+        if fault.is(401) {
+            format!(
                 "Telegram does not know the token of {table}: {fault}; if this stays, get the right one from \
                  @BotFather"
-            ),
-            false => format!("{fault} for {table}: check api_url, and whether the token is whole"),
+            )
+        } else {
+            format!("{fault} for {table}: check api_url, and whether the token is whole")
         }
     }
 

@@ -1,17 +1,16 @@
 //! Topics that refuse messages. Their messages go to the main chat, below a line that says so.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::ChatAddress;
 use teloxide::types::{MessageId, ThreadId};
 
-use crate::Telegram;
 use crate::fault::BotApiError;
 
 /// The cool-down of a topic that refused a message. A closed one may be reopened.
-const LEFT_ALONE: Duration = Duration::from_mins(1);
+const COOL_DOWN: Duration = Duration::from_mins(1);
 
 /// The reason why a topic refuses messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,20 +49,22 @@ pub(crate) fn of(chat: &ChatAddress) -> Option<ThreadId> {
 #[derive(Debug, Default)]
 pub(crate) struct LostTopics(Mutex<BTreeMap<ChatAddress, (TopicLoss, Duration)>>);
 
-impl Telegram {
+impl LostTopics {
     /// The reason if the topic of this chat is in its cool-down.
-    pub(crate) fn lost_topic(&self, chat: &ChatAddress) -> Option<TopicLoss> {
-        let topics = self.lost_topics.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (lost, until) = topics.get(chat).copied()?;
-        (until > self.clock.elapsed()).then_some(lost)
+    pub(crate) fn get(&self, chat: &ChatAddress, now: Duration) -> Option<TopicLoss> {
+        let (lost, until) = self.topics().get(chat).copied()?;
+        (until > now).then_some(lost)
     }
 
     /// Starts the cool-down of this chat's topic.
-    pub(crate) fn lose_topic(&self, chat: &ChatAddress, lost: TopicLoss) {
+    pub(crate) fn add(&self, chat: &ChatAddress, lost: TopicLoss, now: Duration) {
         tracing::info!(%chat, ?lost, "the topic takes no messages; sending to the chat itself");
-        let now = self.clock.elapsed();
-        let mut topics = self.lost_topics.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut topics = self.topics();
         topics.retain(|_, (_, until)| *until > now);
-        topics.insert(chat.clone(), (lost, now + LEFT_ALONE));
+        topics.insert(chat.clone(), (lost, now + COOL_DOWN));
+    }
+
+    fn topics(&self) -> MutexGuard<'_, BTreeMap<ChatAddress, (TopicLoss, Duration)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,7 +13,6 @@ use avocet_protocol::{ChannelContext, Cursor, Timestamp};
 use serenity::model::gateway::SessionStartLimit;
 
 use crate::Discord;
-use crate::commit::committed;
 
 /// The scope of the cursor with the count, as `<day> <count>`.
 const SCOPE: &str = "identify";
@@ -82,12 +81,9 @@ impl IdentifyBudget {
         context: &ChannelContext,
     ) -> Result<(), String> {
         let next = self.next(context.clock.now(), context.clock.elapsed());
-        let moving = || context.publish.move_cursor(&discord.name, &discord.account, next.cursor());
-        match committed(context, moving).await {
-            Ok(Ok(())) => *self = next,
-            Ok(Err(error)) => return Err(error.to_string()),
-            Err(error) => return Err(error.to_string()),
-        }
+        let counted = discord.intake(context).move_cursor(next.cursor()).await;
+        counted.map_err(|stopped| stopped.to_string())?;
+        *self = next;
         Ok(())
     }
 

@@ -14,6 +14,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use avocet_channel_kit::Stopped;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
@@ -21,13 +22,13 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 use crate::channels::{ChannelInfo, DiscordChannel};
 use crate::fault::RestError;
 use crate::gateway::{BotIds, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE};
-use crate::history::{PAGE, message_id};
+use crate::history::{HistoryPage, MAX_PAGE, message_id};
 use crate::lenient;
 
+use super::Receiver;
 use super::gaps::{CatchUpStep, Gap};
 use super::requests::{FinishedRequest, PlatformRequest, PlatformResponse};
 use super::schedule::{Subject, When};
-use super::{Receiver, Stopped};
 
 /// Discord's error code for a deleted channel.
 const UNKNOWN_CHANNEL: isize = 10_003;
@@ -160,8 +161,8 @@ impl Receiver<'_> {
         let gap = self.gaps.get(channel)?;
         Some(match gap.next {
             CatchUpStep::Channel => PlatformRequest::Channel(channel),
-            CatchUpStep::Edits => PlatformRequest::UpTo(channel, gap.after),
-            CatchUpStep::Missed => PlatformRequest::After(channel, gap.after),
+            CatchUpStep::Edits => PlatformRequest::Page(channel, HistoryPage::UpTo(gap.after)),
+            CatchUpStep::Missed => PlatformRequest::Page(channel, HistoryPage::After(gap.after)),
         })
     }
 
@@ -172,40 +173,42 @@ impl Receiver<'_> {
         finished: FinishedRequest,
     ) -> Result<(), Stopped> {
         let FinishedRequest { request, result } = finished;
-        match (request, result) {
-            (PlatformRequest::OpenDirect(user), Ok(PlatformResponse::Direct(channel))) => {
+        let response = match result {
+            Ok(response) => response,
+            Err(fault) => {
+                self.handle_failure(request, &fault);
+                return Ok(());
+            }
+        };
+        match (request, response) {
+            (PlatformRequest::OpenDirect(user), PlatformResponse::Direct(channel)) => {
                 self.handle_direct_channel(user, channel).await?;
             }
-            (
-                PlatformRequest::Channel(channel),
-                Ok(PlatformResponse::Channel { channel_type, last_message }),
-            ) => {
-                self.handle_channel(channel, channel_type, last_message);
+            (PlatformRequest::Channel(channel), PlatformResponse::Channel(info)) => {
+                self.handle_channel(channel, &info);
             }
-            (PlatformRequest::UpTo(channel, _), Ok(PlatformResponse::Page(page))) => {
-                self.apply_edits(bot, channel, &page).await?;
+            (PlatformRequest::Page(channel, page), PlatformResponse::Page(messages)) => {
+                match page {
+                    HistoryPage::UpTo(_) => self.apply_edits(bot, channel, &messages).await?,
+                    HistoryPage::After(after) => {
+                        self.read_missed(bot, channel, after, &messages).await?;
+                    }
+                }
             }
-            (PlatformRequest::After(channel, after), Ok(PlatformResponse::Page(page))) => {
-                self.read_missed(bot, channel, after, &page).await?;
-            }
-            (request, Ok(_)) => {
+            (request, _) => {
                 self.commands_registered |= matches!(request, PlatformRequest::RegisterCommands(_));
                 self.schedule.remove(request.subject());
             }
-            (request, Err(fault)) => self.handle_failure(request, &fault),
         }
         Ok(())
     }
 
-    fn handle_channel(
-        &mut self,
-        channel: ChannelId,
-        channel_type: DiscordChannel,
-        last: Option<MessageId>,
-    ) {
+    fn handle_channel(&mut self, channel: ChannelId, info: &ChannelInfo) {
+        let channel_type = info.channel_type();
         self.channels.learn(channel, channel_type);
         let Some(gap) = self.gaps.get_mut(channel) else { return };
-        let has_news = last.is_some_and(|last| last > gap.after) || gap.take_dropped().is_some();
+        let is_newer = info.last_message_id.is_some_and(|last| last > gap.after);
+        let has_news = is_newer || gap.take_dropped().is_some();
         if !has_news && channel_type != DiscordChannel::Direct {
             return self.finish_catch_up(channel);
         }
@@ -252,7 +255,7 @@ impl Receiver<'_> {
         gap.remove_read(page);
         gap.after = page.last().map_or(after, message_id);
         // Messages that were dropped meanwhile came after this request.
-        let has_more = page.len() >= PAGE && gap.after > after;
+        let has_more = page.len() >= MAX_PAGE && gap.after > after;
         if has_more || gap.take_dropped().is_some() {
             self.continue_catch_up(channel);
         } else {

@@ -1,13 +1,14 @@
 //! Processes commands before missed messages: `/stop` has to work even while a channel's history
 //! cannot be read (F11).
 
+use avocet_channel_kit::Stopped;
 use serenity::model::channel::Message;
 
 use crate::convert::MessageVersion;
 use crate::gateway::{BotIds, LiveEvent, MESSAGE_CREATE};
 use crate::lenient;
 
-use super::{Receiver, Stopped};
+use super::Receiver;
 
 impl Receiver<'_> {
     /// Returns the command in a live event, if it is one of ours.
@@ -31,6 +32,7 @@ impl Receiver<'_> {
             return Ok(());
         }
         let converted = self.identity(bot).message(command, channel_type, MessageVersion::Original);
-        self.commit(converted, None).await
+        self.intake.take(converted, None).await?;
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use avocet_channel_kit::Stopped;
 use avocet_protocol::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,15 +13,15 @@ use serenity::model::id::{ChannelId, UserId};
 use crate::channels::{DiscordChannel, described};
 use crate::history::first_id_after;
 
+use super::Receiver;
 use super::gaps::CatchUpStep;
 use super::schedule::{Subject, When};
-use super::{Receiver, Stopped};
 
 impl Receiver<'_> {
     /// Notes the time of the first start.
     pub(super) async fn note_first_start(&mut self) -> Result<(), Stopped> {
         match self.positions.note_first_start(self.context.clock.now()) {
-            Some(cursor) => self.move_to(cursor).await,
+            Some(cursor) => self.intake.move_cursor(cursor).await,
             None => Ok(()),
         }
     }
@@ -42,7 +43,7 @@ impl Receiver<'_> {
         channel: ChannelId,
     ) -> Result<(), Stopped> {
         let cursor = self.positions.note_direct(user, channel);
-        self.move_to(cursor).await?;
+        self.intake.move_cursor(cursor).await?;
         self.schedule.remove(Subject::Person(user));
         self.read_from_start(channel, self.context.clock.elapsed());
         Ok(())

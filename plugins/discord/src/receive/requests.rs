@@ -2,11 +2,12 @@
 
 use avocet_protocol::{ChannelContext, CommandHelp};
 use serde_json::Value;
-use serenity::model::id::{ApplicationId, ChannelId, MessageId};
+use serenity::model::id::{ApplicationId, ChannelId};
 
 use crate::Discord;
-use crate::channels::{ChannelInfo, DiscordChannel};
+use crate::channels::ChannelInfo;
 use crate::fault::RestError;
+use crate::history::HistoryPage;
 use crate::routes::Route;
 
 use super::schedule::Subject;
@@ -18,10 +19,8 @@ pub(super) enum PlatformRequest {
     OpenDirect(u64),
     /// Fetch a channel: its type and its last message.
     Channel(ChannelId),
-    /// Fetch the messages of a channel up to this one.
-    UpTo(ChannelId, MessageId),
-    /// Fetch the messages of a channel after this one.
-    After(ChannelId, MessageId),
+    /// Fetch messages of a channel.
+    Page(ChannelId, HistoryPage),
     /// Register the commands.
     RegisterCommands(ApplicationId),
 }
@@ -30,10 +29,7 @@ pub(super) enum PlatformRequest {
 #[derive(Debug)]
 pub(super) enum PlatformResponse {
     Direct(ChannelId),
-    Channel {
-        channel_type: DiscordChannel,
-        last_message: Option<MessageId>,
-    },
+    Channel(ChannelInfo),
     /// Messages, the oldest first.
     Page(Vec<Value>),
     Registered,
@@ -50,9 +46,7 @@ impl PlatformRequest {
     pub(super) fn subject(self) -> Subject {
         match self {
             Self::OpenDirect(user) => Subject::Person(user),
-            Self::Channel(channel) | Self::UpTo(channel, _) | Self::After(channel, _) => {
-                Subject::Channel(channel)
-            }
+            Self::Channel(channel) | Self::Page(channel, _) => Subject::Channel(channel),
             Self::RegisterCommands(_) => Subject::Commands,
         }
     }
@@ -78,16 +72,11 @@ impl Discord {
                 self.open_direct(user).await.map(PlatformResponse::Direct)
             }
             PlatformRequest::Channel(channel_id) => {
-                let found: ChannelInfo = self.rest.get(Route::Channel { channel_id }).await?;
-                let channel_type = found.channel_type();
-                let last_message = found.last_message_id;
-                Ok(PlatformResponse::Channel { channel_type, last_message })
+                let fetched = self.rest.get(Route::Channel { channel_id }).await;
+                fetched.map(PlatformResponse::Channel)
             }
-            PlatformRequest::UpTo(channel, last) => {
-                self.messages_up_to(channel, last).await.map(PlatformResponse::Page)
-            }
-            PlatformRequest::After(channel, after) => {
-                self.messages_after(channel, after).await.map(PlatformResponse::Page)
+            PlatformRequest::Page(channel, page) => {
+                self.messages(channel, page).await.map(PlatformResponse::Page)
             }
             PlatformRequest::RegisterCommands(application) => {
                 let registering = self.register_commands(application, commands).await;

@@ -1,5 +1,6 @@
 //! Events that cannot be parsed: messages are skipped, and users of buttons get an answer.
 
+use avocet_channel_kit::Stopped;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::builder::{
@@ -7,7 +8,7 @@ use serenity::builder::{
 };
 use serenity::model::id::{ChannelId, InteractionId, MessageId};
 
-use super::{Receiver, Stopped};
+use super::Receiver;
 
 /// The answer to an unreadable interaction; only its user sees it.
 const NOT_UNDERSTOOD: &str = "I could not read this. Write it as a message, please.";
@@ -20,7 +21,7 @@ impl Receiver<'_> {
         tracing::info!(?channel, ?message, "a message that cannot be read");
         let ids = channel.zip(message);
         let cursor = ids.and_then(|(channel, message)| self.positions.cursor(channel, message));
-        self.ignore("unreadable", cursor).await?;
+        self.intake.ignore("unreadable", cursor).await?;
         if let Some((channel, message)) = ids {
             self.positions.note_read(channel, message);
         }
@@ -31,7 +32,7 @@ impl Receiver<'_> {
     pub(super) async fn answer_unreadable_interaction(&self, data: &Value) -> Result<(), Stopped> {
         let id = InteractionId::deserialize(&data["id"]).ok();
         tracing::info!(?id, "what was pressed or called cannot be read");
-        self.ignore("unreadable", None).await?;
+        self.intake.ignore("unreadable", None).await?;
         if let (Some(id), Some(token)) = (id, data["token"].as_str()) {
             let line = CreateInteractionResponseMessage::new()
                 .content(NOT_UNDERSTOOD)

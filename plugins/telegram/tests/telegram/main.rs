@@ -5,9 +5,9 @@
 mod connecting;
 mod editing;
 mod files;
+mod malformed;
 mod media;
 mod moving;
-mod odd;
 mod pacing;
 mod receiving;
 mod sending;

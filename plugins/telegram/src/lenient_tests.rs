@@ -41,7 +41,7 @@ fn convert(update: Value) -> Converted {
     let commands = &["stop"].map(|name| CommandHelp { name, argument: "", help: "" });
     let bot =
         BotIdentity { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
-    bot.convert(&[update])
+    crate::convert::convert(&bot, &[update])
 }
 
 #[track_caller]
@@ -52,8 +52,13 @@ fn heard(more: &Value) -> Inbound {
     }
 }
 
+fn unreadable(inbound: Inbound, kind: String) -> Converted {
+    let inbound = Inbound { from_platform: true, ..inbound };
+    Converted::Unreadable(Box::new(Unreadable::new(inbound, kind).unwrap()))
+}
+
 #[test]
-fn misread_takes_a_file_from_a_malformed_message() {
+fn raw_update_takes_a_file_from_a_malformed_message() {
     use AttachmentKind::{Document, Image, Video, Voice};
     let table = [
         (json!({ "voice": { "file_id": "f", "duration": 3 } }), Voice, Some("audio/ogg")),
@@ -85,7 +90,7 @@ fn misread_takes_a_file_from_a_malformed_message() {
 }
 
 #[test]
-fn misread_keeps_the_text_beside_malformed_fields() {
+fn raw_update_keeps_the_text_beside_malformed_fields() {
     let replied = json!({ "message_id": 4, "date": 1, "text": "how are you?",
         "chat": { "id": 7, "type": "private", "first_name": "Ann" } });
     let odd = json!({ "type": "unheard_of", "date": 1 });
@@ -108,7 +113,7 @@ fn misread_keeps_the_text_beside_malformed_fields() {
 }
 
 #[test]
-fn misread_names_unreadable_content_to_its_sender() {
+fn raw_update_names_unreadable_content_to_its_sender() {
     let table = [
         (json!({ "voice": {} }), format!("a voice message {IN_A_WAY}")),
         (json!({ "voice": { "file_id": "" } }), format!("a voice message {IN_A_WAY}")),
@@ -130,14 +135,13 @@ fn misread_names_unreadable_content_to_its_sender() {
         let address = "telegram:main:7".parse().unwrap();
         let name = (more["from"] != 5).then(|| "Ann".to_owned());
         let sender = Sender { name, ..Sender::new("7".parse().unwrap()) };
-        let unreadable =
-            Unreadable::new((address, ChatKind::Private), key.clone(), sender, kind).unwrap();
-        assert_eq!(read(&more), Converted::Unreadable(Box::new(unreadable)), "{more}");
+        let inbound = Inbound::new(address, sender, key.clone(), Content::default());
+        assert_eq!(read(&more), unreadable(inbound, kind), "{more}");
     }
 }
 
 #[test]
-fn misread_ignores_messages_without_content_or_a_known_chat() {
+fn raw_update_ignores_messages_without_content_or_a_known_chat() {
     let table = [
         (json!({}), "without text"),
         (json!({ "text": null, "voice": null }), "without text"),
@@ -175,7 +179,7 @@ fn mark(kind: &str, length: usize) -> Value {
 }
 
 #[test]
-fn misread_accepts_group_messages_addressed_to_the_bot() {
+fn raw_update_accepts_group_messages_addressed_to_the_bot() {
     let name = "@avocet_bot look";
     let table = [
         (json!({ "text": "fine", "reply_to_message": replied_to(42) }), "fine"),
@@ -199,7 +203,7 @@ fn misread_accepts_group_messages_addressed_to_the_bot() {
 }
 
 #[test]
-fn misread_ignores_group_messages_not_addressed_to_the_bot() {
+fn raw_update_ignores_group_messages_not_addressed_to_the_bot() {
     let table = [
         (json!({ "text": "fine" }), "not mentioned"),
         (json!({ "text": "fine", "reply_to_message": replied_to(43) }), "not mentioned"),
@@ -214,7 +218,7 @@ fn misread_ignores_group_messages_not_addressed_to_the_bot() {
 }
 
 #[test]
-fn misread_names_unreadable_group_content_in_its_topic() {
+fn raw_update_names_unreadable_group_content_in_its_topic() {
     let table = [
         (json!({}), "telegram:main:-20"),
         (json!({ "is_topic_message": true, "message_thread_id": 9 }), "telegram:main:-20:9"),
@@ -223,15 +227,16 @@ fn misread_names_unreadable_group_content_in_its_topic() {
         let mut fields = in_group(&json!({ "voice": {}, "reply_to_message": replied_to(42) }));
         fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let sender = Sender { name: Some("Ann".to_owned()), ..Sender::new("7".parse().unwrap()) };
-        let place = (address.parse().unwrap(), ChatKind::Group);
+        let (address, key) = (address.parse().unwrap(), "m5".parse().unwrap());
+        let inbound = Inbound::new(address, sender, key, Content::default());
+        let inbound = Inbound { chat: ChatKind::Group, ..inbound };
         let kind = format!("a voice message {IN_A_WAY}");
-        let unreadable = Unreadable::new(place, "m5".parse().unwrap(), sender, kind).unwrap();
-        assert_eq!(read(&fields), Converted::Unreadable(Box::new(unreadable)), "{more}");
+        assert_eq!(read(&fields), unreadable(inbound, kind), "{more}");
     }
 }
 
 #[test]
-fn misread_marks_an_edit_with_readable_text_as_a_correction() {
+fn raw_update_marks_an_edit_with_readable_text_as_a_correction() {
     let edited = |mut more: Value| {
         more["forward_origin"] = json!({ "type": "unheard_of" });
         convert(json!({ "update_id": 1, "edited_message": message(&more) }))
@@ -258,7 +263,7 @@ fn misread_marks_an_edit_with_readable_text_as_a_correction() {
 }
 
 #[test]
-fn misread_reads_a_button_press_below_any_message() {
+fn raw_update_reads_a_button_press_below_any_message() {
     let pressed = |more: Value| {
         let mut query = json!({ "id": "q1", "from": { "id": 7 }, "data": "/skip w3",
             "message": { "chat": { "id": 7, "type": "private" } } });
@@ -284,17 +289,5 @@ fn misread_reads_a_button_press_below_any_message() {
     ];
     for (more, reason) in counted {
         assert_eq!(pressed(more.clone()), Converted::Ignored(reason), "{more}");
-    }
-}
-
-#[test]
-fn misread_follows_a_moved_group_with_a_malformed_sender() {
-    let (old, new) = (ChatId(-20), ChatId(-1_000_000_000_020));
-    for (here, field, there) in
-        [(old, "migrate_to_chat_id", new), (new, "migrate_from_chat_id", old)]
-    {
-        let chat = json!({ "id": here.0, "type": "group", "title": "Birds" });
-        let moved = read(&json!({ "chat": chat, "from": 5, field: there.0 }));
-        assert_eq!(moved, Converted::Moved(GroupMove { from: old, to: new }), "{field}");
     }
 }

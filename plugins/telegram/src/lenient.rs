@@ -1,20 +1,19 @@
-//! Reads updates that teloxide fails to parse, from their raw JSON as far as possible. If the
+//! Converts updates that teloxide fails to parse, from their raw JSON as far as possible. If the
 //! content of a message is unreadable, its sender gets a reply that names it.
 
-use avocet_protocol::{ChatKind, IdError, Sender, SenderId};
+use avocet_channel_kit::{Converted, Unreadable};
+use avocet_protocol::{ChatKind, Content, IdError, Inbound, Sender, SenderId};
 use serde_json::{Map, Value, json};
 use teloxide::types::{ChatId, Message, MessageEntity, MessageId, ThreadId, User};
 
-use crate::bodies;
-use crate::convert::{BotIdentity, Converted};
-use crate::moved::GroupMove;
-use crate::unreadable::Unreadable;
-use crate::update;
+use crate::bot::{Audience, BotIdentity};
+use crate::message::{ButtonPress, corrected_at, no_correction};
+use crate::{raw_content, update};
 
 /// The fields that a message needs besides its sender, and optional fields, which are dropped one
 /// by one if unreadable.
-const NEEDED: [&str; 3] = ["message_id", "date", "chat"];
-const WELCOME: [&str; 5] =
+const REQUIRED: [&str; 3] = ["message_id", "date", "chat"];
+const OPTIONAL: [&str; 5] =
     ["forward_origin", "is_topic_message", "message_thread_id", "quote", "reply_to_message"];
 
 const OTHER: Converted = Converted::Ignored("of another kind");
@@ -23,28 +22,25 @@ type Fields = Map<String, Value>;
 
 impl BotIdentity<'_> {
     /// Converts an update that teloxide fails to parse.
-    pub(crate) fn misread(&self, update: &Value) -> Result<Converted, IdError> {
+    pub(crate) fn raw_update(&self, update: &Value) -> Result<Converted, IdError> {
         let fields = |kind: &str| update.get(kind).and_then(Value::as_object);
         if let Some(message) = fields("message") {
-            self.misread_message(message)
+            self.raw_message(message)
         } else if let Some(message) = fields("edited_message") {
-            self.misread_edit(message)
+            self.raw_edit(message)
         } else if let Some(query) = fields("callback_query") {
-            self.misread_press(query)
+            self.raw_press(query)
         } else {
             Ok(OTHER)
         }
     }
 
-    fn misread_message(&self, message: &Fields) -> Result<Converted, IdError> {
+    fn raw_message(&self, message: &Fields) -> Result<Converted, IdError> {
         let id = message.get("message_id").and_then(Value::as_i64);
         let (Some((chat, kind)), Some(id)) = (chat(message), id) else { return Ok(OTHER) };
-        if let Some(moved) = GroupMove::told_by_fields(chat, message) {
-            return Ok(Converted::Moved(moved));
-        }
         let text = ["text", "caption"].iter().find_map(|field| message.get(*field)?.as_str());
-        let is_file = bodies::file(message).is_some();
-        let what = bodies::body(message);
+        let is_file = raw_content::file(message).is_some();
+        let what = raw_content::kind(message);
         if text.is_none() && !is_file && what.is_none() {
             return Ok(Converted::Ignored("without text"));
         }
@@ -53,15 +49,16 @@ impl BotIdentity<'_> {
             return Ok(Converted::Ignored("not mentioned"));
         }
         if let Some(readable) = readable.filter(|_| text.is_some() || is_file) {
-            return self.heard(message, &readable);
+            return self.readable_part(message, &readable);
         }
         let Some(what) = what else { return Ok(Converted::Ignored("without text")) };
         let Some(sender) = sender(message, chat, kind)? else {
             return Ok(Converted::Ignored("without a sender"));
         };
-        let place = (self.address(chat, topic(message))?, kind);
-        let unreadable = Unreadable::new(place, self.key_of(chat, id)?, sender, what)?;
-        Ok(Converted::Unreadable(Box::new(unreadable)))
+        let (address, key) = (self.address(chat, topic(message))?, self.key_of(chat, id)?);
+        let message = Inbound::new(address, sender, key, Content::default());
+        let message = Inbound { chat: kind, from_platform: true, ..message };
+        Ok(Converted::Unreadable(Box::new(Unreadable::new(message, what)?)))
     }
 
     /// Like [`BotIdentity::is_addressed`], even if the message replied to is unreadable.
@@ -74,13 +71,13 @@ impl BotIdentity<'_> {
     }
 
     /// Converts a text, a file, or a caption with a note about its unreadable content.
-    fn heard(&self, message: &Fields, readable: &Message) -> Result<Converted, IdError> {
-        let file = bodies::file(message);
+    fn readable_part(&self, message: &Fields, readable: &Message) -> Result<Converted, IdError> {
+        let file = raw_content::file(message);
         let unknown = match (&file, message.contains_key("text")) {
-            (None, false) => bodies::body(message),
+            (None, false) => raw_content::kind(message),
             _ => None,
         };
-        let mut converted = self.message(readable, true)?;
+        let mut converted = self.message(readable, Audience::Bot)?;
         if let Converted::Inbound(inbound) = &mut converted {
             let content = &mut inbound.content;
             content.attachments.extend(file);
@@ -95,28 +92,29 @@ impl BotIdentity<'_> {
         Ok(converted)
     }
 
-    fn misread_edit(&self, message: &Fields) -> Result<Converted, IdError> {
+    fn raw_edit(&self, message: &Fields) -> Result<Converted, IdError> {
         let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
         let edited = message.get("edit_date").and_then(Value::as_u64);
         let Some(edited) = edited.and_then(|edited| u32::try_from(edited).ok()) else {
             return Ok(Converted::Ignored("edited at no time"));
         };
-        if let Some(reason) = Converted::no_correction(has("location"), has("media_group_id")) {
-            return Ok(reason);
+        match no_correction(has("location"), has("media_group_id")) {
+            Some(reason) => Ok(Converted::Ignored(reason)),
+            None => corrected_at(self.raw_message(message)?, edited.into()),
         }
-        self.misread_message(message)?.corrected_at(edited.into())
     }
 
-    fn misread_press(&self, query: &Fields) -> Result<Converted, IdError> {
-        let text = |field: &str| query.get(field).and_then(Value::as_str);
-        let (Some(id), Some(says)) = (text("id"), text("data")) else {
+    fn raw_press(&self, query: &Fields) -> Result<Converted, IdError> {
+        let field = |name: &str| query.get(name).and_then(Value::as_str);
+        let (Some(id), Some(text)) = (field("id"), field("data")) else {
             return Ok(Converted::Ignored("a button without words"));
         };
         let from = query.get("from").and_then(person);
         let message = query.get("message").and_then(Value::as_object);
-        let place = message.and_then(|message| Some((chat(message)?, topic(message))));
-        let (Some(from), Some(((chat, kind), topic))) = (from, place) else { return Ok(OTHER) };
-        self.said_by_button(id, says, (self.address(chat, topic)?, kind), from?)
+        let chat = message.and_then(|message| Some((chat(message)?, topic(message))));
+        let (Some(sender), Some(((chat, kind), topic))) = (from, chat) else { return Ok(OTHER) };
+        let address = self.address(chat, topic)?;
+        ButtonPress { id, text, address, chat: kind, sender: sender? }.convert()
     }
 }
 
@@ -159,13 +157,13 @@ fn person(from: &Value) -> Option<Result<Sender, IdError>> {
 /// The message as a text, with all optional fields that teloxide can parse.
 fn readable(message: &Fields, text: &str) -> Option<Message> {
     let field = |name: &&str| Some(((*name).to_owned(), message.get(*name)?.clone()));
-    let mut fields: Fields = NEEDED.iter().filter_map(field).collect();
+    let mut fields: Fields = REQUIRED.iter().filter_map(field).collect();
     fields.extend(message.get("from").map(|from| ("from".to_owned(), readable_person(from))));
     fields.insert("text".to_owned(), text.into());
     fields.insert("entities".to_owned(), entities(message));
     let read = |fields: &Fields| update::message(&Value::Object(fields.clone()));
     let mut readable = read(&fields)?;
-    for (name, value) in WELCOME.iter().filter_map(field) {
+    for (name, value) in OPTIONAL.iter().filter_map(field) {
         fields.insert(name.clone(), value);
         match read(&fields) {
             Some(more) => readable = more,
@@ -175,11 +173,11 @@ fn readable(message: &Fields, text: &str) -> Option<Message> {
     Some(readable)
 }
 
-/// The marks in the text or caption that teloxide can parse.
+/// The entities of the text or caption that teloxide can parse.
 fn entities(message: &Fields) -> Value {
     let field = if message.contains_key("text") { "entities" } else { "caption_entities" };
-    let marks = message.get(field).and_then(Value::as_array).into_iter().flatten();
-    marks.filter(|mark| update::read::<MessageEntity>(mark).is_some()).cloned().collect()
+    let entities = message.get(field).and_then(Value::as_array).into_iter().flatten();
+    entities.filter(|entity| update::read::<MessageEntity>(entity).is_some()).cloned().collect()
 }
 
 /// A person in a form that teloxide can parse.
@@ -194,5 +192,5 @@ fn readable_person(from: &Value) -> Value {
 }
 
 #[cfg(test)]
-#[path = "misread_tests.rs"]
+#[path = "lenient_tests.rs"]
 mod tests;

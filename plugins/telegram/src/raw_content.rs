@@ -6,7 +6,7 @@ use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
 use serde_json::{Map, Value};
 
 /// Fields of a message other than its content.
-const BESIDE: [&str; 35] = [
+const NO_CONTENT: [&str; 35] = [
     "author_signature",
     "business_connection_id",
     "caption",
@@ -45,7 +45,7 @@ const BESIDE: [&str; 35] = [
 ];
 
 /// Fields of service messages, which report events of a chat.
-const HAPPENINGS: [&str; 31] = [
+const SERVICE: [&str; 31] = [
     "boost_added",
     "channel_chat_created",
     "chat_background_set",
@@ -80,7 +80,7 @@ const HAPPENINGS: [&str; 31] = [
 ];
 
 /// The content fields of a message, with a name for people.
-const BODIES: [(&str, &str); 25] = [
+const CONTENT: [(&str, &str); 25] = [
     ("animation", "an animation"),
     ("audio", "an audio file"),
     ("chat_shared", "a shared chat"),
@@ -147,18 +147,19 @@ pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
 }
 
 /// Names the content of a message, with its article. `None` if it is empty or a service message.
-pub(crate) fn body(message: &Map<String, Value>) -> Option<String> {
+pub(crate) fn kind(message: &Map<String, Value>) -> Option<String> {
     let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
-    if let Some((_, what)) = BODIES.iter().find(|(field, _)| has(field)) {
+    if let Some((_, what)) = CONTENT.iter().find(|(field, _)| has(field)) {
         return Some(format!("{what} that Telegram describes in a way I do not know"));
     }
     let is_new = |field: &&String| {
-        has(field) && ![&BESIDE[..], &HAPPENINGS[..]].concat().contains(&field.as_str())
+        has(field) && ![&NO_CONTENT[..], &SERVICE[..]].concat().contains(&field.as_str())
     };
     let field = message.keys().find(is_new)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    Some(match field.len() <= MAX_FIELD && field.chars().all(plain) {
-        true => format!("something that Telegram calls “{field}”, which is new to me"),
-        false => "something that is new to me".to_owned(),
+    Some(if field.len() <= MAX_FIELD && field.chars().all(plain) {
+        format!("something that Telegram calls “{field}”, which is new to me")
+    } else {
+        "something that is new to me".to_owned()
     })
 }

@@ -1,0 +1,231 @@
+//! The incoming half of a channel: commits the updates of a platform one after the other, each
+//! together with the cursor that covers it.
+
+use std::convert::Infallible;
+
+use avocet_protocol::{
+    AccountName, ChannelContext, ChannelError, ChannelName, ChatKind, Content, Cursor, DedupeKey,
+    IdError, Inbound, PublishError, StoreError,
+};
+use avocet_supervise::patiently;
+
+use crate::unreadable::unreadable;
+
+/// The updates of one account on their way into the log. A write that fails for a time, as on a
+/// full disk, is retried; meanwhile the platform keeps the later updates.
+#[derive(Debug, Clone, Copy)]
+pub struct Intake<'a> {
+    channel: &'a ChannelName,
+    account: &'a AccountName,
+    context: &'a ChannelContext,
+}
+
+/// An update of the platform, converted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Converted {
+    /// A message for the agent.
+    Inbound(Box<Inbound>),
+    /// A message for the agent with content that the channel cannot read.
+    Unreadable(Box<Unreadable>),
+    /// An update that is ignored and counted under this reason.
+    Ignored(&'static str),
+}
+
+/// A message with unreadable content. Its sender gets a reply that says so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unreadable {
+    /// The message without content. The key is that of the reply.
+    inbound: Inbound,
+    /// The kind of content, with its article: `a story`.
+    kind: String,
+    /// In a group, the message to reply to.
+    reply_to: Option<DedupeKey>,
+}
+
+/// The fate of an update that [`Intake::take`] has committed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Taken {
+    /// The message is in the log, perhaps since an earlier attempt.
+    Accepted,
+    /// The bus refused the message. It is counted as ignored.
+    Refused(PublishError),
+    /// The update was ignored or unreadable.
+    Ignored,
+}
+
+/// The reason why a receive loop ends.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Stopped {
+    /// The daemon is stopping.
+    #[error("the daemon is stopping")]
+    Requested,
+    /// The channel failed.
+    #[error(transparent)]
+    Failed(#[from] ChannelError),
+}
+
+impl<'a> Intake<'a> {
+    /// Makes the intake of an account.
+    #[must_use]
+    pub fn new(
+        channel: &'a ChannelName,
+        account: &'a AccountName,
+        context: &'a ChannelContext,
+    ) -> Self {
+        Self { channel, account, context }
+    }
+
+    /// Runs a receive loop until it ends or the daemon stops. The loop may be dropped while it
+    /// waits, so it confirms an update to the platform only after [`Self::take`] has returned.
+    ///
+    /// # Errors
+    /// The error with which the loop ended.
+    pub async fn run(
+        self,
+        receive: impl Future<Output = Result<Infallible, Stopped>>,
+    ) -> Result<(), ChannelError> {
+        tokio::select! {
+            biased;
+            () = self.context.stop.cancelled() => Ok(()),
+            ended = receive => match ended {
+                Ok(never) => match never {},
+                Err(Stopped::Requested) => Ok(()),
+                Err(Stopped::Failed(error)) => Err(error),
+            },
+        }
+    }
+
+    /// Commits an update. The cursor covers it whether it is accepted, refused or ignored.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the update is not in the log.
+    pub async fn take(&self, update: Converted, cursor: Option<Cursor>) -> Result<Taken, Stopped> {
+        let (reason, taken) = match update {
+            Converted::Inbound(inbound) => {
+                let publish = || self.context.publish.publish((*inbound).clone(), cursor.clone());
+                match self.committed(publish).await? {
+                    Ok(_) => return Ok(Taken::Accepted),
+                    Err(error) => {
+                        tracing::info!(chat = %inbound.address, %error, "a message was not taken");
+                        (error.counted_as(), Taken::Refused(error))
+                    }
+                }
+            }
+            Converted::Unreadable(message) => {
+                self.decline(&message).await?;
+                ("of a kind that cannot be read", Taken::Ignored)
+            }
+            Converted::Ignored(reason) => (reason, Taken::Ignored),
+        };
+        self.ignore(reason, cursor).await?;
+        Ok(taken)
+    }
+
+    /// Counts an ignored update under this reason, and moves the cursor over it.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the update is not counted.
+    pub async fn ignore(&self, reason: &str, cursor: Option<Cursor>) -> Result<(), Stopped> {
+        let Self { channel, account, context } = self;
+        let ignore = || context.publish.ignore(channel, account, reason, cursor.clone());
+        Ok(self.committed(ignore).await??)
+    }
+
+    /// Returns every cursor of the account.
+    ///
+    /// # Errors
+    /// [`Stopped`] if the log cannot be read.
+    pub async fn cursors(&self) -> Result<Vec<Cursor>, Stopped> {
+        let Self { channel, account, context } = self;
+        Ok(self.committed(|| context.publish.cursors(channel, account)).await??)
+    }
+
+    /// Moves a cursor without an update.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the cursor has not moved.
+    pub async fn move_cursor(&self, cursor: Cursor) -> Result<(), Stopped> {
+        let Self { channel, account, context } = self;
+        let move_cursor = || context.publish.move_cursor(channel, account, cursor.clone());
+        Ok(self.committed(move_cursor).await??)
+    }
+
+    /// Tells the sender once that a message is unreadable, if the sender is admitted.
+    async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
+        let Unreadable { inbound, kind, reply_to } = message;
+        let line = Content { reply_to: reply_to.clone(), ..unreadable(kind) };
+        let decline = || self.context.publish.decline(inbound.clone(), line.clone());
+        match self.committed(decline).await? {
+            Ok(()) => {}
+            Err(error @ PublishError::NotAllowed { .. }) => {
+                tracing::info!(sender = %inbound.sender.id, %error, "not answered");
+            }
+            Err(error) => {
+                tracing::warn!(chat = %inbound.address, %error, "the sender was not told: {}", line.text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Retries a write until the log accepts it, or the bus refuses its content.
+    async fn committed<T, W>(
+        &self,
+        write: impl Fn() -> W,
+    ) -> Result<Result<T, PublishError>, Stopped>
+    where
+        W: Future<Output = Result<T, PublishError>>,
+    {
+        let write = async || match write().await {
+            Err(PublishError::Stopping) => Err(StoreError::Closed),
+            Err(PublishError::Log(error)) => Err(error),
+            done => Ok(done),
+        };
+        let ChannelContext { clock, stop, .. } = self.context;
+        match patiently(clock.as_ref(), stop, write).await {
+            Ok(done) => Ok(done),
+            Err(StoreError::Closed) => Err(Stopped::Requested),
+            Err(_) if stop.is_cancelled() => Err(Stopped::Requested),
+            Err(error) => Err(ChannelError::Interrupted(error.to_string()).into()),
+        }
+    }
+}
+
+impl Converted {
+    /// A message for the agent. With an invalid id it is ignored: each platform has its own rules
+    /// for ids.
+    #[must_use]
+    pub fn inbound(message: Result<Inbound, IdError>) -> Self {
+        message.map_or_else(Self::from, |inbound| Self::Inbound(Box::new(inbound)))
+    }
+}
+
+/// An update with an invalid id is ignored.
+impl From<IdError> for Converted {
+    fn from(error: IdError) -> Self {
+        tracing::warn!(%error, "cannot read the ids of an update; it is ignored");
+        Self::Ignored("with an unreadable id")
+    }
+}
+
+impl Unreadable {
+    /// Describes an unreadable message. `kind` includes the article: `a story`.
+    ///
+    /// # Errors
+    /// [`IdError`] if the key of the reply would be too long.
+    pub fn new(message: Inbound, kind: impl Into<String>) -> Result<Self, IdError> {
+        let key = DedupeKey::parse(&format!("unreadable {}", message.key))?;
+        let reply_to = (message.chat == ChatKind::Group).then_some(message.key);
+        let inbound = Inbound { key, content: Content::default(), ..message };
+        Ok(Self { inbound, kind: kind.into(), reply_to })
+    }
+}
+
+impl From<PublishError> for Stopped {
+    fn from(error: PublishError) -> Self {
+        ChannelError::Interrupted(error.to_string()).into()
+    }
+}
+
+#[cfg(test)]
+#[path = "intake_tests.rs"]
+mod tests;

@@ -1,0 +1,58 @@
+//! The parts of a message, as requests contain them: styled text, buttons, and link previews.
+
+use avocet_channel_kit::telegram::{Entity, EntityKind, entities};
+use avocet_channel_kit::{Styled, render};
+use avocet_protocol::{Choice, Content, SendError};
+use teloxide::types::{
+    InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity,
+    MessageEntityKind,
+};
+
+/// Bytes of a button's data (Bot API, "InlineKeyboardButton").
+const MAX_SAYS_BYTES: usize = 64;
+
+/// The styled text. A planned chunk is rendered already.
+pub(crate) fn styled(content: &Content) -> Styled {
+    match &content.styles {
+        Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
+        None => render(&content.as_text()),
+    }
+}
+
+/// The styles as entities of the platform.
+pub(crate) fn entities_of(text: &Styled) -> Result<Vec<MessageEntity>, SendError> {
+    entities(text).into_iter().map(entity).collect()
+}
+
+fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
+    let kind = match entity.kind {
+        EntityKind::Bold => MessageEntityKind::Bold,
+        EntityKind::Italic => MessageEntityKind::Italic,
+        EntityKind::Strikethrough => MessageEntityKind::Strikethrough,
+        EntityKind::Spoiler => MessageEntityKind::Spoiler,
+        EntityKind::Code => MessageEntityKind::Code,
+        EntityKind::Pre { language } => MessageEntityKind::Pre { language },
+        EntityKind::Blockquote => MessageEntityKind::Blockquote,
+        EntityKind::TextLink { url } => MessageEntityKind::TextLink {
+            url: url.parse().map_err(|_| SendError::Refused(format!("{url} is no URL")))?,
+        },
+    };
+    Ok(MessageEntity { kind, offset: entity.offset, length: entity.length })
+}
+
+/// A button for each choice that fits into the limit; the text names the others.
+pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
+    let fits = choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES);
+    let row = fits.map(|choice| InlineKeyboardButton::callback(&choice.label, &choice.says));
+    InlineKeyboardMarkup::new([row.collect::<Vec<_>>()])
+}
+
+pub(crate) fn no_preview() -> LinkPreviewOptions {
+    LinkPreviewOptions {
+        is_disabled: true,
+        url: None,
+        prefer_small_media: false,
+        prefer_large_media: false,
+        show_above_text: false,
+    }
+}

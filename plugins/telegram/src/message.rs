@@ -1,0 +1,163 @@
+//! Converts messages, edits and pressed buttons that teloxide has parsed.
+
+use avocet_channel_kit::{Converted, Unreadable};
+use avocet_protocol::{
+    ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound, Quote, Sender, SenderId, Timestamp,
+};
+use teloxide::types::{
+    CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageOrigin, User,
+};
+
+use crate::bot::{Audience, BotIdentity};
+use crate::media::{self, Carried};
+
+impl BotIdentity<'_> {
+    /// Converts a message. A message for others is ignored.
+    pub(crate) fn message(
+        &self,
+        message: &Message,
+        audience: Audience,
+    ) -> Result<Converted, IdError> {
+        let Some(from) = &message.from else { return Ok(Converted::Ignored("without a sender")) };
+        let carried = media::carried(message);
+        let text = message.text().or_else(|| message.caption());
+        if text.is_none() && carried == Carried::Nothing {
+            return Ok(Converted::Ignored("without text"));
+        }
+        if audience == Audience::Others {
+            return Ok(Converted::Ignored("not mentioned"));
+        }
+        let topic = message.thread_id.filter(|_| message.is_topic_message);
+        let address = self.address(message.chat.id, topic)?;
+        let key = self.key_of(message.chat.id, message.id.0.into())?;
+        let inbound = Inbound {
+            chat: kind(&message.chat),
+            from_platform: true,
+            written_at: Some(Timestamp(message.date.timestamp_millis())),
+            ..Inbound::new(address, sender(from)?, key, Content::default())
+        };
+        if let Carried::Unreadable(kind) = carried {
+            return Ok(Converted::Unreadable(Box::new(Unreadable::new(inbound, kind)?)));
+        }
+        let (line, attachments) = carried.into_parts();
+        let text = text.map(|text| self.without_own_name(text));
+        let text: Vec<String> = text.into_iter().chain(line).collect();
+        let content = Content {
+            quote: self.quote(message),
+            forwarded_from: message.forward_origin().map(original_sender),
+            attachments,
+            ..Content::text(text.join("\n"))
+        };
+        Ok(Converted::Inbound(Box::new(Inbound { content, ..inbound })))
+    }
+
+    /// Converts an edited message to a correction.
+    pub(crate) fn edited(
+        &self,
+        message: &Message,
+        audience: Audience,
+    ) -> Result<Converted, IdError> {
+        let Some(edited) = message.edit_date() else {
+            return Ok(Converted::Ignored("edited at no time"));
+        };
+        let is_location = message.location().is_some();
+        match no_correction(is_location, message.media_group_id().is_some()) {
+            Some(reason) => Ok(Converted::Ignored(reason)),
+            None => corrected_at(self.message(message, audience)?, edited.timestamp()),
+        }
+    }
+
+    /// The quoted part of the message replied to, or all of it. In a topic, the platform marks a
+    /// plain message as a reply to the topic's first one; that is ignored.
+    fn quote(&self, message: &Message) -> Option<Quote> {
+        let replied = message.reply_to_message().filter(|replied| {
+            replied.forum_topic_created().is_none()
+                && Some(replied.id) != message.thread_id.map(|topic| topic.0)
+        })?;
+        let chosen = message.quote().map(|quote| quote.text.as_str());
+        let text = chosen.or_else(|| replied.text()).or_else(|| replied.caption())?;
+        let from = replied.from.as_ref().filter(|from| from.id != self.me.id);
+        Some(Quote { from: from.map(User::full_name), text: text.to_owned() })
+    }
+
+    pub(crate) fn pressed(&self, query: &CallbackQuery) -> Result<Converted, IdError> {
+        let (Some(text), Some(message)) = (&query.data, &query.message) else {
+            return Ok(Converted::Ignored("a button without words"));
+        };
+        let chat = message.chat();
+        let topic = match message {
+            MaybeInaccessibleMessage::Regular(message) => {
+                message.thread_id.filter(|_| message.is_topic_message)
+            }
+            MaybeInaccessibleMessage::Inaccessible(_) => None,
+        };
+        let address = self.address(chat.id, topic)?;
+        let sender = sender(&query.from)?;
+        ButtonPress { id: &query.id.0, text, address, chat: kind(chat), sender }.convert()
+    }
+}
+
+/// A pressed button, which counts as a message with the button's text.
+pub(crate) struct ButtonPress<'a> {
+    /// The id of the press.
+    pub(crate) id: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) address: ChatAddress,
+    pub(crate) chat: ChatKind,
+    pub(crate) sender: Sender,
+}
+
+impl ButtonPress<'_> {
+    pub(crate) fn convert(self) -> Result<Converted, IdError> {
+        let Self { id, text, address, chat, sender } = self;
+        let key = DedupeKey::parse(&format!("c{id}"))?;
+        let inbound = Inbound::new(address, sender, key, Content::text(text));
+        Ok(Converted::Inbound(Box::new(Inbound { chat, from_platform: true, ..inbound })))
+    }
+}
+
+/// The reason to ignore an edit, depending on the edited message.
+pub(crate) fn no_correction(is_location: bool, is_in_album: bool) -> Option<&'static str> {
+    match (is_location, is_in_album) {
+        (true, _) => Some("a live location that moved"),
+        // An album is one inbound message. The edit of one part would replace all of it.
+        (_, true) => Some("an edit of an album"),
+        (false, false) => None,
+    }
+}
+
+/// Turns an edited message into a correction. The edit time, in seconds, is part of the key, so
+/// that it differs from earlier edits.
+pub(crate) fn corrected_at(edited: Converted, seconds: i64) -> Result<Converted, IdError> {
+    Ok(match edited {
+        Converted::Inbound(inbound) => Converted::Inbound(Box::new(Inbound {
+            key: DedupeKey::parse(&format!("{}e{seconds}", inbound.key))?,
+            corrects: Some(inbound.key.clone()),
+            written_at: Some(Timestamp(seconds.saturating_mul(1000))),
+            ..*inbound
+        })),
+        // The sender was told about the original message already.
+        Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
+        Converted::Ignored(reason) => Converted::Ignored(reason),
+    })
+}
+
+/// The author of a forwarded message, as far as the author's privacy settings allow.
+fn original_sender(origin: &MessageOrigin) -> String {
+    match origin {
+        MessageOrigin::User { sender_user, .. } => sender_user.full_name(),
+        MessageOrigin::HiddenUser { sender_user_name, .. } => sender_user_name.clone(),
+        MessageOrigin::Chat { sender_chat: chat, .. } | MessageOrigin::Channel { chat, .. } => {
+            chat.title().unwrap_or("a channel").to_owned()
+        }
+    }
+}
+
+fn kind(chat: &Chat) -> ChatKind {
+    if chat.is_private() { ChatKind::Private } else { ChatKind::Group }
+}
+
+pub(crate) fn sender(user: &User) -> Result<Sender, IdError> {
+    let id = SenderId::parse(&user.id.0.to_string())?;
+    Ok(Sender { id, name: Some(user.full_name()), is_bot: user.is_bot })
+}

@@ -1,0 +1,56 @@
+//! Cuts a reply into chunks, each of which is one message of the platform.
+
+use avocet_channel_kit::telegram::{MAX_CAPTION, limit, size};
+use avocet_channel_kit::{Styled, messages};
+use avocet_protocol::{Attachment, Content};
+
+use crate::attempt::LINES_ABOVE;
+use crate::compose::styled;
+
+/// Cuts a reply into chunks, numbered or not.
+pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
+    if reply.attachments.is_empty() {
+        plan_text(reply, numbered)
+    } else {
+        plan_files(reply, numbered)
+    }
+}
+
+/// Splits a text into messages, numbered or not. The buttons go with the last one.
+fn plan_text(reply: &Content, numbered: bool) -> Vec<Content> {
+    let limit = limit().reserving(LINES_ABOVE);
+    let chunks = messages(&styled(reply), limit, numbered);
+    let last = chunks.len().saturating_sub(1);
+    let content = |(place, Styled { text, styles })| {
+        let choices = if place == last { reply.choices.clone() } else { Vec::new() };
+        Content { text, styles: Some(styles), choices, ..Content::default() }
+    };
+    chunks.into_iter().enumerate().map(content).collect()
+}
+
+/// Splits a reply with files into chunks. A single file gets the text as its caption if it fits;
+/// otherwise the text comes first. The buttons go with the last chunk.
+fn plan_files(reply: &Content, numbered: bool) -> Vec<Content> {
+    let text = Content { attachments: Vec::new(), choices: Vec::new(), ..reply.clone() };
+    let mut chunks = if text.is_empty() { Vec::new() } else { plan_text(&text, numbered) };
+    match (&chunks[..], &reply.attachments[..]) {
+        ([caption], [file]) if fits_below(caption) => {
+            chunks = vec![Content { attachments: vec![file.clone()], ..caption.clone() }];
+        }
+        (_, files) => chunks.extend(files.iter().map(alone)),
+    }
+    if let Some(last) = chunks.last_mut() {
+        last.choices.clone_from(&reply.choices);
+    }
+    chunks
+}
+
+fn alone(file: &Attachment) -> Content {
+    let attachments = vec![file.clone()];
+    Content { styles: Some(Vec::new()), attachments, ..Content::default() }
+}
+
+/// Returns `true` if a text fits into a caption, with room for the lines that may be put above.
+fn fits_below(caption: &Content) -> bool {
+    size(&styled(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
+}
