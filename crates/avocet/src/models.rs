@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_config::{ConfigError, Document, Profile, Settings, profiles};
-use avocet_llm::{Chain, ConfiguredModel, Health, ModelConfig, ModelTable, Offline, Rests};
+use avocet_llm::{Chain, ConfiguredModel, CoolDowns, Health, ModelConfig, ModelTable, Offline};
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel};
 
 use crate::registry;
@@ -35,7 +35,7 @@ pub(crate) struct Models {
     settings: Settings,
     configured: BTreeSet<String>,
     table: ModelTable,
-    rests: Arc<Rests>,
+    cool_downs: Arc<CoolDowns>,
     health: Arc<Health>,
     clock: Arc<dyn Clock>,
     made: Mutex<BTreeMap<String, CachedModel>>,
@@ -62,7 +62,7 @@ impl Models {
             settings: settings.clone(),
             configured: named.chain(described).collect(),
             table: table(document, settings)?,
-            rests: Arc::new(Rests::new(clock.clone())),
+            cool_downs: Arc::new(CoolDowns::new(clock.clone())),
             health: Arc::new(Health::new(clock.clone())),
             clock,
             made: Mutex::default(),
@@ -119,7 +119,7 @@ impl ModelsPort for Models {
         if others.is_empty() {
             return Ok(first);
         }
-        Ok(Arc::new(Chain::new(first, others, self.rests.clone())))
+        Ok(Arc::new(Chain::new(first, others, self.cool_downs.clone())))
     }
 
     fn configured(&self) -> Vec<String> {

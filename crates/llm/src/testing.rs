@@ -11,7 +11,6 @@ use avocet_protocol::{
     SentCall, ToolCall, ToolSpec,
 };
 use avocet_testkit::http::{Later, Piece};
-use avocet_testkit::openai::stream_head;
 use avocet_testkit::{ManualClock, ModelAnswer};
 use futures_util::future::{Either, select};
 use serde_json::{Map, Value, json};
@@ -83,7 +82,7 @@ pub(crate) async fn ask(model: &dyn Model) -> ShownReply {
 }
 
 /// Asks, and lets the retry delays pass. The timeouts of a request are longer.
-pub(crate) async fn ask_patiently(
+pub(crate) async fn ask_with_retries(
     model: &dyn Model,
     clock: &ManualClock,
     waits: usize,
@@ -156,10 +155,15 @@ impl Writing {
     }
 }
 
-/// An answer with one permit for each piece and one for its end.
-pub(crate) fn dripping(events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
+/// The status line and headers of a stream.
+pub(crate) fn stream_head(media_type: &str) -> Piece {
+    Piece::head(200, &[("content-type", media_type)])
+}
+
+/// An answer that begins with `head`, with one permit for each piece and one for its end.
+pub(crate) fn dripping(head: Piece, events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
-    let mut pieces = vec![stream_head()];
+    let mut pieces = vec![head];
     for event in events {
         pieces.extend([Piece::Permit(permits.clone()), Piece::chunk(event.as_bytes())]);
     }
@@ -187,9 +191,9 @@ pub(crate) async fn ask_through_drops(
     tokio::join!(ask(model), dropping).0
 }
 
-/// A stream that the network divides into pieces of these lengths, repeatedly.
-pub(crate) fn cut_up(stream: &[u8], lengths: &[usize]) -> ModelAnswer {
-    let mut pieces = vec![stream_head()];
+/// A stream that the network divides into pieces of these lengths, repeatedly, after `head`.
+pub(crate) fn cut_up(head: Piece, stream: &[u8], lengths: &[usize]) -> ModelAnswer {
+    let mut pieces = vec![head];
     let (mut rest, mut lengths) = (stream, lengths.iter().cycle());
     while let Some(length) = lengths.next().filter(|_| !rest.is_empty()) {
         let (piece, more) = rest.split_at((*length).min(rest.len()));

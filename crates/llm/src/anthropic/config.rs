@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Anthropic;
-use crate::known::ConfiguredFacts;
+use crate::known_model::ConfiguredFacts;
 use crate::provider::{Reach, check_base_url};
 use crate::{ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
 

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::OpenAi;
-use super::quirks::{MaxTokensField, OpenAiApi, SystemRole};
-use crate::known::ConfiguredFacts;
+use super::compatibility::{MaxTokensField, OpenAiApi, SystemRole};
+use crate::known_model::ConfiguredFacts;
 use crate::provider::{Reach, check_base_url};
 use crate::{
     ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts, TextCalls, ToolStyle,
@@ -120,7 +120,7 @@ impl ProviderConfig for OpenAiConfig {
     fn check(&self) -> Result<(), (&'static str, String)> {
         check_base_url(&self.base_url, self.reach())?;
         self.limits().check()?;
-        self.check_quirks()
+        self.check_compatibility()
     }
 
     fn model(

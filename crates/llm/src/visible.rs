@@ -1,14 +1,15 @@
 //! Hides parts of a model's answer from people: reasoning in tags, and the control tokens of model
 //! families. Works while the answer streams. Code is kept unchanged.
 
+mod calls;
 pub(crate) mod code;
-mod kept;
-mod mark;
+
+mod control_tokens;
 
 use avocet_protocol::Delta;
 
 use code::Code;
-use mark::{Mark, MarkMatch};
+use control_tokens::{ControlToken, ControlTokenMatch};
 
 /// Removes hidden parts from a streamed answer. The result is the same however the answer is
 /// divided.
@@ -42,7 +43,7 @@ enum AnswerPart {
     /// A message on a channel other than the final one, or of another role.
     Aside,
     /// The user's next message, invented by the model. Everything after it is ignored.
-    MadeUp,
+    Invented,
     /// A call that is kept, up to one of these end tokens.
     Call(&'static [&'static str]),
 }
@@ -53,11 +54,11 @@ enum VisibleStep {
     Show(usize),
     /// Hidden text.
     Hide(usize),
-    Mark(usize, Mark),
+    Control(usize, ControlToken),
     /// The opening of a call, which ends before one of these tokens.
-    Keep(usize, &'static [&'static str]),
+    Call(usize, &'static [&'static str]),
     /// The end of a call.
-    Kept,
+    CallEnd,
     /// The decision needs more text.
     Wait,
 }
@@ -95,12 +96,12 @@ impl Visible {
             let rest = &open[at..];
             at += match self.next(rest, is_all) {
                 VisibleStep::Wait => break,
-                VisibleStep::Keep(bytes, ends) => {
+                VisibleStep::Call(bytes, ends) => {
                     self.part = AnswerPart::Call(ends);
                     self.say(&rest[..bytes]);
                     bytes
                 }
-                VisibleStep::Kept => {
+                VisibleStep::CallEnd => {
                     self.part = AnswerPart::Said;
                     0
                 }
@@ -112,8 +113,8 @@ impl Visible {
                     self.hide(&rest[..bytes]);
                     bytes
                 }
-                VisibleStep::Mark(bytes, mark) => {
-                    if self.heed(mark) {
+                VisibleStep::Control(bytes, token) => {
+                    if self.apply(token) {
                         (shown, taken_back) = (0, true);
                     }
                     self.hide(&rest[..bytes]);
@@ -131,13 +132,13 @@ impl Visible {
     fn next(&mut self, rest: &str, is_all: bool) -> VisibleStep {
         match self.part {
             AnswerPart::Said => self.next_said(rest, is_all),
-            AnswerPart::MadeUp => VisibleStep::Hide(rest.len()),
+            AnswerPart::Invented => VisibleStep::Hide(rest.len()),
             AnswerPart::Aside if self.keeps_calls => {
                 Self::next_call(rest, is_all).unwrap_or_else(|| Self::next_hidden(rest, is_all))
             }
             AnswerPart::Reasoning(_) | AnswerPart::Aside => Self::next_hidden(rest, is_all),
-            AnswerPart::Call(ends) => match kept::end(rest, ends, is_all) {
-                Ok(0) => VisibleStep::Kept,
+            AnswerPart::Call(ends) => match calls::end(rest, ends, is_all) {
+                Ok(0) => VisibleStep::CallEnd,
                 Err(0) => VisibleStep::Wait,
                 Ok(bytes) | Err(bytes) => VisibleStep::Show(bytes),
             },
@@ -146,15 +147,15 @@ impl Visible {
 
     /// The next step if a call begins here, `None` otherwise.
     fn next_call(rest: &str, is_all: bool) -> Option<VisibleStep> {
-        match kept::at_start(rest, is_all) {
-            kept::CallMatch::Call(bytes, ends) => Some(VisibleStep::Keep(bytes, ends)),
-            kept::CallMatch::Open => Some(VisibleStep::Wait),
-            kept::CallMatch::Nothing => None,
+        match calls::at_start(rest, is_all) {
+            calls::CallMatch::Call(bytes, ends) => Some(VisibleStep::Call(bytes, ends)),
+            calls::CallMatch::Open => Some(VisibleStep::Wait),
+            calls::CallMatch::Nothing => None,
         }
     }
 
     fn next_said(&mut self, rest: &str, is_all: bool) -> VisibleStep {
-        // Once per line, however many marks may begin in it.
+        // Once per line, however many control tokens may begin in it.
         if self.known == 0 {
             match self.code.cross(rest, is_all) {
                 code::CodeStep::Code(bytes) => return VisibleStep::Show(bytes),
@@ -162,16 +163,16 @@ impl Visible {
                 code::CodeStep::Text(bytes) => self.known = bytes,
             }
         }
-        match mark::find(&rest[..self.known]) {
-            Some(0) => match mark::at_start(rest, is_all) {
+        match control_tokens::find(&rest[..self.known]) {
+            Some(0) => match control_tokens::at_start(rest, is_all) {
                 _ if self.keeps_calls
                     && let Some(next) = Self::next_call(rest, is_all) =>
                 {
                     next
                 }
-                MarkMatch::Mark(bytes, mark) => VisibleStep::Mark(bytes, mark),
-                MarkMatch::Open => VisibleStep::Wait,
-                MarkMatch::Nothing => VisibleStep::Show(mark::opener_bytes(rest)),
+                ControlTokenMatch::Token(bytes, token) => VisibleStep::Control(bytes, token),
+                ControlTokenMatch::Open => VisibleStep::Wait,
+                ControlTokenMatch::Nothing => VisibleStep::Show(control_tokens::opener_bytes(rest)),
             },
             Some(before) => VisibleStep::Show(before),
             None => VisibleStep::Show(self.known),
@@ -179,11 +180,11 @@ impl Visible {
     }
 
     fn next_hidden(rest: &str, is_all: bool) -> VisibleStep {
-        match mark::find(rest) {
-            Some(0) => match mark::at_start(rest, is_all) {
-                MarkMatch::Mark(bytes, mark) => VisibleStep::Mark(bytes, mark),
-                MarkMatch::Open => VisibleStep::Wait,
-                MarkMatch::Nothing => VisibleStep::Hide(mark::opener_bytes(rest)),
+        match control_tokens::find(rest) {
+            Some(0) => match control_tokens::at_start(rest, is_all) {
+                ControlTokenMatch::Token(bytes, token) => VisibleStep::Control(bytes, token),
+                ControlTokenMatch::Open => VisibleStep::Wait,
+                ControlTokenMatch::Nothing => VisibleStep::Hide(control_tokens::opener_bytes(rest)),
             },
             Some(before) => VisibleStep::Hide(before),
             None => VisibleStep::Hide(rest.len()),
@@ -193,10 +194,8 @@ impl Visible {
     fn say(&mut self, text: &str) {
         self.code.pass(text);
         self.known = self.known.saturating_sub(text.len());
-        let text = match self.has_hidden && self.text.trim().is_empty() {
-            true => text.trim_start(),
-            false => text,
-        };
+        let is_first = self.has_hidden && self.text.trim().is_empty();
+        let text = if is_first { text.trim_start() } else { text };
         self.text.push_str(text);
     }
 
@@ -206,32 +205,34 @@ impl Visible {
         self.last_hidden = text.chars().next_back().or(self.last_hidden);
     }
 
-    /// Applies a mark in its context. Returns `true` if everything before it was reasoning.
-    fn heed(&mut self, mark: Mark) -> bool {
-        use AnswerPart::{Aside, MadeUp, Reasoning, Said};
-        self.part = match (self.part, mark) {
-            (Said, Mark::Think) => Reasoning(1),
+    /// Applies a control token in its context. Returns `true` if everything before it was reasoning.
+    fn apply(&mut self, token: ControlToken) -> bool {
+        use AnswerPart::{Aside, Invented, Reasoning, Said};
+        self.part = match (self.part, token) {
+            (Said, ControlToken::Think) => Reasoning(1),
             // A tag that the reasoning only quotes needs no closing tag.
-            (Reasoning(deep), Mark::Think) if !mark::is_quoted(self.last_hidden) => {
+            (Reasoning(deep), ControlToken::Think)
+                if !control_tokens::is_quoted(self.last_hidden) =>
+            {
                 Reasoning(deep + 1)
             }
-            (Reasoning(deep @ 2..), Mark::ThinkEnd) => Reasoning(deep - 1),
-            (Reasoning(1), Mark::ThinkEnd) => Said,
-            (Said, Mark::ThinkEnd) => {
+            (Reasoning(deep @ 2..), ControlToken::ThinkEnd) => Reasoning(deep - 1),
+            (Reasoning(1), ControlToken::ThinkEnd) => Said,
+            (Said, ControlToken::ThinkEnd) => {
                 self.text.clear();
                 self.code = Code::default();
                 return true;
             }
             (part @ (Reasoning(_) | AnswerPart::Call(_)), _) => part,
-            (_, Mark::Final | Mark::End | Mark::Assistant) => Said,
-            (_, Mark::Aside) => Aside,
-            (_, Mark::User) => MadeUp,
-            (part, Mark::Think | Mark::ThinkEnd | Mark::Word) => part,
+            (_, ControlToken::Final | ControlToken::End | ControlToken::Assistant) => Said,
+            (_, ControlToken::Aside) => Aside,
+            (_, ControlToken::User) => Invented,
+            (part, ControlToken::Think | ControlToken::ThinkEnd | ControlToken::Word) => part,
         };
         false
     }
 }
 
 #[cfg(test)]
-#[path = "hidden_tests.rs"]
+#[path = "visible_tests.rs"]
 mod tests;

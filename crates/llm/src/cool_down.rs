@@ -8,20 +8,20 @@ use avocet_protocol::{Clock, Model, ModelError};
 
 /// Cool-down after the first failure. It doubles with every further failure in a row. Failures of
 /// requests that began before the end of the last cool-down do not count again.
-const FIRST_REST: Duration = Duration::from_secs(30);
+const FIRST: Duration = Duration::from_secs(30);
 /// Maximum cool-down, unless the model states one.
-const LONGEST_REST: Duration = Duration::from_mins(10);
+const LONGEST: Duration = Duration::from_mins(10);
 /// Cool-down of a model that would refuse any request. The operator has to pay or to change a name,
 /// and until then every message would wait for the same refusal. Short enough for an operator who
 /// fixes it and tries again.
-const REST_OF_USELESS: Duration = LONGEST_REST;
+const OF_UNUSABLE: Duration = LONGEST;
 /// Maximum cool-down if the model states one.
-const LONGEST_ASKED_REST: Duration = Duration::from_hours(1);
+const LONGEST_ASKED: Duration = Duration::from_hours(1);
 
 /// The models in cool-down, by name.
 #[derive(Debug)]
-pub struct Rests {
-    rests: Mutex<BTreeMap<String, CoolDown>>,
+pub struct CoolDowns {
+    by_model: Mutex<BTreeMap<String, CoolDown>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -32,25 +32,26 @@ struct CoolDown {
     until: Duration,
 }
 
-impl Rests {
+impl CoolDowns {
     /// Starts without any cool-down.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { rests: Mutex::default(), clock }
+        Self { by_model: Mutex::default(), clock }
     }
 
     /// Returns the models outside of a cool-down. If all are in one, returns the model with the
     /// earliest end.
-    pub(crate) fn awake<'m>(&self, models: Vec<&'m dyn Model>) -> Vec<&'m dyn Model> {
+    pub(crate) fn available<'m>(&self, models: Vec<&'m dyn Model>) -> Vec<&'m dyn Model> {
         let now = self.clock.elapsed();
-        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        let cool_downs = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
         let until =
-            |model: &dyn Model| rests.get(model.name()).map_or(Duration::ZERO, |it| it.until);
-        let awake: Vec<_> = models.iter().copied().filter(|model| until(*model) <= now).collect();
-        if awake.is_empty() {
+            |model: &dyn Model| cool_downs.get(model.name()).map_or(Duration::ZERO, |it| it.until);
+        let available: Vec<_> =
+            models.iter().copied().filter(|model| until(*model) <= now).collect();
+        if available.is_empty() {
             return models.into_iter().min_by_key(|model| until(*model)).into_iter().collect();
         }
-        awake
+        available
     }
 
     /// The current time on the clock of cool-downs.
@@ -59,37 +60,37 @@ impl Rests {
     }
 
     /// Records the outcome of a request that began at `began`.
-    pub(crate) fn note(&self, model: &str, began: Duration, answered: Result<(), &ModelError>) {
-        let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn record(&self, model: &str, began: Duration, answered: Result<(), &ModelError>) {
+        let mut cool_downs = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
         match answered {
             Ok(()) => {
-                rests.remove(model);
+                cool_downs.remove(model);
             }
             // An error of the request alone.
             Err(ModelError::Refused { lasting: false, .. } | ModelError::TooLong { .. }) => {}
             Err(error) => {
-                let before = rests.get(model).copied().unwrap_or_default();
+                let before = cool_downs.get(model).copied().unwrap_or_default();
                 let is_same_outage = before.failures > 0 && began < before.until;
                 let failures = before.failures.saturating_add(u32::from(!is_same_outage));
-                let until = self.clock.elapsed() + rest_after(error, failures);
+                let until = self.clock.elapsed() + duration(error, failures);
                 let until = until.max(before.until);
-                rests.insert(model.to_owned(), CoolDown { failures, until });
+                cool_downs.insert(model.to_owned(), CoolDown { failures, until });
             }
         }
     }
 }
 
-fn rest_after(error: &ModelError, failures: u32) -> Duration {
+fn duration(error: &ModelError, failures: u32) -> Duration {
     match error {
-        ModelError::Busy { retry_after: Some(asked), .. } => (*asked).min(LONGEST_ASKED_REST),
-        ModelError::Refused { .. } => REST_OF_USELESS,
+        ModelError::Busy { retry_after: Some(asked), .. } => (*asked).min(LONGEST_ASKED),
+        ModelError::Refused { .. } => OF_UNUSABLE,
         _ => {
             let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-            FIRST_REST.saturating_mul(doubled).min(LONGEST_REST)
+            FIRST.saturating_mul(doubled).min(LONGEST)
         }
     }
 }
 
 #[cfg(test)]
-#[path = "rests_tests.rs"]
+#[path = "cool_down_tests.rs"]
 mod tests;

@@ -10,7 +10,7 @@ fn busy() -> ModelError {
 }
 
 #[test]
-fn rests_note_does_not_lengthen_the_cool_down_for_requests_of_one_outage() {
+fn cool_downs_record_does_not_lengthen_the_cool_down_for_requests_of_one_outage() {
     // Start and failure times of requests in seconds, and the expected end of the cool-down.
     let table: [(&[(u32, u32)], u32); 7] = [
         (&[(0, 10)], 40),
@@ -26,17 +26,17 @@ fn rests_note_does_not_lengthen_the_cool_down_for_requests_of_one_outage() {
     ];
     for (failures, until) in table {
         let clock = Arc::new(ManualClock::default());
-        let rests = Rests::new(clock.clone());
+        let cool_downs = CoolDowns::new(clock.clone());
         for (began, failed) in failures {
             clock.advance(*failed * SECOND - clock.elapsed());
-            rests.note("a/b", *began * SECOND, Err(&busy()));
+            cool_downs.record("a/b", *began * SECOND, Err(&busy()));
         }
         let (model, other) = (ScriptedModel::new(vec![]), ScriptedModel::new(vec![]));
         let (model, other) = (model.named("a/b"), other.named("c/d"));
-        let awake = || rests.awake(vec![&model, &other]).len();
+        let available = || cool_downs.available(vec![&model, &other]).len();
         clock.advance(until * SECOND - clock.elapsed() - SECOND);
-        assert_eq!(awake(), 1, "{failures:?}");
+        assert_eq!(available(), 1, "{failures:?}");
         clock.advance(SECOND);
-        assert_eq!(awake(), 2, "{failures:?}");
+        assert_eq!(available(), 2, "{failures:?}");
     }
 }

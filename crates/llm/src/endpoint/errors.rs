@@ -1,14 +1,14 @@
-//! Turns error responses of all providers into [`ModelError`]. The variant shows the remedy, such
-//! as a retry, a shorter request or another key.
+//! Turns errors of all providers into [`ModelError`]: of the network, of a response, and of a begun
+//! answer. The variant shows the remedy, such as a retry, a shorter request or another key.
 
 use std::time::Duration;
 
-use avocet_net::HttpResponse;
+use avocet_net::{HttpResponse, NetError};
 use avocet_protocol::ModelError;
 use serde_json::Value;
 
-use super::{Endpoint, StreamedAnswer};
-use crate::detail::says;
+use super::{AnswerError, Endpoint, StreamedAnswer};
+use crate::detail::{clean, says};
 use crate::openai::codes;
 
 /// Bytes of an error response that are read. A few hundred of them are shown.
@@ -50,6 +50,41 @@ impl Endpoint {
             _ if is_about_length(says, code) => ModelError::TooLong { model, detail, window: None },
             _ => ModelError::Refused { model, detail, lasting },
         }
+    }
+
+    /// Turns a failure before the response into a [`ModelError`].
+    pub(super) fn unanswered(&self, error: NetError) -> ModelError {
+        match error {
+            NetError::Broken(detail) => self.bad_answer(detail),
+            error @ NetError::TooLong(_) => self.broken(&error),
+            NetError::Invalid(detail) | NetError::Connect(detail) => {
+                ModelError::Unreachable { model: self.name.clone(), detail: self.clean(&detail) }
+            }
+        }
+    }
+
+    /// Turns a failure of a begun answer into a [`ModelError`].
+    pub(super) fn failed(&self, error: AnswerError) -> ModelError {
+        match error {
+            AnswerError::Unreadable(detail) => self.bad_answer(detail),
+            AnswerError::Status(status, says) => self.refused(status, "", &says, None),
+            AnswerError::Declined(detail) => {
+                let (model, detail) = (self.name.clone(), self.clean(&detail));
+                ModelError::Refused { model, detail, lasting: false }
+            }
+        }
+    }
+
+    pub(super) fn bad_answer(&self, detail: impl AsRef<str>) -> ModelError {
+        ModelError::BadAnswer { model: self.name.clone(), detail: self.clean(detail.as_ref()) }
+    }
+
+    pub(super) fn broken(&self, error: &NetError) -> ModelError {
+        self.bad_answer(error.to_string())
+    }
+
+    fn clean(&self, text: &str) -> String {
+        clean(&self.http.redacted(text), self.api_key.as_ref())
     }
 }
 
@@ -94,5 +129,5 @@ fn is_about_length(says: &str, code: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "refusal_tests.rs"]
+#[path = "errors_tests.rs"]
 mod tests;

@@ -69,10 +69,7 @@ fn header(text: &str, head: usize, is_all: bool) -> CallMatch {
 
 /// Possible beginnings of the header of a message from the assistant.
 fn roles(text: &str) -> &'static [&'static str] {
-    match text.starts_with(HEADS[0]) {
-        true => &["commentary", "analysis", "to="],
-        false => &["assistant"],
-    }
+    if text.starts_with(HEADS[0]) { &["commentary", "analysis", "to="] } else { &["assistant"] }
 }
 
 /// Returns `true` if an incomplete header can still name a function.

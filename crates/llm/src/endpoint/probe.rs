@@ -54,10 +54,8 @@ impl Endpoint {
             let nearest = nearest(model, names.iter().map(String::as_str)).map(str::to_owned);
             return Ok(Some(Probe::NoModel { nearest }));
         }
-        Ok(Some(match self.api_key.is_some() && self.is_open(url).await {
-            true => Probe::KeyUnchecked,
-            false => Probe::Works,
-        }))
+        let is_unchecked = self.api_key.is_some() && self.is_open(url).await;
+        Ok(Some(if is_unchecked { Probe::KeyUnchecked } else { Probe::Works }))
     }
 
     /// Returns the JSON at a URL of the API; `None` if the URL does not exist or its body is

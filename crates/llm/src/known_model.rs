@@ -8,7 +8,7 @@ use avocet_protocol::{
     Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent,
 };
 
-use crate::asking::Probe;
+use crate::endpoint::Probe;
 use crate::facts::{BuiltIn, FactSource, Facts, KnownFacts, Learned, host};
 use crate::{Dialected, ToolStyle};
 
@@ -141,5 +141,5 @@ impl Model for KnownModel {
 }
 
 #[cfg(test)]
-#[path = "known_tests.rs"]
+#[path = "known_model_tests.rs"]
 mod tests;

@@ -46,11 +46,11 @@ const OURS: [&str; 6] = ["input", "instructions", "messages", "model", "stream",
 const OF_HTTP: [&str; 4] = ["content-length", "content-type", "host", "transfer-encoding"];
 
 impl OpenAiConfig {
-    /// Checks that the settings fit together and can be sent.
+    /// Checks that the settings for such servers fit together and can be sent.
     ///
     /// # Errors
     /// The key with an unusable value, and the reason.
-    pub(crate) fn check_quirks(&self) -> Result<(), (&'static str, String)> {
+    pub(crate) fn check_compatibility(&self) -> Result<(), (&'static str, String)> {
         self.check_api()?;
         if let Some(key) = OURS.into_iter().find(|key| self.extra_body.contains_key(*key)) {
             return Err(("extra_body", format!("it cannot say {key}, which Avocet writes")));
@@ -92,13 +92,12 @@ impl OpenAiConfig {
         let host = self.base_url.split("://").nth(1).unwrap_or_default();
         let host = host.split(['/', ':']).next().unwrap_or_default();
         let newer = host.eq_ignore_ascii_case("api.openai.com");
-        self.max_tokens_field.unwrap_or(match newer {
-            true => MaxTokensField::MaxCompletionTokens,
-            false => MaxTokensField::MaxTokens,
-        })
+        let of_host =
+            if newer { MaxTokensField::MaxCompletionTokens } else { MaxTokensField::MaxTokens };
+        self.max_tokens_field.unwrap_or(of_host)
     }
 }
 
 #[cfg(test)]
-#[path = "quirks_tests.rs"]
+#[path = "compatibility_tests.rs"]
 mod tests;

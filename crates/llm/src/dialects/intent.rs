@@ -110,7 +110,8 @@ const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '\u{37e}'];
 /// and the text before them is free of hints at a quote, an example or a question.
 pub(crate) fn is_meant(read: &ParsedReply) -> bool {
     // An example can have a result, too. Control tokens appear in examples only inside of code.
-    let has_result = read.is_made_up && !read.dialect.is_some_and(Dialect::has_control_words);
+    let has_result =
+        read.has_invented_result && !read.dialect.is_some_and(Dialect::has_control_words);
     !read.is_followed && !has_result && !read.is_quoted && !is_frame(&read.text)
 }
 
@@ -146,5 +147,5 @@ fn is_name(word: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "stray_tests.rs"]
+#[path = "intent_tests.rs"]
 mod tests;

@@ -66,13 +66,11 @@ impl Code {
 
     /// Opens or closes a fence if the line does so.
     fn crosses_fence(&mut self, line: &str) -> bool {
-        let Some((mark, length, info)) = fence(line) else { return false };
+        let Some(fence) = Fence::of(line) else { return false };
         self.fence = match self.fence {
-            None if mark == '`' && info.contains('`') => return false,
-            None => Some((mark, length)),
-            Some((open, least)) if open == mark && length >= least && info.trim().is_empty() => {
-                None
-            }
+            None if fence.mark == '`' && fence.info.contains('`') => return false,
+            None => Some((fence.mark, fence.length)),
+            Some((mark, length)) if fence.closes(mark, length) => None,
             Some(_) => return false,
         };
         true
@@ -133,13 +131,30 @@ pub(crate) fn can_be_fence(line: &str) -> bool {
     }
 }
 
-/// The fence of a line: its character, their number, and the text after them.
-pub(crate) fn fence(line: &str) -> Option<(char, usize, &str)> {
-    let line = unindented(line);
-    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let info = line.trim_start_matches(mark);
-    let length = line.len() - info.len();
-    (length >= 3).then_some((mark, length, info))
+/// A line that opens or closes a fenced block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fence<'t> {
+    pub(crate) mark: char,
+    /// The number of marks.
+    pub(crate) length: usize,
+    /// The trimmed text after the marks.
+    pub(crate) info: &'t str,
+}
+
+impl<'t> Fence<'t> {
+    /// The fence of a line.
+    pub(crate) fn of(line: &'t str) -> Option<Self> {
+        let line = unindented(line);
+        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = line.trim_start_matches(mark);
+        let length = line.len() - info.len();
+        (length >= 3).then_some(Self { mark, length, info: info.trim() })
+    }
+
+    /// Returns `true` if this fence closes a block that begins with `length` of these marks.
+    pub(crate) fn closes(&self, mark: char, length: usize) -> bool {
+        self.mark == mark && self.length >= length && self.info.is_empty()
+    }
 }
 
 /// The start of the first blank line.
