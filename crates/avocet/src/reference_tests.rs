@@ -7,6 +7,7 @@ use std::fs;
 
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{ProfileKeys, Settings};
+use avocet_directory::DirectoryConfig;
 use avocet_discord::DiscordConfig;
 use avocet_llm::{
     AnthropicConfig, GeminiConfig, ModelConfig, OllamaConfig, OpenAiConfig, TranscriptionConfig,
@@ -68,7 +69,7 @@ impl ConfigTable {
 }
 
 /// The whole configuration, then the tables with free names and those of components.
-fn tables() -> [ConfigTable; 14] {
+fn tables() -> [ConfigTable; 15] {
     [
         ConfigTable::new::<Settings>("", ""),
         ConfigTable::new::<ProfileKeys>("agents.NAME", "agents.work"),
@@ -82,6 +83,7 @@ fn tables() -> [ConfigTable; 14] {
         ConfigTable::new::<TerminalConfig>("channels.terminal", "channels.terminal"),
         ConfigTable::new::<TelegramConfig>("channels.telegram", "channels.telegram"),
         ConfigTable::new::<DiscordConfig>("channels.discord", "channels.discord"),
+        ConfigTable::new::<DirectoryConfig>("channels.directory", "channels.directory"),
         ConfigTable::new::<GroupConfig>("channels.telegram.groups.ID", ""),
         ConfigTable::new::<GroupConfig>("channels.discord.groups.ID", ""),
     ]

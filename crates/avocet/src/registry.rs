@@ -2,11 +2,13 @@
 //! component is a line in its list.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use avocet_bus::{Admission, Allow, GroupRules, Lists};
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{ConfigError, Document, Settings};
+use avocet_directory::{DirectoryChannel, DirectoryConfig};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{
     AnthropicConfig, Facts, GeminiConfig, KnownModel, Offline, OllamaConfig, OpenAiConfig,
@@ -24,7 +26,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::exit::{Exit, Failure};
-use crate::{CommandContext, models};
+use crate::{CommandContext, models, places};
 
 /// Makes a model of a provider, with the operator's facts about it.
 type MakeModel =
@@ -92,6 +94,7 @@ pub(crate) struct ChannelKind {
 
 /// Every kind of channel.
 pub(crate) const CHANNELS: &[ChannelKind] = &[
+    ChannelKind { name: "directory", always: false, make: make_directory },
     ChannelKind { name: "discord", always: false, make: make_discord },
     ChannelKind { name: "telegram", always: false, make: make_telegram },
     ChannelKind { name: "terminal", always: true, make: make_terminal },
@@ -312,6 +315,62 @@ fn accounts(document: &Document, path: &str) -> Result<Vec<(AccountName, String)
         }
         _ => Ok(vec![(name("main")?, path.to_owned())]),
     }
+}
+
+/// The directory of an account of the channel `directory`.
+pub(crate) struct ChannelDirectory {
+    /// The key of its path in the configuration.
+    pub(crate) key: String,
+    pub(crate) path: PathBuf,
+    account: AccountName,
+}
+
+/// Returns the directories through which operators speak. A path that was not read is left out.
+pub(crate) fn directories(document: &Document) -> Result<Vec<ChannelDirectory>, ConfigError> {
+    const TABLE: &str = "channels.directory";
+    let mut found: Vec<ChannelDirectory> = Vec::new();
+    let accounts =
+        if document.get(TABLE).is_some() { accounts(document, TABLE)? } else { Vec::new() };
+    for (account, table) in accounts {
+        let DirectoryConfig { path } = document.table(&table)?;
+        let key = format!("{table}.path");
+        if document.is_unresolved(&key) {
+            continue;
+        }
+        let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) else {
+            let error = "there is no path; name a directory of its own: path = \"~/avocet-files\"";
+            return Err(document.error_at(&table, format!("[{table}]: {error}")));
+        };
+        let path = places::beside(document, &path)
+            .map_err(|failure| document.error_at(&key, format!("`{key}`: {}", failure.error)))?;
+        let overlaps = |other: &&ChannelDirectory| {
+            other.path.starts_with(&path) || path.starts_with(&other.path)
+        };
+        if let Some(other) = found.iter().find(overlaps) {
+            let message = format!("`{key}` and `{}` are in one another; separate them", other.key);
+            return Err(document.error_at(&key, message));
+        }
+        found.push(ChannelDirectory { key, path, account });
+    }
+    Ok(found)
+}
+
+/// The operating system protects a directory like the socket: it has to belong to the daemon's user
+/// alone. So its files are an owner's words.
+fn make_directory(
+    document: &Document,
+    path: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<Vec<Configured>, ConfigError> {
+    let id = |error: IdError| document.error_at(path, error.to_string());
+    let name = ChannelName::parse("directory").map_err(id)?;
+    let made =
+        directories(document)?.into_iter().map(|ChannelDirectory { path, account, .. }| {
+            let channel =
+                DirectoryChannel::new(name.clone(), account, path, clock.clone()).map_err(id)?;
+            Ok(Configured { channel: Arc::new(channel), attach: None, allow: Allow::Local })
+        });
+    made.collect()
 }
 
 fn make_discord(
