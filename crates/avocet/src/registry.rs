@@ -13,6 +13,7 @@ mod services;
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
+use avocet_directory::DirectoryConfig;
 use avocet_discord::DiscordConfig;
 use avocet_llm::{AnthropicConfig, GeminiConfig, OfflineConfig, OllamaConfig, OpenAiConfig};
 use avocet_protocol::Clock;
@@ -24,7 +25,7 @@ use avocet_tools::{BUILT_IN, Registry};
 use crate::exit::{Exit, Failure};
 use crate::{CommandContext, models};
 
-pub(crate) use channels::{Channels, ConfiguredChannel, channels};
+pub(crate) use channels::{ChannelDirectory, Channels, ConfiguredChannel, channels, directories};
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{WEB_SEARCH, open_hosts, transcribe, transcription, web_search};
 
@@ -45,6 +46,7 @@ pub(crate) const PROVIDERS: &[ProviderKind] = &[
 
 /// Every kind of channel.
 pub(crate) const CHANNELS: &[ChannelKind] = &[
+    ChannelKind::of::<DirectoryConfig>(),
     ChannelKind::of::<DiscordConfig>(),
     ChannelKind::of::<TelegramConfig>(),
     ChannelKind::of::<TerminalConfig>(),
@@ -69,6 +71,7 @@ pub(crate) fn tools(context: &CommandContext) -> Result<Vec<String>, Failure> {
 /// Checks the tables of all components, as far as they were read.
 pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
     providers::check(document, settings)?;
+    directories(document)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     channels(document, settings, &clock)?;
     services::check(document, settings)?;

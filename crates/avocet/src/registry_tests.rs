@@ -119,6 +119,11 @@ fn channel_has_one_account_or_a_table_for_each() {
             "[channels.telegram.work]\ntoken = \"1:a\"\n[channels.telegram.home]\ntoken = \"2:b\"\n",
             &["telegram:home", "telegram:work"],
         ),
+        ("[channels.directory]\npath = \"/a\"\n", &["directory:main"][..]),
+        (
+            "[channels.directory.home]\npath = \"a\"\n[channels.directory.work]\npath = \"b\"\n",
+            &["directory:home", "directory:work"],
+        ),
         ("[channels.discord]\ntoken = \"a.b.c\"\n", &["discord:main"][..]),
         ("[channels.discord.work]\ntoken = \"a.b.c\"\n", &["discord:work"][..]),
     ];
@@ -130,6 +135,30 @@ fn channel_has_one_account_or_a_table_for_each() {
             found.iter().map(|one| format!("{}:{}", one.channel.name(), one.channel.account()));
         let made: Vec<String> = names.filter(|name| !name.starts_with("terminal")).collect();
         assert_eq!(made, expected, "{text}");
+    }
+}
+
+#[test]
+fn check_refuses_a_directory_without_a_path_and_two_in_one_another() {
+    let table = [
+        (
+            "[channels.directory]\n",
+            "1:11: [channels.directory]: there is no path; name a directory",
+        ),
+        ("[channels.directory]\npath = \"\"\n", "[channels.directory]: there is no path"),
+        (
+            "[channels.directory.a]\npath = \"/x\"\n[channels.directory.b]\npath = \"/x/y\"\n",
+            "4:1: `channels.directory.b.path` and `channels.directory.a.path` overlap",
+        ),
+        (
+            "[channels.directory.a]\npath = \"/x\"\n[channels.directory.b]\npath = \"/x\"\n",
+            "overlap; separate them",
+        ),
+    ];
+    for (text, says) in table {
+        let document = parse(text);
+        let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+        assert!(error.contains(says), "{text}: {error}");
     }
 }
 

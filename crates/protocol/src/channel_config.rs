@@ -2,6 +2,7 @@
 //! an account of it becomes.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -26,6 +27,12 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     /// The key with an unusable value, and the reason, which hides secrets.
     fn check(&self) -> Result<(), (&'static str, String)> {
         Ok(())
+    }
+
+    /// The directory through which an operator speaks, with its key. Before [`Self::channel`] the
+    /// caller makes the path absolute, and refuses a directory that the agent can reach.
+    fn directory(&mut self) -> Option<(&'static str, &mut PathBuf)> {
+        None
     }
 
     /// The people with access to the account.
