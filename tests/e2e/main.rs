@@ -14,6 +14,7 @@ mod cli;
 mod config;
 mod copies;
 mod damage;
+mod directory;
 mod doctor;
 mod door;
 mod full_disk;

@@ -77,9 +77,10 @@ pub(crate) async fn lead(world: &World, person: &mut ChatPerson, one: &Scenario)
             let write = tell("write_file", &json!({ "path": path, "content": text }));
             person.ask_and_allow(&write).await;
             person.command("/new").await;
-            person.say(&match one.is_disguised {
-                false => tell("read_file", &json!({ "path": path })),
-                true => tell("search_files", &json!({ "pattern": ".", "path": path })),
+            person.say(&if one.is_disguised {
+                tell("search_files", &json!({ "pattern": ".", "path": path }))
+            } else {
+                tell("read_file", &json!({ "path": path }))
             });
         }
         Way::ToolResult => person.say(&tell("mcp_lookup", &json!({ "topic": id }))),

@@ -17,6 +17,7 @@ mod posts;
 mod random;
 mod script;
 mod states;
+mod verdict;
 mod world;
 
 use std::io::Write;
@@ -29,7 +30,8 @@ use oracle::Oracle;
 use person::pause;
 use random::Random;
 use states::{Histogram, PREVIEW};
-use world::{RunVerdict, World};
+use verdict::RunVerdict;
+use world::World;
 
 /// People who talk at the same time, each in a session of their own.
 const PEOPLE: usize = 20;
@@ -138,7 +140,7 @@ async fn ends_well(world: World, histogram: &Histogram) -> RunVerdict {
     world.everybody_is_answered(PATIENCE).await;
     let (status, log) = daemon.stop();
     assert!(status.success(), "{log}");
-    let verdict = world.verdict();
+    let verdict = RunVerdict::of(&world);
     show(&format!("{histogram}\n{verdict}"));
     verdict
 }
@@ -155,8 +157,8 @@ async fn kill_at_every_fail_point_loses_and_repeats_nothing() {
             world.everybody_is_answered(PATIENCE).await;
             let (status, log) = daemon.stop();
             assert!(status.success(), "{point}: {log}");
-            show(&format!("killed at {point}\n{}", world.verdict()));
-            world.verdict().check(1);
+            show(&format!("killed at {point}\n{}", RunVerdict::of(&world)));
+            RunVerdict::of(&world).check(1);
         }
     }
 }

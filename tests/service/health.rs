@@ -125,45 +125,50 @@ async fn health_of_a_failing_provider_is_down_in_status_doctor_and_log() {
             fix: "correct `model` in [agents]",
         },
     ];
-    for Outage { config, key, reason, doctor, fix } in outages {
-        let home = Home::new(program!()).with_config(&config).with("FAKE_KEY", key);
-        let daemon = home.daemon();
-        let (code, found) = json(&home, &["doctor"]).await;
-        let before = check(&found, "providers", "fake/good");
-        if let Some(doctor) = doctor {
-            assert_eq!((code, &before["state"]), (DOWN, &"bad".into()), "{found}");
-            assert!(before["says"].as_str().unwrap().contains(doctor), "{before}");
-            assert!(before["fix"].as_str().unwrap().contains(fix), "{before}");
-        }
-        let chat = AttachedChat::join(&home, "ann").await;
-        for _ in 0..5 {
-            chat.ask("hello").await;
-            assert!(chat.reply().await.text.contains(reason), "{reason}");
-        }
-        let (code, status) = json(&home, &["status"]).await;
-        let provider = &status["providers"][0];
-        assert_eq!(code, DOWN, "{status}");
-        assert!(provider["fault"].as_str().unwrap().contains(reason), "{status}");
-        assert_eq!(provider["requests"]["failure"]["in_a_row"], 5, "{status}");
-        let shown = avocet_supervise::blocking({
-            let mut command = another_shell(&home, &["status"]);
-            move || command.output()
-        });
-        let shown = ProgramOutput::from(shown.await.unwrap().unwrap());
-        assert!(shown.code == DOWN && shown.out.contains("provider fake   down: "), "{shown:?}");
-        let (code, found) = json(&home, &["doctor"]).await;
-        let after = check(&found, "providers", "fake/good");
-        assert_eq!((code, &after["state"]), (DOWN, &"bad".into()), "{found}");
-        assert!(after["fix"].as_str().unwrap().contains(fix), "{after}");
-        let (_, log) = stop(daemon).await;
-        let lines: Vec<&str> =
-            log.lines().filter(|line| line.contains("the turn failed")).collect();
-        assert_eq!(lines.len(), 1, "one line, and the rest are counted: {log}");
-        for part in [" WARN ", "terminal:local:ann", "model=\"fake/good\"", reason] {
-            assert!(lines[0].contains(part), "{part}: {}", lines[0]);
-        }
-        assert!(!log.contains(key) && !shown.out.contains(key), "{log}");
+    for outage in outages {
+        check_outage(outage).await;
     }
+}
+
+/// Checks that an outage is in the doctor's findings, in the answers, in the status and in the log.
+async fn check_outage(outage: Outage) {
+    let Outage { config, key, reason, doctor, fix } = outage;
+    let home = Home::new(program!()).with_config(&config).with("FAKE_KEY", key);
+    let daemon = home.daemon();
+    let (code, found) = json(&home, &["doctor"]).await;
+    let before = check(&found, "providers", "fake/good");
+    if let Some(doctor) = doctor {
+        assert_eq!((code, &before["state"]), (DOWN, &"bad".into()), "{found}");
+        assert!(before["says"].as_str().unwrap().contains(doctor), "{before}");
+        assert!(before["fix"].as_str().unwrap().contains(fix), "{before}");
+    }
+    let chat = AttachedChat::join(&home, "ann").await;
+    for _ in 0..5 {
+        chat.ask("hello").await;
+        assert!(chat.reply().await.text.contains(reason), "{reason}");
+    }
+    let (code, status) = json(&home, &["status"]).await;
+    let provider = &status["providers"][0];
+    assert_eq!(code, DOWN, "{status}");
+    assert!(provider["fault"].as_str().unwrap().contains(reason), "{status}");
+    assert_eq!(provider["requests"]["failure"]["in_a_row"], 5, "{status}");
+    let shown = avocet_supervise::blocking({
+        let mut command = another_shell(&home, &["status"]);
+        move || command.output()
+    });
+    let shown = ProgramOutput::from(shown.await.unwrap().unwrap());
+    assert!(shown.code == DOWN && shown.out.contains("provider fake   down: "), "{shown:?}");
+    let (code, found) = json(&home, &["doctor"]).await;
+    let after = check(&found, "providers", "fake/good");
+    assert_eq!((code, &after["state"]), (DOWN, &"bad".into()), "{found}");
+    assert!(after["fix"].as_str().unwrap().contains(fix), "{after}");
+    let (_, log) = stop(daemon).await;
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("the turn failed")).collect();
+    assert_eq!(lines.len(), 1, "one line, and the rest are counted: {log}");
+    for part in [" WARN ", "terminal:local:ann", "model=\"fake/good\"", reason] {
+        assert!(lines[0].contains(part), "{part}: {}", lines[0]);
+    }
+    assert!(!log.contains(key) && !shown.out.contains(key), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

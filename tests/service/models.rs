@@ -85,13 +85,13 @@ async fn model_command_with_a_removed_provider_falls_back_with_a_warning() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agent_uses_its_model_and_workspace_in_its_sessions() {
-    let two =
-        OpenAiFake::start(|request| match request["messages"].to_string().contains("who.txt") {
-            true => ModelAnswer::says("two has written it"),
-            false => {
-                ModelAnswer::call("write_file", json!({ "path": "who.txt", "content": "two" }))
-            }
-        });
+    let two = OpenAiFake::start(|request| {
+        if request["messages"].to_string().contains("who.txt") {
+            ModelAnswer::says("two has written it")
+        } else {
+            ModelAnswer::call("write_file", json!({ "path": "who.txt", "content": "two" }))
+        }
+    });
     let (one, two) = tokio::join!(parrot("one"), two);
     let more = "[agents.work]\nmodel = \"two/big\"\nworkspace = \"work\"\n\
         sessions = [\"terminal:local:work-*\"]\n";

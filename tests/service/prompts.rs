@@ -74,13 +74,12 @@ impl VisibleMessage {
             let ticks = &from[..from.len() - from.trim_start_matches('`').len()];
             let inside = &from[ticks.len()..];
             let is_block = ticks.len() > 2 && (before.is_empty() || before.ends_with('\n'));
-            let (inner, behind) = match is_block {
+            let (inner, behind) = if is_block {
                 // The first line names the language.
-                true => {
-                    let lines = inside.split_once('\n').unwrap().1;
-                    lines.split_once(&format!("\n{ticks}")).unwrap()
-                }
-                false => inside.split_once(ticks).unwrap(),
+                let lines = inside.split_once('\n').unwrap().1;
+                lines.split_once(&format!("\n{ticks}")).unwrap()
+            } else {
+                inside.split_once(ticks).unwrap()
             };
             text.push_str(inner);
             code.push(inner.to_owned());

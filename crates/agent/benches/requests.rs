@@ -6,15 +6,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_agent::benching::messages;
-use avocet_agent::{AgentLoop, Budgets, Marks, Scene, TurnEnd, TurnLimits};
+use avocet_agent::{
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, Marks, PromptSettings, TurnContext, TurnEnd,
+    TurnLimits, UsageMeter,
+};
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
     ModelReply, ModelRequest, NewInbound, Outcome, Roles, Sender, SessionId, Settlement, Spent,
-    TurnRecord, Turns, Usage,
+    Suspects, TurnRecord, Turns, Usage,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents};
+use avocet_testkit::{
+    FakeAttachments, FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents,
+};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use jiff::tz::TimeZone;
@@ -91,20 +96,22 @@ impl World {
         let store = log.open(clock.clone()).await;
         let model = Arc::new(Echo);
         let agent = AgentLoop {
-            model: model.clone(),
+            models: AgentModels { main: model.clone(), cheap: model },
             toolbox: Arc::new(FakeToolbox::default()),
-            log: store.clone(),
-            events: Arc::new(RecordedEvents::default()),
+            logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
+            limits: AgentLimits {
+                turn: TurnLimits { context_tokens: ROOM, ..TurnLimits::default() },
+                ..AgentLimits::default()
+            },
+            prompt_settings: PromptSettings {
+                system: "be kind".into(),
+                zone: TimeZone::UTC,
+                marks: Marks::new(7),
+            },
             files: Arc::new(FakeFiles::default()),
+            attachments: Arc::new(FakeAttachments),
+            events: Arc::new(RecordedEvents::default()),
             clock,
-            limits: TurnLimits { context_tokens: ROOM, ..TurnLimits::default() },
-            ledger: store.clone(),
-            budgets: Budgets::default(),
-            unbooked: Arc::default(),
-            cheap: model,
-            system: "be kind".into(),
-            zone: TimeZone::UTC,
-            marks: Marks::new(7),
         };
         Self { agent, store, _log: log }
     }
@@ -113,14 +120,15 @@ impl World {
     async fn turn(&self, number: usize) {
         let turn = self.claim(number).await;
         let id = turn.id;
-        let scene = Scene {
+        let meter = UsageMeter::new(Some(id), session());
+        let context = TurnContext {
             chat: Some(session().address()),
             cancel: CancellationToken::new(),
             asked_by: Vec::new(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
         };
-        let end = self.agent.run_tool_loop(turn, &scene).await;
+        let end = self.agent.run_tool_loop(turn, &context, &meter).await;
         let Ok(TurnEnd::Answered(answer)) = end else { panic!("{end:?}") };
         let (outcome, answer) = (Outcome::Replied, Some(answer));
         let settlement = Settlement { outcome, answer, notice: None, reply: None };
@@ -137,7 +145,8 @@ impl World {
         let kind = InboundKind::Text;
         let message = NewInbound { session: session(), kind, inbound, removed: 0 };
         self.store.accept(&message, None).await.expect("a log");
-        match self.store.claim(&session(), true, Duration::ZERO).await.expect("a log") {
+        match self.store.claim(&session(), Suspects::Include, Duration::ZERO).await.expect("a log")
+        {
             Claim::Turn(claimed) => claimed.turn,
             other => panic!("{other:?}"),
         }

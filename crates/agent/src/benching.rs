@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use avocet_protocol::{Message, Purpose, Roles, TurnRecord};
 
-use crate::AgentLoop;
-use crate::budgets::Bill;
+use crate::budgets::UsageContext;
+use crate::{AgentLoop, UsageMeter};
 
 /// Returns the messages of the first request of a turn, shortened to fit; `None` if nothing fits.
 pub async fn messages(
@@ -14,10 +14,10 @@ pub async fn messages(
     turn: &TurnRecord,
     roles: &Arc<dyn Roles>,
 ) -> Option<Vec<Message>> {
-    let until = agent.clock.elapsed() + agent.limits.max_duration;
-    let bill =
-        Bill { turn: Some(turn.id), session: &turn.session, purpose: Purpose::Answer, until };
+    let until = agent.clock.elapsed() + agent.limits.turn.max_duration;
+    let meter = UsageMeter::new(Some(turn.id), turn.session.clone());
+    let usage = UsageContext { meter: &meter, purpose: Purpose::Answer, until };
     let mut context = agent.open_context(turn, roles).await.ok()?;
-    let room = context.room(agent.model.facts().await, agent.limits, &[]);
-    agent.fit(&mut context, turn, room, bill).await.ok()
+    let room = context.room(agent.models.main.facts().await, agent.limits.turn, &[]);
+    agent.fit(&mut context, turn, room, usage).await.ok()
 }

@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, SessionId,
-    Spending, StoreError, Total, TurnId, thousands, within,
+    Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, Spending,
+    StoreError, Total, thousands, within,
 };
 
-use crate::{AgentLoop, TurnLimits};
+use crate::{AgentLoop, TurnLimits, UsageMeter};
 
 /// Limits on the cost of models; `None` means unlimited. Each turn that runs when a budget is used
 /// up may still get one answer, and the budget is overdrawn by at most these answers.
@@ -39,11 +39,11 @@ impl Default for Budgets {
     }
 }
 
-/// The usage context of a request: its turn, session and purpose, and its deadline.
+/// The usage context of a request: the meter of its turn or compaction, its purpose and deadline.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bill<'b> {
-    pub(crate) turn: Option<TurnId>,
-    pub(crate) session: &'b SessionId,
+pub(crate) struct UsageContext<'m> {
+    /// Receives the usage of the request.
+    pub(crate) meter: &'m UsageMeter,
     pub(crate) purpose: Purpose,
     /// The time at which the request is abandoned, by the clock's
     /// [`elapsed`](avocet_protocol::Clock::elapsed).
@@ -78,32 +78,34 @@ impl AgentLoop {
     pub(crate) async fn ask_within_budgets(
         &self,
         model: &dyn Model,
-        bill: Bill<'_>,
+        usage: UsageContext<'_>,
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
-        self.look_at_budgets(bill).await?;
-        let left = bill.until.saturating_sub(self.clock.elapsed());
+        self.look_at_budgets(usage).await?;
+        let UsageContext { meter, purpose, until } = usage;
+        let left = until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
-            Delta::Lost(spent) => self.unbooked.add(bill, spent),
+            Delta::Lost(spent) => meter.add(purpose, spent),
             Delta::Text(_) | Delta::Restart => deltas(delta),
         };
         let asking = model.complete(request, &with_losses);
         let answered = within(self.clock.as_ref(), left, asking).await;
         let spent = answered.as_ref().ok().and_then(|reply| reply.as_ref().ok());
-        spent.iter().flat_map(|reply| &reply.spent).for_each(|one| self.unbooked.add(bill, one));
-        self.book_costs().await?;
+        spent.iter().flat_map(|reply| &reply.spent).for_each(|one| meter.add(purpose, one));
+        meter.record(self.logs.ledger.as_ref()).await?;
         match answered {
             Ok(reply) => Ok(reply?),
-            Err(_) => Err(NoAnswer::Limit(self.limits.took_too_long())),
+            Err(_) => Err(NoAnswer::Limit(self.limits.turn.took_too_long())),
         }
     }
 
     /// Fails if a budget is used up.
-    pub(crate) async fn look_at_budgets(&self, bill: Bill<'_>) -> Result<(), NoAnswer> {
+    pub(crate) async fn look_at_budgets(&self, usage: UsageContext<'_>) -> Result<(), NoAnswer> {
         let today = self.clock.now().day_start();
-        let spending = self.ledger.spent(bill.turn, bill.session, today).await?;
-        match self.budgets.reached(self.limits, &spending) {
+        let UsageMeter { turn, session, .. } = usage.meter;
+        let spending = self.logs.ledger.spent(*turn, session, today).await?;
+        match self.limits.budgets.reached(self.limits.turn, &spending) {
             None => Ok(()),
             Some(notice) => {
                 tracing::info!(notice, "nothing more is spent");

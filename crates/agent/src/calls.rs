@@ -9,14 +9,12 @@ use avocet_protocol::{
 };
 use futures_util::future::try_join_all;
 
-use crate::agent_loop::{AgentLoop, Scene, TurnEnd};
-use crate::held;
-use crate::repeats;
 use crate::truncate::{Cut, cut, cut_error};
+use crate::{AgentLoop, TurnContext, TurnEnd, repeats, withheld};
 
 /// The context of a step's calls.
-pub(crate) struct Set<'a> {
-    pub(crate) scene: &'a Scene,
+pub(crate) struct StepContext<'a> {
+    pub(crate) turn_context: &'a TurnContext,
     /// The lowest trust of the model's input.
     pub(crate) trust: Trust,
     /// The relevant parts of that input.
@@ -42,13 +40,20 @@ enum CallOutcome {
 /// Calls of the step that run side by side, by their place.
 type Batch = Vec<(usize, PreparedCall)>;
 
+/// Only a call that runs alone can make the turn wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchSize {
+    One,
+    Several,
+}
+
 impl AgentLoop {
     /// Runs the open calls of the last step in order, those that allow it side by side. Returns the
     /// end if a call waits.
     pub(crate) async fn run_calls(
         &self,
         turn: &mut TurnRecord,
-        set: &Set<'_>,
+        step_context: &StepContext<'_>,
     ) -> Result<Option<TurnEnd>, StoreError> {
         let step = turn.steps.last().map_or(&[][..], |step| &step.calls);
         let open: Vec<usize> =
@@ -57,14 +62,14 @@ impl AgentLoop {
         tracing::debug!(iteration, count, "executing tool calls");
         let mut batch = Batch::new();
         for place in open {
-            let decision = match self.decide(turn, place, set).await? {
+            let decision = match self.decide(turn, place, step_context).await? {
                 CallAction::Run(prepared) if prepared.parallel => {
                     batch.push((place, prepared));
                     continue;
                 }
                 decision => decision,
             };
-            if let Some(waiting) = self.run_batch(turn, &mut batch, set).await? {
+            if let Some(waiting) = self.run_batch(turn, &mut batch, step_context).await? {
                 return Ok(Some(waiting));
             }
             match decision {
@@ -75,26 +80,26 @@ impl AgentLoop {
                 }
                 CallAction::Run(prepared) => {
                     batch.push((place, prepared));
-                    if let Some(waiting) = self.run_batch(turn, &mut batch, set).await? {
+                    if let Some(waiting) = self.run_batch(turn, &mut batch, step_context).await? {
                         return Ok(Some(waiting));
                     }
                 }
             }
         }
-        self.run_batch(turn, &mut batch, set).await
+        self.run_batch(turn, &mut batch, step_context).await
     }
 
     async fn decide(
         &self,
         turn: &TurnRecord,
         place: usize,
-        set: &Set<'_>,
+        step_context: &StepContext<'_>,
     ) -> Result<CallAction, StoreError> {
         let logged = call_at(turn, place);
         match &logged.state {
             CallState::Planned => {}
             CallState::Interrupted { evidence: None } => {
-                let context = self.context(turn, logged.id, set);
+                let context = self.context(turn, logged.id, step_context);
                 return Ok(CallAction::Wait(self.choice(logged, &context).await));
             }
             CallState::Interrupted { evidence: Some(evidence) } => {
@@ -121,8 +126,8 @@ impl AgentLoop {
         if is_new && let Some(refusal) = repeats::refusal(&turn.steps, &logged.call) {
             return Ok(CallAction::Finish(refusal));
         }
-        let context = self.context(turn, logged.id, set);
-        if let Some(text) = held::text(&logged.call) {
+        let context = self.context(turn, logged.id, step_context);
+        if let Some(text) = withheld::text(&logged.call) {
             let request = self.toolbox.hold(&text, &context);
             let request = request.filter(|request| !request.is_allowed(allowed));
             let said = || CallAction::Finish(CallResult::ok("said".into()));
@@ -141,7 +146,7 @@ impl AgentLoop {
         WaitRequest {
             kind: WaitKind::Choice,
             prompt: Some(Box::new(self.toolbox.interrupted(&logged.call, context).await)),
-            expires_after: self.limits.choice_expires_after,
+            expires_after: self.limits.turn.choice_expires_after,
             writes: Vec::new(),
             grant: None,
             shown: None,
@@ -153,11 +158,11 @@ impl AgentLoop {
         &self,
         turn: &mut TurnRecord,
         batch: &mut Batch,
-        set: &Set<'_>,
+        step_context: &StepContext<'_>,
     ) -> Result<Option<TurnEnd>, StoreError> {
-        let alone = batch.len() == 1;
+        let size = if batch.len() == 1 { BatchSize::One } else { BatchSize::Several };
         let running = batch.drain(..).map(async |(place, prepared)| {
-            let ran = self.run_call(turn, place, &prepared, alone, set).await?;
+            let ran = self.run_call(turn, place, &prepared, size, step_context).await?;
             Ok::<_, StoreError>((place, ran))
         });
         let mut waiting = None;
@@ -178,17 +183,19 @@ impl AgentLoop {
         turn: &TurnRecord,
         place: usize,
         prepared: &PreparedCall,
-        alone: bool,
-        set: &Set<'_>,
+        batch: BatchSize,
+        step_context: &StepContext<'_>,
     ) -> Result<CallOutcome, StoreError> {
         let logged = call_at(turn, place);
         let name = logged.call.name.clone();
-        self.log.start_call(logged.id, prepared.class, prepared.evidence.as_ref()).await?;
+        self.logs.turns.start_call(logged.id, prepared.class, prepared.evidence.as_ref()).await?;
         tracing::debug!(name, "executing tool");
         self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone() });
-        let context = self.context(turn, logged.id, set);
+        let context = self.context(turn, logged.id, step_context);
         let outcome = match self.toolbox.execute(&logged.call, &context).await {
-            Ok(ToolOutcome::Waiting(request)) if alone => return Ok(CallOutcome::Waiting(request)),
+            Ok(ToolOutcome::Waiting(request)) if batch == BatchSize::One => {
+                return Ok(CallOutcome::Waiting(request));
+            }
             Ok(ToolOutcome::Waiting(_)) => Err(ToolError::ExecutionFailed(
                 "a tool that runs beside others cannot wait; call it alone".to_owned(),
             )),
@@ -207,7 +214,7 @@ impl AgentLoop {
                 (CallResult { ok: true, value, trust }, kept, writes)
             }
         };
-        self.log.finish_call(logged.id, &result, kept.as_deref(), &writes).await?;
+        self.logs.turns.finish_call(logged.id, &result, kept.as_deref(), &writes).await?;
         self.events.emit(&turn.session, TurnEvent::ToolFinished { name, ok: result.ok });
         Ok(CallOutcome::Finished(result))
     }
@@ -219,27 +226,32 @@ impl AgentLoop {
         place: usize,
         result: CallResult,
     ) -> Result<(), StoreError> {
-        self.log.finish_call(call_at(turn, place).id, &result, None, &[]).await?;
+        self.logs.turns.finish_call(call_at(turn, place).id, &result, None, &[]).await?;
         set_result(turn, place, result);
         Ok(())
     }
 
-    pub(crate) fn context(&self, turn: &TurnRecord, call: CallId, set: &Set<'_>) -> ToolContext {
-        let scene = set.scene;
+    pub(crate) fn context(
+        &self,
+        turn: &TurnRecord,
+        call: CallId,
+        step_context: &StepContext<'_>,
+    ) -> ToolContext {
+        let turn_context = step_context.turn_context;
         ToolContext {
             call,
             session: turn.session.clone(),
-            chat: scene.chat.clone(),
-            cancel: scene.cancel.clone(),
-            role: scene.role(turn),
-            trust: set.trust,
-            place: scene.place(turn),
-            grants: scene.grants.clone(),
+            chat: turn_context.chat.clone(),
+            cancel: turn_context.cancel.clone(),
+            role: turn_context.role(turn),
+            trust: step_context.trust,
+            place: turn_context.place(turn),
+            grants: turn_context.grants.clone(),
             as_text: turn
                 .steps
                 .iter()
                 .any(|step| step.number == call.step && step.written.is_some()),
-            seen: set.seen.clone(),
+            seen: step_context.seen.clone(),
             read: LeastTrust::default(),
         }
     }
@@ -260,3 +272,7 @@ fn set_result(turn: &mut TurnRecord, place: usize, result: CallResult) {
         step.calls[place].state = CallState::Finished(result);
     }
 }
+
+#[cfg(test)]
+#[path = "calls_tests.rs"]
+mod tests;

@@ -9,18 +9,16 @@ use avocet_protocol::{
 };
 use jiff::tz::TimeZone;
 
-use crate::AgentLoop;
-use crate::agent_loop::Scene;
-use crate::budgets::{Bill, NoAnswer};
+use crate::budgets::{NoAnswer, UsageContext};
 use crate::history::{HistoryView, Trim, conversation};
 use crate::instructions::Instructions;
 use crate::marks::Marks;
 use crate::summary::{SHARE, cut};
-use crate::trust;
 use crate::window::{
     self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, tokens, trims,
     turns_to_go,
 };
+use crate::{AgentLoop, PromptSettings, TurnContext, trust};
 
 /// The content of a turn's requests beside the turn itself.
 #[derive(Debug)]
@@ -66,10 +64,17 @@ impl RequestContext {
 
     /// Returns the text that was read and the calls made in the conversation; empty if all is
     /// trusted.
-    pub(crate) fn seen(&self, turn: &TurnRecord, scene: &Scene, trust: Trust) -> Arc<Seen> {
+    pub(crate) fn seen(
+        &self,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+        trust: Trust,
+    ) -> Arc<Seen> {
         match trust {
             Trust::Full => Arc::default(),
-            Trust::Low | Trust::User => Arc::new(trust::seen(&self.past, turn, &scene.asked_by)),
+            Trust::Low | Trust::User => {
+                Arc::new(trust::seen(&self.past, turn, &turn_context.asked_by))
+            }
         }
     }
 
@@ -106,19 +111,20 @@ impl AgentLoop {
         turn: &TurnRecord,
         roles: &Arc<dyn Roles>,
     ) -> Result<RequestContext, StoreError> {
-        let instructions = Instructions::read(&self.system, self.files.as_ref()).await;
-        let past = self.log.history(&turn.session, turn.id, self.history_budget()).await?;
-        let (zone, marks, roles) = (self.zone.clone(), self.marks, roles.clone());
+        let PromptSettings { system, zone, marks } = &self.prompt_settings;
+        let instructions = Instructions::read(system, self.files.as_ref()).await;
+        let past = self.logs.turns.history(&turn.session, turn.id, self.history_budget()).await?;
+        let (zone, marks, roles) = (zone.clone(), *marks, roles.clone());
         Ok(RequestContext { instructions, past, zone, marks, roles, narrow: None })
     }
 
     /// Returns this agent's way of showing the log.
     pub(crate) fn view(&self) -> HistoryView<'_> {
-        HistoryView { zone: &self.zone, marks: self.marks }
+        HistoryView { zone: &self.prompt_settings.zone, marks: self.prompt_settings.marks }
     }
 
     pub(crate) fn history_budget(&self) -> usize {
-        let tokens = usize::try_from(self.limits.context_tokens).unwrap_or(usize::MAX);
+        let tokens = usize::try_from(self.limits.turn.context_tokens).unwrap_or(usize::MAX);
         tokens.saturating_mul(BYTES_A_TOKEN)
     }
 
@@ -129,7 +135,7 @@ impl AgentLoop {
         context: &mut RequestContext,
         turn: &TurnRecord,
         room: Room,
-        bill: Bill<'_>,
+        usage: UsageContext<'_>,
     ) -> Result<Vec<Message>, NoAnswer> {
         let fits = |context: &RequestContext, trim: Trim| {
             if_it_fits(context.messages(turn, trim), room.eyes, room.messages)
@@ -140,9 +146,9 @@ impl AgentLoop {
             return Ok(messages);
         }
         // Without a budget for the answer, the past stays as it is.
-        self.look_at_budgets(bill).await?;
+        self.look_at_budgets(usage).await?;
         self.fits_at_all(context, turn, room)?;
-        self.make_room(context, turn, room.messages, bill).await?;
+        self.make_room(context, turn, room.messages, usage).await?;
         let mut least = match fits(context, Trim::default()) {
             Ok(messages) => return Ok(messages),
             Err(tokens) => tokens,
@@ -178,7 +184,7 @@ impl AgentLoop {
         context: &mut RequestContext,
         turn: &TurnRecord,
         room: u64,
-        bill: Bill<'_>,
+        usage: UsageContext<'_>,
     ) -> Result<(), NoAnswer> {
         let old_steps = old_steps_shortened(turn);
         if let Some(last) = shortened_to(&context.past) {
@@ -196,9 +202,9 @@ impl AgentLoop {
             let turns = turns_to_go(&context.past, context.view(), allowed);
             self.events.emit(&turn.session, TurnEvent::Condensing);
             let roles = context.roles.clone();
-            self.condense(&mut context.past, turns, roles.as_ref(), (room, bill)).await?;
+            self.condense(&mut context.past, turns, roles.as_ref(), room, usage).await?;
         }
-        self.log.condense(&turn.session, &context.past.condensed).await?;
+        self.logs.turns.condense(&turn.session, &context.past.condensed).await?;
         Ok(())
     }
 
@@ -209,13 +215,14 @@ impl AgentLoop {
         past: &mut Past,
         turns: usize,
         roles: &dyn Roles,
-        (room, bill): (u64, Bill<'_>),
+        room: u64,
+        usage: UsageContext<'_>,
     ) -> Result<(), StoreError> {
         let gone: Vec<TurnRecord> = past.turns.drain(..turns).collect();
         if gone.is_empty() && !past.has_gap {
             return Ok(());
         }
-        let summary = self.summarise(past, &gone, room, bill).await?;
+        let summary = self.summarise(past, &gone, room, usage).await?;
         if let Some(why) = &summary.incomplete {
             tracing::warn!(turns, why, "old turns are left out without a summary");
         }
@@ -229,7 +236,7 @@ impl AgentLoop {
     }
 
     fn too_long(&self, context: &RequestContext, least: u64, room: Room) -> String {
-        let model = context.narrow.as_ref().map_or(self.model.name(), |(model, _)| model);
+        let model = context.narrow.as_ref().map_or(self.models.main.name(), |(model, _)| model);
         let instructions = &context.instructions.text();
         let (tools, of_instructions) = (room.tools, estimated_tokens(instructions));
         let all = room.messages + tools;

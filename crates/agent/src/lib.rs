@@ -2,12 +2,14 @@
 //! step is in the log before the next one begins, and a turn resumes at the end of its log.
 
 mod agent_loop;
+mod ask;
 #[cfg(feature = "testing")]
 pub mod benching;
 mod budgets;
 mod calls;
 mod context;
-mod held;
+#[cfg(test)]
+mod harness;
 mod history;
 mod images;
 mod instructions;
@@ -17,20 +19,25 @@ mod note;
 mod prompt;
 mod repeats;
 mod shorten;
+#[cfg(test)]
+mod small_models;
 mod summary;
 mod truncate;
 mod trust;
-mod unbooked;
+mod turn_context;
+mod usage_meter;
 mod valid;
 mod window;
-#[cfg(test)]
-mod world;
+mod withheld;
 
-pub use agent_loop::{AgentLoop, CUT_OFF, Scene, TurnEnd};
+pub use agent_loop::{
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, CUT_OFF, PromptSettings, TurnEnd,
+};
 pub use budgets::Budgets;
 pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
 pub use prompt::{PromptPart, PromptReport};
 pub use summary::Compaction;
-pub use unbooked::Unbooked;
+pub use turn_context::TurnContext;
+pub use usage_meter::UsageMeter;
 pub use valid::make_valid;

@@ -62,9 +62,10 @@ fn harmless(text: &str) -> String {
         clean.push_str(before);
         let inside = from.trim_start_matches('<');
         let brackets = &from[..from.len() - inside.len()];
-        match looks_like_a_mark(inside) {
-            true => clean.push_str(&"‹".repeat(brackets.len())),
-            false => clean.push_str(brackets),
+        if looks_like_a_mark(inside) {
+            clean.push_str(&"‹".repeat(brackets.len()));
+        } else {
+            clean.push_str(brackets);
         }
         rest = inside;
     }

@@ -74,10 +74,8 @@ fn undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
 }
 
 fn line(lost: &LostMessage, here: Option<&ChatAddress>) -> String {
-    let chat = match here == Some(&lost.chat) {
-        true => "this chat".to_owned(),
-        false => lost.chat.to_string(),
-    };
+    let chat =
+        if here == Some(&lost.chat) { "this chat".to_owned() } else { lost.chat.to_string() };
     let fate = if lost.unconfirmed { "may or may not have arrived" } else { "was not delivered" };
     let (what, why) = (in_line(&lost.what), in_line(&lost.why));
     format!("- to {chat}: {what} {fate}: {why}")

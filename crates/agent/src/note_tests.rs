@@ -5,11 +5,11 @@ use avocet_protocol::{
 use avocet_testkit::{FakeRoles, Scripted};
 
 use super::*;
-use crate::world::{World, answered, session};
+use crate::harness::{AgentHarness, answered, session};
 
 /// Lets the model answer, and the delivery of the answer fail.
-async fn answer_is_lost(world: &World, step: u32, text: &str, error: &str) {
-    let turn = world.record().await.id;
+async fn answer_is_lost(harness: &AgentHarness, step: u32, text: &str, error: &str) {
+    let turn = harness.record().await.id;
     let chunks = vec![Content::text(text)];
     let (text, usage, trust) = (text.to_owned(), Usage::default(), Trust::Full);
     let settlement = Settlement {
@@ -18,11 +18,11 @@ async fn answer_is_lost(world: &World, step: u32, text: &str, error: &str) {
         notice: None,
         reply: Some(Planned { address: session().address(), chunks }),
     };
-    world.store.settle(turn, &settlement).await.unwrap();
-    let id = world.store.head(&session().address()).await.unwrap().unwrap().delivery.id;
-    world.store.start(id, false).await.unwrap();
+    harness.store.settle(turn, &settlement).await.unwrap();
+    let id = harness.store.head(&session().address()).await.unwrap().unwrap().delivery.id;
+    harness.store.start(id, false).await.unwrap();
     let end = SendEnd::Dead { error: error.to_owned(), notice: None };
-    world.store.finish(id, &end).await.unwrap();
+    harness.store.finish(id, &end).await.unwrap();
 }
 
 fn count(messages: &[Message], text: &str) -> usize {
@@ -32,15 +32,16 @@ fn count(messages: &[Message], text: &str) -> usize {
 #[tokio::test]
 async fn f33_note_reports_an_undelivered_answer_once_behind_the_newest_message() {
     let says = |text: &str| Scripted::says(text);
-    let world = World::new(vec![says("one"), says("two"), says("three"), says("four")]).await;
-    world.turn("first").await;
-    answer_is_lost(&world, 0, "one", "Request entity too large (40005)").await;
+    let harness =
+        AgentHarness::new(vec![says("one"), says("two"), says("three"), says("four")]).await;
+    harness.turn("first").await;
+    answer_is_lost(&harness, 0, "one", "Request entity too large (40005)").await;
     for (said, answer) in [("second", "two"), ("third", "three"), ("fourth", "four")] {
-        assert_eq!(answered(&world.turn(said).await), answer);
-        world.settle(answer).await;
+        assert_eq!(answered(&harness.turn(said).await), answer);
+        harness.settle(answer).await;
     }
     let requests: Vec<Vec<Message>> =
-        world.model.requests().into_iter().map(|request| request.messages).collect();
+        harness.model.requests().into_iter().map(|request| request.messages).collect();
     for pair in requests.windows(2) {
         assert!(pair[1].starts_with(&pair[0]), "{:#?}", pair[1]);
     }
@@ -59,9 +60,9 @@ fn lost(chat: &str, what: &str, why: &str, unconfirmed: bool) -> LostMessage {
 
 #[tokio::test]
 async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
-    let world = World::new(Vec::new()).await;
-    world.say("hello").await;
-    let mut turn = world.claim().await;
+    let harness = AgentHarness::new(Vec::new()).await;
+    harness.say("hello").await;
+    let mut turn = harness.claim().await;
     let report = |turn: &TurnRecord| undelivered(turn, Marks::new(7));
     assert_eq!(report(&turn), None);
     turn.undelivered = Undelivered {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use avocet_protocol::{ModelRequest, StoreError, TurnRecord, estimated_tokens};
 
 use crate::history::{Trim, beginning, past_turn};
-use crate::{AgentLoop, Scene, make_valid, window};
+use crate::{AgentLoop, TurnContext, make_valid, window};
 
 /// The next request, without its pictures.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,10 +37,10 @@ impl AgentLoop {
     pub async fn prompt(
         &self,
         turn: &TurnRecord,
-        scene: &Scene,
+        turn_context: &TurnContext,
     ) -> Result<PromptReport, StoreError> {
-        let context = self.open_context(turn, &scene.roles).await?;
-        let tools = self.toolbox.specs(scene.role(turn), &scene.place(turn));
+        let context = self.open_context(turn, &turn_context.roles).await?;
+        let tools = self.toolbox.specs(turn_context.role(turn), &turn_context.place(turn));
         let mut parts: Vec<PromptPart> = Vec::new();
         let mut part = |name: String, tokens: u64| parts.push(PromptPart { name, tokens });
         for one in &context.instructions.parts {
@@ -48,7 +48,7 @@ impl AgentLoop {
         }
         let of_tools = tools.iter().map(avocet_protocol::ToolSpec::estimated_tokens).sum();
         part(format!("tools: {}", tools.len()), of_tools);
-        if let Some(text) = beginning(&context.past, self.marks) {
+        if let Some(text) = beginning(&context.past, self.prompt_settings.marks) {
             part("what was condensed".to_owned(), estimated_tokens(&text));
         }
         let turns = &context.past.turns;
@@ -60,8 +60,8 @@ impl AgentLoop {
         let known: u64 = parts.iter().map(|part| part.tokens).sum();
         let rest = request.estimated_tokens().saturating_sub(known);
         parts.push(PromptPart { name: "this turn".to_owned(), tokens: rest });
-        let request = self.model.as_sent(&request).await;
-        let room = window::room(self.model.facts().await, self.limits);
-        Ok(PromptReport { model: self.model.name().to_owned(), room, parts, request })
+        let request = self.models.main.as_sent(&request).await;
+        let room = window::room(self.models.main.facts().await, self.limits.turn);
+        Ok(PromptReport { model: self.models.main.name().to_owned(), room, parts, request })
     }
 }

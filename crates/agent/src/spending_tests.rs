@@ -1,14 +1,22 @@
 //! Tests of budgets, and that every cost is recorded.
 
-use avocet_protocol::{Ledger, Money, Purpose, Query, Spending, Spent, Timestamp, TurnId};
+use std::time::Duration;
 
-use super::*;
+use avocet_protocol::{
+    Ledger, ModelError, ModelReply, Money, Purpose, Query, Spending, Spent, Timestamp, TurnId,
+    Turns, Usage,
+};
+use avocet_testkit::Scripted;
+use serde_json::json;
 
-impl World {
+use crate::harness::{AgentHarness, answered, failed, meter, session};
+use crate::{Budgets, TurnLimits};
+
+impl AgentHarness {
     async fn costing(answers: Vec<Scripted>, budgets: Budgets) -> Self {
-        let mut world = Self::new(answers).await;
-        world.agent.budgets = budgets;
-        world
+        let mut harness = Self::new(answers).await;
+        harness.agent.limits.budgets = budgets;
+        harness
     }
 
     /// Waits until the model has had `times` requests.
@@ -39,11 +47,11 @@ async fn f18_max_tokens_of_a_turn_counts_usage_before_a_crash() {
     let Scripted::Reply(step) = step(0, 0.0) else { panic!() };
     let (model, detail) = ("test/scripted".to_owned(), "no route".to_owned());
     let breaks = Scripted::Error(ModelError::Unreachable { model, detail });
-    let world = World::new(vec![Scripted::Reply(step.clone()), breaks]).await;
-    world.turn("go").await;
-    let (mut world, turn) = world.restart(vec![Scripted::Reply(step)]).await;
-    world.agent.limits = limits;
-    let notice = failed(world.run(turn).await.unwrap());
+    let harness = AgentHarness::new(vec![Scripted::Reply(step.clone()), breaks]).await;
+    harness.turn("go").await;
+    let (mut harness, turn) = harness.restart(vec![Scripted::Reply(step)]).await;
+    harness.agent.limits.turn = limits;
+    let notice = failed(harness.run(turn).await.unwrap());
     assert_eq!(
         notice,
         "I stopped after 220 tokens (the limit for one answer is 220). What was done so far is kept; \
@@ -54,31 +62,35 @@ async fn f18_max_tokens_of_a_turn_counts_usage_before_a_crash() {
 #[tokio::test]
 async fn f18_turn_budget_ends_the_turn_and_starts_again_with_the_next() {
     let answers = vec![step(0, 2.0), step(1, 2.0), step(2, 2.0), Scripted::says("better")];
-    let world = World::costing(answers, per_turn(5.0)).await;
-    let notice = failed(world.turn("go").await);
+    let harness = AgentHarness::costing(answers, per_turn(5.0)).await;
+    let notice = failed(harness.turn("go").await);
     assert_eq!(
         notice,
         "The budget of this answer is spent: $6.00 of $5.00. It starts again with the next message; \
          budgets.turn_usd raises it."
     );
-    assert_eq!((world.model.requests().len(), world.runs("echo")), (3, 3), "what was done is kept");
-    let turn = world.record().await.id;
+    assert_eq!(
+        (harness.model.requests().len(), harness.runs("echo")),
+        (3, 3),
+        "what was done is kept"
+    );
+    let turn = harness.record().await.id;
     let settlement = avocet_protocol::Settlement {
         outcome: avocet_protocol::Outcome::Error,
         answer: None,
         notice: Some(notice),
         reply: None,
     };
-    world.store.settle(turn, &settlement).await.unwrap();
-    assert_eq!(answered(&world.turn("continue").await), "better");
-    assert_eq!(world.spending(turn).await.session.cost, Money::dollars(6.0));
+    harness.store.settle(turn, &settlement).await.unwrap();
+    assert_eq!(answered(&harness.turn("continue").await), "better");
+    assert_eq!(harness.spending(turn).await.session.cost, Money::dollars(6.0));
 }
 
 #[tokio::test]
 async fn f18_turn_budget_counts_empty_answers_and_other_models() {
     let nothing = || Scripted::says("").costing(3.0);
-    let world = World::costing(vec![nothing(), nothing()], per_turn(5.0)).await;
-    let notice = failed(world.turn("hi").await);
+    let harness = AgentHarness::costing(vec![nothing(), nothing()], per_turn(5.0)).await;
+    let notice = failed(harness.turn("hi").await);
     assert!(notice.contains("$6.00 of $5.00"), "it is not asked a third time: {notice}");
 
     let spent = |model: &str, dollars| Spent {
@@ -88,10 +100,10 @@ async fn f18_turn_budget_counts_empty_answers_and_other_models() {
     };
     let Scripted::Reply(reply) = step(0, 0.0) else { panic!() };
     let chained = ModelReply { spent: vec![spent("test/a", 3.0), spent("test/b", 3.0)], ..reply };
-    let world = World::costing(vec![Scripted::Reply(chained)], per_turn(5.0)).await;
-    let notice = failed(world.turn("hi").await);
+    let harness = AgentHarness::costing(vec![Scripted::Reply(chained)], per_turn(5.0)).await;
+    let notice = failed(harness.turn("hi").await);
     assert!(notice.contains("$6.00 of $5.00"), "{notice}");
-    let rows = world.store.usage(avocet_protocol::UsageBy::Model, Timestamp(0)).await.unwrap();
+    let rows = harness.store.usage(avocet_protocol::UsageBy::Model, Timestamp(0)).await.unwrap();
     let models: Vec<&str> = rows.iter().map(|row| row.of.as_str()).collect();
     assert_eq!(models, ["test/a", "test/b"]);
 }
@@ -100,34 +112,34 @@ async fn f18_turn_budget_counts_empty_answers_and_other_models() {
 async fn f19_day_budget_is_checked_before_the_request_and_starts_again_at_midnight() {
     let budgets = Budgets { day_cost: Some(Money::dollars(1.0)), ..Budgets::default() };
     let answers = vec![Scripted::says("one").costing(1.5), Scripted::says("two")];
-    let world = World::costing(answers, budgets).await;
-    world.clock.advance(Duration::from_hours(23));
-    assert_eq!(answered(&world.turn("first").await), "one");
-    world.settle("one").await;
-    world.say("second").await;
-    let turn = world.claim().await;
-    let notice = failed(world.run(turn.clone()).await.unwrap());
+    let harness = AgentHarness::costing(answers, budgets).await;
+    harness.clock.advance(Duration::from_hours(23));
+    assert_eq!(answered(&harness.turn("first").await), "one");
+    harness.settle("one").await;
+    harness.say("second").await;
+    let turn = harness.claim().await;
+    let notice = failed(harness.run(turn.clone()).await.unwrap());
     assert_eq!(
         notice,
         "The budget of this day is spent: $1.50 of $1.00. It starts again at 00:00 UTC; \
          budgets.day_usd raises it."
     );
-    assert_eq!(world.model.requests().len(), 1, "nobody was asked");
-    world.clock.advance(Duration::from_hours(1));
-    assert_eq!(answered(&world.run(turn).await.unwrap()), "two");
+    assert_eq!(harness.model.requests().len(), 1, "nobody was asked");
+    harness.clock.advance(Duration::from_hours(1));
+    assert_eq!(answered(&harness.run(turn).await.unwrap()), "two");
 }
 
 #[tokio::test]
 async fn usage_is_recorded_by_turn_and_session_before_the_turn_goes_on() {
-    let world = World::costing(vec![step(0, 0.5)], per_turn(0.5)).await;
-    world.say("go").await;
-    let turn = world.claim().await;
+    let harness = AgentHarness::costing(vec![step(0, 0.5)], per_turn(0.5)).await;
+    harness.say("go").await;
+    let turn = harness.claim().await;
     let id = turn.id;
-    failed(world.run(turn).await.unwrap());
+    failed(harness.run(turn).await.unwrap());
     let other = Spent { model: "test/other".to_owned(), usage: Usage::new(1, 1), cost: None };
     let (session, summary) = (session(), Purpose::Summary);
-    world.store.record_usage(None, &session, summary, &[other]).await.unwrap();
-    let Spending { turn, session, .. } = world.spending(id).await;
+    harness.store.record_usage(None, &session, summary, &[other]).await.unwrap();
+    let Spending { turn, session, .. } = harness.spending(id).await;
     assert_eq!((turn.cost, turn.usage), (Money::dollars(0.5), Usage::new(100, 10)));
     assert_eq!((session.usage.total(), session.unpriced), (112, 2));
 }
@@ -139,31 +151,31 @@ async fn usage_counts_the_input_of_a_broken_answer_but_not_of_an_unreachable_mod
     let late = ModelError::TimedOut { model: model.clone(), detail: detail.clone() };
     let away = ModelError::Unreachable { model, detail };
     for (error, counts) in [(broken, true), (late, true), (away, false)] {
-        let world = World::new(vec![Scripted::Error(error.clone())]).await;
-        world.turn("go").await;
-        let turn = world.record().await.id;
-        let usage = world.spending(turn).await.turn.usage;
-        let request = &world.model.requests()[0];
+        let harness = AgentHarness::new(vec![Scripted::Error(error.clone())]).await;
+        harness.turn("go").await;
+        let turn = harness.record().await.id;
+        let usage = harness.spending(turn).await.turn.usage;
+        let request = &harness.model.requests()[0];
         let read = if counts { request.estimated_tokens() } else { 0 };
         assert_eq!((usage.input, usage.output), (read, 0), "{error}");
     }
 }
 
 #[tokio::test]
-async fn book_costs_records_the_input_of_a_cancelled_request_once() {
-    let world = World::new(vec![Scripted::Hang]).await;
-    world.say("go").await;
-    let turn = world.claim().await;
-    let id = turn.id;
+async fn usage_meter_records_the_input_of_a_cancelled_request_once() {
+    let harness = AgentHarness::new(vec![Scripted::Hang]).await;
+    harness.say("go").await;
+    let turn = harness.claim().await;
+    let (id, meter) = (turn.id, meter(&turn));
     tokio::select! {
-        end = world.run(turn) => panic!("{end:?}"),
-        () = world.asked(1) => {}
+        end = harness.run_with(turn, Vec::new(), &meter) => panic!("{end:?}"),
+        () = harness.asked(1) => {}
     }
-    assert_eq!(world.spending(id).await.turn.usage, Usage::default());
-    world.agent.book_costs().await.unwrap();
-    let read = Usage::new(world.model.requests()[0].estimated_tokens(), 0);
+    assert_eq!(harness.spending(id).await.turn.usage, Usage::default());
+    meter.record(harness.store.as_ref()).await.unwrap();
+    let read = Usage::new(harness.model.requests()[0].estimated_tokens(), 0);
     for _ in 0..2 {
-        assert_eq!(world.spending(id).await.turn.usage, read, "once");
-        world.agent.book_costs().await.unwrap();
+        assert_eq!(harness.spending(id).await.turn.usage, read, "once");
+        meter.record(harness.store.as_ref()).await.unwrap();
     }
 }

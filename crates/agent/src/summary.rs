@@ -7,10 +7,10 @@ use avocet_protocol::{
     StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
 };
 
-use crate::AgentLoop;
-use crate::budgets::{Bill, NoAnswer};
+use crate::budgets::{NoAnswer, UsageContext};
 use crate::history::past_turn;
 use crate::shorten::{OLD, shortened};
+use crate::{AgentLoop, UsageMeter};
 use crate::{trust, window};
 
 /// The instructions for the model that summarises.
@@ -62,20 +62,29 @@ pub(crate) struct Summary {
     has_gap: bool,
 }
 
+/// The limits on the input of a summary.
+#[derive(Debug, Clone, Copy)]
+struct PieceLimits {
+    /// Tokens of the model's window.
+    window: u64,
+    /// The most pieces in which the past is read.
+    pieces: u64,
+}
+
 impl Summary {
     /// Returns the text, with a remark if something is missing; `None` if there is no text.
     pub(crate) fn with_gap(self) -> Option<String> {
         const GAP: &str = "[Part of what was said is left out here.]";
         let is_whole = self.incomplete.is_none() && !self.has_gap;
-        self.text.map(|text| match is_whole || text.ends_with(GAP) {
-            true => text,
-            false => format!("{text}\n\n{GAP}"),
+        self.text.map(|text| {
+            if is_whole || text.ends_with(GAP) { text } else { format!("{text}\n\n{GAP}") }
         })
     }
 }
 
 impl AgentLoop {
-    /// Returns a summary that can replace the whole past of a session. The caller stores it.
+    /// Returns a summary that can replace the whole past of a session. The caller stores it. If the
+    /// caller drops this future, the caller records what is left in `meter`.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read, or cannot record the cost of the summary.
@@ -83,15 +92,17 @@ impl AgentLoop {
         &self,
         session: &SessionId,
         roles: &dyn Roles,
+        meter: &UsageMeter,
     ) -> Result<Compaction, StoreError> {
-        let past = self.log.history(session, TurnId(i64::MAX), self.history_budget()).await?;
+        let past =
+            self.logs.turns.history(session, TurnId(i64::MAX), self.history_budget()).await?;
         let Some(last) = past.turns.last().map(|turn| turn.id) else {
             return Ok(Compaction::Nothing);
         };
-        let room = window::room(self.model.facts().await, self.limits);
-        let until = self.clock.elapsed().saturating_add(self.limits.max_duration);
-        let bill = Bill { turn: None, session, purpose: Purpose::Summary, until };
-        let summary = match self.summarise(&past, &past.turns, room, bill).await? {
+        let room = window::room(self.models.main.facts().await, self.limits.turn);
+        let until = self.clock.elapsed().saturating_add(self.limits.turn.max_duration);
+        let usage = UsageContext { meter, purpose: Purpose::Summary, until };
+        let summary = match self.summarise(&past, &past.turns, room, usage).await? {
             Summary { incomplete: Some(why), .. } => return Ok(Compaction::Failed(why)),
             summary => match summary.with_gap() {
                 None => return Ok(Compaction::Nothing),
@@ -118,23 +129,23 @@ impl AgentLoop {
         past: &Past,
         turns: &[TurnRecord],
         room: u64,
-        bill: Bill<'_>,
+        usage: UsageContext<'_>,
     ) -> Result<Summary, StoreError> {
-        let window = window::room(self.cheap.facts().await, self.limits);
-        self.summarise_in((window, MOST_PIECES), past, turns, room, bill).await
+        let window = window::room(self.models.cheap.facts().await, self.limits.turn);
+        let input = PieceLimits { window, pieces: MOST_PIECES };
+        self.summarise_in(input, past, turns, room, usage).await
     }
 
-    /// Works as [`Self::summarise`], with a model whose window is `window` tokens, in at most
-    /// `most` pieces.
+    /// Works as [`Self::summarise`] within these limits.
     async fn summarise_in(
         &self,
-        (window, most): (u64, u64),
+        PieceLimits { window, pieces: most }: PieceLimits,
         past: &Past,
         turns: &[TurnRecord],
         room: u64,
-        bill: Bill<'_>,
+        usage: UsageContext<'_>,
     ) -> Result<Summary, StoreError> {
-        let bill = Bill { purpose: Purpose::Summary, ..bill };
+        let usage = UsageContext { purpose: Purpose::Summary, ..usage };
         let share = room.min(window) / SHARE;
         let pieces = self.pieces(past, turns, window / 2);
         let skipped = pieces.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
@@ -145,17 +156,17 @@ impl AgentLoop {
         };
         for piece in &pieces[skipped..] {
             let before = summary.text.clone().map(|text| cut(text, share));
-            match self.ask_for_summary(before.as_deref(), piece, bill).await {
+            match self.ask_for_summary(before.as_deref(), piece, usage).await {
                 Ok(written) => summary.text = Some(cut(written, share)),
                 Err(NoAnswer::Log(error)) => return Err(error),
                 // Only another model of the chain, with a smaller window, could answer.
                 Err(NoAnswer::Model(ModelError::TooLong { window: Some(narrow), .. }))
                     if narrow < window =>
                 {
-                    let narrow = window::of(narrow, None, self.limits);
+                    let narrow = window::of(narrow, None, self.limits.turn);
                     let more = (most * window / narrow.max(1)).min(MOST_PIECES * MOST_TIMES);
-                    let narrow = (narrow, more);
-                    return Box::pin(self.summarise_in(narrow, past, turns, room, bill)).await;
+                    let narrow = PieceLimits { window: narrow, pieces: more };
+                    return Box::pin(self.summarise_in(narrow, past, turns, room, usage)).await;
                 }
                 Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
                 Err(NoAnswer::Model(error)) => summary.incomplete = Some(format!("{error}.")),
@@ -171,7 +182,7 @@ impl AgentLoop {
         &self,
         before: Option<&str>,
         piece: &str,
-        bill: Bill<'_>,
+        usage: UsageContext<'_>,
     ) -> Result<String, NoAnswer> {
         let before = before.map(|text| format!("<summary>\n{}\n</summary>\n\n", inert(text)));
         let text = format!(
@@ -185,8 +196,8 @@ impl AgentLoop {
             tools: [].into(),
             images: BTreeMap::new(),
         };
-        let cheap = self.cheap.as_ref();
-        let reply = self.ask_within_budgets(cheap, bill, &request, &|_: Delta<'_>| ()).await?;
+        let cheap = self.models.cheap.as_ref();
+        let reply = self.ask_within_budgets(cheap, usage, &request, &|_: Delta<'_>| ()).await?;
         match reply.text.trim() {
             "" => Err(NoAnswer::Limit("No summary could be written.".to_owned())),
             text => Ok(text.to_owned()),
@@ -247,3 +258,7 @@ pub(crate) fn cut(mut text: String, tokens: u64) -> String {
 fn inert(text: &str) -> String {
     text.replace("</", "<\u{2044}")
 }
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -45,10 +45,7 @@ fn is_believed(past: &Past, turn: &TurnRecord, step: Option<u32>) -> bool {
 
 /// Returns the lowest trust of a step's request, whose content was read by the step before.
 fn of_step(past: &Past, turn: &TurnRecord, step: &Step) -> Trust {
-    match is_believed(past, turn, step.number.checked_sub(1)) {
-        true => Trust::Full,
-        false => step.trust,
-    }
+    if is_believed(past, turn, step.number.checked_sub(1)) { Trust::Full } else { step.trust }
 }
 
 fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {
@@ -60,9 +57,10 @@ fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {
 fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
     let inbound = &message.message.inbound;
     let content = &inbound.content;
-    match content.has_foreign_words() || !images::of(content).is_empty() {
-        true => Trust::Low,
-        false => roles.role(inbound).into(),
+    if content.has_foreign_words() || !images::of(content).is_empty() {
+        Trust::Low
+    } else {
+        roles.role(inbound).into()
     }
 }
 

@@ -108,3 +108,44 @@ pub(crate) fn if_it_fits(
         tokens => Err(tokens),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use avocet_testkit::Scripted;
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::Marks;
+    use crate::harness::AgentHarness;
+
+    #[tokio::test]
+    async fn turns_to_go_halves_a_past_that_is_too_long_to_read() {
+        let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
+        harness.turn("question").await;
+        let turn = harness.record().await;
+        let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
+        for (count, has_gap, goes) in [(0, false, 0), (6, false, 1), (6, true, 3), (1, true, 1)] {
+            let past = Past { turns: vec![turn.clone(); count], has_gap, ..Past::default() };
+            assert_eq!(turns_to_go(&past, view, u64::MAX), goes, "{count} {has_gap}");
+        }
+    }
+
+    #[test]
+    fn room_reserves_space_for_the_answer() {
+        let room = |context, max_output| {
+            let facts = ModelFacts { context, max_output, ..ModelFacts::default() };
+            room(facts, TurnLimits::default())
+        };
+        let table = [
+            (None, None, 64_000),
+            (Some(1_000_000), None, 64_000),
+            (Some(32_768), None, 24_576),
+            (Some(32_768), Some(4096), 28_672),
+            (Some(8192), None, 6144),
+            (Some(0), None, 0),
+        ];
+        for (context, max_output, expected) in table {
+            assert_eq!(room(context, max_output), expected, "{context:?}, {max_output:?}");
+        }
+    }
+}

@@ -104,5 +104,5 @@ async fn audit_head_errors_are_reported_and_stop_nothing() {
     keeper.note().await;
     assert!(world.file().is_dir());
     let person: PersonId = "a:b:c".parse().unwrap();
-    assert_eq!(world.store.strike_off(&person).await, Ok(false));
+    assert_eq!(world.store.remove_person(&person).await, Ok(false));
 }

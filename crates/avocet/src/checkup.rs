@@ -116,9 +116,10 @@ impl Examiner {
             None => "no success since the start".to_owned(),
         };
         let says = format!("{success}{}", last_failure(last, now));
-        Some(match is_down {
-            false => Check::good(name, says),
-            true => Check::bad(name, says, "see `avocet status`, and the log of the daemon"),
+        Some(if is_down {
+            Check::bad(name, says, "see `avocet status`, and the log of the daemon")
+        } else {
+            Check::good(name, says)
         })
     }
 
@@ -129,7 +130,7 @@ impl Examiner {
         Some(Check::fair(
             name,
             format!("not asked: {}", one.error.message),
-            "start the daemon where it has a value: avocet doctor asks it",
+            "run `avocet doctor` while the daemon runs, or in a shell that has the value",
         ))
     }
 }
@@ -148,12 +149,13 @@ fn linger() -> Option<Check> {
     let cgroup = fs::read_to_string("/proc/self/cgroup").ok()?;
     let is_service = cgroup.contains("/user@") && cgroup.contains("avocet");
     let user = environment("USER").filter(|_| is_service)?;
-    Some(match Path::new("/var/lib/systemd/linger").join(&user).exists() {
-        true => Check::good("linger", format!("the services of {user} run without a session")),
-        false => Check::fair(
+    Some(if Path::new("/var/lib/systemd/linger").join(&user).exists() {
+        Check::good("linger", format!("the services of {user} run without a session"))
+    } else {
+        Check::fair(
             "linger",
             format!("the services of {user} end with the last session"),
             format!("loginctl enable-linger {user}"),
-        ),
+        )
     })
 }

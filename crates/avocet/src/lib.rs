@@ -1,5 +1,6 @@
 //! The program: its command line, the one registry of components, and the wiring.
 
+mod agents;
 mod audit;
 mod budgets;
 mod checkup;
@@ -10,6 +11,7 @@ mod daemon;
 mod disk;
 mod exit;
 mod hardening;
+mod intake;
 mod link;
 mod logging;
 mod models;
@@ -117,15 +119,13 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit, Failure> {
     match command.unwrap_or_default() {
-        Command::Approvals(args) => commands::approvals::approvals(context, args).await,
+        Command::Approvals(approvals) => commands::approvals::run(context, approvals).await,
         Command::Ask(ask) => commands::ask::run(context, ask).await,
         Command::Audit(audit) => commands::audit::run(context, audit).await,
         Command::Backup(backup) => commands::copies::backup(context, backup).await,
         Command::Chat(chat) => commands::chat::run(context, chat).await,
         Command::Completions { shell } => commands::completions::run(shell),
-        Command::Config(cli::ConfigCommand::Check { json }) => {
-            commands::config::check(context, json)
-        }
+        Command::Config(command) => commands::config::run(context, &command),
         Command::Doctor(doctor) => commands::doctor::run(context, doctor).await,
         Command::Link(link) => commands::people::link(context, link).await,
         Command::Models { json } => commands::models::run(context, json).await,
@@ -135,12 +135,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Restore(restore) => commands::copies::restore(context, restore).await,
         Command::Run(run) => commands::run::run(context, run).await,
         Command::Send(send) => commands::send::run(context, send).await,
-        Command::Sessions(cli::SessionsCommand::List(list)) => {
-            commands::sessions::list(context, list).await
-        }
-        Command::Sessions(cli::SessionsCommand::Show(show)) => {
-            commands::sessions::show(context, show).await
-        }
+        Command::Sessions(command) => commands::sessions::run(context, command).await,
         Command::Status { json } => commands::status::run(context, json).await,
         Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,

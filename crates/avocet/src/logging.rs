@@ -33,12 +33,13 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "avocet",
     "avocet_agent",
     "avocet_bus",
     "avocet_channel_kit",
     "avocet_config",
+    "avocet_directory",
     "avocet_discord",
     "avocet_gateway",
     "avocet_llm",

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_config::{ConfigError, Document, Profile, Settings, profiles};
-use avocet_llm::{Chain, Health, ModelConfig, ModelTable, Offline, Rests};
+use avocet_llm::{Chain, ConfiguredModel, CoolDowns, Health, ModelConfig, ModelTable, Offline};
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel};
 
-use crate::registry::{self, ConfiguredModel};
+use crate::registry;
 
 /// The provider that exists without configuration.
 const EMBEDDED: &str = "offline";
@@ -35,7 +35,7 @@ pub(crate) struct Models {
     settings: Settings,
     configured: BTreeSet<String>,
     table: ModelTable,
-    rests: Arc<Rests>,
+    cool_downs: Arc<CoolDowns>,
     health: Arc<Health>,
     clock: Arc<dyn Clock>,
     made: Mutex<BTreeMap<String, CachedModel>>,
@@ -62,7 +62,7 @@ impl Models {
             settings: settings.clone(),
             configured: named.chain(described).collect(),
             table: table(document, settings)?,
-            rests: Arc::new(Rests::new(clock.clone())),
+            cool_downs: Arc::new(CoolDowns::new(clock.clone())),
             health: Arc::new(Health::new(clock.clone())),
             clock,
             made: Mutex::default(),
@@ -88,8 +88,8 @@ impl Models {
         let model = self.make(name, provider, model);
         let model = model.map_err(|error| NoModel::Unusable(error.to_string()))?;
         let watched = match model.clone() {
-            ConfiguredModel::Offline(model) => model,
-            ConfiguredModel::Provided(model) => self.health.watch(model),
+            ConfiguredModel::Embedded(model) => model,
+            ConfiguredModel::Served(model) => self.health.watch(model),
         };
         let kept = CachedModel { made: model, watched };
         made.insert(name.to_owned(), kept.clone());
@@ -103,10 +103,10 @@ impl Models {
         model: &str,
     ) -> Result<ConfiguredModel, ConfigError> {
         if is_embedded(&self.settings, provider) {
-            return Ok(ConfiguredModel::Offline(Arc::new(Offline::new(self.clock.clone()))));
+            return Ok(ConfiguredModel::Embedded(Arc::new(Offline::new(self.clock.clone()))));
         }
-        let kind = registry::kind_of(&self.document, &format!("providers.{provider}"))?;
-        (kind.make)(&self.document, provider, model, self.table.of(name), self.clock.clone())
+        let facts = self.table.of(name);
+        registry::model(&self.document, provider, model, facts, self.clock.clone())
     }
 }
 
@@ -116,10 +116,10 @@ impl ModelsPort for Models {
         let others = fallbacks.iter().filter(|other| *other != name);
         let others = others.map(|other| Ok(self.kept(other)?.watched));
         let others: Vec<_> = others.collect::<Result<_, _>>()?;
-        Ok(match others.is_empty() {
-            true => first,
-            false => Arc::new(Chain::new(first, others, self.rests.clone())),
-        })
+        if others.is_empty() {
+            return Ok(first);
+        }
+        Ok(Arc::new(Chain::new(first, others, self.cool_downs.clone())))
     }
 
     fn configured(&self) -> Vec<String> {

@@ -42,37 +42,12 @@ pub(crate) fn warning(text: &str) {
 
 fn complain(label: &str, colour: &str, text: &str) {
     let text = redaction::redactor().redact(text).into_owned();
-    let label = match io::stderr().is_terminal() {
-        true => format!("\u{1b}[1;{colour}m{label}\u{1b}[0m"),
-        false => label.to_owned(),
+    let label = if io::stderr().is_terminal() {
+        format!("\u{1b}[1;{colour}m{label}\u{1b}[0m")
+    } else {
+        label.to_owned()
     };
     stderr::write(&format!("{label} {}\n", printable(&text)));
-}
-
-/// Formats rows in columns, by the width of the printed text. A cell is one line.
-pub(crate) fn columns(rows: &[Vec<String>]) -> String {
-    let shown = |row: &Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:width$}  "));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// Puts untrusted text on one line, so that it cannot imitate another line.
-pub(crate) fn one_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
 }
 
 /// Formats a moment to the minute, in the reader's time zone.
@@ -109,20 +84,6 @@ pub(crate) fn span(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_longest_cell() {
-        let rows = [["a", "bb", "c"], ["ééé", "b", ""]];
-        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(columns(&rows), "a    bb  c\nééé  b\n");
-    }
-
-    #[test]
-    fn columns_keep_a_cell_on_one_line_and_count_visible_characters() {
-        let rows = [["a\u{1b}[2J", "x"], ["one\ntwo", "y"]];
-        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(columns(&rows), "a[2J     x\none two  y\n");
-    }
 
     #[test]
     fn span_uses_two_units_at_most() {

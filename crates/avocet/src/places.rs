@@ -117,8 +117,7 @@ impl Configuration {
         logging::check(&document, &settings.log)?;
         registry::check(&document, &settings)?;
         policy::check_names(&document, &settings, &registry::tools(context)?)?;
-        let base = document.path().and_then(Path::parent).map(Path::to_owned);
-        let resolve = |path: &Path| resolve(base.as_deref(), path);
+        let resolve = |path: &Path| from_configuration(&document, path);
         let data_dir = match &settings.data_dir {
             Some(path) => resolve(path)?,
             None => default_data_dir()?,
@@ -131,7 +130,7 @@ impl Configuration {
             roots::check_workspace(&document, &profile.name, &workspace, home().as_deref())?;
             Ok(Agent { profile, workspace })
         };
-        let agents: Result<_, Failure> = profiles(&document)?.into_iter().map(agent).collect();
+        let agents: Result<Vec<_>, Failure> = profiles(&document)?.into_iter().map(agent).collect();
         let agents = agents?;
         let socket = match &settings.gateway.socket {
             Some(path) => resolve(path)?,
@@ -159,6 +158,10 @@ impl Configuration {
             Ok(named.map(root).collect::<Vec<_>>())
         };
         let roots = roots.into_iter().map(root).collect::<Result<Vec<_>, Failure>>()?.concat();
+        let workspaces = agents.iter().map(|agent| &agent.workspace);
+        let beside = roots.iter().map(|root| &root.path);
+        let reachable = workspaces.chain(beside).chain(&sandbox.read).chain(&sandbox.write);
+        roots::check_channels(&document, &reachable.collect::<Vec<_>>())?;
         Ok(Self {
             document,
             settings,
@@ -253,6 +256,11 @@ fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
     }
     let base = base.unwrap_or(Path::new(""));
     Ok(std::env::current_dir()?.join(base).join(path))
+}
+
+/// Resolves a path of the configuration from the directory of its file.
+pub(crate) fn from_configuration(document: &Document, path: &Path) -> Result<PathBuf, Failure> {
+    resolve(document.path().and_then(Path::parent), path)
 }
 
 /// Resolves a path of the command line from the working directory.

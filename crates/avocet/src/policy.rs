@@ -6,7 +6,7 @@ use avocet_config::{ConfigError, Document, Settings, profiles};
 use avocet_protocol::{ToolList, nearest};
 use avocet_tools::{Listed, Policy, Registry, tool_meant_by};
 
-use crate::registry::CHANNELS;
+use crate::registry::channel_names;
 
 /// Returns the rules of an agent that has these tools.
 pub(crate) fn policy(settings: &Settings, agent: &str, tools: &ToolList) -> Policy {
@@ -39,7 +39,7 @@ pub(crate) fn approvals(settings: &Settings) -> Duration {
 
 /// Refuses a table for an unknown channel.
 pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
-    let known: Vec<&str> = CHANNELS.iter().map(|kind| kind.name).collect();
+    let known = channel_names();
     match settings.tools.channels.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(document.unknown_key(&format!("tools.channels.{name}"), &known)),
         None => Ok(()),

@@ -5,18 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 
-use avocet_channel_kit::GroupConfig;
-use avocet_config::{ProfileKeys, Settings};
-use avocet_discord::DiscordConfig;
-use avocet_llm::{
-    AnthropicConfig, GeminiConfig, ModelConfig, OllamaConfig, OpenAiConfig, TranscriptionConfig,
-};
-use avocet_telegram::TelegramConfig;
-use avocet_terminal::TerminalConfig;
+use avocet_config::{ProfileKeys, Settings, schema};
+use avocet_llm::{ModelConfig, TranscriptionConfig};
 use avocet_tools::SearchConfig;
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde_json::Value;
+
+use crate::registry::{CHANNELS, PROVIDERS};
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/operate/reference.md");
@@ -39,13 +33,9 @@ struct ConfigTable {
 }
 
 impl ConfigTable {
-    fn new<T: JsonSchema>(path: &str, example: &str) -> Self {
+    fn new(path: &str, example: &str, schema: Value) -> Self {
         let (path, example) = (path.to_owned(), example.to_owned());
-        Self { path, kind: None, example, schema: schema::<T>() }
-    }
-
-    fn provider<T: JsonSchema>(kind: &'static str, example: &str) -> Self {
-        Self { kind: Some(kind), ..Self::new::<T>("providers.NAME", example) }
+        Self { path, kind: None, example, schema }
     }
 
     fn heading(&self) -> String {
@@ -68,29 +58,38 @@ impl ConfigTable {
 }
 
 /// The whole configuration, then the tables with free names and those of components.
-fn tables() -> [ConfigTable; 14] {
-    [
-        ConfigTable::new::<Settings>("", ""),
-        ConfigTable::new::<ProfileKeys>("agents.NAME", "agents.work"),
-        ConfigTable::new::<ModelConfig>("models.\"PROVIDER/MODEL\"", "models.\"local/qwen3*\""),
-        ConfigTable::new::<TranscriptionConfig>("transcription", "transcription"),
-        ConfigTable::new::<SearchConfig>("tools.web_search", "tools.web_search"),
-        ConfigTable::provider::<OpenAiConfig>("openai", "providers.local"),
-        ConfigTable::provider::<AnthropicConfig>("anthropic", "providers.claude"),
-        ConfigTable::provider::<GeminiConfig>("gemini", "providers.google"),
-        ConfigTable::provider::<OllamaConfig>("ollama", "providers.home"),
-        ConfigTable::new::<TerminalConfig>("channels.terminal", "channels.terminal"),
-        ConfigTable::new::<TelegramConfig>("channels.telegram", "channels.telegram"),
-        ConfigTable::new::<DiscordConfig>("channels.discord", "channels.discord"),
-        ConfigTable::new::<GroupConfig>("channels.telegram.groups.ID", ""),
-        ConfigTable::new::<GroupConfig>("channels.discord.groups.ID", ""),
-    ]
+fn tables() -> Vec<ConfigTable> {
+    let model = ("models.\"PROVIDER/MODEL\"", "models.\"local/qwen3*\"");
+    let mut tables = vec![
+        ConfigTable::new("", "", schema::<Settings>()),
+        ConfigTable::new("agents.NAME", "agents.work", schema::<ProfileKeys>()),
+        ConfigTable::new(model.0, model.1, schema::<ModelConfig>()),
+        ConfigTable::new("transcription", "transcription", schema::<TranscriptionConfig>()),
+        ConfigTable::new("tools.web_search", "tools.web_search", schema::<SearchConfig>()),
+    ];
+    for kind in PROVIDERS {
+        let table = ((kind.table)().schema)();
+        let table = ConfigTable::new("providers.NAME", &example_of(kind.name), table);
+        tables.push(ConfigTable { kind: Some(kind.name), ..table });
+    }
+    for kind in CHANNELS {
+        let path = format!("channels.{}", kind.name);
+        tables.push(ConfigTable::new(&path, &path, ((kind.table)().schema)()));
+    }
+    tables
 }
 
-fn schema<T: JsonSchema>() -> Value {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    settings.into_generator().into_root_schema_for::<T>().to_value()
+/// The table of the example's provider of this kind; empty for the embedded one, which has no keys.
+fn example_of(kind: &str) -> String {
+    let (wanted, mut table) = (format!("kind = \"{kind}\""), "");
+    for line in EXAMPLE.lines().map(|line| line.trim_start_matches('#')) {
+        if let Some(heading) = line.strip_prefix('[') {
+            table = heading.split(']').next().unwrap_or_default();
+        } else if line == wanted {
+            return table.to_owned();
+        }
+    }
+    String::new()
 }
 
 /// The keys of the example that have a value there, by table and key. A key after `#` only shows a
@@ -138,6 +137,10 @@ fn write_table(
     let properties = inner.unwrap_or(&schema["properties"]);
     let (mut rows, mut below) = (String::new(), Vec::new());
     for (key, property) in properties.as_object().into_iter().flatten() {
+        let group = &property["additionalProperties"];
+        if table.path.starts_with("channels.") && group["properties"].is_object() {
+            below.push(table.below(&format!("{key}.ID"), group));
+        }
         if property["properties"].is_object() || property["anyOf"][0]["properties"].is_object() {
             below.push(table.below(key, property));
             continue;

@@ -4,28 +4,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use avocet_channel_kit::GroupConfig;
-use avocet_config::{Document, ProfileKeys, Settings, keys};
-use avocet_discord::DiscordConfig;
-use avocet_llm::{
-    AnthropicConfig, GeminiConfig, ModelConfig, OllamaConfig, OpenAiConfig, TranscriptionConfig,
-};
+use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
+use avocet_llm::{ModelConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
-use avocet_telegram::TelegramConfig;
-use avocet_terminal::TerminalConfig;
 use avocet_testkit::ManualClock;
 use avocet_tools::SearchConfig;
-use schemars::JsonSchema;
+use serde_json::{Value, json};
 
-use super::{CHANNELS, PROVIDERS, channels, check, http_config, terminal_config};
+use super::{CHANNELS, DeclaredTable, PROVIDERS, channels, check, providers};
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
-const PROVIDER: &str = "providers.local";
-const CLAUDE: &str = "providers.claude";
-const GOOGLE: &str = "providers.google";
-const HOME: &str = "providers.home";
-const GROUPS: [&str; 2] =
-    ["channels.discord.groups.1234567890123456789", "channels.telegram.groups.-1001234567890"];
 
 fn parse(text: &str) -> Document {
     let environment = |name: &str| match name {
@@ -55,30 +44,42 @@ fn example_configuration_passes_the_check() {
     }
 }
 
+/// The tables of the components in the example, with their paths. The embedded provider needs none.
+fn shown_tables() -> Vec<(String, DeclaredTable)> {
+    let document = whole();
+    let mut tables = vec![
+        ("transcription".to_owned(), DeclaredTable::of::<TranscriptionConfig>()),
+        ("tools.web_search".to_owned(), DeclaredTable::of::<SearchConfig>()),
+        ("models.local/qwen3*".to_owned(), DeclaredTable::of::<ModelConfig>()),
+    ];
+    let shown = document.get("providers").unwrap().as_object().unwrap();
+    for kind in PROVIDERS.iter().filter(|kind| kind.name != "offline") {
+        let table = shown.iter().find(|(_, table)| table["kind"] == kind.name);
+        let (name, _) = table.unwrap_or_else(|| panic!("the example has no {}", kind.name));
+        tables.push((format!("providers.{name}"), (kind.table)()));
+    }
+    for kind in CHANNELS {
+        let table = format!("channels.{}", kind.name);
+        let groups = document.get(&format!("{table}.groups")).and_then(Value::as_object);
+        for group in groups.into_iter().flatten().map(|(group, _)| group) {
+            tables.push((format!("{table}.groups.{group}"), DeclaredTable::of::<GroupConfig>()));
+        }
+        tables.push((table, (kind.table)()));
+    }
+    tables
+}
+
 #[test]
 fn example_configuration_names_every_key() {
-    let (document, under) = (whole(), |table: &str, keys: Vec<String>| {
-        keys.into_iter().map(|key| format!("{table}{key}")).collect::<Vec<_>>()
-    });
-    let expected = [
-        under("", keys::<Settings>()),
-        under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
-        under(&format!("{CLAUDE}."), keys::<AnthropicConfig>()),
-        under(&format!("{GOOGLE}."), keys::<GeminiConfig>()),
-        under(&format!("{HOME}."), keys::<OllamaConfig>()),
-        under("models.local/qwen3*.", keys::<ModelConfig>()),
-        under("transcription.", keys::<TranscriptionConfig>()),
-        under("tools.web_search.", keys::<SearchConfig>()),
-        under("channels.discord.", keys::<DiscordConfig>()),
-        under("channels.telegram.", keys::<TelegramConfig>()),
-        under(&format!("{}.", GROUPS[0]), keys::<GroupConfig>()),
-        under(&format!("{}.", GROUPS[1]), keys::<GroupConfig>()),
-        under("channels.terminal.", keys::<TerminalConfig>()),
-    ];
-    for key in expected.iter().flatten() {
-        assert!(document.get(key).is_some(), "config.example.toml does not show `{key}`");
+    let document = whole();
+    let mut expected = keys(&schema::<Settings>());
+    for (path, table) in shown_tables() {
+        expected.extend(keys(&(table.schema)()).into_iter().map(|key| format!("{path}.{key}")));
     }
-    for key in keys::<ProfileKeys>() {
+    for key in expected {
+        assert!(document.get(&key).is_some(), "config.example.toml does not show `{key}`");
+    }
+    for key in keys(&schema::<ProfileKeys>()) {
         let shown = ["work", "defaults"].map(|name| format!("agents.{name}.{key}"));
         let shown = shown.iter().any(|path| document.get(path).is_some());
         assert!(shown, "config.example.toml does not show `{key}` of an agent");
@@ -86,10 +87,6 @@ fn example_configuration_names_every_key() {
     for kind in PROVIDERS {
         let shown = format!("kind = \"{}\"", kind.name);
         assert!(EXAMPLE.contains(&shown), "config.example.toml does not name {shown}");
-    }
-    for kind in CHANNELS {
-        let table = format!("channels.{}", kind.name);
-        assert!(document.get(&table).is_some(), "config.example.toml has no [{table}]");
     }
 }
 
@@ -99,46 +96,18 @@ fn example_configuration_shows_the_defaults() {
     let shown: Settings = document.table("").unwrap();
     let shown = Settings { providers: Default::default(), channels: Default::default(), ..shown };
     same(&shown, &Settings::default());
-    same(&http_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
-    let claude: AnthropicConfig = http_config(&whole(), CLAUDE).unwrap();
-    same(
-        &AnthropicConfig { api_key: None, thinking_tokens: None, images: None, ..claude },
-        &AnthropicConfig::default(),
-    );
-    let google: GeminiConfig = http_config(&whole(), GOOGLE).unwrap();
-    let (api_key, max_output_tokens, thinking_tokens) = (None, None, None);
-    let without =
-        GeminiConfig { api_key, max_output_tokens, thinking_tokens, images: None, ..google };
-    same(&without, &GeminiConfig::default());
-    let home: OllamaConfig = http_config(&whole(), HOME).unwrap();
-    let OllamaConfig { base_url, first_token_seconds, .. } = home;
-    let OllamaConfig { gap_seconds, total_seconds, max_retries, .. } = home;
-    let without = OllamaConfig {
-        base_url,
-        first_token_seconds,
-        gap_seconds,
-        total_seconds,
-        max_retries,
-        ..OllamaConfig::default()
-    };
-    same(&without, &OllamaConfig::default());
-    same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
-    let discord: DiscordConfig = whole().table("channels.discord").unwrap();
-    let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
-    let without = DiscordConfig { token, allow, owners, groups, ..discord };
-    same(&without, &DiscordConfig::default());
-    let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
-    let shown: TranscriptionConfig = whole().table("transcription").unwrap();
-    same(
-        &TranscriptionConfig { api_key: None, language: None, ..shown },
-        &TranscriptionConfig::default(),
-    );
-    let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
-    let without = TelegramConfig { token, allow, owners, groups, ..telegram };
-    same(&without, &TelegramConfig::default());
-    for group in GROUPS {
-        let group: GroupConfig = whole().table(group).unwrap();
-        same(&GroupConfig { allow: None, ..group }, &GroupConfig::default());
+    let document = whole();
+    let tables = shown_tables();
+    for (path, table) in tables.iter().filter(|(path, _)| path != "tools.web_search") {
+        let default = (table.read)(json!({}));
+        // The example shows a possible value of a key that is empty by default.
+        let is_empty = |key: &str| {
+            ["None", "[]", "{}"].iter().any(|value| default.contains(&format!(" {key}: {value}")))
+        };
+        let keys = document.get(path).unwrap().as_object().unwrap();
+        for (key, value) in keys.iter().filter(|(key, _)| *key != "kind" && !is_empty(key)) {
+            assert_eq!((table.read)(json!({ key: value })), default, "{path}.{key}");
+        }
     }
 }
 
@@ -149,6 +118,11 @@ fn channel_has_one_account_or_a_table_for_each() {
         (
             "[channels.telegram.work]\ntoken = \"1:a\"\n[channels.telegram.home]\ntoken = \"2:b\"\n",
             &["telegram:home", "telegram:work"],
+        ),
+        ("[channels.directory]\npath = \"/a\"\n", &["directory:main"][..]),
+        (
+            "[channels.directory.home]\npath = \"a\"\n[channels.directory.work]\npath = \"b\"\n",
+            &["directory:home", "directory:work"],
         ),
         ("[channels.discord]\ntoken = \"a.b.c\"\n", &["discord:main"][..]),
         ("[channels.discord.work]\ntoken = \"a.b.c\"\n", &["discord:work"][..]),
@@ -161,6 +135,30 @@ fn channel_has_one_account_or_a_table_for_each() {
             found.iter().map(|one| format!("{}:{}", one.channel.name(), one.channel.account()));
         let made: Vec<String> = names.filter(|name| !name.starts_with("terminal")).collect();
         assert_eq!(made, expected, "{text}");
+    }
+}
+
+#[test]
+fn check_refuses_a_directory_without_a_path_and_two_in_one_another() {
+    let table = [
+        (
+            "[channels.directory]\n",
+            "1:11: [channels.directory]: there is no path; name a directory",
+        ),
+        ("[channels.directory]\npath = \"\"\n", "[channels.directory]: there is no path"),
+        (
+            "[channels.directory.a]\npath = \"/x\"\n[channels.directory.b]\npath = \"/x/y\"\n",
+            "4:1: `channels.directory.b.path` and `channels.directory.a.path` overlap",
+        ),
+        (
+            "[channels.directory.a]\npath = \"/x\"\n[channels.directory.b]\npath = \"/x\"\n",
+            "overlap; separate them",
+        ),
+    ];
+    for (text, says) in table {
+        let document = parse(text);
+        let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+        assert!(error.contains(says), "{text}: {error}");
     }
 }
 
@@ -179,7 +177,7 @@ fn provider_headers_and_extra_body_may_use_variables() {
          extra_body = { top_p = 0.9, chat_template_kwargs = { enable_thinking = false } }\n",
     );
     check(&document, &document.table("").unwrap()).unwrap();
-    let config: OpenAiConfig = http_config(&document, PROVIDER).unwrap();
+    let config: OpenAiConfig = providers::table(&document, "providers.local").unwrap();
     assert_eq!(config.headers["X-Key.1"].expose(), "the-value-of-KEY");
     assert_eq!(config.extra_body["chat_template_kwargs"]["enable_thinking"], false);
     let document = parse("[providers.local]\nkind = \"openai\"\ntemperature = 3\n");
@@ -198,8 +196,8 @@ fn check_error_names_the_line_of_an_invalid_value() {
     assert!(error.contains(says) && error.contains('3'), "{error}");
     let off = parse("");
     let settings = off.table("").unwrap();
-    let nobody = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();
-    assert!(nobody.is_none());
+    let off = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();
+    assert!(off.is_none());
 }
 
 #[test]
@@ -239,30 +237,21 @@ fn same<T: Debug>(shown: &T, default: &T) {
     assert_eq!(format!("{shown:#?}"), format!("{default:#?}"));
 }
 
-/// Returns the keys of a type whose values are secrets.
-fn secret_keys<T: JsonSchema>() -> Vec<String> {
-    let schema = serde_json::to_value(schemars::schema_for!(T)).unwrap();
-    let properties = schema["properties"].as_object().unwrap().iter();
-    let is_secret = |property: &serde_json::Value| {
-        let property = property.to_string();
-        property.contains("x-secret") || property.contains("/Secret\"")
-    };
+/// Returns the keys of a table whose values are secrets.
+fn secret_keys(schema: &Value) -> Vec<String> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let is_secret = |property: &Value| property.to_string().contains("x-secret");
     properties.filter(|(_, property)| is_secret(property)).map(|(key, _)| key.clone()).collect()
 }
 
 #[test]
 fn secret_keys_are_all_secrets_of_a_document() {
-    let keys = [
-        secret_keys::<AnthropicConfig>(),
-        secret_keys::<DiscordConfig>(),
-        secret_keys::<GeminiConfig>(),
-        secret_keys::<OllamaConfig>(),
-        secret_keys::<OpenAiConfig>(),
-        secret_keys::<TelegramConfig>(),
-        secret_keys::<TranscriptionConfig>(),
-    ];
-    for keys in keys {
-        assert!(!keys.is_empty());
+    let without = ["channels.terminal", "models.local/qwen3*"];
+    let tables = shown_tables().into_iter();
+    let tables = tables.filter(|(path, _)| !without.contains(&&**path) && !path.contains("groups"));
+    for (path, table) in tables {
+        let keys = secret_keys(&(table.schema)());
+        assert!(!keys.is_empty(), "{path}");
         for key in keys {
             let value = match key.as_str() {
                 "headers" => "{ \"X.1\" = \"a-literal-secret\" }",

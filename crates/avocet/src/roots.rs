@@ -8,6 +8,7 @@ use avocet_sandbox::{Access, Workspace, trail};
 
 use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
+use crate::registry::{self, ChannelDirectory};
 
 /// Virtual file systems of the kernel.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
@@ -72,6 +73,27 @@ pub(crate) fn check_workspace(
          in it, as \"~/avocet\""
     );
     Err(document.error_at(&key, message).into())
+}
+
+/// Refuses a channel's directory that the agent's tools or programs can reach. Its files count as
+/// words of the operator, so the agent could give itself orders.
+pub(crate) fn check_channels(document: &Document, reachable: &[&PathBuf]) -> Result<(), Failure> {
+    for ChannelDirectory { key, path, .. } in registry::directories(document)? {
+        let here = real(&path);
+        let overlaps = |other: &Path| {
+            let other = real(other);
+            other.starts_with(&here) || passes(&path, |place| place.starts_with(&other))
+        };
+        if let Some(other) = reachable.iter().find(|other| overlaps(other)) {
+            let message = format!(
+                "`{key}`: {} and {}, which the agent can reach, overlap; name a separate directory",
+                path.display(),
+                other.display()
+            );
+            return Err(document.error_at(&key, message).into());
+        }
+    }
+    Ok(())
 }
 
 /// Opens the directories, each once for all agents, with their secret files closed.

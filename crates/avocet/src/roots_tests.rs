@@ -133,6 +133,48 @@ fn roots_are_refused_if_they_overlap_or_contain_the_daemons_files() {
 }
 
 #[test]
+fn channel_directory_is_refused_if_the_agent_can_reach_it() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path().canonicalize().unwrap();
+    for name in ["work/deep", "files", "to/way"] {
+        fs::create_dir_all(here.join(name)).unwrap();
+    }
+    symlink(here.join("files"), here.join("work/way")).unwrap();
+    symlink(here.join("work"), here.join("to-work")).unwrap();
+    let work = here.join("work");
+    let table = [
+        ("files", false),
+        ("new", false),
+        ("to/way", false),
+        ("working", false),
+        ("work", true),
+        ("work/deep", true),
+        ("work/new", true),
+        ("to-work/deep", true),
+        ("work/way", true),
+        ("work/../files", true),
+        ("", true),
+    ];
+    for (name, is_refused) in table {
+        let path = here.join(name);
+        let config = format!("[channels.directory.a]\npath = {path:?}\n");
+        let document = Document::parse(config, None, &|_| None).unwrap();
+        let checked = check_channels(&document, &[&work]);
+        let error = checked.err().map(|failure| failure.error.to_string()).unwrap_or_default();
+        assert_eq!(
+            error.contains("which the agent can reach, overlap"),
+            is_refused,
+            "{name}: {error}"
+        );
+        assert_eq!(
+            error.contains("2:1: `channels.directory.a.path`: "),
+            is_refused,
+            "{name}: {error}"
+        );
+    }
+}
+
+#[test]
 fn unmarked_warns_of_a_writable_directory_without_marks() {
     for (access, marks, is_said) in [
         (Access::Change, false, true),

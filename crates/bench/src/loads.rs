@@ -14,7 +14,7 @@ use crate::measure::{Bench, progress};
 use crate::model::ModelQuestion;
 use crate::process::Process;
 use crate::report::{Cost, LoadRow, LogBytes, MemorySample, micros};
-use crate::table::count;
+use crate::units::count;
 
 /// Number of turns of a long chat before the measured ones.
 pub(crate) const BEHIND: usize = 200;

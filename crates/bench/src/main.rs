@@ -13,7 +13,7 @@ mod model;
 mod process;
 mod report;
 mod rest;
-mod table;
+mod units;
 
 use std::process::ExitCode;
 

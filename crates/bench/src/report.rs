@@ -3,13 +3,17 @@
 use std::fmt;
 use std::time::Duration;
 
+use avocet_protocol::{PlainTable, bar};
 use serde::Serialize;
 
 use crate::cli::DurabilitySetting;
 use crate::latencies::Latencies;
 use crate::load::Loaded;
 use crate::process::Memory;
-use crate::table::{ReportTable, bytes, count, per_second, plural, span};
+use crate::units::{bytes, count, per_second, plural, span};
+
+/// Length of the longest bar, in characters.
+const LONGEST_BAR: usize = 16;
 
 /// All results.
 #[derive(Debug, Serialize)]
@@ -170,75 +174,90 @@ impl fmt::Display for BenchReport {
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program_bytes, processor, processors, kernel, file_system, .. } = self;
-        let mut table = ReportTable::new("Measured", &[]);
-        table.row("program", [bytes(*program_bytes)]);
-        table.row("machine", [format!("{processors} x {processor}, Linux {kernel}")]);
         let (p50, p99) = (span(self.sync_p50_us), span(self.sync_p99_us));
-        let advice = if file_system == "tmpfs" { ", no disk: set --data-dir" } else { "" };
-        table.row("disk", [format!("{file_system}{advice}; a sync takes {p50} (p99 {p99})")]);
+        let disk_advice = if file_system == "tmpfs" { ", no disk: set --data-dir" } else { "" };
         let others = self.others_percent;
         let advice = if others > 10.0 { "; for steadier figures let it run alone" } else { "" };
-        let row = format!("other processes took {others:.0}% of the processors{advice}");
-        table.row("meanwhile", [row]);
-        write!(f, "{table}")
+        let rows = [
+            ["program", &bytes(*program_bytes)],
+            ["machine", &format!("{processors} x {processor}, Linux {kernel}")],
+            ["disk", &format!("{file_system}{disk_advice}; a sync takes {p50} (p99 {p99})")],
+            ["meanwhile", &format!("other processes took {others:.0}% of the processors{advice}")],
+        ];
+        write!(f, "{}", titled("Measured", &rows.into_iter().collect()))
     }
 }
 
 impl fmt::Display for Idle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = ReportTable::new("Idle", &[]);
-        let Self { seconds, wake_ups, .. } = self;
+        let Self { seconds, wake_ups, cpu_us } = self;
         let woken = match wake_ups {
             0 => format!("none in {seconds} s"),
             _ => format!("{wake_ups} in {seconds} s"),
         };
-        table.row("wake-ups of its threads", [woken]);
-        table.row("CPU", [span(self.cpu_us)]);
-        write!(f, "{table}")
+        let rows = [["wake-ups of its threads", &woken], ["CPU", &span(*cpu_us)]];
+        write!(f, "{}", titled("Idle", &rows.into_iter().collect()))
     }
 }
 
-fn loads(group: &LoadGroup) -> ReportTable {
-    let costs = group.rows.iter().any(|row| row.cost.is_some());
-    let mut columns = vec!["", "per second", "p50", "p95", "p99"];
-    if costs {
-        columns.extend(["daemon CPU", "bench CPU", "to disk"]);
-    }
-    columns.push("of");
-    let mut table = ReportTable::new(&group.title, &columns);
-    for row in &group.rows {
-        let mut cells = row.cells();
-        let label = cells.remove(0);
-        table.row_with_bar(&label, cells, row.per_second);
-    }
-    table
+/// A row that ends in a bar.
+struct BarRow {
+    cells: Vec<String>,
+    /// The length of the bar, relative to the other rows.
+    value: f64,
 }
 
-fn starts(starts: &[Start]) -> ReportTable {
-    let mut table =
-        ReportTable::new("Start: from spawn until `status` is answered", &["median", "of"]);
-    for Start { of, starts, median_us } in starts {
-        let cells = [span(*median_us), count(*starts)];
-        table.row_with_bar(of, cells.to_vec(), *median_us as f64);
+/// Formats rows with bars below their title. The largest value has a full bar.
+fn bars(title: &str, head: &[&str], rows: Vec<BarRow>) -> String {
+    let most = rows.iter().map(|row| row.value).fold(0.0, f64::max);
+    let mut table = PlainTable::with_head(head).align_right(1..head.len());
+    for BarRow { cells, value } in rows {
+        let share = if most > 0.0 { value / most } else { 0.0 };
+        let eighths = (share * (LONGEST_BAR * 8) as f64).round() as usize;
+        table.row(cells.into_iter().chain([bar(eighths)]));
     }
-    table
+    titled(title, &table)
 }
 
-fn memory(memory: &[MemorySample]) -> ReportTable {
-    let mut table = ReportTable::new("Memory of the daemon", &["RSS", "PSS"]);
-    for MemorySample { when, memory } in memory {
-        let cells = [bytes(memory.rss), bytes(memory.pss)];
-        table.row_with_bar(when, cells.to_vec(), memory.rss as f64);
-    }
-    table
+/// Formats a table below its title.
+fn titled(title: &str, table: &PlainTable) -> String {
+    let lines = table.to_string().lines().map(|line| format!("  {line}\n")).collect::<String>();
+    format!("{title}\n{lines}")
 }
 
-fn log_bytes(grown: &[LogBytes]) -> ReportTable {
-    let mut table = ReportTable::new("Database, for good", &["each"]);
-    for LogBytes { of, bytes: each } in grown {
-        table.row_with_bar(of, vec![bytes(*each)], *each as f64);
+fn loads(group: &LoadGroup) -> String {
+    let mut head = vec!["", "", "per second", "p50", "p95", "p99"];
+    if group.rows.iter().any(|row| row.cost.is_some()) {
+        head.extend(["daemon CPU", "bench CPU", "to disk"]);
     }
-    table
+    head.push("of");
+    let row = |row: &LoadRow| BarRow { cells: row.cells(), value: row.per_second };
+    bars(&group.title, &head, group.rows.iter().map(row).collect())
+}
+
+fn starts(starts: &[Start]) -> String {
+    let row = |Start { of, starts, median_us }: &Start| BarRow {
+        cells: vec![of.clone(), span(*median_us), count(*starts)],
+        value: *median_us as f64,
+    };
+    let title = "Start: from spawn until `status` is answered";
+    bars(title, &["", "median", "of"], starts.iter().map(row).collect())
+}
+
+fn memory(memory: &[MemorySample]) -> String {
+    let row = |MemorySample { when, memory }: &MemorySample| BarRow {
+        cells: vec![when.clone(), bytes(memory.rss), bytes(memory.pss)],
+        value: memory.rss as f64,
+    };
+    bars("Memory of the daemon", &["", "RSS", "PSS"], memory.iter().map(row).collect())
+}
+
+fn log_bytes(grown: &[LogBytes]) -> String {
+    let row = |LogBytes { of, bytes: each }: &LogBytes| BarRow {
+        cells: vec![of.clone(), bytes(*each)],
+        value: *each as f64,
+    };
+    bars("Database, for good", &["", "each"], grown.iter().map(row).collect())
 }
 
 #[cfg(test)]
@@ -253,5 +272,22 @@ mod tests {
         assert_eq!((row.count, row.per_second, row.p99_us), (100, 50.0, 99_000));
         let cells = ["synced", "64 sessions", "50", "50.0 ms", "95.0 ms", "99.0 ms", "100"];
         assert_eq!(row.cells(), cells);
+    }
+
+    #[test]
+    fn bars_are_in_proportion_to_the_largest_value() {
+        let row = |name: &str, figure: &str, value| BarRow {
+            cells: vec![name.to_owned(), figure.to_owned()],
+            value,
+        };
+        let rows = vec![row("one", "1", 1.0), row("three", "100", 2.0), row("none", "0", 0.0)];
+        let (half, whole) = ("█".repeat(LONGEST_BAR / 2), "█".repeat(LONGEST_BAR));
+        assert_eq!(
+            bars("Title", &["", "a"], rows),
+            format!(
+                "Title\n           a\n  one      1  {half}\n  three  100  {whole}\n  none     0\n"
+            )
+        );
+        assert_eq!(bars("Title", &["", "a"], vec![row("x", "0", 0.0)]), "Title\n     a\n  x  0\n");
     }
 }

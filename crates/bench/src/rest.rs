@@ -15,7 +15,7 @@ use crate::loads::held;
 use crate::measure::{Bench, progress};
 use crate::model::ModelQuestion;
 use crate::report::{Idle, MemorySample, Start, micros};
-use crate::table::{bytes, count, plural};
+use crate::units::{bytes, count, plural};
 
 /// Number of sessions that run at a time while the memory of many sessions is measured.
 const AT_A_TIME: usize = 64;

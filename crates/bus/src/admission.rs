@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    AccountName, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
+    AccountName, Allow, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
     InboundKind, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender, SenderId,
     SessionId, sanitise,
 };
 
-use crate::known::KnownPeople;
-use crate::lists::Allow;
+use crate::access_cache::AccessCache;
 
 /// Maximum length of a message's text, in bytes. Longer texts come as a file.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -47,7 +46,7 @@ impl<T> Admitted<T> {
 #[derive(Debug, Default)]
 pub struct Admission {
     accounts: BTreeMap<(ChannelName, AccountName), Allow>,
-    pub(crate) known: KnownPeople,
+    pub(crate) cache: AccessCache,
 }
 
 impl Admission {
@@ -75,7 +74,7 @@ impl Admission {
         let account = (person.channel.clone(), person.account.clone());
         match self.accounts.get(&account)? {
             Allow::Local => Some(Role::Owner),
-            Allow::Listed(lists) => lists.role(&person.sender).max(self.known.role(person)),
+            Allow::Listed(lists) => lists.role(&person.sender).max(self.cache.role(person)),
         }
     }
 
@@ -100,7 +99,7 @@ impl Admission {
         if matches!(self.allow(chat), Some(Allow::Local)) {
             return Some(Role::Owner);
         }
-        self.own_role(&PersonId::on(chat, self.known.whose(chat)?))
+        self.own_role(&PersonId::on(chat, self.cache.whose(chat)?))
     }
 
     /// Returns the access rule of the account; `None` for an unknown account.
@@ -127,8 +126,8 @@ impl Admission {
             Allow::Local => true,
             Allow::Listed(lists) => {
                 !lists.owners.is_empty()
-                    || self.known.read(|known| {
-                        known.people.iter().any(|one| {
+                    || self.cache.read(|access| {
+                        access.people.iter().any(|one| {
                             one.role == Role::Owner
                                 && one.id.channel == *channel
                                 && one.id.account == *account
@@ -145,7 +144,7 @@ impl Admission {
     /// Returns the session to which a message belongs.
     fn session(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
         let linked = match inbound.chat {
-            ChatKind::Private => self.known.session_of(&inbound.address),
+            ChatKind::Private => self.cache.session_of(&inbound.address),
             ChatKind::Group => None,
         };
         linked.map_or_else(|| SessionId::of(&inbound.address), Ok)

@@ -1,8 +1,9 @@
-use avocet_protocol::{AttachmentKind, AttachmentSource, Known, Person};
+use avocet_protocol::{
+    AllowLists, AttachmentKind, AttachmentSource, GroupRules, Person, StoredAccess,
+};
 use proptest::prelude::*;
 
 use super::*;
-use crate::lists::{GroupRules, Lists};
 
 fn inbound(chat: &str, sender: &str, text: &str) -> Inbound {
     Inbound::new(
@@ -16,7 +17,7 @@ fn inbound(chat: &str, sender: &str, text: &str) -> Inbound {
 fn admission() -> Admission {
     let listed = |senders: &[&str]| {
         let users = senders.iter().map(|sender| sender.parse().unwrap()).collect();
-        Allow::Listed(Lists { users, ..Lists::default() })
+        Allow::Listed(AllowLists { users, ..AllowLists::default() })
     };
     Admission::default()
         .with("telegram".parse().unwrap(), "work".parse().unwrap(), listed(&["7", "8"]))
@@ -57,7 +58,7 @@ fn f14_role_in_a_group_follows_its_own_list_and_owner_tools() {
     ];
     let groups = groups.map(|(id, rules)| (id.parse().unwrap(), rules)).into();
     let (users, owners) = (ids(&["user"]), ids(&["owner"]));
-    let lists = Lists { users, owners, groups, pairing: true };
+    let lists = AllowLists { users, owners, groups, pairing: true };
     let admission = Admission::default().with(
         "telegram".parse().unwrap(),
         "main".parse().unwrap(),
@@ -164,6 +165,6 @@ fn without_owner_lists_accounts_that_have_no_owner() {
         since: None,
     };
     let people = vec![person("work", Role::Owner), person("empty", Role::User)];
-    admission.known.replace(Known { people, ..Known::default() });
+    admission.cache.replace(StoredAccess { people, ..StoredAccess::default() });
     assert_eq!(admission.without_owner(), ["telegram:empty"]);
 }

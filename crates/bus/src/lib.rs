@@ -2,16 +2,14 @@
 //! a message, commits it to the log, and wakes the parts that must act. The tables of the log are
 //! the queues; memory holds only wake-ups.
 
+mod access;
+mod access_cache;
 mod admission;
-mod bots;
-mod door;
-mod known;
-mod lists;
+mod bot_limit;
 mod pairing;
 mod publish;
 mod wake;
 
 pub use admission::{Admission, Admitted, MAX_TEXT_BYTES};
-pub use lists::{Allow, GroupRules, Lists};
 pub use publish::{Bus, BusParts};
 pub use wake::{Wake, Wakes};

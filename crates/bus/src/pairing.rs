@@ -1,15 +1,18 @@
-//! Pairing codes for strangers: limits and texts. Works without a model.
+//! Pairing: codes for strangers, decisions about codes, limits and texts. Works without a model.
 
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, Choice, Content, Pairing, PairingCode, PersonId, Role, Timestamp, sanitise,
+    AccessError, Allow, ChatAddress, ChatKind, Choice, Content, Decision, Inbound, Pairing,
+    PairingCode, PersonId, Planned, PublishError, Role, Roles, SettledPairing, Timestamp, sanitise,
 };
 
+use crate::Bus;
+
 /// Time in which a code can be approved.
-pub(crate) const CODE_LIFETIME: Duration = Duration::from_mins(10);
+const CODE_LIFETIME: Duration = Duration::from_mins(10);
 /// Time for which codes are kept; at least as long as each limit below looks back.
-pub(crate) const KEPT: Duration = Duration::from_hours(24);
+const KEPT: Duration = Duration::from_hours(24);
 
 const HOUR: Duration = Duration::from_hours(1);
 /// Hints to one stranger per hour: two of them may be overlooked.
@@ -23,8 +26,112 @@ const PER_HOUR: usize = 30;
 /// Characters of a stranger's name that owners see.
 const NAME_LENGTH: usize = 64;
 
+impl Bus {
+    /// Gives a code to a stranger in a private chat, and informs the owners. Above the limits, it
+    /// does nothing.
+    pub(crate) async fn give_code(&self, inbound: &Inbound) -> Result<(), PublishError> {
+        let Inbound { address, sender, chat, .. } = inbound;
+        let pairs = match self.access.admission.allow(address) {
+            Some(Allow::Listed(lists)) => lists.pairing,
+            Some(Allow::Local) | None => false,
+        };
+        // A button press in another person's chat gets no reply there.
+        let in_others =
+            self.access.admission.cache.whose(address).is_some_and(|whose| whose != sender.id);
+        if *chat == ChatKind::Group || sender.is_bot || in_others || !pairs {
+            return Ok(());
+        }
+        let _creating = self.access.creating_code.lock().await;
+        let (person, now) = (PersonId::of(inbound), self.clock.now());
+        if !self.access.admission.cache.read(|access| may_give(&access.pairings, &person, now)) {
+            tracing::debug!(%person, "no code: there were enough lately");
+            return Ok(());
+        }
+        let pairing = new_pairing(person, sender.name.as_deref(), address.whole_chat(), now);
+        let messages = self.pairing_messages(&pairing, address)?;
+        let forget = Timestamp(now.0.saturating_sub(Timestamp(0).after(KEPT).0));
+        self.access.people.add_pairing(&pairing, &messages, forget).await?;
+        self.refresh().await?;
+        tracing::info!(person = %pairing.person, "a stranger was given a code");
+        messages.iter().for_each(|one| self.deliveries.wake(&one.address));
+        Ok(())
+    }
+
+    /// Plans the hint to the stranger, and a notice for each owner with a known private chat.
+    fn pairing_messages(
+        &self,
+        pairing: &Pairing,
+        address: &ChatAddress,
+    ) -> Result<Vec<Planned>, PublishError> {
+        let hint = self.destinations.plan(address, &hint(&pairing.code))?;
+        let notice = notice(pairing);
+        // Owners whose channel is gone are skipped.
+        let notices = self
+            .owners_chats()
+            .into_iter()
+            .filter_map(|chat| self.destinations.plan(&chat, &notice).ok());
+        Ok(std::iter::once(hint).chain(notices).collect())
+    }
+
+    /// Prepares the approval or denial of a code; the caller commits it.
+    ///
+    /// # Errors
+    /// [`AccessError`] if the code is unknown, expired or already decided.
+    pub fn decision(
+        &self,
+        code: &str,
+        decision: Decision,
+    ) -> Result<(Pairing, SettledPairing), AccessError> {
+        let pairing = self.open_pairing(code)?;
+        let told = match decision {
+            Decision::Approved(role) => {
+                Some(self.destinations.plan(&pairing.chat, &welcome(role))?)
+            }
+            Decision::Denied => None,
+        };
+        let settled = SettledPairing { code: pairing.code.clone(), decision, told };
+        Ok((pairing, settled))
+    }
+
+    /// Commits a decision. Fails if another one was faster.
+    pub(crate) async fn decide(&self, settled: &SettledPairing) -> Result<(), AccessError> {
+        let _changing = self.changing().await;
+        let decided = self.access.people.decide(settled).await?;
+        self.refresh().await?;
+        if !decided {
+            let code = settled.code.clone();
+            return Err(self
+                .open_pairing(code.as_str())
+                .err()
+                .unwrap_or(AccessError::ExpiredCode(code)));
+        }
+        if let Some(told) = &settled.told {
+            self.deliveries.wake(&told.address);
+        }
+        Ok(())
+    }
+
+    fn open_pairing(&self, code: &str) -> Result<Pairing, AccessError> {
+        let code: PairingCode = code.parse()?;
+        let found =
+            self.access.admission.cache.read(|access| {
+                access.pairings.iter().find(|pairing| pairing.code == code).cloned()
+            });
+        match found {
+            None => Err(AccessError::UnknownCode(code)),
+            Some(Pairing { decision: Some(decision), .. }) => {
+                Err(AccessError::UsedCode(code, decision.word()))
+            }
+            Some(pairing) if !is_open(&pairing, self.clock.now()) => {
+                Err(AccessError::ExpiredCode(code))
+            }
+            Some(pairing) => Ok(pairing),
+        }
+    }
+}
+
 /// Returns `true` if a stranger may get a code now. `given` contains the codes of the last day.
-pub(crate) fn may_offer(given: &[Pairing], to: &PersonId, now: Timestamp) -> bool {
+fn may_give(given: &[Pairing], to: &PersonId, now: Timestamp) -> bool {
     // A time in the future means that the clock was set back; it counts as now.
     let within = |one: &Pairing, time: Duration| one.created_at.until(now) < time;
     let count = |to: Option<&PersonId>, time| {
@@ -45,12 +152,7 @@ pub(crate) fn is_open(pairing: &Pairing, now: Timestamp) -> bool {
 }
 
 /// Makes a code for a stranger.
-pub(crate) fn new(
-    person: PersonId,
-    name: Option<&str>,
-    chat: ChatAddress,
-    now: Timestamp,
-) -> Pairing {
+fn new_pairing(person: PersonId, name: Option<&str>, chat: ChatAddress, now: Timestamp) -> Pairing {
     Pairing {
         code: PairingCode::from_bits(uuid::Uuid::new_v4().as_u128()),
         person,
@@ -63,7 +165,7 @@ pub(crate) fn new(
 }
 
 /// Returns the text for the stranger.
-pub(crate) fn hint(code: &PairingCode) -> Content {
+fn hint(code: &PairingCode) -> Content {
     let minutes = CODE_LIFETIME.as_secs() / 60;
     Content::text(format!(
         "I do not know you yet. Ask my owner to run: `avocet pair approve {code}` (within \
@@ -72,7 +174,7 @@ pub(crate) fn hint(code: &PairingCode) -> Content {
 }
 
 /// Returns the notice for owners.
-pub(crate) fn notice(pairing: &Pairing) -> Content {
+fn notice(pairing: &Pairing) -> Content {
     let Pairing { code, person, .. } = pairing;
     let choices = vec![
         Choice::new("Approve", format!("/pair approve {code}")),
@@ -87,7 +189,7 @@ pub(crate) fn notice(pairing: &Pairing) -> Content {
 }
 
 /// Returns a stranger's name without characters that could change the notice's layout.
-pub(crate) fn shown_name(pairing: &Pairing) -> String {
+fn shown_name(pairing: &Pairing) -> String {
     let name = pairing.name.as_deref().unwrap_or_default();
     let plain = name.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let name: String = plain.filter(|c| *c != '`').take(NAME_LENGTH).collect();
@@ -98,7 +200,7 @@ pub(crate) fn shown_name(pairing: &Pairing) -> String {
 }
 
 /// Returns the text for an admitted stranger.
-pub(crate) fn welcome(role: Role) -> Content {
+fn welcome(role: Role) -> Content {
     Content::text(match role {
         Role::User => "You may speak with me now. What can I do for you?",
         Role::Owner => "You may speak with me now, as an owner. What can I do for you?",

@@ -12,7 +12,7 @@ fn person(sender: &str) -> PersonId {
 fn given(sender: &str, minutes: u64) -> Pairing {
     let ago = Timestamp(0).after(Duration::from_mins(minutes)).0;
     let chat = "telegram:main:1".parse().unwrap();
-    new(person(sender), Some("Bob"), chat, Timestamp(NOW.0 - ago))
+    new_pairing(person(sender), Some("Bob"), chat, Timestamp(NOW.0 - ago))
 }
 
 fn decided(sender: &str, minutes: u64) -> Pairing {
@@ -20,7 +20,7 @@ fn decided(sender: &str, minutes: u64) -> Pairing {
 }
 
 #[test]
-fn f14_may_offer_limits_codes_per_sender_and_in_total() {
+fn f14_may_give_limits_codes_per_sender_and_in_total() {
     let day = |each: u64, count: u64| -> Vec<Pairing> {
         (1..=count).map(|number| given("8", number * each)).collect()
     };
@@ -43,16 +43,16 @@ fn f14_may_offer_limits_codes_per_sender_and_in_total() {
         ("thirty, longer ago", others(30, 60), true),
     ];
     for (case, given, expected) in table {
-        assert_eq!(may_offer(&given, &person("8"), NOW), expected, "{case}");
+        assert_eq!(may_give(&given, &person("8"), NOW), expected, "{case}");
     }
     let decided: Vec<Pairing> = (0..10).map(|number| decided(&format!("x{number}"), 5)).collect();
-    assert!(may_offer(&decided, &person("8"), NOW), "what was decided is not open");
+    assert!(may_give(&decided, &person("8"), NOW), "what was decided is not open");
 }
 
 #[test]
-fn may_offer_allows_no_extra_code_after_the_clock_is_set_back() {
+fn may_give_allows_no_extra_code_after_the_clock_is_set_back() {
     let later = Pairing { created_at: NOW.after(KEPT), ..given("8", 0) };
-    assert!(!may_offer(&[later], &person("8"), NOW));
+    assert!(!may_give(&[later], &person("8"), NOW));
 }
 
 #[test]
@@ -64,10 +64,11 @@ fn shown_name_sanitises_and_shortens_a_strangers_name() {
         (None, "Somebody"),
     ];
     for (name, shown) in table {
-        let pairing = new(person("8"), name, "telegram:main:1".parse().unwrap(), NOW);
+        let pairing = new_pairing(person("8"), name, "telegram:main:1".parse().unwrap(), NOW);
         assert_eq!(shown_name(&pairing), shown);
     }
-    let long = new(person("8"), Some(&"x".repeat(100)), "telegram:main:1".parse().unwrap(), NOW);
+    let long =
+        new_pairing(person("8"), Some(&"x".repeat(100)), "telegram:main:1".parse().unwrap(), NOW);
     assert_eq!(shown_name(&long).len(), NAME_LENGTH + 2);
 }
 

@@ -9,31 +9,23 @@ use avocet_protocol::{
     LoggedInbound, NewInbound, OpenQuestion, Outbound, Outbox, People, Publish, PublishError,
     StoreError,
 };
-use tokio::sync::{Mutex, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::AccessState;
 use crate::admission::{Admission, Admitted, sanitise_content};
-use crate::bots::{BOT_MESSAGES_A_MINUTE, Bots};
+use crate::bot_limit::{BOT_MESSAGES_A_MINUTE, BotRateLimit};
 use crate::wake::{Wake, Waker, Wakes, wakes};
 
 /// The only way in. Publishers wait while the log's queue is full, which is the back-pressure.
 #[derive(Debug)]
 pub struct Bus {
-    pub(crate) admission: Admission,
+    pub(crate) access: AccessState,
     inbox: Arc<dyn Inbox>,
     outbox: Arc<dyn Outbox>,
-    pub(crate) people: Arc<dyn People>,
     pub(crate) destinations: Arc<dyn Destinations>,
     pub(crate) deliveries: Arc<dyn Deliveries>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Serializes reads of access control data.
-    pub(crate) reading: Mutex<()>,
-    /// Read-locked while publishing. Write-locked while access control changes, until the change
-    /// has taken effect here and before anyone is informed.
-    door: RwLock<()>,
-    /// Serializes the creation of codes, so that two at once stay within the limits.
-    pub(crate) offering: Mutex<()>,
-    bots: Bots,
+    bots: BotRateLimit,
     waker: Waker,
     stopped: CancellationToken,
 }
@@ -60,17 +52,13 @@ impl Bus {
         let BusParts { admission, inbox, outbox, people, destinations, deliveries, clock } = parts;
         let (waker, wakes) = wakes();
         let bus = Self {
-            admission,
+            access: AccessState::new(admission, people),
             inbox,
             outbox,
-            people,
             destinations,
             deliveries,
             clock,
-            reading: Mutex::default(),
-            door: RwLock::default(),
-            offering: Mutex::default(),
-            bots: Bots::default(),
+            bots: BotRateLimit::default(),
             waker,
             stopped: CancellationToken::new(),
         };
@@ -83,12 +71,7 @@ impl Bus {
     /// # Errors
     /// [`PublishError::NotAllowed`] if its sender has lost access.
     pub fn readmit(&self, message: LoggedInbound) -> Result<Admitted<LoggedInbound>, PublishError> {
-        self.admission.readmit(message)
-    }
-
-    /// Blocks publishing while access control changes in the log and then in memory.
-    pub async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
-        self.door.write().await
+        self.access.admission.readmit(message)
     }
 
     /// Refuses further messages; platforms keep them.
@@ -116,16 +99,16 @@ impl Bus {
     /// people are unavailable.
     #[must_use]
     pub fn without_owner(&self) -> Vec<String> {
-        self.admission.without_owner()
+        self.access.admission.without_owner()
     }
 
     /// Refuses senders without access. A stranger on a platform gets a pairing code.
     async fn check_speaker(&self, inbound: &Inbound) -> Result<(), PublishError> {
-        let Err(refusal) = self.admission.check(inbound) else { return Ok(()) };
+        let Err(refusal) = self.access.admission.check(inbound) else { return Ok(()) };
         // A missing destination is the better reason for the refusal, so check it first.
         self.destinations.plan(&inbound.address, &Content::text(""))?;
         if inbound.from_platform {
-            self.offer_code(inbound).await?;
+            self.give_code(inbound).await?;
         }
         Err(refusal)
     }
@@ -143,14 +126,14 @@ impl Publish for Bus {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError> {
         self.check_running()?;
-        let _open = self.door.read().await;
+        let _unchanged = self.access.hold().await;
         self.check_speaker(&inbound).await?;
         if inbound.sender.is_bot && !self.bots.fits(&inbound.address, self.clock.elapsed()) {
             let (sender, limit) = (inbound.sender.id.to_string(), BOT_MESSAGES_A_MINUTE);
             return Err(PublishError::BotTooOften { sender, limit });
         }
-        let message = self.admission.admit(inbound)?.into_inner();
-        self.meet(&message.inbound).await?;
+        let message = self.access.admission.admit(inbound)?.into_inner();
+        self.access.record_private_chat(&message.inbound).await?;
         let accepted = self.commit(&message, cursor.as_ref()).await?;
         if accepted.what == AcceptedAs::KeyTaken {
             return Err(key_taken(&message.inbound.key, &accepted.id));
@@ -187,9 +170,9 @@ impl Publish for Bus {
 
     async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError> {
         self.check_running()?;
-        let _open = self.door.read().await;
+        let _unchanged = self.access.hold().await;
         self.check_speaker(&inbound).await?;
-        self.meet(&inbound).await?;
+        self.access.record_private_chat(&inbound).await?;
         let (line, _) = sanitise_content(line);
         // No digest: the text may differ when the update comes again.
         self.enqueue(&inbound.address, &line, &inbound.key, None).await.map(|_| ())
@@ -230,10 +213,7 @@ impl Publish for Bus {
             return Err(PublishError::Empty);
         }
         let enqueued = self.enqueue(&message.address, &content, &key, Some(&content)).await?;
-        match enqueued.key_taken {
-            true => Err(key_taken(&key, &enqueued.id)),
-            false => Ok(enqueued),
-        }
+        if enqueued.key_taken { Err(key_taken(&key, &enqueued.id)) } else { Ok(enqueued) }
     }
 }
 
@@ -256,22 +236,23 @@ impl Bus {
     /// answer it.
     async fn tell_how_to_answer(&self, message: &NewInbound, question: OpenQuestion) {
         let OpenQuestion { wait, can_answer } = question;
-        let text = match can_answer {
-            true => "I am waiting for an answer to my question above: yes, no, or the number of a choice. I read your \
-                message after that."
-                .to_owned(),
-            false => format!(
+        let text = if can_answer {
+            "I am waiting for an answer to my question above: yes, no, or the number of a choice. I read your \
+             message after that."
+                .to_owned()
+        } else {
+            format!(
                 "I am waiting until my owner has decided about a question of mine ({wait}). I read your message after \
                  that."
-            ),
+            )
         };
         let address = &message.inbound.address;
-        let told = async {
+        let sent = async {
             let key = DedupeKey::parse(&format!("how-to-answer {wait}"))?;
             let content = Content::text(text);
             self.enqueue(address, &content, &key, None).await
         };
-        if let Err(error) = told.await {
+        if let Err(error) = sent.await {
             tracing::warn!(%address, %error, "cannot tell the chat that its message waits behind a question");
         }
     }

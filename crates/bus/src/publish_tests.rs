@@ -1,15 +1,15 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection, QueueMode, Sender,
-    SessionId, StoreError, Turns,
+    Allow, AllowLists, ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection,
+    QueueMode, Sender, SessionId, StoreError, Suspects, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Allow, Lists, MAX_TEXT_BYTES};
+use crate::MAX_TEXT_BYTES;
 
 struct World {
     bus: Bus,
@@ -28,7 +28,10 @@ async fn world() -> World {
     let admission = Admission::default().with(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
-        Allow::Listed(Lists { users: ["me".parse().unwrap()].into(), ..Lists::default() }),
+        Allow::Listed(AllowLists {
+            users: ["me".parse().unwrap()].into(),
+            ..AllowLists::default()
+        }),
     );
     let (bus, wakes) = open(admission, &store, &platforms, &clock).await;
     World { bus, wakes, store, platforms, clock, _log: log }
@@ -80,7 +83,7 @@ async fn publish_wakes_the_responsible_worker_after_the_commit() {
 
     let action = CommandAction::SetMode(QueueMode::Interrupt);
     store.settle_command(mode.id, &action, &CommandReply::default()).await.unwrap();
-    store.claim(&session(), false, Duration::ZERO).await.unwrap();
+    store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
     let third = bus.publish(inbound("3", "no, wait"), None).await.unwrap();
     let AcceptedAs::Interrupt(turns) = third.what else { panic!("{third:?}") };
     assert_eq!(wakes.next().await, Some(Wake::Ended(turns)));
@@ -102,7 +105,7 @@ async fn publish_writes_no_refused_message_to_the_log() {
 async fn readmit_refuses_a_sender_who_was_struck_off() {
     let World { bus, store, _log, .. } = world().await;
     bus.publish(inbound("1", "hello"), None).await.unwrap();
-    let claim = store.claim(&session(), false, Duration::ZERO).await.unwrap();
+    let claim = store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let message = claimed.turn.origin.messages()[0].clone();
     assert_eq!(bus.readmit(message.clone()).unwrap().into_inner(), message);
@@ -169,7 +172,7 @@ async fn publish_admits_a_correction_like_any_message() {
     assert_eq!(bus.publish(edit("2", " \0"), None).await, Err(PublishError::Empty));
     let command = bus.publish(edit("3", "/new"), None).await;
     assert_eq!(command, Err(PublishError::NoCorrection(NoCorrection::Command)));
-    let claim = store.claim(&session(), false, Duration::ZERO).await.unwrap();
+    let claim = store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let [message] = claimed.turn.origin.messages() else { panic!("{claimed:?}") };
     assert_eq!(message.message.inbound.content.text, "hello");

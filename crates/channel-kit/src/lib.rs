@@ -6,6 +6,7 @@
 //!   rate of sending.
 //! - [`Exchanges`] reports the health of an account.
 
+mod access;
 mod breaks;
 mod builder;
 pub mod discord;
@@ -24,6 +25,7 @@ mod table;
 pub mod telegram;
 mod unreadable;
 
+pub use access::BotAccess;
 pub use avocet_protocol::{Style, StyleRange};
 pub use exchanges::Exchanges;
 pub use group::{GroupConfig, GroupIds};

@@ -150,10 +150,13 @@ impl Document {
         path: &str,
         without: &[&str],
     ) -> Result<T, ConfigError> {
-        let mut table = self.keys_at(path)?;
-        table.retain(|key, _| !without.contains(&key.as_str()));
+        let (mut table, mut schema) = (self.keys_at(path)?, schema::<T>());
+        for key in without {
+            table.remove(*key);
+            schema["properties"][*key] = Value::Bool(true);
+        }
         let table = Value::Object(table);
-        self.check_keys(path, &table, &schema::<T>())?;
+        self.check_keys(path, &table, &schema)?;
         self.read_as(path, table)
     }
 

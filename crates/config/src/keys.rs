@@ -6,18 +6,19 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 /// Returns the schema of a table's type, with all references inlined.
-pub(crate) fn schema<T: JsonSchema>() -> Value {
+#[must_use]
+pub fn schema<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Returns every key of a table's type, and the keys of inner tables as `table.key`. Tables with
-/// free keys (`providers`, `channels`) are named without their contents.
+/// Returns every key of a table by the schema of its type, and the keys of inner tables as
+/// `table.key`. Tables with free keys (`providers`, `channels`) are named without their contents.
 #[must_use]
-pub fn keys<T: JsonSchema>() -> Vec<String> {
+pub fn keys(schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    collect(&schema::<T>(), "", &mut found);
+    collect(schema, "", &mut found);
     found
 }
 

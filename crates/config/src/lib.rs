@@ -15,7 +15,7 @@ mod syntax;
 pub use backup::Backup;
 pub use budgets::Budgets;
 pub use document::{ConfigError, Document, Environment};
-pub use keys::keys;
+pub use keys::{keys, schema};
 pub use profiles::{DEFAULTS, Profile, ProfileKeys, profiles};
 pub use reader::{PLACES, References, Unresolved};
 pub use settings::{

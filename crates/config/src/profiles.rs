@@ -49,7 +49,7 @@ pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
     for name in document.keys_at("agents")?.keys().filter(|name| *name != DEFAULTS) {
         let profile = profile(document, name)?;
         for (place, pattern) in profile.sessions.iter().enumerate() {
-            check_pattern(document, &found, (name, place), pattern)?;
+            check_pattern(document, &found, SessionPattern { agent: name, place, pattern })?;
         }
         found.push(profile);
     }
@@ -92,13 +92,20 @@ fn check_limits(document: &Document, path: &str, agent: &AgentDefaults) -> Resul
     Err(document.error_at(&at, message))
 }
 
+/// An entry of the key `sessions` of an agent.
+struct SessionPattern<'p> {
+    agent: &'p str,
+    place: usize,
+    pattern: &'p str,
+}
+
 fn check_pattern(
     document: &Document,
     others: &[Profile],
-    (name, place): (&str, usize),
-    pattern: &str,
+    session: SessionPattern<'_>,
 ) -> Result<(), ConfigError> {
-    let at = format!("agents.{name}.sessions[{place}]");
+    let SessionPattern { agent, place, pattern } = session;
+    let at = format!("agents.{agent}.sessions[{place}]");
     let shown = document.shown(&at, pattern);
     if !pattern.contains(['*', ':']) {
         let message = format!(

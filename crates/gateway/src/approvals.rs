@@ -1,12 +1,11 @@
 //! The methods about calls that wait for approval. If no daemon runs, the program's own commands
 //! call them directly.
 
-use avocet_protocol::{ApprovalDecision, Approvals, Redactor, StoreError, WaitId};
+use avocet_protocol::{ApprovalDecision, Approvals, Redactor, WaitId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::lists::{check_limit, presentable};
-use crate::methods::read;
+use crate::values::{check_limit, or_empty, presentable, read, unavailable};
 use crate::wire::RpcError;
 
 /// `approval.list`: a list of `OpenApproval` in the order of the requests, without secrets.
@@ -60,22 +59,15 @@ async fn answer(
     params: Value,
 ) -> Result<Value, RpcError> {
     if method == "approval.list" {
-        let params = if params.is_null() { json!({}) } else { params };
-        let ListApprovals { limit, after } = read(method, params)?;
+        let ListApprovals { limit, after } = read(method, or_empty(params))?;
         check_limit(method, "limit", limit)?;
-        let open = approvals.open(limit, after).await.map_err(|error| unavailable(&error))?;
+        let open = approvals.open(limit, after).await.map_err(unavailable)?;
         return Ok(presentable(json!(open), redactor));
     }
     let Decide { id, decision } = read(method, params)?;
-    match approvals.decide(id, decision).await.map_err(|error| unavailable(&error))? {
-        true => Ok(Value::Null),
-        false => Err(RpcError::new(
-            RpcError::NOT_FOUND,
-            format!("nothing waits to be allowed as {id}; it was decided, or has expired"),
-        )),
+    if approvals.decide(id, decision).await.map_err(unavailable)? {
+        return Ok(Value::Null);
     }
-}
-
-fn unavailable(error: &StoreError) -> RpcError {
-    RpcError::new(RpcError::UNAVAILABLE, error.to_string())
+    let message = format!("nothing waits to be allowed as {id}; it was decided, or has expired");
+    Err(RpcError::new(RpcError::NOT_FOUND, message))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{TurnEvent, plain_json};
 use avocet_supervise::Group;
@@ -74,9 +74,39 @@ type SharedQuestions = Arc<Mutex<Questions>>;
 #[derive(Debug, Default)]
 struct Questions {
     open: HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
-    /// Set once the connection has ended; holds the daemon's refusal of the connection if that is
-    /// the reason.
-    ended: Option<Option<RpcError>>,
+    /// The reason for the end of the connection.
+    ended: Option<ClientError>,
+}
+
+impl Questions {
+    fn answer(&mut self, id: &Value, result: Result<Value, RpcError>) {
+        if let Some(number) = id.as_u64() {
+            if let Some(question) = self.open.remove(&number) {
+                // The caller may have stopped waiting.
+                drop(question.send(result));
+            }
+            return;
+        }
+        // A refusal of the connection itself answers all requests.
+        self.answer_all(&result);
+        self.ended = result.err().map(ClientError::Refused);
+    }
+
+    fn answer_all(&mut self, result: &Result<Value, RpcError>) {
+        for (_, question) in self.open.drain() {
+            drop(question.send(result.clone()));
+        }
+    }
+
+    /// Ends the wait of all open requests.
+    fn end(&mut self) {
+        self.open.clear();
+        self.ended.get_or_insert(ClientError::Lost);
+    }
+}
+
+fn lock(questions: &SharedQuestions) -> MutexGuard<'_, Questions> {
+    questions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection to a daemon.
@@ -96,10 +126,10 @@ impl Client {
     pub async fn connect(path: &Path, group: &Group) -> io::Result<Self> {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
         let (lines, to_write) = flume::bounded(BEHIND);
-        let (told, incoming) = flume::bounded(BEHIND);
+        let (arrived, incoming) = flume::bounded(BEHIND);
         let open = SharedQuestions::default();
         group.spawn("client-writer", write(writer, to_write));
-        group.spawn("client-reader", read(reader, open.clone(), told, lines.clone()));
+        group.spawn("client-reader", read(reader, open.clone(), arrived, lines.clone()));
         Ok(Self { lines, open, next: AtomicU64::new(0), incoming })
     }
 
@@ -116,12 +146,11 @@ impl Client {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         {
-            let questions = &mut *self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            match &questions.ended {
-                None => drop(questions.open.insert(number, sender)),
-                Some(None) => return Err(ClientError::Lost),
-                Some(Some(refusal)) => return Err(refusal.clone().into()),
+            let questions = &mut *lock(&self.open);
+            if let Some(ended) = &questions.ended {
+                return Err(ended.clone());
             }
+            questions.open.insert(number, sender);
         }
         let (id, method, params) = (json!(number), method.to_owned(), json!(params));
         let line = RpcMessage::Request { id, method, params }.to_line();
@@ -148,7 +177,7 @@ async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<Vec<u8>>) {
 async fn read(
     reader: OwnedReadHalf,
     open: SharedQuestions,
-    told: flume::Sender<Incoming>,
+    arrived: flume::Sender<Incoming>,
     lines: flume::Sender<Vec<u8>>,
 ) {
     let mut reader = BufReader::new(reader);
@@ -158,48 +187,25 @@ async fn read(
             // It answers one of the requests, but its id is unreadable.
             InputLine::TooLong(length) => {
                 let message = format!("the daemon's answer is too long ({length} bytes)");
-                let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
-                for (_, answer) in questions.open.drain() {
-                    drop(answer.send(Err(RpcError::new(RpcError::REQUEST, message.clone()))));
-                }
+                lock(&open).answer_all(&Err(RpcError::new(RpcError::REQUEST, message)));
                 continue;
             }
         };
         match RpcMessage::parse(&line) {
-            Ok(RpcMessage::Response { id, result }) => {
-                let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
-                match id.as_u64() {
-                    Some(number) => {
-                        if let Some(answer) = questions.open.remove(&number) {
-                            // The caller may have stopped waiting.
-                            drop(answer.send(result));
-                        }
-                    }
-                    // A refusal of the connection itself answers all requests.
-                    None => {
-                        for (_, answer) in questions.open.drain() {
-                            drop(answer.send(result.clone()));
-                        }
-                        questions.ended = result.err().map(Some);
-                    }
-                }
-            }
+            Ok(RpcMessage::Response { id, result }) => lock(&open).answer(&id, result),
             Ok(RpcMessage::Request { id, method, params }) if method == "deliver" => {
                 let shown = ChunkConfirmation { id, lines: lines.clone() };
                 if let Ok(chunk) = serde_json::from_value(params) {
-                    drop(told.send_async(Incoming::Deliver { chunk, shown }).await);
+                    drop(arrived.send_async(Incoming::Deliver { chunk, shown }).await);
                 }
             }
             Ok(RpcMessage::Notification { params, .. }) => {
                 if let Ok(event) = serde_json::from_value(params) {
-                    drop(told.send_async(Incoming::Event(event)).await);
+                    drop(arrived.send_async(Incoming::Event(event)).await);
                 }
             }
             Ok(RpcMessage::Request { .. }) | Err(_) => {}
         }
     }
-    // Ends the wait of all open requests.
-    let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
-    questions.open.clear();
-    questions.ended.get_or_insert(None);
+    lock(&open).end();
 }

@@ -16,8 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
 use crate::lines::{self, InputLine};
-use crate::methods::{self, Attached, DeliveryChunk, GatewayParts};
+use crate::methods::{self, Attached, DeliveryChunk};
+use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
+use crate::values::read;
 use crate::wire::{RpcError, RpcMessage};
 
 /// The most lines that wait for the client to read them.
@@ -43,6 +45,15 @@ struct Connection {
     place: Arc<ConnectionPlace>,
     /// Fires when the connection ends.
     ended: CancellationToken,
+}
+
+/// A request in progress, with the places that it holds until its response.
+struct RunningRequest {
+    id: Value,
+    method: String,
+    params: Value,
+    permit: OwnedSemaphorePermit,
+    under_way: UnderWay,
 }
 
 /// Tells a client why its connection is refused.
@@ -154,35 +165,29 @@ impl Connection {
                 self.respond(id, attached).await;
             }
             "wait" => {
-                let Ok(place) = self.waits.clone().try_acquire_owned() else {
+                let Ok(permit) = self.waits.clone().try_acquire_owned() else {
                     let message =
                         format!("a connection waits for at most {WAITS} messages; open another");
                     let refusal = Err(RpcError::new(RpcError::REQUEST, message));
                     return self.respond(id, refusal).await;
                 };
-                self.work(id, method, params, (place, under_way), group);
+                self.run(RunningRequest { id, method, params, permit, under_way }, group);
             }
             _ => {
                 // The semaphore always stays open.
-                if let Ok(place) = self.requests.clone().acquire_owned().await {
-                    self.work(id, method, params, (place, under_way), group);
+                if let Ok(permit) = self.requests.clone().acquire_owned().await {
+                    self.run(RunningRequest { id, method, params, permit, under_way }, group);
                 }
             }
         }
     }
 
     /// Runs a request beside the others.
-    fn work(
-        &self,
-        id: Value,
-        method: String,
-        params: Value,
-        held: (OwnedSemaphorePermit, UnderWay),
-        group: &Group,
-    ) {
+    fn run(&self, request: RunningRequest, group: &Group) {
         let connection = self.clone();
-        group.spawn(&format!("request-{method}"), async move {
-            let _held = held;
+        group.spawn(&format!("request-{}", request.method), async move {
+            let RunningRequest { id, method, params, permit: _permit, under_way: _under_way } =
+                request;
             let Connection { parts, peer, ended, .. } = &connection;
             let answering = methods::answer(parts, peer, &method, params);
             // Only `wait` ends with the client. Other requests are answered once they have
@@ -239,8 +244,8 @@ impl Connection {
     }
 
     fn attach(&self, params: Value, group: &Group) -> Result<Value, RpcError> {
-        let Attached { chat } = methods::read("attach", params)?;
-        let linked = self.parts.door.links().into_iter().find(|link| link.chat == chat);
+        let Attached { chat } = read("attach", params)?;
+        let linked = self.parts.access.links().into_iter().find(|link| link.chat == chat);
         let session = linked
             .map_or_else(|| SessionId::of(&chat), |link| Ok(link.session))
             .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;
@@ -273,7 +278,7 @@ impl Connection {
                 () = self.ended.cancelled() => return,
                 event = events.recv_async() => {
                     let Ok(event) = event else { return };
-                    self.tell(&event);
+                    self.send_event(&event);
                 }
                 handover = handovers.recv_async() => {
                     let Ok(handover) = handover else { return };
@@ -284,7 +289,7 @@ impl Connection {
     }
 
     /// Sends an event. Events are for display only: a slow client misses some.
-    fn tell(&self, event: &TurnEvent) {
+    fn send_event(&self, event: &TurnEvent) {
         let message = RpcMessage::Notification { method: "event".to_owned(), params: json!(event) };
         drop(self.lines.try_send(message.to_line()));
     }

@@ -7,19 +7,21 @@ mod connection;
 mod lines;
 mod lists;
 mod methods;
+mod parts;
 mod people;
 mod places;
 mod server;
+mod values;
 mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
-pub use lists::{ListSessions, ListUsage, MOST_ROWS, ShowSession, presentable};
-pub use methods::{
-    Ask, AskResult, Attached, DeliveryChunk, Doctor, GatewayParts, Send, SendResult, Wait,
-};
+pub use lists::{ListSessions, ListUsage, ShowSession};
+pub use methods::{Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait};
+pub use parts::GatewayParts;
 pub use people::{
-    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_at_the_door,
+    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
 pub use server::{Gateway, GatewayError};
+pub use values::{MOST_ROWS, presentable};
 pub use wire::{MAX_LINE_BYTES, RpcError};

@@ -1,23 +1,17 @@
 //! The methods that list something. Each returns a page of bounded size and takes the position at
 //! which the list continues. Text of models and tools is shown without secrets.
 
-use avocet_protocol::{
-    Redactor, SessionId, SessionRow, Timestamp, TranscriptPage, TurnId, UsageBy, cut_texts,
-};
+use avocet_protocol::{SessionId, SessionRow, Timestamp, TranscriptPage, TurnId, UsageBy};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::MAX_LINE_BYTES;
-use crate::methods::{GatewayParts, read, to_value};
+use crate::parts::GatewayParts;
+use crate::values::{MOST_ROWS, check_limit, or_empty, presentable, read, to_value};
 use crate::wire::RpcError;
 
-/// The most rows of one page.
-pub const MOST_ROWS: u32 = 500;
 /// Bytes of a page of turns after which no further turn is added.
 const PAGE_BYTES: usize = MAX_LINE_BYTES / 2;
-/// The most bytes of a result that fit into a line together with its frame.
-const FITS: usize = MAX_LINE_BYTES - 4096;
-
 /// `sessions.list`: a list of `SessionSummary`, the last used first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -84,7 +78,7 @@ pub(crate) async fn answer(
     method: &str,
     params: Value,
 ) -> Result<Value, RpcError> {
-    let params = if params.is_null() { json!({}) } else { params };
+    let params = or_empty(params);
     match method {
         "sessions.list" => {
             let ListSessions { limit, after } = read(method, params)?;
@@ -102,69 +96,6 @@ pub(crate) async fn answer(
             let ListUsage { by, since, limit, skip } = read(method, params)?;
             check_limit(method, "limit", limit)?;
             to_value(parts.query.usage_page(by, since, limit, skip).await)
-        }
-    }
-}
-
-/// Refuses a page size outside of 1 to `MOST_ROWS`.
-pub(crate) fn check_limit(method: &str, name: &str, rows: u32) -> Result<(), RpcError> {
-    if (1..=MOST_ROWS).contains(&rows) {
-        return Ok(());
-    }
-    let message = format!(
-        "{method}: {name} is {rows}; it has to be from 1 to {MOST_ROWS}. A longer list is read page by page"
-    );
-    Err(RpcError::new(RpcError::PARAMS, message))
-}
-
-/// Prepares text of models and tools for people: without secrets, and short enough for a line.
-#[must_use]
-pub fn presentable(mut value: Value, redactor: &Redactor) -> Value {
-    redactor.redact_json(&mut value);
-    fitting(value)
-}
-
-/// Cuts the longest texts of a value until it fits into a line.
-pub(crate) fn fitting(mut value: Value) -> Value {
-    for most in [256 * 1024, 32 * 1024, 4096, 256] {
-        if value.to_string().len() <= FITS {
-            break;
-        }
-        cut_texts(&mut value, most);
-    }
-    value
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fitting_cuts_the_longest_texts_of_an_answer_longer_than_a_line() {
-        let short = json!({ "a": ["x".repeat(300 * 1024), 7] });
-        assert_eq!(fitting(short.clone()), short);
-        // Escapes make the line longer than its texts.
-        for text in ["é", "\u{1}"] {
-            let long = json!([{ "text": text.repeat(2 * 1024 * 1024), "id": "t1" }, "short"]);
-            let cut = fitting(long);
-            assert!(cut.to_string().len() <= FITS);
-            assert_eq!((&cut[0]["id"], &cut[1]), (&json!("t1"), &json!("short")));
-            let shown = cut[0]["text"].as_str().unwrap();
-            assert!(shown.starts_with(text) && shown.ends_with(" more bytes)"));
-        }
-        let many = json!(vec!["x".repeat(64 * 1024); 3000]);
-        assert!(fitting(many).to_string().len() <= FITS);
-    }
-
-    #[test]
-    fn check_limit_names_the_largest_page() {
-        assert_eq!(check_limit("usage", "limit", 500), Ok(()));
-        for rows in [0, 501, 100_000] {
-            let error = check_limit("usage", "limit", rows).unwrap_err();
-            assert_eq!(error.code, RpcError::PARAMS);
-            assert!(
-                error.message.contains(&format!("limit is {rows}; it has to be from 1 to 500"))
-            );
         }
     }
 }

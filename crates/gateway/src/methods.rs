@@ -1,39 +1,18 @@
 //! The methods of the socket: their parameters, their results, and the port behind each.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Approvals, Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries,
-    DeliveryId, Doorkeeper, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError,
-    Query, Redactor, Report, Sender, SenderId, SessionId, StoreError, TurnEvent, TurnEvents,
-    TurnId, plain_json,
+    ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, MessageId, MessageStatus,
+    Outbound, PublishError, Sender, SenderId, SessionId, TurnEvent, TurnId,
 };
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::parts::GatewayParts;
+use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{approvals, lists, people};
-
-/// The ports that the gateway opens to other processes.
-#[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "each field is the port of its type")]
-pub struct GatewayParts {
-    pub publish: Arc<dyn Publish>,
-    pub door: Arc<dyn Doorkeeper>,
-    pub query: Arc<dyn Query>,
-    pub report: Arc<dyn Report>,
-    pub events: Arc<dyn TurnEvents>,
-    pub deliveries: Arc<dyn Deliveries>,
-    pub approvals: Arc<dyn Approvals>,
-    pub clock: Arc<dyn Clock>,
-    /// Removes secrets from the lists of calls.
-    pub redactor: Arc<Redactor>,
-    /// The channels that clients can attach to, by name.
-    pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
-}
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,8 +125,7 @@ pub(crate) async fn answer(
         "ping" => Ok(Value::Null),
         "status" => to_value(parts.report.report().await),
         "doctor" => {
-            let Doctor { offline } =
-                if params.is_null() { Doctor::default() } else { read(method, params)? };
+            let Doctor { offline } = read(method, or_empty(params))?;
             to_value(Ok(parts.report.checkup(offline).await))
         }
         other if lists::METHODS.contains(&other) => lists::answer(parts, other, params).await,
@@ -156,7 +134,7 @@ pub(crate) async fn answer(
             let answer = approvals::answer_about_approvals(approvals, redactor, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
-        other => match people::answer_at_the_door(parts.door.as_ref(), other, params).await {
+        other => match people::answer_about_people(parts.access.as_ref(), other, params).await {
             Some(answer) => answer,
             None => Err(unknown(other)),
         },
@@ -169,18 +147,6 @@ fn unknown(method: &str) -> RpcError {
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));
     RpcError::new(RpcError::METHOD, message)
-}
-
-pub(crate) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, RpcError> {
-    serde_json::from_value(params).map_err(|error| {
-        RpcError::new(RpcError::PARAMS, format!("{method}: {}", plain_json(&error)))
-    })
-}
-
-pub(crate) fn to_value<T: Serialize>(found: Result<T, StoreError>) -> Result<Value, RpcError> {
-    let found = found.map_err(|error| log_error(&error))?;
-    serde_json::to_value(found)
-        .map_err(|error| RpcError::new(RpcError::UNAVAILABLE, error.to_string()))
 }
 
 async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError> {
@@ -204,7 +170,7 @@ async fn send(parts: &GatewayParts, send: Send) -> Result<Value, RpcError> {
 
 async fn wait(parts: &GatewayParts, Wait { message }: Wait) -> Result<Value, RpcError> {
     let find = async || {
-        let found = parts.query.message(message).await.map_err(|error| log_error(&error))?;
+        let found = parts.query.message(message).await.map_err(unavailable)?;
         found.ok_or_else(|| {
             RpcError::new(RpcError::NOT_FOUND, format!("there is no message {message}"))
         })
@@ -214,7 +180,7 @@ async fn wait(parts: &GatewayParts, Wait { message }: Wait) -> Result<Value, Rpc
     loop {
         let status: MessageStatus = find().await?;
         if status.outcome.is_some() {
-            return Ok(lists::fitting(json!(status)));
+            return Ok(fitting(json!(status)));
         }
         // A slow reader may miss events.
         let look_again = parts.clock.sleep(LOOK_AGAIN);
@@ -249,8 +215,4 @@ fn refusal(error: &PublishError) -> RpcError {
         PublishError::Stopping | PublishError::Log(_) => RpcError::UNAVAILABLE,
     };
     RpcError::new(code, error.to_string())
-}
-
-fn log_error(error: &StoreError) -> RpcError {
-    RpcError::new(RpcError::UNAVAILABLE, error.to_string())
 }

@@ -1,12 +1,11 @@
 //! The methods about people: who may write to the agent, and which chats are linked. If no daemon
 //! runs, the program's own commands call them directly.
 
-use avocet_protocol::{ChatAddress, DoorError, Doorkeeper, PersonId, Role};
+use avocet_protocol::{AccessControl, AccessError, ChatAddress, PersonId, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::lists::{MOST_ROWS, check_limit};
-use crate::methods::read;
+use crate::values::{MOST_ROWS, check_limit, or_empty, read, unavailable};
 use crate::wire::RpcError;
 
 /// `people.list`: a list of [`Person`](avocet_protocol::Person), in the order of their ids.
@@ -105,49 +104,53 @@ pub(crate) const METHODS: [&str; 8] = [
 ///
 /// # Errors
 /// [`RpcError`] names the fault and its correction.
-pub async fn answer_at_the_door(
-    door: &dyn Doorkeeper,
+pub async fn answer_about_people(
+    access: &dyn AccessControl,
     method: &str,
     params: Value,
 ) -> Option<Result<Value, RpcError>> {
     METHODS.contains(&method).then_some(())?;
-    Some(answer(door, method, params).await)
+    Some(answer(access, method, params).await)
 }
 
-async fn answer(door: &dyn Doorkeeper, method: &str, params: Value) -> Result<Value, RpcError> {
-    let params = if params.is_null() { json!({}) } else { params };
+async fn answer(
+    access: &dyn AccessControl,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
+    let params = or_empty(params);
     match method {
         "link.add" => {
             let AddLink { into, chat } = read(method, params)?;
-            to_value(door.link(&into, &chat).await)
+            to_value(access.link(&into, &chat).await)
         }
         "link.list" => {
             let ListLinks { limit, after } = read(method, params)?;
             check_limit(method, "limit", limit)?;
-            Ok(page(door.links(), limit, after.as_ref(), |link| &link.chat))
+            Ok(page(access.links(), limit, after.as_ref(), |link| &link.chat))
         }
         "link.remove" => {
             let RemoveLink { chat } = read(method, params)?;
-            to_value(door.unlink(&chat).await)
+            to_value(access.unlink(&chat).await)
         }
         "pair.approve" => {
             let Approve { code, owner } = read(method, params)?;
             let role = if owner { Role::Owner } else { Role::User };
-            to_value(door.approve(&code, role).await)
+            to_value(access.approve(&code, role).await)
         }
         "pair.deny" => {
             let Deny { code } = read(method, params)?;
-            to_value(door.deny(&code).await)
+            to_value(access.deny(&code).await)
         }
-        "pair.list" => Ok(json!(door.pairings())),
+        "pair.list" => Ok(json!(access.pairings())),
         "people.list" => {
             let ListPeople { limit, after } = read(method, params)?;
             check_limit(method, "limit", limit)?;
-            Ok(page(door.people(), limit, after.as_ref(), |person| &person.id))
+            Ok(page(access.people(), limit, after.as_ref(), |person| &person.id))
         }
         _ => {
             let Remove { person } = read(method, params)?;
-            to_value(door.strike_off(&person).await)
+            to_value(access.remove_person(&person).await)
         }
     }
 }
@@ -165,27 +168,26 @@ fn page<T: Serialize, K: Ord>(
     json!(rows.iter().filter(is_new).take(limit).collect::<Vec<_>>())
 }
 
-fn to_value<T: Serialize>(done: Result<T, DoorError>) -> Result<Value, RpcError> {
+fn to_value<T: Serialize>(done: Result<T, AccessError>) -> Result<Value, RpcError> {
     let done = done.map_err(|error| refusal(&error))?;
-    serde_json::to_value(done)
-        .map_err(|error| RpcError::new(RpcError::UNAVAILABLE, error.to_string()))
+    serde_json::to_value(done).map_err(unavailable)
 }
 
-fn refusal(error: &DoorError) -> RpcError {
+fn refusal(error: &AccessError) -> RpcError {
     let code = match error {
-        DoorError::Log(_) => RpcError::UNAVAILABLE,
-        DoorError::UnknownCode(_)
-        | DoorError::UnknownPerson(_)
-        | DoorError::NotPrivate(_)
-        | DoorError::NotLinked(_)
-        | DoorError::Destination(_) => RpcError::NOT_FOUND,
-        DoorError::NoCode(_)
-        | DoorError::UsedCode(..)
-        | DoorError::ExpiredCode(_)
-        | DoorError::Configured(_)
-        | DoorError::Itself(_)
-        | DoorError::Linked { .. }
-        | DoorError::LinkedTo { .. } => RpcError::PARAMS,
+        AccessError::Log(_) => RpcError::UNAVAILABLE,
+        AccessError::UnknownCode(_)
+        | AccessError::UnknownPerson(_)
+        | AccessError::NotPrivate(_)
+        | AccessError::NotLinked(_)
+        | AccessError::Destination(_) => RpcError::NOT_FOUND,
+        AccessError::NoCode(_)
+        | AccessError::UsedCode(..)
+        | AccessError::ExpiredCode(_)
+        | AccessError::Configured(_)
+        | AccessError::Itself(_)
+        | AccessError::Linked { .. }
+        | AccessError::LinkedTo { .. } => RpcError::PARAMS,
     };
     RpcError::new(code, error.to_string())
 }

@@ -12,7 +12,7 @@ use avocet_supervise::Group;
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::connection;
-use crate::methods::GatewayParts;
+use crate::parts::GatewayParts;
 use crate::places::Places;
 use crate::wire::RpcError;
 

@@ -5,10 +5,10 @@ use std::cell::{Cell, RefCell};
 
 use avocet_protocol::{Delta, ModelRequest, ToolSpec};
 
-use crate::asking::Framing;
-use crate::dialects::{ReplyReader, Streamed, named};
+use crate::dialects::{ReplyReader, Streamed, TextEnd, named};
+use crate::endpoint::Framing;
 use crate::fuzzing;
-use crate::hidden::Visible;
+use crate::visible::Visible;
 use crate::{Anthropic, Gemini, OpenAi};
 
 /// The tools for benchmarks.
@@ -21,7 +21,7 @@ pub fn tools() -> Vec<ToolSpec> {
 /// Returns the number of calls.
 #[must_use]
 pub fn read(told: Option<&str>, tools: &[ToolSpec], text: &str) -> usize {
-    reader(told, tools).read(text, false).calls.len()
+    reader(told, tools).read(text, TextEnd::Complete).calls.len()
 }
 
 /// Removes hidden parts from a complete answer. Returns the bytes that are left.
@@ -51,7 +51,7 @@ pub fn stream(told: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize 
     pieces.iter().for_each(|piece| visible.push(piece, pass));
     let text = visible.finish(pass);
     let streamed = streamed.into_inner();
-    let read = streamed.read(&text, false);
+    let read = streamed.read(&text, TextEnd::Complete);
     streamed.finish(&read.text, show);
     shown.get()
 }

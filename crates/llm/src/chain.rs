@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 
-use crate::Rests;
+use crate::CoolDowns;
 use crate::retry::ShownDeltas;
 
 /// Models in the order in which they are asked.
@@ -16,21 +16,25 @@ use crate::retry::ShownDeltas;
 pub struct Chain {
     first: Arc<dyn Model>,
     others: Vec<Arc<dyn Model>>,
-    rests: Arc<Rests>,
+    cool_downs: Arc<CoolDowns>,
 }
 
 impl Chain {
     /// Creates a chain of `first` and its fallbacks, in this order.
     #[must_use]
-    pub fn new(first: Arc<dyn Model>, others: Vec<Arc<dyn Model>>, rests: Arc<Rests>) -> Self {
-        Self { first, others, rests }
+    pub fn new(
+        first: Arc<dyn Model>,
+        others: Vec<Arc<dyn Model>>,
+        cool_downs: Arc<CoolDowns>,
+    ) -> Self {
+        Self { first, others, cool_downs }
     }
 
     /// Returns the models to ask, in order, without those in cool-down. If all are, the one with
     /// the earliest end.
     fn asked(&self) -> Vec<&dyn Model> {
         let models = std::iter::once(&self.first).chain(&self.others);
-        self.rests.awake(models.map(AsRef::as_ref).collect())
+        self.cool_downs.available(models.map(AsRef::as_ref).collect())
     }
 
     async fn ask(
@@ -39,9 +43,9 @@ impl Chain {
         request: &ModelRequest,
         shown: &ShownDeltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let began = self.rests.now();
+        let began = self.cool_downs.now();
         let answered = model.complete(request, &|delta: Delta<'_>| shown.show(delta)).await;
-        self.rests.note(model.name(), began, answered.as_ref().map(|_| ()));
+        self.cool_downs.record(model.name(), began, answered.as_ref().map(|_| ()));
         answered
     }
 }
@@ -83,10 +87,10 @@ impl Model for Chain {
         let mut asked = ChainOutcomes::default();
         for model in self.asked() {
             let facts = model.facts().await;
-            let request = what_it_takes(facts, request);
+            let request = without_unseen_images(facts, request);
             let tokens = request.estimated_tokens();
             if let Some(window) = facts.context.filter(|window| tokens > *window) {
-                asked.passed_over(model.name(), tokens, window);
+                asked.skipped(model.name(), tokens, window);
                 continue;
             }
             // If the last model fails too, the caller reports it.
@@ -130,7 +134,7 @@ impl ChainOutcomes {
         }
     }
 
-    fn passed_over(&mut self, model: &str, tokens: u64, window: u64) {
+    fn skipped(&mut self, model: &str, tokens: u64, window: u64) {
         tracing::info!(model, tokens, window, "the model's window is too small for the request");
         if self.small.as_ref().is_none_or(|(largest, _)| *largest < window) {
             let detail = format!("about {tokens} tokens, and it takes {window}");
@@ -158,7 +162,7 @@ fn is_empty(reply: &ModelReply) -> bool {
 }
 
 /// Removes the pictures from a request to a model that cannot see them.
-fn what_it_takes(facts: ModelFacts, request: &ModelRequest) -> Cow<'_, ModelRequest> {
+fn without_unseen_images(facts: ModelFacts, request: &ModelRequest) -> Cow<'_, ModelRequest> {
     if facts.images || request.images.is_empty() {
         return Cow::Borrowed(request);
     }

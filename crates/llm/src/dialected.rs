@@ -10,8 +10,8 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dialects::{self, Dialect, ParsedReply, ReplyReader, Streamed};
-use crate::{ending, hidden, schema};
+use crate::dialects::{self, Dialect, ParsedReply, ReplyReader, Streamed, TextEnd};
+use crate::{ending, schema, visible};
 
 /// The way in which a provider's models call tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -161,10 +161,10 @@ impl Model for Dialected {
         let translated = translated(style, request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
         let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let read = streamed.read(&reply.text, reply.truncated || reply.filtered);
+        let read = streamed.read(&reply.text, TextEnd::cut_if(reply.truncated || reply.filtered));
         let read = if self.is_prose(&read, &reply.calls, tools) {
             tracing::debug!(model = self.name(), "the calls in the text are no calls but text");
-            let text = hidden::visible(ending::without_mark(&reply.text));
+            let text = visible::visible(ending::without_mark(&reply.text));
             ParsedReply { text, ..ParsedReply::default() }
         } else {
             read

@@ -4,10 +4,10 @@
 use avocet_protocol::{Arguments, Reasoning, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use crate::dialects::{ReplyReader, known_elsewhere};
+use crate::dialects::{ReplyReader, TextEnd, known_elsewhere};
 use crate::gemini::signatures;
-use crate::hidden::visible;
 use crate::openai::responses::thoughts;
+use crate::visible::visible;
 
 /// Lines that only signal the end.
 const MARKS: [&str; 8] = [
@@ -147,7 +147,11 @@ fn in_object(object: &Map<String, Value>) -> String {
 
 /// Cleans an argument for people: removes the hidden parts, as in a reply.
 fn said(argument: &str) -> String {
-    ReplyReader { told: None, tools: &[] }.read(&visible(argument), false).text.trim().to_owned()
+    ReplyReader { told: None, tools: &[] }
+        .read(&visible(argument), TextEnd::Complete)
+        .text
+        .trim()
+        .to_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Finish reasons of all APIs, and their consequences.
 
-use crate::asking::AnswerError;
+use crate::dialects::TextEnd;
+use crate::endpoint::AnswerError;
 
 /// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,8 @@ impl Finish {
 }
 
 impl FinishFlags {
-    /// Returns `true` if the end of the answer may be missing.
-    pub(crate) fn is_cut(self) -> bool {
-        self.truncated || self.filtered
+    /// The end of the answer's text, which may be missing.
+    pub(crate) fn text_end(self) -> TextEnd {
+        TextEnd::cut_if(self.truncated || self.filtered)
     }
 }

@@ -9,9 +9,9 @@ use std::cell::RefCell;
 use avocet_protocol::Delta;
 use serde_json::Value;
 
-use crate::dialects::lenient::{self, LenientError};
-use crate::dialects::{ParsedReply, ReplyReader, Streamed, known_names, named};
-use crate::hidden::Visible;
+use crate::dialects::lenient::{self, LenientError, MissingBrackets};
+use crate::dialects::{ParsedReply, ReplyReader, Streamed, TextEnd, known_names, named};
+use crate::visible::Visible;
 
 pub(crate) use answers::split;
 pub use answers::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
@@ -121,11 +121,12 @@ pub fn endless(data: &[u8]) {
 pub fn lenient(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let strict = serde_json::from_str::<Value>(&text);
-    for may_close in [false, true] {
-        match (lenient::value(&text, may_close), &strict) {
+    for brackets in [MissingBrackets::Refused, MissingBrackets::Added] {
+        match (lenient::value(&text, brackets), &strict) {
             (Ok((value, bytes)), strict) => {
                 assert!(text.is_char_boundary(bytes));
-                let again = lenient::value(&value.to_string(), false).map(|(value, _)| value);
+                let again = lenient::value(&value.to_string(), MissingBrackets::Refused)
+                    .map(|(value, _)| value);
                 assert!(again.is_ok_and(|again| is_like(&again, &value)), "{value}");
                 assert!(
                     strict.as_ref().is_ok_and(|strict| is_like(strict, &value)) || strict.is_err()
@@ -137,7 +138,10 @@ pub fn lenient(data: &[u8]) {
                     matches!(fault, LenientError::At(at) if at <= text.len()),
                     "{strict}: {fault:?}"
                 );
-                assert!(lenient::value(&strict.to_string(), false).is_ok(), "{strict}");
+                assert!(
+                    lenient::value(&strict.to_string(), MissingBrackets::Refused).is_ok(),
+                    "{strict}"
+                );
             }
             (Err(LenientError::At(at)), Err(_)) => assert!(text.is_char_boundary(at)),
             (Err(LenientError::Open), Err(_)) => {}
@@ -149,8 +153,8 @@ fn dialect(name: &str, data: &[u8]) {
     let (text, tools) = (String::from_utf8_lossy(data), tools());
     let reader = ReplyReader { told: named(name), tools: &tools };
     assert!(reader.told.is_some(), "there is no {name}");
-    for is_cut in [false, true] {
-        let read = reader.read(&text, is_cut);
+    for end in [TextEnd::Complete, TextEnd::Cut] {
+        let read = reader.read(&text, end);
         assert_eq!(read.calls.is_empty(), read.dialect.is_none());
         // Only two line breaks between parts of a text are added.
         assert!(read.text.len() <= text.len() + 2 * read.calls.len(), "{:?}", read.text);
@@ -161,8 +165,8 @@ fn dialect(name: &str, data: &[u8]) {
 fn streams_as_whole(told: Option<&str>, text: &str) {
     let tools = tools();
     let reader = ReplyReader { told: told.and_then(named), tools: &tools };
-    let (whole, _, _) = read_streamed(reader, &[text], false);
-    let (read, meanwhile, shown) = read_streamed(reader, &in_pieces(text), false);
+    let (whole, _, _) = read_streamed(reader, &[text], TextEnd::Complete);
+    let (read, meanwhile, shown) = read_streamed(reader, &in_pieces(text), TextEnd::Complete);
     assert_eq!(read.calls, whole.calls, "{told:?}");
     assert_eq!((&read.text, read.is_done), (&whole.text, whole.is_done), "{told:?}");
     // Only blanks before a call are taken back, because other blanks replace them.
@@ -178,8 +182,8 @@ fn endlessly(data: &[u8], bytes: usize) {
     let (text, tools) = (String::from_utf8_lossy(data), tools());
     let whole = text.repeat(bytes / text.len() + 1);
     let reader = ReplyReader { told: None, tools: &tools };
-    let read = reader.read(&whole, false);
-    let (again, _, _) = read_streamed(reader, &in_pieces(&whole), false);
+    let read = reader.read(&whole, TextEnd::Complete);
+    let (again, _, _) = read_streamed(reader, &in_pieces(&whole), TextEnd::Complete);
     assert!(read.calls.len() <= whole.len() && again.calls.len() <= whole.len());
 }
 
@@ -188,7 +192,7 @@ fn endlessly(data: &[u8], bytes: usize) {
 pub(crate) fn read_streamed(
     reader: ReplyReader<'_>,
     pieces: &[&str],
-    is_cut: bool,
+    end: TextEnd,
 ) -> (ParsedReply, String, String) {
     let shown = RefCell::new(String::new());
     let show = |delta: Delta<'_>| match delta {
@@ -210,7 +214,7 @@ pub(crate) fn read_streamed(
     let text = visible.finish(pass);
     let meanwhile = shown.borrow().clone();
     let streamed = streamed.into_inner();
-    let read = streamed.read(&text, is_cut);
+    let read = streamed.read(&text, end);
     streamed.finish(&read.text, show);
     (read, meanwhile, shown.into_inner())
 }

@@ -5,7 +5,7 @@ use proptest::sample::{Index, select};
 
 use super::answers::{said, split};
 use super::{TARGETS, endlessly};
-use crate::asking::StreamedAnswer;
+use crate::endpoint::StreamedAnswer;
 use crate::{anthropic, gemini, ollama, openai};
 
 fn root() -> PathBuf {

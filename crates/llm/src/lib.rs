@@ -2,25 +2,29 @@
 //! Also the offline provider, which works without key and network, and the transcription of
 //! recordings.
 
+#[cfg(test)]
+mod acme;
+#[cfg(test)]
+mod acme_tests;
 mod anthropic;
-mod asking;
 #[cfg(feature = "testing")]
 pub mod benching;
 mod chain;
 #[cfg(test)]
 mod contract;
+mod cool_down;
 mod detail;
 mod dialected;
 mod dialects;
 mod ending;
+mod endpoint;
 mod facts;
 mod finish;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod gemini;
 mod health;
-mod hidden;
-mod known;
+mod known_model;
 mod limits;
 mod lines;
 mod null;
@@ -28,26 +32,26 @@ mod offline;
 mod ollama;
 mod openai;
 mod provider;
-mod rests;
 mod retry;
 mod schema;
 mod sse;
 #[cfg(test)]
 mod testing;
 mod transcription;
+mod visible;
 
 pub use anthropic::{Anthropic, AnthropicConfig};
-pub use asking::Probe;
 pub use chain::Chain;
+pub use cool_down::CoolDowns;
 pub use dialected::{Dialected, TextCalls, ToolStyle};
+pub use endpoint::Probe;
 pub use facts::{Fact, FactSource, Facts, KnownFacts, Learned, ModelConfig, ModelTable};
 pub use gemini::{Gemini, GeminiConfig};
 pub use health::Health;
-pub use known::{KnownModel, Served};
+pub use known_model::{KnownModel, Served};
 pub use limits::RequestTimeouts;
-pub use offline::Offline;
+pub use offline::{Offline, OfflineConfig};
 pub use ollama::{Ollama, OllamaConfig};
 pub use openai::{MaxTokensField, OpenAi, OpenAiApi, OpenAiConfig, SystemRole};
-pub use provider::ProviderConfig;
-pub use rests::Rests;
+pub use provider::{ConfiguredModel, ProviderConfig};
 pub use transcription::{Transcription, TranscriptionConfig};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use avocet_protocol::{Clock, Delta, Deltas, ModelError, ModelReply, Spent, Usage};
 use backon::{BackoffBuilder, ExponentialBuilder};
 
-use crate::asking::BYTES_A_TOKEN;
+use crate::endpoint::BYTES_A_TOKEN;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);

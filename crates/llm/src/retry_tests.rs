@@ -1,14 +1,14 @@
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::{Money, Price, Secret};
+use avocet_protocol::{Model, Money, Price, Secret};
 use avocet_testkit::ManualClock;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event};
 use futures_util::FutureExt;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{SECOND, request};
-use crate::{Facts, OpenAiConfig, ProviderConfig};
+use crate::testing::{SECOND, request, served};
+use crate::{Facts, OpenAiConfig};
 
 fn errors() -> [(ModelError, bool); 7] {
     let of = || ("a/b".to_owned(), "so it is".to_owned());
@@ -90,8 +90,8 @@ async fn retrying_reports_each_broken_attempt_with_its_price() {
     let clock = Arc::<ManualClock>::default();
     let price = Price { input: 1.0, output: 1.0, ..Price::default() };
     let said = Facts { price: Some(price), context: Some(1000), ..Facts::default() };
-    let model = config.model("local", "qwen3", said, clock.clone()).unwrap();
-    avocet_protocol::Model::facts(&model).await;
+    let model = served(config, "local/qwen3", said, clock.clone());
+    model.facts().await;
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
@@ -105,7 +105,7 @@ async fn retrying_reports_each_broken_attempt_with_its_price() {
             clock.advance(45 * SECOND);
         }
     };
-    let asking = avocet_protocol::Model::complete(&model, &request, &deltas);
+    let asking = model.complete(&request, &deltas);
     let (reply, ()) = tokio::join!(asking, passing);
     assert_eq!(reply.unwrap().spent.len(), 1);
     let lost = lost.into_inner().unwrap();

@@ -11,11 +11,12 @@ use avocet_protocol::{
     SentCall, ToolCall, ToolSpec,
 };
 use avocet_testkit::http::{Later, Piece};
-use avocet_testkit::openai::stream_head;
 use avocet_testkit::{ManualClock, ModelAnswer};
 use futures_util::future::{Either, select};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
+
+use crate::{ConfiguredModel, Facts, KnownModel, ProviderConfig};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -48,6 +49,20 @@ pub(crate) fn request() -> ModelRequest {
     }
 }
 
+/// The model `provider/model` behind a server, with the operator's facts about it.
+pub(crate) fn served(
+    config: impl ProviderConfig,
+    name: &str,
+    facts: Facts,
+    clock: Arc<ManualClock>,
+) -> Arc<KnownModel> {
+    let (provider, model) = name.split_once('/').unwrap();
+    match config.model(provider, model, facts, clock).unwrap() {
+        ConfiguredModel::Served(model) => model,
+        ConfiguredModel::Embedded(model) => panic!("{model:?} has no server"),
+    }
+}
+
 /// The result of a request, and the text that was shown; `<` marks a restart, which takes back
 /// shown text.
 pub(crate) struct ShownReply {
@@ -67,7 +82,7 @@ pub(crate) async fn ask(model: &dyn Model) -> ShownReply {
 }
 
 /// Asks, and lets the retry delays pass. The timeouts of a request are longer.
-pub(crate) async fn ask_patiently(
+pub(crate) async fn ask_with_retries(
     model: &dyn Model,
     clock: &ManualClock,
     waits: usize,
@@ -140,10 +155,15 @@ impl Writing {
     }
 }
 
-/// An answer with one permit for each piece and one for its end.
-pub(crate) fn dripping(events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
+/// The status line and headers of a stream.
+pub(crate) fn stream_head(media_type: &str) -> Piece {
+    Piece::head(200, &[("content-type", media_type)])
+}
+
+/// An answer that begins with `head`, with one permit for each piece and one for its end.
+pub(crate) fn dripping(head: Piece, events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
-    let mut pieces = vec![stream_head()];
+    let mut pieces = vec![head];
     for event in events {
         pieces.extend([Piece::Permit(permits.clone()), Piece::chunk(event.as_bytes())]);
     }
@@ -171,9 +191,9 @@ pub(crate) async fn ask_through_drops(
     tokio::join!(ask(model), dropping).0
 }
 
-/// A stream that the network divides into pieces of these lengths, repeatedly.
-pub(crate) fn cut_up(stream: &[u8], lengths: &[usize]) -> ModelAnswer {
-    let mut pieces = vec![stream_head()];
+/// A stream that the network divides into pieces of these lengths, repeatedly, after `head`.
+pub(crate) fn cut_up(head: Piece, stream: &[u8], lengths: &[usize]) -> ModelAnswer {
+    let mut pieces = vec![head];
     let (mut rest, mut lengths) = (stream, lengths.iter().cycle());
     while let Some(length) = lengths.next().filter(|_| !rest.is_empty()) {
         let (piece, more) = rest.split_at((*length).min(rest.len()));

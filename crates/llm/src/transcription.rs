@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{FormData, HttpClient, HttpResponse, NetError, check_public_url, check_url};
+use avocet_net::{FormData, HttpClient, HttpResponse, NetError};
 use avocet_protocol::{Clock, Recording, Secret, Transcribe, TranscribeError, within};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::detail::{clean, says};
-use crate::provider::base_url;
+use crate::provider::{Reach, check_base_url};
 
 /// Maximum size of a recording, in bytes (OpenAI API reference, "Create transcription").
 const MAX_BYTES: usize = 25 * 1024 * 1024;
@@ -60,15 +60,15 @@ impl TranscriptionConfig {
     /// # Errors
     /// The key with an unusable value, and the requirement.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let checked = match self.untrusted {
-            true => check_public_url(&self.base_url),
-            false => check_url(&self.base_url),
-        };
-        checked.map_err(base_url)?;
+        check_base_url(&self.base_url, self.reach())?;
         match self.total_seconds {
             0 => Err(("total_seconds", "0 is too small; at least 1 second".to_owned())),
             _ => Ok(()),
         }
+    }
+
+    fn reach(&self) -> Reach {
+        if self.untrusted { Reach::PublicOnly } else { Reach::Everywhere }
     }
 }
 
@@ -88,9 +88,9 @@ impl Transcription {
     /// [`NetError`] if creating the HTTP client fails.
     pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let url = format!("{}/audio/transcriptions", config.base_url.trim_end_matches('/'));
-        let http = match config.untrusted {
-            true => HttpClient::untrusted(&BTreeMap::new()),
-            false => HttpClient::new(),
+        let http = match config.reach() {
+            Reach::Everywhere => HttpClient::new(),
+            Reach::PublicOnly => HttpClient::untrusted(&BTreeMap::new()),
         };
         Ok(Self { url, config, http: http?, clock })
     }

@@ -54,3 +54,29 @@ impl Destinations for Channels {
         self.of(address)?.max_file_bytes(address)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use avocet_testkit::FakeChannel;
+
+    use super::*;
+
+    #[test]
+    fn destinations_plan_and_limit_files_by_the_channel_of_the_address() {
+        let channels = Channels::new(vec![Arc::new(FakeChannel::default())]);
+        let chat: ChatAddress = "terminal:local:a".parse().unwrap();
+        let content = Content::text("x".repeat(FakeChannel::LIMIT + 1));
+        let planned = channels.plan(&chat, &content).unwrap();
+        assert_eq!(planned.chunks.len(), 2);
+        let reply = Content { reply_to: Some("m1".parse().unwrap()), ..content.clone() };
+        let planned = channels.plan(&chat, &reply).unwrap();
+        let refers: Vec<_> = planned.chunks.iter().map(|chunk| chunk.reply_to.is_some()).collect();
+        assert_eq!(refers, [true, false], "the first says what is replied to");
+        let limits = |address: &ChatAddress| channels.max_file_bytes(address);
+        let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
+        assert_eq!(limits(&chat), Some(FakeChannel::MAX_FILE_BYTES));
+        assert_eq!(limits(&nowhere), None);
+        let error = channels.plan(&nowhere, &content).unwrap_err().to_string();
+        assert_eq!(error, "icq:local:a is on no configured channel; there are: terminal:local");
+    }
+}

@@ -1,25 +1,16 @@
-//! Delivery workers, one for each chat with pending messages.
+//! Delivery: one worker for each chat with pending messages.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, DeliveryId, Head, Outbox, Planned,
-    Receipt, SendEnd, SendError, StoreError, Timestamp, Workspaces, within,
-};
-use avocet_supervise::{Group, Keyed, Unfinished, catch, patiently};
+use avocet_protocol::{ChatAddress, Clock, Deliveries, Outbox, StoreError, Workspaces};
+use avocet_supervise::{Group, Keyed, Unfinished};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
 use crate::Channels;
-use crate::accounts::Accounts;
-use crate::load::{Loader, extra_time};
-use crate::rules::{self, AttemptOutcome, Step};
+use crate::load::Loader;
+use crate::worker::DeliveryWorker;
 
-/// Timeout of a channel for one chunk, without the extra time for its files. After it, the outcome
-/// is unknown.
-const SEND_LIMIT: Duration = Duration::from_mins(1);
 /// Maximum number of chunks in sending, over all chats.
 const AT_ONCE: usize = 1024;
 
@@ -27,56 +18,7 @@ const AT_ONCE: usize = 1024;
 #[derive(Debug, Clone)]
 pub struct Deliverer {
     chats: Arc<Keyed<ChatAddress>>,
-    courier: Courier,
-}
-
-/// Dependencies of a delivery worker.
-#[derive(Debug, Clone)]
-struct Courier {
-    outbox: Arc<dyn Outbox>,
-    channels: Arc<Channels>,
-    loader: Loader,
-    clock: Arc<dyn Clock>,
-    at_once: Arc<Semaphore>,
-    accounts: Arc<Accounts>,
-    /// Cancelled when chunks that cannot be sent now must stay for the next start.
-    stopping: CancellationToken,
-}
-
-/// The next action of a delivery worker.
-#[derive(PartialEq, Eq)]
-enum WorkerAction {
-    Look,
-    Leave,
-}
-
-/// Memory of a delivery worker about the chunk at its head. It may be lost in a crash.
-#[derive(Debug, Default)]
-struct Progress {
-    chunk: Option<DeliveryId>,
-    /// `true` once the chunk's wait has passed, independent of the wall clock.
-    waited: bool,
-    /// Time of the last failure, by the clock's `elapsed`.
-    failed_at: Option<Duration>,
-    /// See [`rules::judge`].
-    failed_alone: u32,
-}
-
-impl Progress {
-    /// Resets the state if another chunk is at the head.
-    fn look_at(&mut self, chunk: DeliveryId) {
-        if self.chunk != Some(chunk) {
-            *self = Self { chunk: Some(chunk), ..Self::default() };
-        }
-    }
-
-    /// Records a failure. `others` is the time of the last success in another chat of the account.
-    fn failed(&mut self, now: Duration, others: Option<Duration>) {
-        if self.failed_at.is_some_and(|before| others.is_some_and(|others| others >= before)) {
-            self.failed_alone += 1;
-        }
-        self.failed_at = Some(now);
-    }
+    worker: DeliveryWorker,
 }
 
 impl Deliverer {
@@ -92,8 +34,9 @@ impl Deliverer {
         let at_once = Arc::new(Semaphore::new(AT_ONCE));
         let stopping = group.token().child_token();
         let (loader, accounts) = (Loader::new(workspaces), Arc::default());
-        let courier = Courier { outbox, channels, loader, clock, at_once, accounts, stopping };
-        Self { chats: Arc::new(Keyed::new(group)), courier }
+        let worker =
+            DeliveryWorker { outbox, channels, loader, clock, at_once, accounts, stopping };
+        Self { chats: Arc::new(Keyed::new(group)), worker }
     }
 
     /// Starts workers for all chats with pending messages. An unreachable chat is skipped; its
@@ -103,9 +46,9 @@ impl Deliverer {
     /// [`StoreError`] if the log cannot be read.
     pub async fn start(&self) -> Result<(), StoreError> {
         let is_unreachable = |chat: &ChatAddress| {
-            self.courier.channels.of(chat).is_some_and(|channel| !channel.reachable(chat))
+            self.worker.channels.of(chat).is_some_and(|channel| !channel.reachable(chat))
         };
-        let open = self.courier.outbox.open_chats().await?;
+        let open = self.worker.outbox.open_chats().await?;
         open.iter().filter(|chat| !is_unreachable(chat)).for_each(|chat| self.wake(chat));
         Ok(())
     }
@@ -115,233 +58,19 @@ impl Deliverer {
     /// # Errors
     /// [`Unfinished`] names the chats with a send in progress at the deadline.
     pub async fn stop(&self, deadline: Duration) -> Result<(), Unfinished> {
-        self.courier.stopping.cancel();
-        self.chats.group().finish(self.courier.clock.as_ref(), deadline).await
+        self.worker.stopping.cancel();
+        self.chats.group().finish(self.worker.clock.as_ref(), deadline).await
     }
 }
 
 impl Deliveries for Deliverer {
     fn wake(&self, chat: &ChatAddress) {
-        let courier = self.courier.clone();
+        let worker = self.worker.clone();
         self.chats.wake(chat.whole_chat(), move |chat| {
-            let courier = courier.clone();
-            async move { courier.serve(&chat).await }
+            let worker = worker.clone();
+            async move { worker.serve(&chat).await }
         });
     }
-}
-
-impl Courier {
-    /// Delivers all chunks that can be delivered now.
-    async fn serve(&self, chat: &ChatAddress) {
-        let mut progress = Progress::default();
-        loop {
-            match self.deliver_next(chat, &mut progress).await {
-                Ok(WorkerAction::Look) => {}
-                Ok(WorkerAction::Leave) => return,
-                Err(error) => {
-                    tracing::error!(%chat, %error, "the outbox cannot go on; it is looked at \
-                        again at the next message or start");
-                    return;
-                }
-            }
-        }
-    }
-
-    async fn deliver_next(
-        &self,
-        chat: &ChatAddress,
-        progress: &mut Progress,
-    ) -> Result<WorkerAction, StoreError> {
-        let Some(mut head) = self.patiently(|| self.outbox.head(chat)).await? else {
-            return Ok(WorkerAction::Leave);
-        };
-        let Some(channel) = self.channels.of(chat) else {
-            tracing::warn!(%chat, "the channel is not configured; its messages wait");
-            return Ok(WorkerAction::Leave);
-        };
-        progress.look_at(head.delivery.id);
-        if progress.waited {
-            head.not_before = Timestamp(0);
-        }
-        let now = self.clock.now();
-        match rules::next(&head, channel.on_unknown(), now) {
-            Step::Wait(until) => {
-                let next = self.wait(now.until(until)).await;
-                progress.waited = true;
-                next
-            }
-            Step::GiveUp => self.give_up(channel, &head, rules::never_confirmed(&head)).await,
-            Step::Send { .. } if !channel.reachable(&head.delivery.address) => {
-                Ok(WorkerAction::Leave)
-            }
-            Step::Send { repeat } => {
-                let turn = tokio::select! {
-                    biased;
-                    turn = channel.turn(&head.delivery) => turn,
-                    () = self.stopping.cancelled() => return Ok(WorkerAction::Leave),
-                };
-                if let Err(pause) = turn {
-                    return self.wait(pause).await;
-                }
-                let Delivery { id, turn, .. } = &head.delivery;
-                let turn = turn.map(tracing::field::display);
-                let span = tracing::info_span!("delivery", %id, turn, %chat);
-                self.send(channel, &head, repeat, progress).instrument(span).await
-            }
-        }
-    }
-
-    /// Waits, unless the daemon stops.
-    async fn wait(&self, wait: Duration) -> Result<WorkerAction, StoreError> {
-        tokio::select! {
-            biased;
-            () = self.stopping.cancelled() => Ok(WorkerAction::Leave),
-            () = self.clock.sleep(wait) => Ok(WorkerAction::Look),
-        }
-    }
-
-    async fn give_up(
-        &self,
-        channel: &Arc<dyn Channel>,
-        head: &Head,
-        error: String,
-    ) -> Result<WorkerAction, StoreError> {
-        self.finish(head, unconfirmed(channel, head, error)).await?;
-        Ok(WorkerAction::Look)
-    }
-
-    async fn send(
-        &self,
-        channel: &Arc<dyn Channel>,
-        head: &Head,
-        repeat: bool,
-        progress: &mut Progress,
-    ) -> Result<WorkerAction, StoreError> {
-        // The semaphore always stays open.
-        let place = self.at_once.acquire().await;
-        let id = head.delivery.id;
-        let loaded = match self.loader.load(&head.delivery).await {
-            Ok(loaded) => loaded,
-            Err(error) => return self.refuse(channel, head, error.0).await,
-        };
-        self.patiently(|| self.outbox.start(id, repeat)).await?;
-        let repeat = repeat || head.delivery.repeat;
-        let delivery = Delivery { repeat, files: loaded.files, ..head.delivery.clone() };
-        let sent = self.hand_over(channel, &delivery).await;
-        progress.waited = false;
-        self.note(&sent, head, progress);
-        let (rule, now) = (channel.on_unknown(), self.clock.now());
-        let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
-            AttemptOutcome::End(end) => end,
-            AttemptOutcome::Unreachable => {
-                self.finish(head, SendEnd::Unreachable).await?;
-                return Ok(WorkerAction::Leave);
-            }
-            AttemptOutcome::Dead(error) => dead(channel, head, error),
-            AttemptOutcome::Unconfirmed(error) => unconfirmed(channel, head, error),
-        };
-        let unknown = matches!(end, SendEnd::Unknown { .. });
-        self.finish(head, end).await?;
-        drop(place);
-        if !unknown {
-            return Ok(WorkerAction::Look);
-        }
-        // The channel wakes a chat that becomes reachable, so waiting is pointless.
-        if !channel.reachable(&head.delivery.address) {
-            return Ok(WorkerAction::Leave);
-        }
-        self.wait(rules::pause_after_unknown(head, rule)).await
-    }
-
-    /// Records the result for the log and for the account's other chats. Of consecutive failures,
-    /// it logs the first, second, fourth, eighth and so on.
-    fn note(&self, sent: &Result<Receipt, SendError>, head: &Head, progress: &mut Progress) {
-        let (attempts, chat) = (head.attempts + 1, &head.delivery.address);
-        tracing::debug!(attempts, ok = sent.is_ok(), "handed to the channel");
-        match sent {
-            Ok(_) => {
-                self.accounts.succeeded(chat, self.clock.elapsed());
-                if head.failing_since.is_some() {
-                    tracing::info!(attempts, "delivered after failures");
-                }
-            }
-            Err(error @ (SendError::Failed(_) | SendError::Unknown(_))) => {
-                progress.failed(self.clock.elapsed(), self.accounts.others(chat));
-                if attempts.is_power_of_two() {
-                    tracing::warn!(attempts, %error, "delivery failed; retrying");
-                }
-            }
-            Err(_) => {}
-        }
-    }
-
-    /// Abandons a chunk whose send cannot begin. It is unconfirmed if it may have arrived before.
-    async fn refuse(
-        &self,
-        channel: &Arc<dyn Channel>,
-        head: &Head,
-        error: String,
-    ) -> Result<WorkerAction, StoreError> {
-        if head.unknown {
-            return self.give_up(channel, head, error).await;
-        }
-        self.patiently(|| self.outbox.start(head.delivery.id, false)).await?;
-        self.finish(head, dead(channel, head, error)).await?;
-        Ok(WorkerAction::Look)
-    }
-
-    /// Sends a chunk through the channel. A panic or a timeout is a result too.
-    async fn hand_over(
-        &self,
-        channel: &Arc<dyn Channel>,
-        delivery: &Delivery,
-    ) -> Result<Receipt, SendError> {
-        let sending = catch(channel.deliver(delivery));
-        let limit = SEND_LIMIT + extra_time(&delivery.files);
-        match within(self.clock.as_ref(), limit, sending).await {
-            Ok(Ok(sent)) => sent,
-            Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
-            Err(elapsed) => Err(SendError::Unknown(elapsed.to_string())),
-        }
-    }
-
-    async fn finish(&self, head: &Head, end: SendEnd) -> Result<(), StoreError> {
-        self.patiently(|| self.outbox.finish(head.delivery.id, &end)).await
-    }
-
-    async fn patiently<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
-    where
-        W: Future<Output = Result<T, StoreError>>,
-    {
-        patiently(self.clock.as_ref(), &self.stopping, write).await
-    }
-}
-
-fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
-    warn_given_up(head, "refused", &error);
-    let content = rules::dead_notice(&head.delivery.content, &error);
-    SendEnd::Dead { notice: notice(channel, head, &content), error }
-}
-
-fn unconfirmed(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
-    warn_given_up(head, "unconfirmed", &error);
-    let content = rules::unconfirmed_notice(&head.delivery.content);
-    SendEnd::Unconfirmed { notice: notice(channel, head, &content), error }
-}
-
-/// A notice gets no warning of its own: its cause was logged with the message that it is about.
-fn warn_given_up(head: &Head, state: &'static str, error: &str) {
-    let Delivery { id, address, .. } = &head.delivery;
-    match head.notice {
-        false => tracing::warn!(delivery = %id, chat = %address, state, error, "given up"),
-        true => tracing::info!(delivery = %id, chat = %address, state, error, "notice given up"),
-    }
-}
-
-/// Returns the notice for the chat; `None` if the failed message was itself a notice.
-fn notice(channel: &Arc<dyn Channel>, head: &Head, content: &Content) -> Option<Planned> {
-    let address = head.delivery.address.clone();
-    (!head.notice).then(|| Planned { address, chunks: channel.plan(content) })
 }
 
 #[cfg(test)]

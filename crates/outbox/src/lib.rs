@@ -6,6 +6,7 @@ mod channels;
 mod deliver;
 mod load;
 mod rules;
+mod worker;
 
 pub use channels::Channels;
 pub use deliver::Deliverer;

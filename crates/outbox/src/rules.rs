@@ -29,7 +29,7 @@ pub(crate) enum Step {
     /// Send it. `repeat`: mark it as a repetition, because it may have arrived before.
     Send { repeat: bool },
     /// Abandon it, since it may have arrived.
-    GiveUp,
+    Abandon,
     /// Wait until this time before sending.
     Wait(Timestamp),
 }
@@ -40,7 +40,7 @@ pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
         return match self::rule(head, rule) {
             OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => Step::Send { repeat: false },
             OnUnknown::RepeatMarked if !head.delivery.repeat => Step::Send { repeat: true },
-            OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => Step::GiveUp,
+            OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => Step::Abandon,
         };
     }
     match due(head, now) {

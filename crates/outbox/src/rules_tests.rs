@@ -27,9 +27,9 @@ fn next_sends_a_chunk_once_unless_its_outcome_is_unknown() {
         (head(false, false, 0), RepeatMarked, Step::Send { repeat: false }),
         (head(false, false, 5), RepeatMarked, Step::Send { repeat: false }),
         (head(true, false, 1), RepeatMarked, Step::Send { repeat: true }),
-        (head(true, true, 2), RepeatMarked, Step::GiveUp),
+        (head(true, true, 2), RepeatMarked, Step::Abandon),
         (head(true, false, 1), RepeatSafe, Step::Send { repeat: false }),
-        (head(true, false, 300), RepeatSafe, Step::GiveUp),
+        (head(true, false, 300), RepeatSafe, Step::Abandon),
     ];
     for (head, rule, step) in table {
         assert_eq!(next(&head, rule, NOW), step, "{head:?} {rule:?}");
@@ -40,7 +40,7 @@ fn next_sends_a_chunk_once_unless_its_outcome_is_unknown() {
         Head { delivery, ..head(true, false, attempts) }
     };
     assert_eq!(next(&edit(1), RepeatMarked, NOW), Step::Send { repeat: false }, "an edit");
-    assert_eq!(next(&edit(300), RepeatMarked, NOW), Step::GiveUp, "not for ever");
+    assert_eq!(next(&edit(300), RepeatMarked, NOW), Step::Abandon, "not for ever");
     let later = Head { not_before: Timestamp(1001), ..head(false, false, 1) };
     assert_eq!(next(&later, RepeatMarked, NOW), Step::Wait(Timestamp(1001)));
     assert_eq!(next(&later, RepeatMarked, Timestamp(1001)), Step::Send { repeat: false });

@@ -1,14 +1,17 @@
 //! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. Free of I/O.
 
+mod access;
 mod address;
+mod allow;
 mod approvals;
 mod attach;
 mod bus;
 mod channel;
+mod channel_config;
 mod clock;
 mod content;
-mod door;
 mod events;
+mod fetch_attachments;
 mod files;
 mod health;
 mod ids;
@@ -31,6 +34,7 @@ mod redact;
 mod secret;
 mod seen;
 mod store;
+mod table;
 mod text;
 mod tokens;
 mod tool;
@@ -40,20 +44,23 @@ mod trust;
 mod turn;
 mod views;
 
+pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, StoredAccess};
 pub use address::{ChatAddress, SessionId};
+pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
+pub use channel_config::{ChannelAccounts, ChannelConfig};
 pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
     Transcript, WAIT,
 };
-pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use fetch_attachments::FetchAttachments;
 pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
@@ -94,8 +101,10 @@ pub use store::{
     AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, Condensed,
     Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
     NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
+    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total,
+    TurnLog, Turns,
 };
+pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{

@@ -21,7 +21,7 @@ pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use turn_log::{Condensed, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
-    Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Turns,
+    Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Suspects, Turns,
 };
 
 /// The reason why the log refused an operation.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_agent::AgentLoop;
+use avocet_agent::{AgentLoop, AgentModels};
 use avocet_protocol::{LoggedInbound, Model, Models, SessionId, TurnRecord, fits, specificity};
 
 /// A setting with different values for sessions whose ids match patterns.
@@ -40,10 +40,6 @@ impl<T> BySession<T> {
     /// Returns all values.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.default).chain(self.others.iter().map(|(_, own)| own))
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        std::iter::once(&mut self.default).chain(self.others.iter_mut().map(|(_, own)| own))
     }
 }
 
@@ -84,15 +80,6 @@ impl Agents {
         self.for_session(root, chosen)
     }
 
-    /// Records the usage of turns and compactions that were cancelled.
-    pub(crate) async fn book_costs(&self) {
-        for agent in self.agents.iter() {
-            if let Err(error) = agent.run.book_costs().await {
-                tracing::error!(%error, "cannot record the cost of a cancelled request");
-            }
-        }
-    }
-
     /// Returns the agent of a session with the chosen model. A model removed from the configuration
     /// is ignored.
     #[must_use]
@@ -102,10 +89,11 @@ impl Agents {
         match self.models.model(name, &agent.fallbacks) {
             Ok(model) => {
                 let cheap = self.cheap_before(agent, name).unwrap_or_else(|| model.clone());
-                AgentLoop { model, cheap, ..agent.run.clone() }
+                let models = AgentModels { main: model, cheap };
+                AgentLoop { models, ..agent.run.clone() }
             }
             Err(error) => {
-                let instead = agent.run.model.name();
+                let instead = agent.run.models.main.name();
                 tracing::warn!(model = name, %error, instead, "the chosen model is gone");
                 agent.run.clone()
             }
@@ -115,7 +103,7 @@ impl Agents {
     /// Returns the agent's cheap model with the chosen one as fallback; `None` without a cheap
     /// model.
     fn cheap_before(&self, agent: &Agent, chosen: &str) -> Option<Arc<dyn Model>> {
-        let cheap = agent.has_cheap_model.then_some(&agent.run.cheap)?;
+        let cheap = agent.has_cheap_model.then_some(&agent.run.models.cheap)?;
         let behind = [&[chosen.to_owned()], &agent.fallbacks[..]].concat();
         Some(self.models.model(cheap.name(), &behind).unwrap_or_else(|_| cheap.clone()))
     }
@@ -133,7 +121,7 @@ mod tests {
             vec![
                 (list(&["telegram:*", "*:7:3"]), "telegram"),
                 (list(&["telegram:work:*", "terminal:local:me"]), "work"),
-                (list(&[]), "nobody"),
+                (list(&[]), "unused"),
             ],
         );
         let table = [

@@ -110,7 +110,7 @@ const COMMANDS: &[ChatCommand] = &[
 
 /// Runs every accepted command, in order.
 pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
-    for command in lanes.patiently(|| lanes.parts.inbox.open_commands()).await? {
+    for command in lanes.with_retry(|| lanes.parts.inbox.open_commands()).await? {
         let bug = match catch(act(lanes, &command)).await {
             Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => bug,
             Ok(acted) => {
@@ -134,7 +134,7 @@ async fn drop_command(
     let notice = Content::text(format!("I dropped a command: {reason}."));
     let notice = lanes.plan(command, &notice);
     let drop = || lanes.parts.inbox.drop_message(command.id, notice.as_ref());
-    match lanes.patiently(drop).await {
+    match lanes.with_retry(drop).await {
         Err(StoreError::Stale(_)) => {}
         dropped => dropped?,
     }
@@ -170,11 +170,9 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     let plan = plan(lanes, command, role).await?;
     let reply = reply(lanes, command, &plan);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
-    let _changing = match is_about_the_door(&plan.action) {
-        true => Some(lanes.parts.bus.changing().await),
-        false => None,
-    };
-    let effect = match lanes.patiently(settle).await {
+    let _changing =
+        if is_about_the_door(&plan.action) { Some(lanes.parts.bus.changing().await) } else { None };
+    let effect = match lanes.with_retry(settle).await {
         // The command has acted, and the process died before it could wake others.
         Err(StoreError::Stale(_)) => return Ok(()),
         effect => effect?,
@@ -191,8 +189,8 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.wake(session.clone());
     }
     if let CommandEffect::Stopped(turns) = &effect {
-        lanes.running.end(turns);
-        lanes.running.stop_compaction(session);
+        lanes.parts.running.end(turns);
+        lanes.parts.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
     }
     emit(None, vec![command.id], Outcome::Replied);
@@ -209,7 +207,7 @@ fn is_about_the_door(action: &CommandAction) -> bool {
 
 /// Reloads access control after a change in the log.
 async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
-    lanes.patiently(|| lanes.parts.bus.refresh()).await?;
+    lanes.with_retry(|| lanes.parts.bus.refresh()).await?;
     if let CommandAction::Decide(settled) = action
         && let Some(told) = &settled.told
     {
@@ -345,7 +343,7 @@ const READ_OTHERS: &str = " I have read what others wrote, so I ask before I do 
 
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {
-        None if lanes.running.condenses(session) => CONDENSING.to_owned(),
+        None if lanes.parts.running.is_compacting(session) => CONDENSING.to_owned(),
         None => "I am not doing anything.".to_owned(),
         Some(open) => {
             let for_seconds = open.started_at.until(lanes.parts.clock.now()).as_secs();

@@ -1,6 +1,6 @@
 //! `/compact`: compacts a session's past on demand, in its lane, between turns.
 
-use avocet_agent::Compaction;
+use avocet_agent::{Compaction, UsageMeter};
 use avocet_protocol::{Condensed, Content, Deliveries, LoggedInbound, StoreError};
 use avocet_supervise::{Panicked, catch};
 
@@ -10,35 +10,36 @@ use crate::lane::Lanes;
 const INTERRUPTED: &str = "I was interrupted while condensing; say /compact again.";
 
 impl Lanes {
-    /// Compacts the past of the command's session and reports the result in its chat. A compaction
-    /// that began before a crash is ended instead, because it may have killed the process.
-    pub(crate) async fn compact(
+    /// Ends a compaction that began before a crash, because it may have killed the process.
+    pub(crate) async fn end_interrupted_compaction(
         &self,
         command: &LoggedInbound,
-        begun: bool,
     ) -> Result<(), StoreError> {
-        if begun {
-            return self.end_compaction(command, None, INTERRUPTED).await;
-        }
+        self.end_compaction(command, None, INTERRUPTED).await
+    }
+
+    /// Compacts the past of the command's session and reports the result in its chat.
+    pub(crate) async fn compact(&self, command: &LoggedInbound) -> Result<(), StoreError> {
         let session = &command.message.session;
-        let status = self.patiently(|| self.parts.query.session_status(session)).await?;
+        let status = self.with_retry(|| self.parts.query.session_status(session)).await?;
         let agent = self.parts.agents.for_session(session, status.model.as_deref());
         // Entered first, so that a later `/stop` finds the compaction here.
-        let entered = self.running.enter_compaction(session);
+        let entered = self.parts.running.enter_compaction(session);
         let begin = || self.parts.turns.begin_compaction(command.id);
-        match self.patiently(begin).await {
+        match self.with_retry(begin).await {
             // It was stopped between the claim and this point.
             Err(StoreError::Stale(_)) => return Ok(()),
             begun => begun?,
         }
+        let meter = UsageMeter::new(None, session.clone());
         let came_to = tokio::select! {
             biased;
             // The command that stopped it has replied already.
             () = entered.stopped.cancelled() => None,
-            () = self.cut.cancelled() => None,
-            came_to = catch(agent.compact(session, self.parts.bus.as_ref())) => Some(came_to),
+            () = self.parts.running.release.cancelled() => None,
+            came_to = catch(agent.compact(session, self.parts.bus.as_ref(), &meter)) => Some(came_to),
         };
-        self.parts.agents.book_costs().await;
+        self.record_usage(&meter).await;
         let Some(came_to) = came_to else { return Ok(()) };
         let came_to = match came_to {
             Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => {
@@ -59,7 +60,7 @@ impl Lanes {
     ) -> Result<(), StoreError> {
         let notice = self.plan(command, &Content::text(said));
         let end = || self.parts.turns.compacted(command.id, condensed, notice.as_ref());
-        match self.patiently(end).await {
+        match self.with_retry(end).await {
             // It was stopped just before its end.
             Err(StoreError::Stale(_)) => return Ok(()),
             ended => ended?,

@@ -37,7 +37,7 @@ pub(crate) async fn watch(lanes: Arc<Lanes>) {
 
 /// Resolves expired waits. Returns the wait that expires next.
 async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
-    let waits = lanes.patiently(|| lanes.parts.turns.open_waits()).await?;
+    let waits = lanes.with_retry(|| lanes.parts.turns.open_waits()).await?;
     let now = lanes.parts.clock.now();
     for wait in waits {
         if wait.expires_at > now {
@@ -46,7 +46,7 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
         tracing::info!(wait = %wait.id, kind = wait.kind.word(), "expired");
         let resolution = Resolution::Error(expired(wait.kind).to_owned());
         let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
-        if let Some(session) = lanes.patiently(resolve).await? {
+        if let Some(session) = lanes.with_retry(resolve).await? {
             lanes.wake(session);
         }
     }

@@ -10,7 +10,7 @@ fn unreachable() -> Scripted {
     Scripted::Error(ModelError::Unreachable { model, detail })
 }
 
-impl World {
+impl SessionHarness {
     async fn settled(&self, message: MessageId) -> Outcome {
         loop {
             match self.outcome(message).await {
@@ -33,28 +33,29 @@ fn hanging() -> ScriptedModel {
 async fn dropped_turn_gives_every_bound_message_its_outcome_and_names_them_all() {
     let permits = Arc::new(Semaphore::new(0));
     let gate = permits.clone();
-    let mut world = World::new(ScriptedModel::answering(move |request| match last_said(request) {
-        "go" => Scripted::When(gate.clone(), Box::new(Scripted::calls(&[("echo", json!({}))]))),
-        _ => Scripted::Hang,
-    }))
-    .await;
-    world.say("/queue steer").await;
-    world.channel.texts(1).await;
-    let mut ids = vec![world.say("go").await];
-    world.asked(1).await;
-    ids.extend([world.say("and this").await, world.say("and that").await]);
+    let mut harness =
+        SessionHarness::new(ScriptedModel::answering(move |request| match last_said(request) {
+            "go" => Scripted::When(gate.clone(), Box::new(Scripted::calls(&[("echo", json!({}))]))),
+            _ => Scripted::Hang,
+        }))
+        .await;
+    harness.say("/queue steer").await;
+    harness.channel.texts(1).await;
+    let mut ids = vec![harness.say("go").await];
+    harness.asked(1).await;
+    ids.extend([harness.say("and this").await, harness.say("and that").await]);
     permits.add_permits(1);
-    world.asked(2).await;
+    harness.asked(2).await;
     for _ in 0..2 {
-        world = world.restart(hanging()).await;
-        world.asked(1).await;
+        harness = harness.restart(hanging()).await;
+        harness.asked(1).await;
     }
-    let world = world.restart(parrot()).await;
+    let harness = harness.restart(parrot()).await;
     let notice = "I dropped what you asked because I crashed 3 times while working on it: “go”, \
                   “and this”, “and that”. /retry tries it again.";
-    assert_eq!(world.channel.texts(2).await[1], notice);
+    assert_eq!(harness.channel.texts(2).await[1], notice);
     for id in ids {
-        assert_eq!(world.settled(id).await, Outcome::Dropped);
+        assert_eq!(harness.settled(id).await, Outcome::Dropped);
     }
 }
 
@@ -62,65 +63,65 @@ async fn dropped_turn_gives_every_bound_message_its_outcome_and_names_them_all()
 async fn error_notice_names_every_unanswered_message() {
     let setup = Setup { limits: LaneLimits::default(), ..Setup::default() };
     let burst = setup.limits.burst;
-    let world = World::with(ScriptedModel::answering(|_| unreachable()), setup).await;
-    world.say("/queue collect").await;
-    world.channel.texts(1).await;
-    let ids = [world.say("one").await, world.say("two").await];
-    world.clock.sleeper_within(burst..=burst).await;
-    world.clock.advance(burst);
+    let harness = SessionHarness::with(ScriptedModel::answering(|_| unreachable()), setup).await;
+    harness.say("/queue collect").await;
+    harness.channel.texts(1).await;
+    let ids = [harness.say("one").await, harness.say("two").await];
+    harness.clock.sleeper_within(burst..=burst).await;
+    harness.clock.advance(burst);
     let reason = "I could not answer: local/qwen cannot be reached (connection refused).";
     let notice = format!("{reason} This concerns “one”, “two”. /retry tries it again.");
-    assert_eq!(world.channel.texts(2).await[1], notice);
+    assert_eq!(harness.channel.texts(2).await[1], notice);
     for id in ids {
-        assert_eq!(world.settled(id).await, Outcome::Error);
+        assert_eq!(harness.settled(id).await, Outcome::Error);
     }
 }
 
 #[tokio::test]
 async fn retry_runs_the_last_failed_turn_again_once() {
     let answers = [unreachable(), Scripted::says("here you are")];
-    let world = World::new(ScriptedModel::new(answers.into())).await;
-    let asked = world.say("bring it").await;
-    assert_eq!(world.settled(asked).await, Outcome::Error);
-    world.say("/retry").await;
-    let texts = world.channel.texts(3).await;
+    let harness = SessionHarness::new(ScriptedModel::new(answers.into())).await;
+    let asked = harness.say("bring it").await;
+    assert_eq!(harness.settled(asked).await, Outcome::Error);
+    harness.say("/retry").await;
+    let texts = harness.channel.texts(3).await;
     assert_eq!(texts[1..], ["I run it again.", "here you are"]);
-    assert_eq!(world.outcome(asked).await, Some(Outcome::Error), "what was recorded stays");
-    let turns = world.transcript("a").await;
+    assert_eq!(harness.outcome(asked).await, Some(Outcome::Error), "what was recorded stays");
+    let turns = harness.transcript("a").await;
     let again = &turns[1].origin.messages()[0];
     assert_eq!(again.model_text(), "bring it");
-    assert_eq!(world.settled(again.id).await, Outcome::Replied);
+    assert_eq!(harness.settled(again.id).await, Outcome::Replied);
 
-    world.say("/retry 2").await;
-    let bad = world.channel.texts(4).await.remove(3);
+    harness.say("/retry 2").await;
+    let bad = harness.channel.texts(4).await.remove(3);
     assert!(bad.contains("\"2\""), "{bad}");
-    let once_more = world.say("/RETRY").await;
-    assert_eq!(world.settled(once_more).await, Outcome::Replied);
-    let nothing = world.channel.texts(5).await.remove(4);
+    let once_more = harness.say("/RETRY").await;
+    assert_eq!(harness.settled(once_more).await, Outcome::Replied);
+    let nothing = harness.channel.texts(5).await.remove(4);
     assert!(nothing.starts_with("There is nothing to run again"), "{nothing}");
-    assert_eq!(world.transcript("a").await.len(), 2);
+    assert_eq!(harness.transcript("a").await.len(), 2);
 }
 
 #[tokio::test]
 async fn retry_refuses_a_turn_that_failed_more_than_a_day_ago() {
-    let world = World::new(ScriptedModel::new(vec![unreachable()])).await;
-    let asked = world.say("bring it").await;
-    world.settled(asked).await;
-    world.clock.advance(Duration::from_hours(25));
-    world.say("/retry").await;
-    let nothing = world.channel.texts(2).await.remove(1);
+    let harness = SessionHarness::new(ScriptedModel::new(vec![unreachable()])).await;
+    let asked = harness.say("bring it").await;
+    harness.settled(asked).await;
+    harness.clock.advance(Duration::from_hours(25));
+    harness.say("/retry").await;
+    let nothing = harness.channel.texts(2).await.remove(1);
     assert!(nothing.starts_with("There is nothing to run again"), "{nothing}");
 }
 
 #[tokio::test]
 async fn retry_absorbs_a_redelivery_of_the_retried_message() {
     let answers = [unreachable(), Scripted::says("here you are")];
-    let world = World::new(ScriptedModel::new(answers.into())).await;
-    let asked = world.say("bring it").await;
-    world.settled(asked).await;
-    world.say("/retry").await;
-    world.channel.texts(3).await;
-    let again = world.say_in("a", "bring it").await;
+    let harness = SessionHarness::new(ScriptedModel::new(answers.into())).await;
+    let asked = harness.say("bring it").await;
+    harness.settled(asked).await;
+    harness.say("/retry").await;
+    harness.channel.texts(3).await;
+    let again = harness.say_in("a", "bring it").await;
     assert_eq!(again.what, avocet_protocol::AcceptedAs::Duplicate);
 }
 
@@ -138,7 +139,11 @@ fn is_poison_requires_deaths_while_the_turn_ran_alone() {
         (9, 2, true),
     ];
     for (deaths, alone, poison) in table {
-        assert_eq!(crate::lane::is_poison(deaths, alone), poison, "{deaths} deaths, {alone} alone");
+        assert_eq!(
+            crate::run_turn::is_poison(deaths, alone),
+            poison,
+            "{deaths} deaths, {alone} alone"
+        );
     }
 }
 
@@ -150,23 +155,83 @@ async fn run_suspect_runs_a_turn_alone_after_two_deaths() {
             text => Scripted::says(text),
         })
     };
-    let world = World::new(hanging()).await;
-    world.say_in("poison", "boom").await;
-    world.asked(1).await;
+    let harness = SessionHarness::new(hanging()).await;
+    harness.say_in("poison", "boom").await;
+    harness.asked(1).await;
 
-    let world = world.restart(boom_hangs()).await;
-    world.asked(1).await;
-    let beside = world.say_in("beside", "after one death").await.id;
-    assert_eq!(world.settled(beside).await, Outcome::Replied);
+    let harness = harness.restart(boom_hangs()).await;
+    harness.asked(1).await;
+    let beside = harness.say_in("beside", "after one death").await.id;
+    assert_eq!(harness.settled(beside).await, Outcome::Replied);
 
-    let world = world.restart(boom_hangs()).await;
-    world.asked(1).await;
-    let later = world.say_in("beside", "after two deaths").await.id;
-    while world.sessions.lanes.busy() < 2 {
+    let harness = harness.restart(boom_hangs()).await;
+    harness.asked(1).await;
+    let later = harness.say_in("beside", "after two deaths").await.id;
+    while harness.sessions.lanes.busy() < 2 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(world.model.requests().len(), 1, "only the suspect runs");
-    assert_eq!(world.outcome(later).await, None);
-    world.say_in("poison", "/stop").await;
-    assert_eq!(world.settled(later).await, Outcome::Replied);
+    assert_eq!(harness.model.requests().len(), 1, "only the suspect runs");
+    assert_eq!(harness.outcome(later).await, None);
+    harness.say_in("poison", "/stop").await;
+    assert_eq!(harness.settled(later).await, Outcome::Replied);
+}
+
+#[tokio::test]
+async fn f12_every_failure_sends_a_notice() {
+    let detail = "connection refused".to_owned();
+    let unreachable = ModelError::Unreachable { model: "local/qwen".to_owned(), detail };
+    let table = [
+        (
+            Scripted::Error(unreachable),
+            "I could not answer: local/qwen cannot be reached (connection refused). /retry tries it \
+             again.",
+        ),
+        (
+            Scripted::calls(&[("panic", json!({}))]),
+            "I could not answer because of an internal error: a bug in the tool. /retry tries it again.",
+        ),
+    ];
+    for (answer, notice) in table {
+        let harness = SessionHarness::new(ScriptedModel::new(vec![answer])).await;
+        let id = harness.say("go").await;
+        assert_eq!(harness.channel.texts(1).await, [notice]);
+        assert_eq!(harness.outcome(id).await, Some(Outcome::Error));
+    }
+}
+
+#[tokio::test]
+async fn f12_turn_that_kills_the_process_is_dropped_with_a_notice_and_others_are_not() {
+    // The order of the suspects is open; an innocent one must survive any order.
+    let gate = Arc::new(Semaphore::new(0));
+    let kills = || {
+        let gate = gate.clone();
+        ScriptedModel::answering(move |request| match last_said(request) {
+            "boom" => Scripted::Hang,
+            text => Scripted::When(gate.clone(), Box::new(Scripted::says(text))),
+        })
+    };
+    let mut harness = SessionHarness::new(kills()).await;
+    let poison = harness.say_in("poison", "boom").await.id;
+    let innocent = harness.say_in("innocent", "hello").await.id;
+    harness.asked(2).await;
+    // Two ran at the first death; from then on suspects run one at a time.
+    for death in 1..=2 {
+        harness = harness.restart(kills()).await;
+        let mut asked = harness.asked(1).await;
+        if last_said(&asked[0]) == "hello" {
+            assert_eq!(asked.len(), 1, "death {death}: alone");
+            gate.add_permits(1);
+            asked = harness.asked(2).await;
+            harness.sent().await;
+        }
+        assert_eq!(last_said(asked.last().unwrap()), "boom", "death {death}");
+    }
+    let harness = harness.restart(parrot()).await;
+    let texts = harness.channel.texts(2).await;
+    assert!(texts.contains(&"hello".to_owned()), "{texts:?}");
+    let notice = "I dropped this message because I crashed 3 times while working on it: “boom”. \
+                  /retry tries it again.";
+    assert!(texts.contains(&notice.to_owned()), "{texts:?}");
+    assert_eq!(harness.outcome(poison).await, Some(Outcome::Dropped));
+    assert_eq!(harness.outcome(innocent).await, Some(Outcome::Replied));
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, Clock, FetchError, Files, LoggedInbound,
-    MessageId, Origin, Recording, StoreError, Transcribe, TranscribeError, Transcript, Trust,
-    TurnId, TurnLog, TurnRecord, sanitise, within,
+    Attachment, AttachmentKind, AttachmentSource, Channel, Clock, FetchAttachments, FetchError,
+    Files, LoggedInbound, MessageId, Recording, StoreError, Transcribe, TranscribeError,
+    Transcript, Trust, TurnId, TurnLog, sanitise, within,
 };
 use avocet_supervise::Backoff;
 use avocet_supervise::fail_point::{Moment, pass_in_task};
@@ -35,14 +35,19 @@ pub struct Attachments {
     pub max_bytes: u64,
 }
 
-/// Fetches attachments for turns.
+/// Fetches attachments for one agent.
 #[derive(Debug, Clone)]
-pub(crate) struct Fetcher {
-    pub(crate) attachments: Attachments,
+pub struct AttachmentFetcher {
+    /// The settings.
+    pub settings: Attachments,
     /// Destination of the files: the workspace of the agent that reads them.
-    pub(crate) files: Arc<dyn Files>,
-    pub(crate) channels: Arc<Channels>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub files: Arc<dyn Files>,
+    /// The sources of the files.
+    pub channels: Arc<Channels>,
+    /// Receives the new sources.
+    pub log: Arc<dyn TurnLog>,
+    /// Limits and repeats the attempts.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// The reason of a failure, in words for the reader of the message.
@@ -53,31 +58,10 @@ enum NotDone {
     ForNow(String),
 }
 
-impl Fetcher {
-    /// Fetches attachments of a turn's messages, including those that steered it before an
-    /// interruption.
-    pub(crate) async fn fetch_for(
-        &self,
-        turn: &mut TurnRecord,
-        log: &dyn TurnLog,
-    ) -> Result<(), StoreError> {
-        if let Origin::Messages(messages) = &mut turn.origin {
-            self.fetch(turn.id, messages, log).await?;
-        }
-        for step in &mut turn.steps {
-            self.fetch(turn.id, &mut step.steered, log).await?;
-        }
-        Ok(())
-    }
-
-    /// Fetches unfetched attachments one by one. Each result is logged at once, so that every later
-    /// request reads the same.
-    pub(crate) async fn fetch(
-        &self,
-        turn: TurnId,
-        messages: &mut [LoggedInbound],
-        log: &dyn TurnLog,
-    ) -> Result<(), StoreError> {
+#[async_trait::async_trait]
+impl FetchAttachments for AttachmentFetcher {
+    /// Fetches one attachment after the other.
+    async fn fetch(&self, turn: TurnId, messages: &mut [LoggedInbound]) -> Result<(), StoreError> {
         for message in messages {
             let inbound = &mut message.message.inbound;
             let attachments = &mut inbound.content.attachments;
@@ -90,13 +74,15 @@ impl Fetcher {
                 if is_elsewhere(&attachments[ordinal]) {
                     let name = FileName { message: message.id, ordinal };
                     self.settle(&mut attachments[ordinal], &name, channel).await;
-                    log.set_attachments(turn, message.id, attachments).await?;
+                    self.log.set_attachments(turn, message.id, attachments).await?;
                 }
             }
         }
         Ok(())
     }
+}
 
+impl AttachmentFetcher {
     /// Fetches one attachment and sets its final source.
     async fn settle(
         &self,
@@ -110,7 +96,7 @@ impl Fetcher {
         let fetched = match channel {
             Some(channel) => {
                 let download = || self.download(channel, reference, &path);
-                self.patiently(FETCH_LIMIT, download).await
+                self.with_retry(FETCH_LIMIT, download).await
             }
             None => Err("its channel is not configured any more".to_owned()),
         };
@@ -134,7 +120,7 @@ impl Fetcher {
         reference: &str,
         path: &str,
     ) -> Result<Vec<u8>, NotDone> {
-        let fetched = channel.fetch(reference, self.attachments.max_bytes).await;
+        let fetched = channel.fetch(reference, self.settings.max_bytes).await;
         let bytes = fetched.map_err(|error| match error {
             FetchError::TooLarge { .. } | FetchError::Gone(_) => NotDone::Final(error.to_string()),
             FetchError::Failed(why) => NotDone::ForNow(why),
@@ -149,7 +135,7 @@ impl Fetcher {
     /// Transcribes a recording, if a transcriber is configured.
     async fn listen(&self, kind: AttachmentKind, name: String, bytes: &[u8]) -> Option<Transcript> {
         let has_words = matches!(kind, AttachmentKind::Voice | AttachmentKind::Audio);
-        let transcribe = self.attachments.transcribe.as_ref().filter(|_| has_words)?;
+        let transcribe = self.settings.transcribe.as_ref().filter(|_| has_words)?;
         let listen = || async {
             let recording = Recording { name: name.clone(), bytes: bytes.to_vec() };
             transcribe.transcribe(recording).await.map_err(|error| match error {
@@ -157,7 +143,7 @@ impl Fetcher {
                 TranscribeError::Failed(why) => NotDone::ForNow(why),
             })
         };
-        Some(match self.patiently(LISTEN_LIMIT, listen).await {
+        Some(match self.with_retry(LISTEN_LIMIT, listen).await {
             Ok(text) => Transcript::Said(sanitise(text.trim()).text),
             Err(why) => {
                 tracing::warn!(%name, why, "a recording is not listened to");
@@ -167,7 +153,7 @@ impl Fetcher {
     }
 
     /// Retries failures that may pass, each attempt with this timeout.
-    async fn patiently<T, W>(&self, limit: Duration, work: impl Fn() -> W) -> Result<T, String>
+    async fn with_retry<T, W>(&self, limit: Duration, work: impl Fn() -> W) -> Result<T, String>
     where
         W: Future<Output = Result<T, NotDone>>,
     {

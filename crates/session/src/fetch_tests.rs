@@ -12,29 +12,34 @@ const LIMIT: u64 = 20 * 1024 * 1024;
 #[derive(Debug, Default)]
 struct AttachmentLog(Mutex<Vec<(MessageId, Vec<Attachment>)>>);
 
-struct World {
+struct FetchHarness {
     channel: Arc<FakeChannel>,
     files: Arc<FakeFiles>,
     clock: Arc<ManualClock>,
-    log: AttachmentLog,
-    fetcher: Fetcher,
+    log: Arc<AttachmentLog>,
+    fetcher: AttachmentFetcher,
 }
 
-impl World {
+impl FetchHarness {
     fn new(transcribe: Option<Arc<FakeTranscriber>>) -> Self {
         let (channel, files) = (Arc::<FakeChannel>::default(), Arc::<FakeFiles>::default());
         let clock = Arc::<ManualClock>::default();
         let transcribe = transcribe.map(|transcribe| transcribe as Arc<dyn Transcribe>);
-        let attachments = Attachments { transcribe, max_bytes: LIMIT };
-        let channels = Arc::new(Channels::new(vec![channel.clone()]));
-        let fetcher = Fetcher { attachments, files: files.clone(), channels, clock: clock.clone() };
-        Self { channel, files, clock, log: AttachmentLog::default(), fetcher }
+        let log = Arc::<AttachmentLog>::default();
+        let fetcher = AttachmentFetcher {
+            settings: Attachments { transcribe, max_bytes: LIMIT },
+            files: files.clone(),
+            channels: Arc::new(Channels::new(vec![channel.clone()])),
+            log: log.clone(),
+            clock: clock.clone(),
+        };
+        Self { channel, files, clock, log, fetcher }
     }
 
     /// Fetches attachments of message m5 while time passes, and returns the text for the model.
     async fn fetch(&self, attachments: Vec<Attachment>) -> String {
         let mut messages = [message(attachments)];
-        let fetch = self.fetcher.fetch(TurnId(1), &mut messages, &self.log);
+        let fetch = self.fetcher.fetch(TurnId(1), &mut messages);
         let time = async {
             loop {
                 self.clock.sleeper(Duration::ZERO).await;
@@ -70,30 +75,30 @@ fn message(attachments: Vec<Attachment>) -> LoggedInbound {
 
 #[tokio::test]
 async fn fetch_saves_attachments_by_message_number_and_logs_each_once() {
-    let world = World::new(None);
-    world.channel.keep("a", [OnFetch::Give(b"one".to_vec())]);
-    world.channel.keep("b", [OnFetch::Give(b"two".to_vec())]);
+    let harness = FetchHarness::new(None);
+    harness.channel.keep("a", [OnFetch::Give(b"one".to_vec())]);
+    harness.channel.keep("b", [OnFetch::Give(b"two".to_vec())]);
     let named =
         Attachment { name: Some("../../x.TXT".to_owned()), ..at(AttachmentKind::Document, "b") };
-    let text = world.fetch(vec![at(AttachmentKind::Image, "a"), named]).await;
+    let text = harness.fetch(vec![at(AttachmentKind::Image, "a"), named]).await;
     assert_eq!(
         text,
         "look\n[image: 3 bytes, saved as inbox/m5-0.jpg]\n\
          [document: ../../x.TXT, 3 bytes, saved as inbox/m5-1.txt]"
     );
-    assert_eq!(world.files.get("inbox/m5-0.jpg").as_deref(), Some(&b"one"[..]));
-    assert_eq!(world.files.get("inbox/m5-1.txt").as_deref(), Some(&b"two"[..]));
-    assert_eq!(world.logged(), 2, "each as soon as it is known");
+    assert_eq!(harness.files.get("inbox/m5-0.jpg").as_deref(), Some(&b"one"[..]));
+    assert_eq!(harness.files.get("inbox/m5-1.txt").as_deref(), Some(&b"two"[..]));
+    assert_eq!(harness.logged(), 2, "each as soon as it is known");
 }
 
 #[tokio::test]
 async fn fetch_ignores_attachments_that_are_saved_or_lost() {
-    let world = World::new(None);
+    let harness = FetchHarness::new(None);
     let here = AttachmentSource::Workspace("inbox/m5-0.jpg".to_owned());
     let lost = AttachmentSource::Lost("gone".to_owned());
     let both = [here, lost].map(|source| Attachment::new(AttachmentKind::Image, source));
-    world.fetch(both.to_vec()).await;
-    assert_eq!((world.logged(), world.channel.fetches(0).await), (0, 0));
+    harness.fetch(both.to_vec()).await;
+    assert_eq!((harness.logged(), harness.channel.fetches(0).await), (0, 0));
 }
 
 #[tokio::test]
@@ -109,40 +114,40 @@ async fn fetch_marks_an_unavailable_attachment_as_lost_with_the_reason() {
         (vec![failed(), failed(), OnFetch::Give(b"x".to_vec())], 3, "saved as inbox/m5-0.ogg]"),
     ];
     for (answers, tries, line) in cases {
-        let world = World::new(None);
-        world.channel.keep("a", answers);
-        let text = world.fetch(vec![at(AttachmentKind::Voice, "a")]).await;
+        let harness = FetchHarness::new(None);
+        harness.channel.keep("a", answers);
+        let text = harness.fetch(vec![at(AttachmentKind::Voice, "a")]).await;
         assert!(text.ends_with(line), "{text}");
-        assert_eq!((world.channel.fetches(0).await, world.logged()), (tries, 1), "{line}");
+        assert_eq!((harness.channel.fetches(0).await, harness.logged()), (tries, 1), "{line}");
     }
 }
 
 #[tokio::test]
 async fn fetch_retries_a_failed_workspace_write_and_then_reports_it() {
     for (refused, line) in [(2, "saved as inbox/m5-0.jpg]"), (3, "No space left on device]")] {
-        let world = World::new(None);
-        world.channel.keep("a", [OnFetch::Give(b"x".to_vec())]);
-        world.files.refuse_writes(refused);
-        let text = world.fetch(vec![at(AttachmentKind::Image, "a")]).await;
+        let harness = FetchHarness::new(None);
+        harness.channel.keep("a", [OnFetch::Give(b"x".to_vec())]);
+        harness.files.refuse_writes(refused);
+        let text = harness.fetch(vec![at(AttachmentKind::Image, "a")]).await;
         assert!(text.ends_with(line), "{text}");
     }
 }
 
 #[tokio::test]
 async fn fetch_from_a_removed_channel_does_not_end_the_turn() {
-    let mut world = World::new(None);
-    world.fetcher.channels = Arc::default();
-    let text = world.fetch(vec![at(AttachmentKind::Image, "a")]).await;
+    let mut harness = FetchHarness::new(None);
+    harness.fetcher.channels = Arc::default();
+    let text = harness.fetch(vec![at(AttachmentKind::Image, "a")]).await;
     assert!(text.contains("its channel is not configured any more"), "{text}");
 }
 
 #[tokio::test]
 async fn fetch_transcribes_voice_attachments_only() {
     let listener = Arc::new(FakeTranscriber::new([Ok(" Buy\u{202e} bread. ".to_owned())]));
-    let world = World::new(Some(listener.clone()));
-    world.channel.keep("a", [OnFetch::Give(b"OggS".to_vec())]);
+    let harness = FetchHarness::new(Some(listener.clone()));
+    harness.channel.keep("a", [OnFetch::Give(b"OggS".to_vec())]);
     let voice = Attachment { seconds: Some(12), ..at(AttachmentKind::Voice, "a") };
-    let text = world.fetch(vec![voice, at(AttachmentKind::Video, "a")]).await;
+    let text = harness.fetch(vec![voice, at(AttachmentKind::Video, "a")]).await;
     assert!(text.contains("[voice, 12 s: “Buy bread.”, saved as inbox/m5-0.ogg]"), "{text}");
     let heard = listener.heard();
     let names: Vec<&str> = heard.iter().map(|recording| recording.name.as_str()).collect();
@@ -160,9 +165,9 @@ async fn fetch_notes_a_failed_transcription_in_the_line_of_the_attachment() {
     ];
     for (answers, tries, line) in cases {
         let listener = Arc::new(FakeTranscriber::new(answers));
-        let world = World::new(Some(listener.clone()));
-        world.channel.keep("a", [OnFetch::Give(b"OggS".to_vec())]);
-        let text = world.fetch(vec![at(AttachmentKind::Voice, "a")]).await;
+        let harness = FetchHarness::new(Some(listener.clone()));
+        harness.channel.keep("a", [OnFetch::Give(b"OggS".to_vec())]);
+        let text = harness.fetch(vec![at(AttachmentKind::Voice, "a")]).await;
         assert!(text.contains(line), "{text}");
         assert_eq!(listener.heard().len(), tries, "{line}");
     }

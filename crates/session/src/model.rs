@@ -22,7 +22,7 @@ pub(crate) async fn plan(
 ) -> Result<CommandPlan, StoreError> {
     let agent = lanes.parts.agents.agents.of(session);
     if argument.is_empty() {
-        let status = lanes.patiently(|| lanes.parts.query.session_status(session)).await?;
+        let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
         return Ok(CommandPlan::say(shown(lanes, agent, status.model.as_deref(), role).await));
     }
     if role < Role::Owner {
@@ -35,7 +35,7 @@ pub(crate) async fn plan(
 
 async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
     if name.eq_ignore_ascii_case(DEFAULT) {
-        let name = agent.run.model.name();
+        let name = agent.run.models.main.name();
         let done = format!("{name} answers here again, {}.", whose(agent));
         return CommandPlan::act(CommandAction::SetModel(None), &done, &done);
     }
@@ -43,7 +43,8 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
         Ok(model) => {
             let mut done = format!("{name} answers here from now on; /model {DEFAULT} goes back.");
             let facts = within(lanes.parts.clock.as_ref(), LEARNING, model.facts()).await;
-            if agent.run.budgets.are_in_dollars() && facts.is_ok_and(|facts| facts.price.is_none())
+            if agent.run.limits.budgets.are_in_dollars()
+                && facts.is_ok_and(|facts| facts.price.is_none())
             {
                 done.push_str(" Price unknown: budgets in dollars do not count it.");
             }
@@ -56,7 +57,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
 /// Describes the current model, the reason for it, and the other models.
 async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -> String {
     let models = &lanes.parts.agents.models;
-    let own = agent.run.model.name();
+    let own = agent.run.models.main.name();
     let (answers, why) = match chosen {
         None => (own, whose(agent)),
         Some(name) => match models.model(name, &[]) {

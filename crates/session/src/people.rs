@@ -2,7 +2,7 @@
 //! checked access. These commands make users only, since owners come from the command line.
 
 use avocet_protocol::{
-    ChatAddress, ChatLink, CommandAction, Decision, DoorError, Doorkeeper, Pairing, Role,
+    AccessControl, AccessError, ChatAddress, ChatLink, CommandAction, Decision, Pairing, Role,
 };
 
 use crate::commands::CommandPlan;
@@ -46,7 +46,7 @@ pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> Command
     };
     let chat: ChatAddress = match chat.parse() {
         Ok(chat) => chat,
-        Err(error) => return CommandPlan::say(sentence(&DoorError::NoCode(error))),
+        Err(error) => return CommandPlan::say(sentence(&AccessError::NoCode(error))),
     };
     let link = if remove { bus.link_of(&chat) } else { bus.new_link(here, &chat) };
     match link {
@@ -89,7 +89,7 @@ fn links(links: &[ChatLink]) -> String {
     }
 }
 
-fn sentence(error: &DoorError) -> String {
+fn sentence(error: &AccessError) -> String {
     let text = error.to_string();
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();

@@ -12,7 +12,8 @@ use avocet_protocol::{Channel, ChatAddress, Clock, Content, TurnEvent, TurnEvent
 use avocet_supervise::{Panicked, catch};
 use tokio_util::sync::CancellationToken;
 
-use crate::lane::{Lanes, asker};
+use crate::lane::Lanes;
+use crate::run_turn::asker;
 use draft::PreviewDraft;
 use screen::{PreviewState, Screen, Showed};
 pub(crate) use words::unfinished;

@@ -1,19 +1,24 @@
-//! The running turns and compactions: signals when they were ended, and detects stuck turns.
+//! The running turns and compactions: signals when they were ended or must be released, retries
+//! their log writes, and detects stuck turns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SessionId, TurnId};
+use avocet_protocol::{Clock, SessionId, StoreError, TurnId};
+use avocet_supervise::patiently;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
+/// The running turns and compactions of a daemon.
 #[derive(Debug)]
-pub(crate) struct RunningTurns {
+pub struct RunningTurns {
     turns: DashMap<TurnId, RunningTurn>,
     compactions: DashMap<SessionId, CancellationToken>,
     /// Number of calls to `end` so far.
     ends: AtomicU64,
+    /// Cancelled when running turns must be released to the log for the next start.
+    pub(crate) release: CancellationToken,
     clock: Arc<dyn Clock>,
 }
 
@@ -26,8 +31,16 @@ struct RunningTurn {
 }
 
 impl RunningTurns {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { turns: DashMap::new(), compactions: DashMap::new(), ends: AtomicU64::new(0), clock }
+    /// Makes an empty list.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            turns: DashMap::new(),
+            compactions: DashMap::new(),
+            ends: AtomicU64::new(0),
+            release: CancellationToken::new(),
+            clock,
+        }
     }
 
     /// Returns the number of calls to `end` so far. A change between claiming and entering a turn
@@ -37,18 +50,18 @@ impl RunningTurns {
     }
 
     /// Lists a turn as running for as long as the guard lives.
-    pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> Entered<'_> {
+    pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> EnteredTurn<'_> {
         let ended = CancellationToken::new();
         let (session, sign) = (session.clone(), self.clock.elapsed());
         self.turns.insert(turn, RunningTurn { session, ended: ended.clone(), sign });
-        Entered { list: self, turn, ended }
+        EnteredTurn { list: self, turn, ended }
     }
 
     /// Lists the compaction of a session for as long as the guard lives.
-    pub(crate) fn enter_compaction(&self, session: &SessionId) -> Condensing<'_> {
+    pub(crate) fn enter_compaction(&self, session: &SessionId) -> EnteredCompaction<'_> {
         let stopped = CancellationToken::new();
         self.compactions.insert(session.clone(), stopped.clone());
-        Condensing { list: self, session: session.clone(), stopped }
+        EnteredCompaction { list: self, session: session.clone(), stopped }
     }
 
     /// Signals the compaction of a session, if any, that it was stopped in the log.
@@ -59,7 +72,7 @@ impl RunningTurns {
     }
 
     /// Returns `true` if a `/compact` of this session is running.
-    pub(crate) fn condenses(&self, session: &SessionId) -> bool {
+    pub(crate) fn is_compacting(&self, session: &SessionId) -> bool {
         self.compactions.contains_key(session)
     }
 
@@ -87,6 +100,24 @@ impl RunningTurns {
         }
     }
 
+    /// Retries a transient error of the log until turns must be released. Each attempt is a sign of
+    /// life of the turn, because a turn that waits for disk space is not stuck.
+    pub(crate) async fn with_retry<T, W>(
+        &self,
+        turn: impl Into<Option<TurnId>>,
+        work: impl Fn() -> W,
+    ) -> Result<T, StoreError>
+    where
+        W: Future<Output = Result<T, StoreError>>,
+    {
+        let turn = turn.into();
+        let work = || {
+            turn.into_iter().for_each(|turn| self.sign(turn));
+            work()
+        };
+        patiently(self.clock.as_ref(), &self.release, work).await
+    }
+
     /// Returns a turn without a sign of life for longer than `limit`.
     pub(crate) fn silent_for(&self, limit: Duration) -> Option<TurnId> {
         let now = self.clock.elapsed();
@@ -96,28 +127,28 @@ impl RunningTurns {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entered<'l> {
+pub(crate) struct EnteredTurn<'l> {
     list: &'l RunningTurns,
     turn: TurnId,
     /// Cancelled when the turn was ended.
     pub(crate) ended: CancellationToken,
 }
 
-impl Drop for Entered<'_> {
+impl Drop for EnteredTurn<'_> {
     fn drop(&mut self) {
         self.list.turns.remove(&self.turn);
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Condensing<'l> {
+pub(crate) struct EnteredCompaction<'l> {
     list: &'l RunningTurns,
     session: SessionId,
     /// Cancelled when the compaction was stopped.
     pub(crate) stopped: CancellationToken,
 }
 
-impl Drop for Condensing<'_> {
+impl Drop for EnteredCompaction<'_> {
     fn drop(&mut self) {
         self.list.compactions.remove(&self.session);
     }

@@ -11,10 +11,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Decisions;
-use crate::fetch::Fetcher;
-use crate::lane::{LaneLimits, Lanes, SessionParts};
-use crate::patient::{Patience, PatientLedger, PatientLog};
-use crate::running::RunningTurns;
+use crate::lane::{LaneLimits, Lanes};
+use crate::parts::SessionParts;
 use crate::{commands, expiry};
 
 /// The lanes, the commands, and the expiry of waits.
@@ -32,34 +30,12 @@ impl Sessions {
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
     pub async fn start(
-        mut parts: SessionParts,
+        parts: SessionParts,
         limits: LaneLimits,
         wakes: Wakes,
         group: &Group,
     ) -> Result<Self, StoreError> {
-        let cut = CancellationToken::new();
-        let running = Arc::new(RunningTurns::new(parts.clock.clone()));
-        let patience =
-            Patience { running: running.clone(), clock: parts.clock.clone(), stop: cut.clone() };
-        for agent in parts.agents.agents.iter_mut() {
-            let fetcher = Fetcher {
-                attachments: parts.attachments.clone(),
-                files: agent.run.files.clone(),
-                channels: parts.channels.clone(),
-                clock: parts.clock.clone(),
-            };
-            agent.run.log = Arc::new(PatientLog {
-                fetcher,
-                log: agent.run.log.clone(),
-                deliverer: parts.deliverer.clone(),
-                patience: patience.clone(),
-            });
-            agent.run.ledger = Arc::new(PatientLedger {
-                ledger: agent.run.ledger.clone(),
-                patience: patience.clone(),
-            });
-        }
-        let lanes = Arc::new(Lanes::new(parts, limits, running, cut, group.child("lanes")));
+        let lanes = Arc::new(Lanes::new(parts, limits, group.child("lanes")));
         commands::act_on_all(&lanes).await?;
         wake_all(&lanes).await?;
 
@@ -112,7 +88,7 @@ pub enum NotMoving {
 }
 
 async fn wake_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
-    let open = lanes.patiently(|| lanes.parts.turns.open_sessions()).await?;
+    let open = lanes.with_retry(|| lanes.parts.turns.open_sessions()).await?;
     tracing::debug!(sessions = open.len(), "sessions with something to do");
     open.into_iter().for_each(|session| lanes.wake(session));
     Ok(())
@@ -144,7 +120,7 @@ async fn listen(
                 lanes.wake(session);
             }
             Some(Wake::Commands) => commands.notify_one(),
-            Some(Wake::Ended(turns)) => lanes.running.end(&turns),
+            Some(Wake::Ended(turns)) => lanes.parts.running.end(&turns),
             Some(Wake::Everybody) => {
                 commands.notify_one();
                 if let Err(error) = wake_all(&lanes).await {

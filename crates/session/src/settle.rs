@@ -9,9 +9,10 @@ use avocet_protocol::{
     TurnRecord, WaitKind, WaitRequest,
 };
 
-use crate::lane::{Lanes, asker, chat_of};
-use crate::patient::DeliveryWakeGuard;
+use crate::lane::Lanes;
 use crate::retry::HOW_TO_RETRY;
+use crate::retrying_log::wake_deliveries;
+use crate::run_turn::{asker, chat_of};
 
 /// The end of a turn, or its pause.
 pub(crate) enum SettleReason {
@@ -57,10 +58,10 @@ impl Lanes {
             }
         };
         let settle = || {
-            self.running.sign(turn.id);
+            self.parts.running.sign(turn.id);
             self.parts.turns.settle(turn.id, &settlement)
         };
-        let parent = self.patiently(settle).await?;
+        let parent = self.with_retry(settle).await?;
         tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
         let replied_in = settlement.reply.as_ref().map(|reply| &reply.address);
         if let Some(chat) = replied_in.or(chat_of(turn)) {
@@ -83,7 +84,7 @@ impl Lanes {
             // Only calls send messages, and step 0 has none before it.
             let sent = match answer.step {
                 0 => Vec::new(),
-                _ => self.parts.agents.agents.default().run.log.sent_texts(turn.id, chat).await?,
+                _ => self.parts.log.sent_texts(turn.id, chat).await?,
             };
             let planned = self.plan_reply(turn, to, &answer.text, answer.trust).await;
             // Sent texts were planned by the same channel, so compare with the planned text.
@@ -125,8 +126,8 @@ impl Lanes {
             return Ok(Vec::new());
         }
         let mut unanswered = Vec::new();
-        for message in self.patiently(|| self.parts.turns.asked_by(turn.id)).await? {
-            let status = self.patiently(|| self.parts.query.message(message.id)).await?;
+        for message in self.with_retry(|| self.parts.turns.asked_by(turn.id)).await? {
+            let status = self.with_retry(|| self.parts.query.message(message.id)).await?;
             if status.is_none_or(|status| status.outcome.is_none()) {
                 unanswered.push(message);
             }
@@ -144,7 +145,7 @@ impl Lanes {
         // A child asks in the chat of the root turn.
         let root = self.asked_by(turn).await?;
         let to = asker(turn).or(root.last());
-        let id = self.patiently(|| self.parts.turns.reserve_wait()).await?;
+        let id = self.with_retry(|| self.parts.turns.reserve_wait()).await?;
         let asked = request.prompt.as_deref().map(|prompt| match request.kind {
             WaitKind::Approval | WaitKind::Choice => prompt.naming(id),
             // A model wrote this text, so show it unchanged.
@@ -166,14 +167,12 @@ impl Lanes {
             grant: request.grant,
             shown: request.shown,
         };
-        let wake_guard =
-            DeliveryWakeGuard { deliverer: &self.parts.deliverer, writes: &wait.writes };
         let begin = || {
-            self.running.sign(turn.id);
+            self.parts.running.sign(turn.id);
             self.parts.turns.wait(&wait)
         };
-        self.patiently(begin).await?;
-        drop(wake_guard);
+        self.with_retry(begin).await?;
+        wake_deliveries(&self.parts.deliverer, &wait.writes);
         tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
         self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
         self.new_wait.notify_one();

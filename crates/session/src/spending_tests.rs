@@ -14,31 +14,31 @@ const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts 
 
 #[tokio::test]
 async fn f19_day_without_messages_sends_no_model_request() {
-    let world = World::new(parrot()).await;
-    world.say("hello").await;
-    world.channel.texts(1).await;
-    world.idle().await;
+    let harness = SessionHarness::new(parrot()).await;
+    harness.say("hello").await;
+    harness.channel.texts(1).await;
+    harness.idle().await;
     for _ in 0..24 * 60 {
-        world.clock.advance(Duration::from_mins(1));
-        world.sessions.ping().await.unwrap();
+        harness.clock.advance(Duration::from_mins(1));
+        harness.sessions.ping().await.unwrap();
     }
-    assert!(world.sessions.lanes.is_idle());
-    assert_eq!(world.model.requests().len(), 1, "the one that was asked for");
+    assert!(harness.sessions.lanes.is_idle());
+    assert_eq!(harness.model.requests().len(), 1, "the one that was asked for");
 }
 
 #[tokio::test]
 async fn f19_spent_day_budget_stops_a_child_and_is_reported_once() {
     let spawn = || Scripted::calls(&[("spawn", json!({"prompt": "count the files"}))]);
     let model = ScriptedModel::new(vec![spawn().costing(2.0)]);
-    let world = World::with(model, a_day(1.0)).await;
-    let message = world.say("go").await;
-    assert_eq!(world.channel.texts(1).await, [SPENT]);
-    world.idle().await;
-    world.sent().await;
-    assert_eq!(world.channel.texts(1).await.len(), 1);
-    assert_eq!(world.model.requests().len(), 1, "neither the child nor its parent");
-    assert_eq!(world.outcome(message).await, Some(Outcome::Error));
-    let parent = world.store.transcript(&session("a"), 1).await.unwrap().remove(0);
+    let harness = SessionHarness::with(model, a_day(1.0)).await;
+    let message = harness.say("go").await;
+    assert_eq!(harness.channel.texts(1).await, [SPENT]);
+    harness.idle().await;
+    harness.sent().await;
+    assert_eq!(harness.channel.texts(1).await.len(), 1);
+    assert_eq!(harness.model.requests().len(), 1, "neither the child nor its parent");
+    assert_eq!(harness.outcome(message).await, Some(Outcome::Error));
+    let parent = harness.store.transcript(&session("a"), 1).await.unwrap().remove(0);
     let call = &parent.steps[0].calls[0];
     assert!(call.result().unwrap().value.to_string().contains("budgets.day_usd"));
 }
@@ -46,52 +46,52 @@ async fn f19_spent_day_budget_stops_a_child_and_is_reported_once() {
 #[tokio::test]
 async fn f19_day_budget_is_shared_by_all_conversations() {
     let dear = ScriptedModel::new(vec![Scripted::says("dear").costing(2.0)]);
-    let world = World::with(dear, a_day(1.0)).await;
-    world.say("hello").await;
-    world.channel.texts(1).await;
-    let other = world.say_in("b", "hello").await;
-    assert_eq!(world.channel.texts(2).await, ["dear", SPENT]);
-    world.idle().await;
-    assert_eq!(world.outcome(other.id).await, Some(Outcome::Error));
-    assert_eq!(world.model.requests().len(), 1);
+    let harness = SessionHarness::with(dear, a_day(1.0)).await;
+    harness.say("hello").await;
+    harness.channel.texts(1).await;
+    let other = harness.say_in("b", "hello").await;
+    assert_eq!(harness.channel.texts(2).await, ["dear", SPENT]);
+    harness.idle().await;
+    assert_eq!(harness.outcome(other.id).await, Some(Outcome::Error));
+    assert_eq!(harness.model.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn stop_records_the_input_of_the_cancelled_request() {
-    let world = World::new(ScriptedModel::new(vec![Scripted::Hang])).await;
-    world.say("hang").await;
-    let request = world.asked(1).await.remove(0);
-    world.say("/stop").await;
-    world.channel.texts(1).await;
-    world.idle().await;
-    let today = world.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
+    let harness = SessionHarness::new(ScriptedModel::new(vec![Scripted::Hang])).await;
+    harness.say("hang").await;
+    let request = harness.asked(1).await.remove(0);
+    harness.say("/stop").await;
+    harness.channel.texts(1).await;
+    harness.idle().await;
+    let today = harness.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
     assert_eq!(today.usage, Usage::new(request.estimated_tokens(), 0));
 }
 
 #[tokio::test]
 async fn orderly_stop_records_the_input_of_the_released_turn() {
-    let world = World::new(ScriptedModel::new(vec![Scripted::Hang])).await;
-    world.say("hang").await;
-    let request = world.asked(1).await.remove(0);
-    let (clock, sessions) = (world.clock.clone(), &world.sessions);
+    let harness = SessionHarness::new(ScriptedModel::new(vec![Scripted::Hang])).await;
+    harness.say("hang").await;
+    let request = harness.asked(1).await.remove(0);
+    let (clock, sessions) = (harness.clock.clone(), &harness.sessions);
     tokio::join!(sessions.stop(Duration::from_secs(1)), async {
         clock.sleeper(Duration::from_secs(1)).await;
         clock.advance(Duration::from_secs(1));
     });
-    let today = world.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
+    let today = harness.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
     assert_eq!(today.usage, Usage::new(request.estimated_tokens(), 0));
 }
 
 /// Runs two conversations with one answer each, and returns the reply to `/usage` in the first.
 async fn told(setup: Setup) -> String {
     let answers = vec![Scripted::says("one").costing(1.5), Scripted::says("two")];
-    let world = World::with(ScriptedModel::new(answers), setup).await;
+    let harness = SessionHarness::with(ScriptedModel::new(answers), setup).await;
     for (count, chat) in [(1, "a"), (2, "b")] {
-        world.say_in(chat, "hello").await;
-        world.channel.texts(count).await;
+        harness.say_in(chat, "hello").await;
+        harness.channel.texts(count).await;
     }
-    world.say("/usage").await;
-    world.channel.texts(3).await.remove(2)
+    harness.say("/usage").await;
+    harness.channel.texts(3).await.remove(2)
 }
 
 #[tokio::test]
@@ -124,12 +124,13 @@ async fn usage_shows_owners_all_costs_in_private_and_others_only_their_own() {
 
 #[tokio::test]
 async fn usage_of_a_conversation_starts_at_zero_after_new() {
-    let world = World::new(ScriptedModel::new(vec![Scripted::says("one").costing(1.5)])).await;
-    world.say("hello").await;
-    world.channel.texts(1).await;
-    world.say("/new").await;
-    world.say("/usage").await;
-    let told = world.channel.texts(3).await.remove(2);
+    let harness =
+        SessionHarness::new(ScriptedModel::new(vec![Scripted::says("one").costing(1.5)])).await;
+    harness.say("hello").await;
+    harness.channel.texts(1).await;
+    harness.say("/new").await;
+    harness.say("/usage").await;
+    let told = harness.channel.texts(3).await.remove(2);
     assert!(told.starts_with("This conversation since /new: nothing.\n"), "{told}");
     assert!(told.contains("This conversation today: 100 tokens read"), "{told}");
 }

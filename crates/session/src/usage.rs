@@ -18,10 +18,9 @@ pub(crate) async fn usage(
 ) -> Result<String, StoreError> {
     let today = lanes.parts.clock.now().day_start();
     let list = async |by, skip| {
-        lanes.patiently(|| lanes.parts.query.usage_page(by, today, PAGE, skip)).await
+        lanes.with_retry(|| lanes.parts.query.usage_page(by, today, PAGE, skip)).await
     };
-    let agent = &lanes.parts.agents.agents.of(session).run;
-    let spending = agent.ledger.spent(None, session, today).await?;
+    let spending = lanes.parts.ledger.spent(None, session, today).await?;
     let mut of_today = Total::default();
     for page in 0_u32.. {
         let sessions = list(UsageBy::Session, page * PAGE).await?;
@@ -33,7 +32,8 @@ pub(crate) async fn usage(
             break;
         }
     }
-    let (budgets, all) = (agent.budgets, spending.day);
+    let budgets = lanes.parts.agents.agents.of(session).run.limits.budgets;
+    let all = spending.day;
     let mut text = String::new();
     let session_budget =
         budget(budgets.session_cost.map(|cost| cost.to_string()), budgets.session_tokens);

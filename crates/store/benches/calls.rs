@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Arguments, CallId, CallResult, Claim, Content, Inbound, InboundKind, Inbox, NewInbound,
-    NewStep, Sender, SessionId, ToolCall, ToolClass, Trust, TurnId, TurnLog, Turns, Usage,
+    NewStep, Sender, SessionId, Suspects, ToolCall, ToolClass, Trust, TurnId, TurnLog, Turns,
+    Usage,
 };
 use avocet_store::testing::TempStore;
 use avocet_store::{Durability, OpenOptions, SqliteStore};
@@ -65,7 +66,7 @@ async fn begun(temp: &TempStore, durability: Durability) -> (Arc<SqliteStore>, T
     let kind = InboundKind::Text;
     let message = NewInbound { session: session.clone(), kind, inbound, removed: 0 };
     store.accept(&message, None).await.expect("accepted");
-    match store.claim(&session, true, Duration::ZERO).await.expect("claimed") {
+    match store.claim(&session, Suspects::Include, Duration::ZERO).await.expect("claimed") {
         Claim::Turn(claimed) => (Arc::new(store), claimed.turn.id),
         other => panic!("{other:?}"),
     }

@@ -65,20 +65,24 @@ pub(crate) fn started(tx: &Tx<'_>, call: CallId, class: ToolClass) -> Result<()>
 /// Records the result of a call. Must run before the call becomes `finished`.
 pub(crate) fn finished(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
     let called = called(tx, call)?;
-    let (kind, outcome) = match is_refusal(result) {
-        // A started call may have had an effect before permission was denied.
-        refused if called.has_effect => (AuditKind::Finished, Some(ended(result, refused))),
-        true if called.state != "waiting" => (AuditKind::Refused, None),
-        _ => return Ok(()),
+    // A started call may have had an effect before permission was denied.
+    let (kind, outcome) = if called.has_effect {
+        (AuditKind::Finished, Some(outcome_word(result)))
+    } else if is_refusal(result) && called.state != "waiting" {
+        (AuditKind::Refused, None)
+    } else {
+        return Ok(());
     };
     append(tx, NewAuditRow { outcome, ..NewAuditRow::new(kind, &Actor::Process).about(called) })
 }
 
-fn ended(result: &CallResult, refused: bool) -> &'static str {
-    match result.ok {
-        true => "ok",
-        false if refused => "refused",
-        false => "error",
+fn outcome_word(result: &CallResult) -> &'static str {
+    if result.ok {
+        "ok"
+    } else if is_refusal(result) {
+        "refused"
+    } else {
+        "error"
     }
 }
 
@@ -275,9 +279,8 @@ fn open_calls(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Called>> {
 }
 
 fn read_called(row: &Row<'_>) -> rusqlite::Result<Called> {
-    let turn = TurnId(row.get("turn")?);
     Ok(Called {
-        call: CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? },
+        call: rows::call_id(row)?,
         session: rows::parsed(row, "session")?,
         tool: row.get("name")?,
         arguments: exact(rows::json(row, "arguments")?),
@@ -309,10 +312,11 @@ fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<DecidedWait>> {
          WHERE id = ?1 AND resolved = 0 AND kind IN ('approval', 'choice')",
         [wait.0],
         |row| {
-            let turn = TurnId(row.get("turn")?);
-            let call = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
-            let expires_at = Timestamp(row.get("expires_at")?);
-            Ok(DecidedWait { kind: rows::wait_kind(row)?, call, expires_at })
+            Ok(DecidedWait {
+                kind: rows::wait_kind(row)?,
+                call: rows::call_id(row)?,
+                expires_at: Timestamp(row.get("expires_at")?),
+            })
         },
     )
 }

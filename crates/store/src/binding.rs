@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::migrate::with_suffix;
+use crate::files::with_suffix;
 use crate::raw::{FoundWal, Owned, Pages, WalFile, rows_of, schema};
 
 /// The row of the table `meta`.
@@ -99,10 +99,10 @@ pub(crate) fn examine(path: &Path) -> io::Result<Result<WalState, String>> {
         }
         FoundWal::Wal(wal) => {
             let fits = compare(path, meta.as_ref(), &wal, wal.read_by_sqlite())?;
-            fits.map_err(|misfit| misfit.to_string()).map(|()| match wal.is_broken() {
-                false if wal.read_by_sqlite().next().is_none() => WalState::Nothing,
-                broken => WalState::Wal { broken },
-            })
+            let broken = wal.is_broken();
+            let is_used = broken || wal.read_by_sqlite().next().is_some();
+            let state = if is_used { WalState::Wal { broken } } else { WalState::Nothing };
+            fits.map_err(|misfit| misfit.to_string()).map(|()| state)
         }
     })
 }

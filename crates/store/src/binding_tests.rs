@@ -3,7 +3,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::migrate::create;
+use crate::schema::create;
 
 /// A database in WAL mode with a table `meta`.
 struct WalDatabase {

@@ -1,7 +1,7 @@
 //! Ends a turn from outside, in the transaction that decides so. Such a turn stays ended after a
 //! crash.
 
-use avocet_protocol::{CallResult, Outcome, SessionId, TurnId};
+use avocet_protocol::{CallResult, Outcome, TurnId, TurnState};
 use rusqlite::params;
 
 use crate::audit;
@@ -9,19 +9,11 @@ use crate::preview;
 use crate::rows::to_json;
 use crate::tx::{Result, Tx};
 
-/// Returns the open turn of a session.
-pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnId>> {
-    tx.db.row(
-        "SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
-        [session.as_str()],
-        |row| row.get(0).map(TurnId),
-    )
-}
-
 /// Ends a turn and its children. Calls without a result get one, so that the history stays valid;
 /// messages end as stopped. Returns all ended turns.
 pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec<TurnId>> {
-    let (state, outcome, result) = ("cancelled", Outcome::Stopped, "cancelled by the user");
+    let (state, outcome, result) =
+        (TurnState::Cancelled, Outcome::Stopped, "cancelled by the user");
     let ending = ForcedEnd { state, outcome, notice, result };
     let mut ended = vec![turn];
     let mut next = 0;
@@ -36,7 +28,7 @@ pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec
 
 /// The values that a turn ended from outside gets.
 pub(crate) struct ForcedEnd<'a> {
-    pub(crate) state: &'a str,
+    pub(crate) state: TurnState,
     /// Outcome of its messages.
     pub(crate) outcome: Outcome,
     pub(crate) notice: &'a str,
@@ -51,7 +43,7 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
         turn,
         "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
          WHERE id = ?1 AND state IN ('queued', 'running', 'waiting')",
-        params![turn.0, state, notice, tx.now.0],
+        params![turn.0, state.word(), notice, tx.now.0],
     )?;
     tx.update(
         "UPDATE calls SET state = 'finished', ok = 0, result = ?2 \

@@ -10,16 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_protocol::{StoreError, Timestamp};
-use rusqlite::{Connection, InterruptHandle, OpenFlags, params};
+use rusqlite::{Connection, InterruptHandle, params};
 
+use crate::connect::read_only;
 use crate::error::{store_error, unusable};
-use crate::migrate::{self, make_private, put_in_place, with_suffix};
-use crate::open::{check_to_read, read_only};
+use crate::files::{DATABASE, PART, make_private, put_in_place, remove_with_journal, with_suffix};
+use crate::precheck::check_to_read;
 use crate::tx::Db;
-use crate::{DATABASE, OpenError, damage};
-
-/// File name suffix of an incomplete copy.
-pub(crate) const PART: &str = ".part";
+use crate::{OpenError, damage, schema};
 
 /// Minimum free space that a copy leaves on its disk, in bytes.
 const MARGIN: u64 = 16 * 1024 * 1024;
@@ -159,7 +157,7 @@ fn copy_and_check(source: &Connection, part: &Path, now: Timestamp) -> Result<Co
     write_copy(source, part)?;
     let copy = Connection::open(part).map_err(|error| store_error(part, &error))?;
     let db = Db { connection: &copy, path: part };
-    if migrate::version_below(&copy, part, migrate::newest())? == migrate::newest() {
+    if schema::version_below(&copy, part, schema::newest())? == schema::newest() {
         let marked = copy.execute("UPDATE meta SET copied_at = ?1, in_use = 0", params![now.0]);
         marked.map_err(|error| store_error(part, &error))?;
     }
@@ -180,13 +178,6 @@ pub(crate) fn write_copy(source: &Connection, part: &Path) -> Result<(), OpenErr
     })?;
     source.execute("VACUUM INTO ?1", [name]).map_err(|error| store_error(part, &error))?;
     File::open(part).and_then(|file| file.sync_all()).map_err(|error| unusable(part, error))
-}
-
-/// Removes an incomplete database. The next attempt overwrites remaining files.
-pub(crate) fn remove_with_journal(path: &Path) {
-    for suffix in ["", "-journal"] {
-        fs::remove_file(with_suffix(path, suffix)).unwrap_or_default();
-    }
 }
 
 /// Returns the maximum size in bytes of a copy of this connection's database.
@@ -211,17 +202,17 @@ pub(crate) fn check_room(bytes: u64, to: &Path) -> Result<(), CopyError> {
     Ok(())
 }
 
-/// Opens a database without a writer, and creates no files beside it.
-pub(crate) fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    let encoded: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    let opened = Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags);
-    opened.map_err(|error| store_error(path, &error))
-}
-
 #[cfg(test)]
-#[path = "copy_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_room_refuses_a_copy_that_would_fill_the_disk() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let to = directory.path().join("copy.db");
+        check_room(1, &to).unwrap();
+        let refused = check_room(u64::MAX / 2, &to).unwrap_err();
+        assert!(matches!(refused, CopyError::NoRoom { .. }), "{refused}");
+        assert!(refused.to_string().contains("free some space"), "{refused}");
+    }
+}

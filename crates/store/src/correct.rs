@@ -5,8 +5,8 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::inbox::accept;
-use crate::rows::{self, to_json};
+use crate::accept::accept;
+use crate::rows::{messages, to_json};
 use crate::tx::{Result, Tx};
 
 /// The corrected message, or its latest correction that is a message of its own.
@@ -69,7 +69,7 @@ fn find(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Corrected>> {
             Ok(Corrected {
                 id: MessageId(row.get("id")?),
                 key: row.get("key")?,
-                kind: rows::kind(row)?,
+                kind: messages::kind(row)?,
                 waits: row.get("waits")?,
                 ended: row.get("ended")?,
                 edited_at: row.get("edited_at")?,

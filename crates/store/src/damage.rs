@@ -14,10 +14,10 @@ use avocet_protocol::{StoreError, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::unusable;
+use crate::files::{sync_directory, with_suffix};
 use crate::last::Last;
-use crate::migrate::{sync_directory, with_suffix};
 use crate::tx::{Db, Result};
-use crate::{OpenError, migrate};
+use crate::{OpenError, schema};
 
 /// Larger databases (in bytes) skip the full check at start; their pages are checked as they are
 /// used.
@@ -112,7 +112,7 @@ pub(crate) fn find_in_header(path: &Path) -> io::Result<Option<&'static str>> {
     let mut header = Vec::with_capacity(100);
     File::open(path)?.take(100).read_to_end(&mut header)?;
     Ok(match (header.get(..16), header.get(68..72)) {
-        (Some(b"SQLite format 3\0"), Some(id)) if id == migrate::APPLICATION_ID.to_be_bytes() => {
+        (Some(b"SQLite format 3\0"), Some(id)) if id == schema::APPLICATION_ID.to_be_bytes() => {
             None
         }
         (Some(b"SQLite format 3\0"), Some(_)) => Some("it is not an Avocet database"),

@@ -11,8 +11,8 @@ use crate::tx::Result;
 /// Returns the SHA-256 of a content and its topic, in hexadecimal digits.
 pub(crate) fn of(topic: Option<&TopicId>, content: &Content) -> Result<String> {
     let topic = topic.map_or("", TopicId::as_str);
-    let said = format!("{topic}\0{}", to_json(content)?);
-    Ok(Sha256::digest(said).iter().map(|byte| format!("{byte:02x}")).collect())
+    let text = format!("{topic}\0{}", to_json(content)?);
+    Ok(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Returns `true` if a key was used for another message. Rows of older versions and of platforms

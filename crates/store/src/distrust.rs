@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 
 use avocet_protocol::{
     ChatAddress, Content, DedupeKey, NewInbound, Outcome, SessionId, StoreError, Timestamp, TurnId,
+    TurnState,
 };
 use rusqlite::params;
 
 use crate::audit;
 use crate::cancel::{ForcedEnd, end};
-use crate::outbox::{ChunkPosition, OutboxSource, insert_chunk};
 use crate::rows;
-use crate::turns::insert_turn;
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk};
+use crate::rows::turns::insert_turn;
 use crate::tx::{Result, Tx};
 
 /// The reason why the log is an older state.
@@ -59,16 +60,16 @@ pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<EndedWor
     move_numbers_on(tx, &rolled_back.numbers)?;
     // First, so that this row explains the missing numbers before it.
     audit::rolled_back(tx, rolled_back.outcome, &rolled_back.why)?;
-    let told = concerned(tx)?;
-    let mut ended = EndedWork { chats: told.len(), ..EndedWork::default() };
+    let chats = chats_with_open_work(tx)?;
+    let mut ended = EndedWork { chats: chats.len(), ..EndedWork::default() };
     ended.turns = end_turns(tx)?;
     ended.messages = end_messages(tx)?;
     ended.deliveries = end_deliveries(tx, &rolled_back.why)?;
     // The lost part may contain a `/new`, which withdraws grants.
     tx.update("DELETE FROM grants WHERE 1", ())?;
     tx.update("UPDATE sessions SET compact_for = NULL WHERE compact_for IS NOT NULL", ())?;
-    for (chat, open) in &told {
-        tell(tx, chat, open, rolled_back)?;
+    for (chat, open) in &chats {
+        inform(tx, chat, open, rolled_back)?;
     }
     tx.update(
         "UPDATE meta SET was = id, id = lower(hex(randomblob(16))), in_use = 0, copied_at = NULL, \
@@ -92,8 +93,7 @@ struct OpenWork {
 const OPEN_DELIVERIES: &str =
     "state IN ('pending', 'sending', 'unknown') AND source NOT IN ('preview', 'notice')";
 
-/// Returns the chats with open work.
-fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, OpenWork>> {
+fn chats_with_open_work(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, OpenWork>> {
     let rows = tx.db.rows(
         &format!(
             "SELECT channel, account, chat, topic, 1 AS message FROM inbound WHERE outcome IS NULL \
@@ -102,12 +102,12 @@ fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, OpenWork>> {
         (),
         |row| Ok((rows::address(row)?, row.get::<_, bool>("message")?)),
     )?;
-    let mut concerned = BTreeMap::<ChatAddress, OpenWork>::new();
+    let mut chats = BTreeMap::<ChatAddress, OpenWork>::new();
     for (chat, message) in rows {
-        let open = concerned.entry(chat).or_default();
+        let open = chats.entry(chat).or_default();
         *if message { &mut open.messages } else { &mut open.deliveries } += 1;
     }
-    Ok(concerned)
+    Ok(chats)
 }
 
 const NOTICE: &str = "the log was put back to an earlier state while this was open";
@@ -116,7 +116,7 @@ const NOTICE: &str = "the log was put back to an earlier state while this was op
 /// interrupted.
 fn end_turns(tx: &Tx<'_>) -> Result<usize> {
     let ending = ForcedEnd {
-        state: "failed",
+        state: TurnState::Failed,
         outcome: Outcome::Dropped,
         notice: NOTICE,
         result: "interrupted: the log was put back to an earlier state, so it is unknown whether this ran; check \
@@ -144,7 +144,7 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
         |row| Ok((rows::parsed::<SessionId>(row, "session")?, rows::address(row)?)),
     )?;
     for (session, chat) in waiting {
-        let turn = insert_turn(tx, &session, "failed", None)?;
+        let turn = insert_turn(tx, &session, TurnState::Failed, None)?;
         tx.update(
             "UPDATE turns SET notice = ?2, ended_at = ?3 WHERE id = ?1",
             params![turn.0, NOTICE, tx.now.0],
@@ -178,7 +178,12 @@ fn end_deliveries(tx: &Tx<'_>, why: &str) -> Result<usize> {
     Ok(ended)
 }
 
-fn tell(tx: &Tx<'_>, chat: &ChatAddress, open: &OpenWork, rolled_back: &RolledBack) -> Result<()> {
+fn inform(
+    tx: &Tx<'_>,
+    chat: &ChatAddress,
+    open: &OpenWork,
+    rolled_back: &RolledBack,
+) -> Result<()> {
     let mut text = format!("My log is not up to date, because {}.", rolled_back.for_chats);
     let theirs = match open.messages {
         0 => None,

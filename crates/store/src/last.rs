@@ -14,7 +14,7 @@ use std::path::Path;
 
 use avocet_protocol::Timestamp;
 
-use crate::migrate::with_suffix;
+use crate::files::with_suffix;
 
 const SUFFIX: &str = "-last";
 /// Length in bytes, the same for every version, so that a write overwrites the previous content.

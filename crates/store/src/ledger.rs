@@ -25,8 +25,8 @@ impl Ledger for SqliteStore {
         }
         let (session, spent) = (session.clone(), spent.to_vec());
         self.write("record-usage", Durability::Process, move |tx| {
-            let (turn, session) = root(tx.db, turn, session)?;
-            spent.iter().try_for_each(|one| record(tx, turn, &session, purpose, one))
+            let payer = payer(tx.db, turn, session)?;
+            spent.iter().try_for_each(|one| record(tx, &payer, purpose, one))
         })
         .await
     }
@@ -39,7 +39,7 @@ impl Ledger for SqliteStore {
     ) -> Result<Spending> {
         let session = session.clone();
         self.read(move |db| {
-            let (turn, session) = root(db, turn, session)?;
+            let Payer { turn, session } = payer(db, turn, session)?;
             let turn = turn.map_or(Ok(Total::default()), |turn| sum(db, "turn = ?1", [turn.0]))?;
             let fresh = "session = ?1 AND id > (SELECT usage_from FROM sessions WHERE id = ?1)";
             let session = sum(db, fresh, [session.as_str()])?;
@@ -54,7 +54,8 @@ pub(crate) fn usage(
     db: Db<'_>,
     by: UsageBy,
     since: Timestamp,
-    (limit, skip): (u32, u32),
+    limit: u32,
+    skip: u32,
 ) -> Result<Vec<UsageRow>> {
     let (of, order) = match by {
         UsageBy::Model => ("model", "cost DESC, sum(input + output) DESC, of"),
@@ -71,13 +72,14 @@ pub(crate) fn usage(
     )
 }
 
-/// Returns the root turn, which pays for its children, and its session.
-fn root(
-    db: Db<'_>,
+/// The root turn, which pays for its children, and its session.
+struct Payer {
     turn: Option<TurnId>,
     session: SessionId,
-) -> Result<(Option<TurnId>, SessionId)> {
-    let Some(turn) = turn else { return Ok((None, session)) };
+}
+
+fn payer(db: Db<'_>, turn: Option<TurnId>, session: SessionId) -> Result<Payer> {
+    let Some(turn) = turn else { return Ok(Payer { turn, session }) };
     db.one(
         "WITH RECURSIVE line (turn, parent, session) AS ( \
              SELECT id, parent, session FROM turns WHERE id = ?1 UNION ALL \
@@ -85,17 +87,14 @@ fn root(
                  ON turns.id = line.parent) \
          SELECT turn, session FROM line WHERE parent IS NULL",
         [turn.0],
-        |row| Ok((Some(TurnId(row.get("turn")?)), rows::parsed(row, "session")?)),
+        |row| {
+            let turn = Some(TurnId(row.get("turn")?));
+            Ok(Payer { turn, session: rows::parsed(row, "session")? })
+        },
     )
 }
 
-fn record(
-    tx: &Tx<'_>,
-    turn: Option<TurnId>,
-    session: &SessionId,
-    purpose: Purpose,
-    spent: &Spent,
-) -> Result<()> {
+fn record(tx: &Tx<'_>, payer: &Payer, purpose: Purpose, spent: &Spent) -> Result<()> {
     let Usage { input, output, cached, cache_written } = spent.usage;
     tx.insert(
         "INSERT INTO usage (at, session, turn, purpose, model, input, cached, cache_written, \
@@ -103,8 +102,8 @@ fn record(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             tx.now.0,
-            session.as_str(),
-            turn.map(|turn| turn.0),
+            payer.session.as_str(),
+            payer.turn.map(|turn| turn.0),
             purpose.word(),
             spent.model,
             credible(input),

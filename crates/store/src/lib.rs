@@ -1,18 +1,34 @@
 //! The durable log behind the store ports: one SQLite database in WAL mode, one writer thread with
 //! group commit, and a few reader threads. The tables are the queues.
+//!
+//! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `notes`, `query` and
+//!   `audit` implement one port each. Larger transactions have modules of their own, for example
+//!   `accept`, `claim` and `commands`.
+//! - Shared SQL: `rows`, one submodule for each table.
+//! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
+//! - Database file: `open` is the start. `schema` and `migrate` hold the versions; `damage`,
+//!   `binding`, `last` and `missing` find faults; `copy`, `restore` and `salvage` replace the log.
+//!
+//! No two modules need each other, except a module and its submodules.
 
 #[cfg(feature = "testing")]
 pub mod testing;
 
+mod accept;
 mod audit;
 mod binding;
+mod calls;
 mod cancel;
+mod claim;
+mod commands;
+mod connect;
 mod copy;
 mod correct;
 mod damage;
 mod digest;
 mod distrust;
 mod error;
+mod files;
 mod identity;
 mod inbox;
 mod last;
@@ -25,6 +41,7 @@ mod open;
 mod outbox;
 mod past;
 mod people;
+mod precheck;
 mod preview;
 mod query;
 mod raw;
@@ -34,7 +51,9 @@ mod restore;
 mod retry;
 mod rows;
 mod salvage;
+mod schema;
 mod turn_log;
+mod turn_record;
 mod turns;
 mod tx;
 mod undelivered;
@@ -49,8 +68,9 @@ use avocet_protocol::{LastExchanges, QueueMode, StoreError, Timestamp};
 pub use copy::{CancelCopy, Copied, CopyError, back_up};
 pub use distrust::EndedWork;
 pub use error::OpenError;
+pub use files::DATABASE;
 pub use lock::{Holder, Lock};
-pub use open::{DATABASE, OpenOptions};
+pub use open::OpenOptions;
 pub use restore::{Recovered, Replace, Restored, recover_into};
 pub use salvage::{Salvaged, SavedTable};
 pub use writer::Durability;

@@ -123,9 +123,9 @@ async fn migrate_makes_a_copy_before_it_changes_the_database() {
     store.write("test", Durability::Process, |tx| remember(tx, "old")).await.unwrap();
     store.close().await;
     let path = directory.path().join(DATABASE);
-    let now = i64::try_from(migrate::MIGRATIONS.len()).unwrap() + 1;
+    let now = i64::try_from(schema::MIGRATIONS.len()).unwrap() + 1;
     let script = "ALTER TABLE notes ADD COLUMN mood TEXT";
-    let with = |script| migrate::MIGRATIONS.iter().copied().chain([script]).collect::<Vec<_>>();
+    let with = |script| schema::MIGRATIONS.iter().copied().chain([script]).collect::<Vec<_>>();
     let version = |connection: &Connection| -> i64 {
         connection.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap()
     };
@@ -170,7 +170,7 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
     {
         let old = Connection::open(&path).unwrap();
         old.execute_batch(include_str!("migrations/schema_v1.sql")).unwrap();
-        old.pragma_update(None, "application_id", migrate::APPLICATION_ID).unwrap();
+        old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
         old.pragma_update(None, "user_version", 1).unwrap();
         old.execute_batch(
             "INSERT INTO cursors VALUES ('telegram', 'main', '17');

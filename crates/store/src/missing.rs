@@ -10,7 +10,6 @@ use crate::binding::WalState;
 use crate::damage::date;
 use crate::distrust::{EndedWork, RolledBack, distrust};
 use crate::last::Last;
-use crate::open::current_epoch;
 use crate::tx::{Db, Result, Tx};
 
 /// Maximum lag of a platform's clock behind ours.
@@ -86,7 +85,7 @@ pub(crate) fn roll_back(
 ) -> Result<EndedWork> {
     let error = |error| db.error(&error);
     let transaction = db.connection.unchecked_transaction().map_err(error)?;
-    let tx = Tx { db, epoch: current_epoch(db)?, now, redactor };
+    let tx = Tx { db, epoch: db.epoch()?, now, redactor };
     let ended = distrust(&tx, rolled_back)?;
     transaction.commit().map_err(error)?;
     Ok(ended)

@@ -1,7 +1,7 @@
 //! Opens the log: lock, check, pragmas, schema, and the transaction that recovers open work.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,22 +10,21 @@ use avocet_supervise::Group;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::binding::{WalState, examine};
+use crate::binding::WalState;
+use crate::connect::{keep_plans, read_only};
 use crate::damage::{self, Damage};
 use crate::error::{store_error, unusable};
+use crate::files::DATABASE;
 use crate::identity::OpenFileIdentity;
 use crate::last::{Last, LastFile, boot};
 use crate::lock::Lock;
-use crate::migrate;
 use crate::missing::{missing, roll_back};
+use crate::precheck::{check_to_read, look};
 use crate::readers::Readers;
 use crate::recover::recover;
 use crate::tx::{Db, Result, Tx};
 use crate::writer::{OpenDatabase, Writer};
-use crate::{Durability, Holder, OpenError, SqliteStore};
-
-/// The database's file name inside the data directory.
-pub const DATABASE: &str = "avocet.db";
+use crate::{Durability, Holder, OpenError, SqliteStore, migrate, schema};
 
 /// Settings for opening the log.
 #[derive(Debug, Clone)]
@@ -75,11 +74,11 @@ impl SqliteStore {
         let (path, now) = (options.directory.join(DATABASE), clock.now());
         if !path.exists() {
             damage::check_empty_place(&path, options.start_empty, now)?;
-            migrate::create(&path)?;
+            schema::create(&path)?;
         }
         let (mut connection, beside) = checked(&path, now)?;
         pragmas(&connection, &path)?;
-        migrate::migrate(&mut connection, &path, migrate::MIGRATIONS)?;
+        migrate::migrate(&mut connection, &path, schema::MIGRATIONS)?;
         let begun = up_to_date(&connection, &path, beside, &options.redactor, now)
             .and_then(|()| begin(&connection, &path, &options, now));
         let (epoch, last) = match begun {
@@ -129,7 +128,7 @@ impl SqliteStore {
         // Read before the database: transactions committed meanwhile must not count as lost.
         let last = Last::read(&path);
         let connection = read_only(&path)?;
-        migrate::check_version(&connection, &path)?;
+        schema::check_version(&connection, &path)?;
         let db = Db { connection: &connection, path: &path };
         let missing = missing(db, last.as_ref(), beside)?.filter(|_| !Lock::is_held(directory));
         Ok(Some(Self {
@@ -138,30 +137,10 @@ impl SqliteStore {
             durability: Durability::Synced,
             default_mode: QueueMode::default(),
             answer_edits: false,
-            epoch: current_epoch(db)?,
+            epoch: db.epoch()?,
             lock: None,
             missing: missing.zip(last).map(|(missing, last)| (last.at, missing.why)),
         }))
-    }
-}
-
-/// Refuses a log that a start would move aside. Ignores faults while a daemon holds the lock,
-/// because it may just be writing the `-wal`.
-pub(crate) fn check_to_read(directory: &Path) -> Result<WalState, OpenError> {
-    let path = directory.join(DATABASE);
-    let found = look(&path).map_err(|error| unusable(&path, error))?;
-    match found {
-        Ok(beside) => Ok(beside),
-        Err(_) if Lock::is_held(directory) => Ok(WalState::Wal { broken: false }),
-        Err(detail) => Err(StoreError::Damaged { path: path.display().to_string(), detail }.into()),
-    }
-}
-
-/// Checks the files without SQLite. Returns the state of the `-wal`, or the fault as inner error.
-pub(crate) fn look(path: &Path) -> io::Result<Result<WalState, String>> {
-    match damage::find_in_header(path)? {
-        Some(detail) => Ok(Err(detail.to_owned())),
-        None => examine(path),
     }
 }
 
@@ -224,25 +203,6 @@ fn up_to_date(
     Ok(())
 }
 
-pub(crate) fn read_only(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || {
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.pragma_update(None, "busy_timeout", 5000)?;
-        keep_plans(&connection)?;
-        connection.set_prepared_statement_cache_capacity(128);
-        Ok(connection)
-    };
-    open().map_err(|error| store_error(path, &error))
-}
-
-/// Lets a prepared statement keep its plan for all values. Our SQLite is built with
-/// `SQLITE_ENABLE_STAT4`, which otherwise plans a SELECT anew for each value ("The Query Planner
-/// Stability Guarantee").
-fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
-}
-
 /// Settings on which durability rests: name, value to set, value that SQLite reads back.
 const PRAGMAS: [(&str, &str, &str); 6] = [
     ("journal_mode", "WAL", "wal"),
@@ -273,10 +233,6 @@ fn pragmas(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-pub(crate) fn current_epoch(db: Db<'_>) -> Result<i64> {
-    db.one("SELECT epoch FROM meta", (), |row| row.get(0))
-}
-
 /// Runs the first transaction, in which a daemon begins an epoch and recovers open work.
 fn begin(
     connection: &Connection,
@@ -285,7 +241,7 @@ fn begin(
     now: Timestamp,
 ) -> Result<(i64, LastFile), OpenError> {
     let db = Db { connection, path };
-    let mut tx = Tx { db, epoch: current_epoch(db)?, now, redactor: &options.redactor };
+    let mut tx = Tx { db, epoch: db.epoch()?, now, redactor: &options.redactor };
     let error = |error| store_error(path, &error);
     let transaction = connection.unchecked_transaction().map_err(error)?;
     if options.holder == Holder::Daemon {

@@ -8,40 +8,11 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 
 use crate::preview;
-use crate::rows::{self, to_json};
+use crate::rows;
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_notice};
 use crate::tx::{Db, Result, Tx};
 use crate::undelivered;
 use crate::{Durability, SqliteStore, digest};
-
-/// The origin of an outgoing message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutboxSource {
-    /// The end of a turn, or a command.
-    Reply,
-    /// The message tool.
-    Tool,
-    /// The prompt of a waiting turn.
-    Prompt,
-    /// The daemon, about a dropped, abandoned or unconfirmed message.
-    Notice,
-    /// Another process.
-    Process,
-    /// An open turn: the reply as far as it is written.
-    Preview,
-}
-
-impl OutboxSource {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Reply => "reply",
-            Self::Tool => "tool",
-            Self::Prompt => "prompt",
-            Self::Notice => "notice",
-            Self::Process => "process",
-            Self::Preview => "preview",
-        }
-    }
-}
 
 #[async_trait]
 impl Outbox for SqliteStore {
@@ -130,80 +101,6 @@ impl Outbox for SqliteStore {
     }
 }
 
-/// Appends a message to the outbox, one row for each chunk.
-pub(crate) fn insert_planned(
-    tx: &Tx<'_>,
-    message: &Planned,
-    turn: Option<TurnId>,
-    source: OutboxSource,
-) -> Result<()> {
-    let ordinal = next_ordinal(tx, turn)?;
-    insert_chunks(tx, message, 0, &ChunkPosition { turn, ordinal, chunk: 0, key: None, source })
-}
-
-/// Returns the ordinal after all messages of a turn.
-pub(crate) fn next_ordinal(tx: &Tx<'_>, turn: Option<TurnId>) -> Result<i64> {
-    tx.db.one(
-        "SELECT coalesce(max(ordinal) + 1, 0) FROM outbox WHERE turn = ?1",
-        [turn.map(|turn| turn.0)],
-        |row| row.get(0),
-    )
-}
-
-/// Appends the chunks of a message from index `first` on.
-pub(crate) fn insert_chunks(
-    tx: &Tx<'_>,
-    message: &Planned,
-    first: usize,
-    position: &ChunkPosition<'_>,
-) -> Result<()> {
-    for (chunk, content) in message.chunks.iter().enumerate().skip(first) {
-        insert_chunk(tx, &message.address, content, &ChunkPosition { chunk, ..*position })?;
-    }
-    Ok(())
-}
-
-/// The message to which a chunk belongs, and its position there.
-pub(crate) struct ChunkPosition<'a> {
-    pub(crate) turn: Option<TurnId>,
-    pub(crate) ordinal: i64,
-    pub(crate) chunk: usize,
-    pub(crate) key: Option<&'a DedupeKey>,
-    pub(crate) source: OutboxSource,
-}
-
-/// Returns `None` if the chat has used the key before.
-///
-/// The nonce is random instead of derived from the row number: a new, restored or copied database
-/// uses numbers again that a platform may remember.
-pub(crate) fn insert_chunk(
-    tx: &Tx<'_>,
-    address: &ChatAddress,
-    content: &Content,
-    position: &ChunkPosition<'_>,
-) -> Result<Option<i64>> {
-    tx.insert(
-        "INSERT INTO outbox (channel, account, chat, topic, turn, ordinal, chunk, key, source, \
-             content, state, created_at, nonce) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', ?11, \
-             lower(hex(randomblob(8)))) \
-         ON CONFLICT (channel, account, chat, key, chunk) WHERE key IS NOT NULL DO NOTHING",
-        params![
-            address.channel.as_str(),
-            address.account.as_str(),
-            address.chat.as_str(),
-            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
-            position.turn.map(|turn| turn.0),
-            position.ordinal,
-            position.chunk,
-            position.key.map(DedupeKey::as_str),
-            position.source.word(),
-            to_json(content)?,
-            tx.now.0,
-        ],
-    )
-}
-
 fn enqueue(
     tx: &Tx<'_>,
     message: &Planned,
@@ -254,7 +151,7 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
          FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
          ORDER BY id LIMIT 1",
-        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        rows::chat_key(chat),
         |row| {
             let state: String = row.get("state")?;
             let unknown = state == "unknown";
@@ -325,24 +222,20 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
         ),
         SendEnd::Unconfirmed { error, notice } => {
             set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;
-            undelivered::note(tx, id, error, true)?;
-            say(tx, notice.as_ref())
+            undelivered::note(tx, id)?;
+            notice.iter().try_for_each(|notice| insert_notice(tx, notice))
         }
         SendEnd::Dead { error, notice } => {
             set("state = 'dead', error = ?2", &[&id.0, error])?;
-            give_up_the_rest(tx, id)?;
-            undelivered::note(tx, id, error, false)?;
-            say(tx, notice.as_ref())
+            abandon_the_rest(tx, id)?;
+            undelivered::note(tx, id)?;
+            notice.iter().try_for_each(|notice| insert_notice(tx, notice))
         }
     }
 }
 
-fn say(tx: &Tx<'_>, notice: Option<&Planned>) -> Result<()> {
-    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, OutboxSource::Notice))
-}
-
 /// Abandons the later chunks of a message, because the message would have a gap.
-fn give_up_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
+fn abandon_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
     tx.update(
         "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \
          WHERE state IN ('pending', 'sending', 'unknown') AND state = 'pending' AND id > ?1 \

@@ -5,8 +5,10 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::{OutboxSource, insert_planned};
-use crate::rows::{self, INBOUND};
+use crate::rows;
+use crate::rows::chunks::insert_notice;
+use crate::rows::messages::{INBOUND, inbound};
+use crate::turn_record::read_turn;
 use crate::tx::{Db, Result, Tx};
 
 /// Factor by which the bytes read may exceed the budget, since shortened turns count less than they
@@ -34,7 +36,7 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
         )?;
         let Some((id, false)) = found else { break };
         let is_recent = past.turns.len() < Past::RECENT && Some(id) > past.condensed.shortened_to;
-        let (whole, shortened) = turn_bytes(db, id)?;
+        let TurnBytes { whole, shortened } = turn_bytes(db, id)?;
         used = used.saturating_add(if is_recent { whole } else { shortened });
         read = read.saturating_add(whole);
         let is_too_much = used > budget || read / MOST_TIMES > budget;
@@ -42,7 +44,7 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
             past.has_gap = true;
             break;
         }
-        past.turns.push(rows::turn(db, id)?);
+        past.turns.push(read_turn(db, id)?);
         next = id;
     }
     past.turns.reverse();
@@ -116,10 +118,16 @@ pub(crate) fn believe(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// Returns the size of a turn's text in bytes without loading it: in full, and with shortened
-/// results.
-fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<(usize, usize)> {
-    let (said, thought): (usize, usize) = db.one(
+/// Size of a turn's text in bytes.
+struct TurnBytes {
+    whole: usize,
+    /// Size with shortened results.
+    shortened: usize,
+}
+
+/// Measures a turn's text without loading it.
+fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<TurnBytes> {
+    let (texts, reasoning): (usize, usize) = db.one(
         "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
               + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = ?1), \
                 (SELECT coalesce(sum(octet_length(reasoning)), 0) FROM steps WHERE turn = ?1)",
@@ -134,7 +142,7 @@ fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<(usize, usize)> {
         params![turn.0, Past::SHORT + Past::REMARK],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    Ok((said + thought + whole, said + shortened))
+    Ok(TurnBytes { whole: texts + reasoning + whole, shortened: texts + shortened })
 }
 
 /// Compacts the past. Returns `false` if it was forgotten meanwhile.
@@ -157,16 +165,18 @@ pub(crate) fn condense(tx: &Tx<'_>, session: &SessionId, condensed: &Condensed) 
     Ok(condensed > 0)
 }
 
-/// Returns the pending `/compact` command of a session, and `true` if its compaction has begun.
-pub(crate) fn compaction(
-    tx: &Tx<'_>,
-    session: &SessionId,
-) -> Result<Option<(LoggedInbound, bool)>> {
+/// The `/compact` command that a session has not finished.
+pub(crate) struct PendingCompaction {
+    pub(crate) command: LoggedInbound,
+    pub(crate) begun: bool,
+}
+
+pub(crate) fn compaction(tx: &Tx<'_>, session: &SessionId) -> Result<Option<PendingCompaction>> {
     let wanted = "SELECT compact_for FROM sessions WHERE id = ?1 AND compact_for IS NOT NULL";
     let wanted = tx.db.row(wanted, [session.as_str()], |row| row.get::<_, i64>(0))?;
     let Some(wanted) = wanted else { return Ok(None) };
-    let command = tx.db.row(&format!("{INBOUND} WHERE id = ?1"), [wanted.abs()], rows::inbound)?;
-    Ok(command.map(|command| (command, wanted < 0)))
+    let command = tx.db.row(&format!("{INBOUND} WHERE id = ?1"), [wanted.abs()], inbound)?;
+    Ok(command.map(|command| PendingCompaction { command, begun: wanted < 0 }))
 }
 
 /// Requests a compaction. Returns `false` if one is pending already.
@@ -222,5 +232,5 @@ pub(crate) fn compacted(
     {
         return Ok(());
     }
-    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, OutboxSource::Notice))
+    notice.map_or(Ok(()), |notice| insert_notice(tx, notice))
 }

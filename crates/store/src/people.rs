@@ -3,29 +3,34 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, Known, Pairing,
-    People, Person, PersonId, Planned, Role, SenderId, SettledPairing, Timestamp,
+    AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, Pairing, People,
+    Person, PersonId, Planned, Role, SenderId, SettledPairing, StoredAccess, Timestamp,
 };
 use rusqlite::{Row, params};
 
 use crate::audit;
-use crate::outbox::{OutboxSource, insert_planned};
-use crate::rows::{parsed, word};
+use crate::rows::chunks::insert_notice;
+use crate::rows::{chat_key, parsed, word};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
 #[async_trait]
 impl People for SqliteStore {
-    async fn known(&self) -> Result<Known> {
-        self.read(known).await
+    async fn stored_access(&self) -> Result<StoredAccess> {
+        self.read(stored_access).await
     }
 
-    async fn offer(&self, pairing: &Pairing, said: &[Planned], forget: Timestamp) -> Result<()> {
-        let (pairing, said) = (pairing.clone(), said.to_vec());
+    async fn add_pairing(
+        &self,
+        pairing: &Pairing,
+        messages: &[Planned],
+        forget: Timestamp,
+    ) -> Result<()> {
+        let (pairing, messages) = (pairing.clone(), messages.to_vec());
         self.write("offer", Durability::Process, move |tx| {
             tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
             insert_pairing(tx, &pairing)?;
-            said.iter().try_for_each(|one| insert_planned(tx, one, None, OutboxSource::Notice))
+            messages.iter().try_for_each(|one| insert_notice(tx, one))
         })
         .await
     }
@@ -42,10 +47,10 @@ impl People for SqliteStore {
         .await
     }
 
-    async fn strike_off(&self, person: &PersonId) -> Result<bool> {
+    async fn remove_person(&self, person: &PersonId) -> Result<bool> {
         let person = person.clone();
         self.write("strike-off", Durability::Synced, move |tx| {
-            let done = strike_off(tx, &person)?;
+            let done = remove_person(tx, &person)?;
             if done {
                 audit::struck_off(tx, &person)?;
             }
@@ -54,10 +59,10 @@ impl People for SqliteStore {
         .await
     }
 
-    async fn meet(&self, chat: &ChatAddress, sender: &SenderId) -> Result<()> {
+    async fn add_private_chat(&self, chat: &ChatAddress, sender: &SenderId) -> Result<()> {
         let (chat, sender) = (chat.clone(), sender.clone());
         self.write("meet", Durability::Process, move |tx| {
-            let [channel, account, id] = of_chat(&chat);
+            let [channel, account, id] = chat_key(&chat);
             tx.insert(
                 "INSERT INTO private_chats (channel, account, chat, sender) \
                  VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
@@ -120,13 +125,13 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
         )?;
     }
     if let Some(told) = told {
-        insert_planned(tx, told, None, OutboxSource::Notice)?;
+        insert_notice(tx, told)?;
     }
     Ok(true)
 }
 
 pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
-    let [channel, account, chat] = of_chat(&link.chat);
+    let [channel, account, chat] = chat_key(&link.chat);
     tx.insert(
         "INSERT INTO links (channel, account, chat, session) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT DO UPDATE SET session = excluded.session",
@@ -138,12 +143,12 @@ pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
 pub(crate) fn unlink(tx: &Tx<'_>, chat: &ChatAddress) -> Result<bool> {
     let gone = tx.update(
         "DELETE FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
-        of_chat(chat),
+        chat_key(chat),
     )?;
     Ok(gone > 0)
 }
 
-fn strike_off(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
+fn remove_person(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
     let PersonId { channel, account, sender } = person;
     let who = [channel.as_str(), account.as_str(), sender.as_str()];
     let gone =
@@ -190,12 +195,8 @@ fn insert_pairing(tx: &Tx<'_>, pairing: &Pairing) -> Result<()> {
     Ok(())
 }
 
-fn of_chat(chat: &ChatAddress) -> [&str; 3] {
-    [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
-}
-
-fn known(db: Db<'_>) -> Result<Known> {
-    Ok(Known {
+fn stored_access(db: Db<'_>) -> Result<StoredAccess> {
+    Ok(StoredAccess {
         people: db.rows(
             "SELECT channel, account, sender, name, role, since FROM people \
              ORDER BY channel, account, sender",

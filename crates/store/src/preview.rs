@@ -7,9 +7,9 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::{ChunkPosition, OutboxSource, insert_chunk, insert_chunks, next_ordinal};
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_chunks, next_ordinal};
+use crate::rows::turns::must_run;
 use crate::rows::{self, to_json};
-use crate::turn_log::must_run;
 use crate::tx::{Db, Result, Tx};
 
 /// The preview row of an open turn.
@@ -74,7 +74,7 @@ fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
     db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview')",
-        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        rows::chat_key(chat),
         |row| row.get(0),
     )
 }
@@ -154,9 +154,10 @@ fn take_over(
 
 /// Ends a preview without a reply. A preview that the chat certainly lacks is deleted.
 fn leave(tx: &Tx<'_>, preview: &PreviewRow) -> Result<()> {
-    let sql = match preview.may_be_there {
-        true => "UPDATE outbox SET state = 'sent' WHERE id = ?1",
-        false => "DELETE FROM outbox WHERE id = ?1",
+    let sql = if preview.may_be_there {
+        "UPDATE outbox SET state = 'sent' WHERE id = ?1"
+    } else {
+        "DELETE FROM outbox WHERE id = ?1"
     };
     tx.update_one(preview.id, sql, [preview.id.0])
 }

@@ -9,7 +9,8 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::past;
-use crate::rows::{self, to_json};
+use crate::rows::{self, sessions, to_json, turns};
+use crate::turn_record::read_turn;
 use crate::tx::{Db, Result};
 use crate::waits;
 use crate::{SqliteStore, ledger};
@@ -85,7 +86,7 @@ impl Query for SqliteStore {
         limit: u32,
         skip: u32,
     ) -> Result<Vec<UsageRow>> {
-        self.read(move |db| ledger::usage(db, by, since, (limit, skip))).await
+        self.read(move |db| ledger::usage(db, by, since, limit, skip)).await
     }
 }
 
@@ -101,7 +102,7 @@ fn transcript(db: Db<'_>, session: &SessionId, page: TranscriptPage) -> Result<V
         if read >= bytes {
             break;
         }
-        let record = rows::turn(db, id)?;
+        let record = read_turn(db, id)?;
         if bytes < usize::MAX {
             read += to_json(&record)?.len();
         }
@@ -234,7 +235,7 @@ fn session_status(
         )
     };
     Ok(SessionStatus {
-        mode: rows::mode(db, session, default_mode)?,
+        mode: sessions::mode(db, session, default_mode)?,
         model: db
             .row("SELECT model FROM sessions WHERE id = ?1", [session.as_str()], |row| row.get(0))?
             .flatten(),
@@ -261,7 +262,7 @@ fn open_turn(db: Db<'_>, session: &SessionId) -> Result<Option<OpenTurn>> {
             let kind: Option<String> = row.get("kind")?;
             Ok(OpenTurn {
                 turn: TurnId(row.get("id")?),
-                state: rows::state(row)?,
+                state: turns::state(row)?,
                 started_at: Timestamp(row.get("started_at")?),
                 steps: row.get("steps")?,
                 waits_for: kind.map(|_| rows::wait_kind(row)).transpose()?,

@@ -15,20 +15,19 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::binding::{Meta, WalState};
-use crate::copy::{
-    CopyError, check_room, length, open_unchanging, remove_with_journal, write_copy,
-};
+use crate::connect::{open_unchanging, read_only};
+use crate::copy::{CopyError, check_room, length, write_copy};
 use crate::damage::{Damage, date, find_thoroughly, free_name, move_pieces};
 use crate::distrust::{EndedWork, RolledBack};
 use crate::error::{store_error, unusable};
+use crate::files::{DATABASE, NEW, PART, put_in_place, remove_with_journal, with_suffix};
 use crate::last::{Last, LastFile, boot};
-use crate::migrate::{self, NEW, put_in_place, with_suffix};
 use crate::missing::{roll_back, unsure_until};
-use crate::open::{look, read_only};
+use crate::precheck::look;
 use crate::raw::Pages;
 use crate::salvage::{Salvaged, newest_damaged, numbers, salvage};
 use crate::tx::Db;
-use crate::{DATABASE, Lock};
+use crate::{Lock, migrate, schema};
 
 /// File name infix of a replaced log.
 const REPLACED: &str = ".replaced-";
@@ -76,6 +75,13 @@ pub struct Recovered {
     pub saved: Salvaged,
 }
 
+/// A new log that waits for its name.
+struct PreparedLog {
+    copied_at: Option<Timestamp>,
+    messages: u64,
+    ended: EndedWork,
+}
+
 impl Replace<'_> {
     /// Replaces the log by a copy. Blocks.
     ///
@@ -101,7 +107,7 @@ impl Replace<'_> {
         if prepared.is_err() {
             remove_with_journal(&new);
         }
-        let (copied_at, messages, ended) = prepared?;
+        let PreparedLog { copied_at, messages, ended } = prepared?;
         let moved = self.put_in_place(&new)?;
         Ok(Restored { from: from.to_owned(), copied_at, moved, messages, ended })
     }
@@ -135,21 +141,20 @@ impl Replace<'_> {
         salvage(from, into, &beside)
     }
 
-    /// Makes the new log. Returns the time of its copy, the number of its messages, and the ended
-    /// work.
+    /// Makes the new log.
     fn prepare(
         &self,
         source: &Connection,
         from: &Path,
         new: &Path,
-    ) -> Result<(Option<Timestamp>, u64, EndedWork), CopyError> {
+    ) -> Result<PreparedLog, CopyError> {
         write_copy(source, new)?;
         let sql = |error: rusqlite::Error| store_error(new, &error);
         let mut connection = Connection::open(new).map_err(sql)?;
         connection.pragma_update(None, "trusted_schema", false).map_err(sql)?;
-        let version = migrate::version_below(&connection, new, migrate::newest())?;
-        if version < migrate::newest() {
-            migrate::bring_up(&mut connection, new, version, migrate::MIGRATIONS)?;
+        let version = schema::version_below(&connection, new, schema::newest())?;
+        if version < schema::newest() {
+            migrate::bring_up(&mut connection, new, version, schema::MIGRATIONS)?;
         }
         let db = Db { connection: &connection, path: new };
         let copied_at: Option<i64> =
@@ -167,7 +172,7 @@ impl Replace<'_> {
         };
         let ended = roll_back(db, &rolled_back, self.redactor, self.now)?;
         let messages = db.one("SELECT count(*) FROM inbound", (), |row| row.get(0))?;
-        Ok((copied_at, messages, ended))
+        Ok(PreparedLog { copied_at, messages, ended })
     }
 
     fn database(&self) -> PathBuf {
@@ -260,7 +265,7 @@ pub fn recover_into(
     if into.symlink_metadata().is_ok() {
         return Err(CopyError::Exists(into.to_owned()));
     }
-    let part = with_suffix(into, crate::copy::PART);
+    let part = with_suffix(into, PART);
     let given = crate::salvage::Given { last: None, numbers: BTreeMap::new(), redactor, now };
     let saved = salvage(from, &part, &given)?;
     put_in_place(&part, into)?;
@@ -280,7 +285,7 @@ fn verified(path: &Path) -> Result<Connection, CopyError> {
             return Err(not_whole(detail.to_owned()));
         }
     };
-    migrate::version_below(&connection, path, migrate::newest())?;
+    schema::version_below(&connection, path, schema::newest())?;
     match find_thoroughly(Db { connection: &connection, path })? {
         None => Ok(connection),
         Some(detail) => Err(not_whole(detail)),

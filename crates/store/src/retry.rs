@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{MessageId, Resolution, SenderId, SessionId, TurnId, WaitId, WaitKind};
+use avocet_protocol::{
+    MessageId, Resolution, SenderId, SessionId, TurnId, TurnState, WaitId, WaitKind,
+};
 use rusqlite::params;
 
-use crate::cancel::open_turn;
-use crate::inbox::ANSWERED;
-use crate::turns::insert_turn;
+use crate::rows::messages::ANSWERED;
+use crate::rows::turns::{insert_turn, open_turn};
 use crate::tx::{Result, Tx};
 use crate::waits::{is_open, meant_wait, resolve_by_command};
 
@@ -60,7 +61,7 @@ fn last_failed(
 /// that a redelivery is still absorbed, an edit finds the copy, and the reply refers to the
 /// person's message. The originals keep their recorded outcome.
 fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
-    let turn = insert_turn(tx, session, "queued", None)?;
+    let turn = insert_turn(tx, session, TurnState::Queued, None)?;
     let messages = tx.db.rows(
         "SELECT id, key FROM inbound WHERE turn = ?1 AND after_step IS NOT ?2 ORDER BY id",
         params![failed.0, ANSWERED],

@@ -1,21 +1,21 @@
-//! Conversion of the log's rows into protocol types.
+//! Reads columns of the log's rows. The submodules hold SQL that several modules share, one
+//! submodule for each table; they use no other module of the crate than `tx`.
+
+pub(crate) mod chunks;
+pub(crate) mod messages;
+pub(crate) mod sessions;
+pub(crate) mod turns;
 
 use std::str::FromStr;
 
-use avocet_protocol::{CallId, CallResult, CallState, QueueMode, SessionId, WaitKind};
-use avocet_protocol::{
-    ChatAddress, ChatKind, Content, Inbound, InboundKind, LoggedCall, LoggedInbound, MessageId,
-    NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord,
-    TurnState, Usage,
-};
+use avocet_protocol::{CallId, ChatAddress, Trust, TurnId, WaitKind};
+use rusqlite::Row;
 use rusqlite::types::Type;
-use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
-use crate::tx::{Db, Result};
-use crate::undelivered;
+use crate::tx::Result;
 
-type RowResult<T> = rusqlite::Result<T>;
+pub(crate) type RowResult<T> = rusqlite::Result<T>;
 
 /// Parses a text column into an id or another checked type.
 pub(crate) fn parsed<T>(row: &Row<'_>, column: &str) -> RowResult<T>
@@ -96,180 +96,21 @@ pub(crate) fn address(row: &Row<'_>) -> RowResult<ChatAddress> {
     })
 }
 
-pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, chat_kind, \
-    key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
-    corrects, edited_at FROM inbound";
-
-pub(crate) fn inbound(row: &Row<'_>) -> RowResult<LoggedInbound> {
-    Ok(LoggedInbound {
-        id: MessageId(row.get("id")?),
-        received_at: Timestamp(row.get("received_at")?),
-        message: NewInbound {
-            session: parsed(row, "session")?,
-            kind: kind(row)?,
-            inbound: Inbound {
-                address: address(row)?,
-                sender: sender(row)?,
-                key: parsed(row, "key")?,
-                content: json::<Content>(row, "content")?,
-                chat: word(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
-                written_at: row.get::<_, Option<i64>>("written_at")?.map(Timestamp),
-                corrects: parsed_if_any(row, "corrects")?,
-                from_platform: false,
-                by_owner: false,
-                edited_at: row.get::<_, Option<i64>>("edited_at")?.map(Timestamp),
-            },
-            removed: row.get("removed")?,
-        },
-    })
-}
-
-pub(crate) fn kind(row: &Row<'_>) -> RowResult<InboundKind> {
-    word(row, "kind", &[InboundKind::Text, InboundKind::Command], kind_word)
-}
-
-fn sender(row: &Row<'_>) -> RowResult<Sender> {
-    Ok(Sender {
-        id: parsed(row, "sender")?,
-        name: row.get("sender_name")?,
-        is_bot: row.get("is_bot")?,
-    })
-}
-
-pub(crate) fn kind_word(kind: InboundKind) -> &'static str {
-    match kind {
-        InboundKind::Text => "text",
-        InboundKind::Command => "command",
-    }
-}
-
-pub(crate) fn class_word(class: ToolClass) -> &'static str {
-    match class {
-        ToolClass::Pure => "pure",
-        ToolClass::InLog => "in_log",
-        ToolClass::Verifiable => "verifiable",
-        ToolClass::Effect => "effect",
-    }
+/// Returns the columns `channel`, `account` and `chat` of an address.
+pub(crate) fn chat_key(chat: &ChatAddress) -> [&str; 3] {
+    [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
 }
 
 pub(crate) fn trust(row: &Row<'_>, column: &str) -> RowResult<Trust> {
     word(row, column, &Trust::ALL, Trust::word)
 }
 
-pub(crate) fn mode(db: Db<'_>, session: &SessionId, default: QueueMode) -> Result<QueueMode> {
-    let found = db.row(
-        "SELECT mode FROM sessions WHERE id = ?1 AND mode IS NOT NULL",
-        [session.as_str()],
-        |row| word(row, "mode", &QueueMode::ALL, QueueMode::word),
-    )?;
-    Ok(found.unwrap_or(default))
-}
-
-pub(crate) fn state(row: &Row<'_>) -> RowResult<TurnState> {
-    word(row, "state", &TurnState::ALL, TurnState::word)
-}
-
 pub(crate) fn wait_kind(row: &Row<'_>) -> RowResult<WaitKind> {
     word(row, "kind", &WaitKind::ALL, WaitKind::word)
 }
 
-/// Reads a turn with its messages, steps and calls.
-pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
-    let messages = db.rows(
-        &format!("{INBOUND} WHERE turn = ?1 AND after_step IS NULL ORDER BY id"),
-        [id.0],
-        inbound,
-    )?;
-    let steps = db.rows(
-        "SELECT number, text, input_tokens, output_tokens, closed, reasoning, trust, written FROM steps \
-         WHERE turn = ?1 ORDER BY number",
-        [id.0],
-        |row| {
-            Ok(Step {
-                number: row.get("number")?,
-                text: row.get("text")?,
-                usage: Usage::new(row.get("input_tokens")?, row.get("output_tokens")?),
-                calls: Vec::new(),
-                written: row.get("written")?,
-                reasoning: json_if_any(row, "reasoning")?,
-                closed: row.get("closed")?,
-                trust: trust(row, "trust")?,
-                steered: Vec::new(),
-            })
-        },
-    )?;
-    let steps = steps
-        .into_iter()
-        .map(|step| {
-            let calls = calls(db, id, step.number)?;
-            let steered = steered(db, id, step.number)?;
-            Ok(Step { calls, steered, ..step })
-        })
-        .collect::<Result<_>>()?;
-    let undelivered = undelivered::of(db, id)?;
-    db.one(
-        "SELECT session, state, parent, prompt, prompt_trust, notice, started_at FROM turns WHERE id = ?1",
-        [id.0],
-        |row| {
-            let parent: Option<i64> = row.get("parent")?;
-            let origin = match parent {
-                None => Origin::Messages(messages),
-                Some(parent) => Origin::Child {
-                    parent: TurnId(parent),
-                    prompt: row.get("prompt")?,
-                    trust: trust(row, "prompt_trust")?,
-                },
-            };
-            Ok(TurnRecord {
-                id,
-                session: parsed(row, "session")?,
-                state: state(row)?,
-                started_at: Timestamp(row.get("started_at")?),
-                origin,
-                steps,
-                notice: row.get("notice")?,
-                undelivered,
-            })
-        },
-    )
-}
-
-/// Returns the messages that steered a turn after one of its steps.
-pub(crate) fn steered(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
-    db.rows(
-        &format!("{INBOUND} WHERE turn = ?1 AND after_step = ?2 ORDER BY id"),
-        params![turn.0, step],
-        inbound,
-    )
-}
-
-fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {
-    db.rows(
-        "SELECT ordinal, name, arguments, state, allowed, evidence, ok, result, trust FROM calls \
-         WHERE turn = ?1 AND step = ?2 ORDER BY ordinal",
-        params![turn.0, step],
-        |row| {
-            Ok(LoggedCall {
-                id: CallId { turn, step, ordinal: row.get("ordinal")? },
-                call: ToolCall { name: row.get("name")?, arguments: json(row, "arguments")? },
-                state: call_state(row)?,
-                allowed: row.get("allowed")?,
-            })
-        },
-    )
-}
-
-fn call_state(row: &Row<'_>) -> RowResult<CallState> {
-    let state: String = row.get("state")?;
-    Ok(match state.as_str() {
-        "planned" => CallState::Planned,
-        "started" => CallState::Started,
-        "interrupted" => CallState::Interrupted { evidence: json_if_any(row, "evidence")? },
-        "waiting" => CallState::Waiting,
-        _ => CallState::Finished(CallResult {
-            ok: row.get("ok")?,
-            value: json(row, "result")?,
-            trust: trust(row, "trust")?,
-        }),
-    })
+/// Reads the id of a call from the columns `turn`, `step` and `ordinal`.
+pub(crate) fn call_id(row: &Row<'_>) -> RowResult<CallId> {
+    let turn = TurnId(row.get("turn")?);
+    Ok(CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? })
 }

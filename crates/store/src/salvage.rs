@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 use avocet_protocol::{Redactor, Timestamp};
 use serde::Serialize;
 
-use crate::copy::{CopyError, check_room, remove_with_journal};
+use crate::copy::{CopyError, check_room};
 use crate::distrust::{EndedWork, RolledBack};
 use crate::error::{store_error, unusable};
+use crate::files::remove_with_journal;
 use crate::last::Last;
 use crate::missing::{roll_back, unsure_until};
 use crate::tx::Db;
-use crate::{damage, migrate};
+use crate::{damage, migrate, schema};
 
 use source::DamagedLog;
 
@@ -94,7 +95,7 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
     let wal = source::wal(from).map_err(|error| unusable(from, error))?;
     let mut source = DamagedLog::open(from, &wal).map_err(|error| unusable(from, error))?;
     check_room(u64::from(source.pages.last()) * source.pages.size() as u64, into)?;
-    let mut connection = migrate::make(into, source.version)?;
+    let mut connection = schema::make(into, source.version)?;
     let sql = |error: rusqlite::Error| store_error(into, &error);
     connection.pragma_update(None, "foreign_keys", false).map_err(sql)?;
     connection.pragma_update(None, "synchronous", "OFF").map_err(sql)?;
@@ -104,7 +105,7 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
         return Err(not_whole("not one row of it can be read".to_owned()));
     }
     transaction.commit().map_err(sql)?;
-    migrate::bring_up(&mut connection, into, source.version, migrate::MIGRATIONS)?;
+    migrate::bring_up(&mut connection, into, source.version, schema::MIGRATIONS)?;
     let transaction = connection.transaction().map_err(sql)?;
     let repairs = repair::repair(Db { connection: &transaction, path: into }, &mut tables)?;
     transaction.commit().map_err(sql)?;

@@ -1,41 +1,41 @@
--- Version 6 of the log, whole: what a new database is made with. `migrations/` brings an older one to
--- the same. Enumerations are stored as the words of the protocol's types.
+-- The complete schema of version 6, for new databases. The scripts in `migrations/` bring an older database
+-- to the same schema. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
     only  INTEGER PRIMARY KEY CHECK (only = 1),
-    epoch INTEGER NOT NULL,                     -- one more at every start; carried by every UPDATE
-    id    TEXT,                                 -- random: tells this database from every other one
-    was   TEXT,                                 -- its id before it was rolled back
-    commits INTEGER NOT NULL DEFAULT 0,         -- one more in every transaction: says where a -wal belongs
+    epoch INTEGER NOT NULL,                     -- number of starts; every UPDATE checks it
+    id    TEXT,                                 -- random identity of this database
+    was   TEXT,                                 -- id before the last roll-back
+    commits INTEGER NOT NULL DEFAULT 0,         -- number of transactions; shows whether a -wal belongs to this file
     in_use INTEGER NOT NULL DEFAULT 0,          -- 1 while it is open for writing, and after a crash
-    copied_at INTEGER,                          -- when `avocet backup` made it; NULL: it is no copy
-    rolled_back_at INTEGER,                     -- when newer rows than these were found to be lost
-    rolled_back TEXT,                           -- and why
-    unsure_until INTEGER                        -- messages written before may have been answered by lost rows
+    copied_at INTEGER,                          -- time of the `avocet backup` that made this copy; NULL: not a copy
+    rolled_back_at INTEGER,                     -- time at which the loss of newer rows was found
+    rolled_back TEXT,                           -- reason for the roll-back
+    unsure_until INTEGER                        -- lost rows may hold answers to messages written before this time
 ) STRICT;
 INSERT INTO meta (only, epoch, id) VALUES (1, 0, lower(hex(randomblob(16))));
 
 CREATE TABLE sessions (
     id         TEXT PRIMARY KEY,
     mode       TEXT,                            -- queue mode; NULL: the configured default
-    fresh_from INTEGER NOT NULL DEFAULT 0,      -- messages up to this one are forgotten (/new)
+    fresh_from INTEGER NOT NULL DEFAULT 0,      -- messages up to this id are forgotten (/new)
     used_at    INTEGER NOT NULL,
-    usage_from INTEGER NOT NULL DEFAULT 0,      -- what was spent up to this row of usage was before /new
-    model      TEXT,                            -- provider/model; NULL: the agent's
-    compact_for INTEGER,                        -- the message with a /compact that is not carried out; negative: it has begun
-    shortened_to INTEGER NOT NULL DEFAULT 0,    -- long results of turns up to this one are cut
-    summary    TEXT,                            -- what stands for the turns up to summary_to
+    usage_from INTEGER NOT NULL DEFAULT 0,      -- usage rows up to this id are from before /new
+    model      TEXT,                            -- provider/model; NULL: the agent's model
+    compact_for INTEGER,                        -- id of the message with a pending /compact; negative: begun
+    shortened_to INTEGER NOT NULL DEFAULT 0,    -- long results of turns up to this id are cut
+    summary    TEXT,                            -- replaces the turns up to summary_to
     summary_to INTEGER NOT NULL DEFAULT 0,
     summary_trust TEXT NOT NULL DEFAULT 'full' CHECK (summary_trust IN ('low', 'user', 'full')),
-    believed_turn INTEGER NOT NULL DEFAULT 0,   -- what was read up to this turn may be believed (/trust);
-    believed_step INTEGER                       -- of this turn up to this step; NULL: its messages only
+    believed_turn INTEGER NOT NULL DEFAULT 0,   -- content up to this turn is trusted (/trust);
+    believed_step INTEGER                       -- of this turn, content up to this step; NULL: only its messages
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 
 CREATE TABLE cursors (
     channel  TEXT NOT NULL,
     account  TEXT NOT NULL,
-    scope    TEXT NOT NULL,                     -- '' where the account has one cursor
+    scope    TEXT NOT NULL,                     -- '' if the account has one cursor
     position TEXT NOT NULL,
     PRIMARY KEY (channel, account, scope)
 ) STRICT, WITHOUT ROWID;
@@ -53,12 +53,12 @@ CREATE TABLE turns (
     session     TEXT NOT NULL REFERENCES sessions (id),
     state       TEXT NOT NULL CHECK (state IN
                     ('queued', 'running', 'waiting', 'done', 'cancelled', 'failed')),
-    parent      INTEGER REFERENCES turns (id),  -- a child's parent, and what it is to do
+    parent      INTEGER REFERENCES turns (id),  -- parent and task of a child
     prompt      TEXT,
-    attempts    INTEGER NOT NULL DEFAULT 0,     -- processes that died while it ran, since it last came further
-    deaths_alone INTEGER NOT NULL DEFAULT 0,    -- of these, while nothing else ran
+    attempts    INTEGER NOT NULL DEFAULT 0,     -- process deaths during this turn since its last progress
+    deaths_alone INTEGER NOT NULL DEFAULT 0,    -- of these, deaths while no other turn ran
     suspect     INTEGER NOT NULL DEFAULT 0,
-    notice      TEXT,                           -- what the chat was shown instead of a reply
+    notice      TEXT,                           -- text shown to the chat instead of a reply
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER,
     prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full'))
@@ -74,7 +74,7 @@ CREATE TABLE inbound (
     account     TEXT NOT NULL,
     chat        TEXT NOT NULL,
     topic       TEXT,
-    key         TEXT NOT NULL,                  -- unique in its chat: what absorbs a redelivery
+    key         TEXT NOT NULL,                  -- idempotency key, unique in its chat; absorbs a redelivery
     sender      TEXT NOT NULL,
     sender_name TEXT,
     kind        TEXT NOT NULL CHECK (kind IN ('text', 'command')),
@@ -82,16 +82,16 @@ CREATE TABLE inbound (
     removed     INTEGER NOT NULL,               -- characters that sanitising removed
     state       TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dead')),
     outcome     TEXT CHECK (outcome IN ('replied', 'error', 'dropped', 'merged', 'stopped')),
-    reply       TEXT,                           -- what a command was answered
+    reply       TEXT,                           -- answer to a command
     turn        INTEGER REFERENCES turns (id),
-    after_step  INTEGER,                        -- the step after which it steered its turn; -1: it answered the turn's question
+    after_step  INTEGER,                        -- step after which it steered its turn; -1: it answered the turn's question
     received_at INTEGER NOT NULL,
     chat_kind   TEXT NOT NULL DEFAULT 'private' CHECK (chat_kind IN ('private', 'group')),
     is_bot      INTEGER NOT NULL DEFAULT 0,
-    written_at  INTEGER,                        -- as the platform says; NULL: when it was received
-    corrects    TEXT,                           -- the key of the message that it corrects
-    edited_at   INTEGER,                        -- the platform's time of the last edit that is in it
-    digest      TEXT,                           -- of what another process sent; NULL: a platform's message
+    written_at  INTEGER,                        -- platform's time; NULL: use received_at
+    corrects    TEXT,                           -- key of the message that it corrects
+    edited_at   INTEGER,                        -- platform's time of the last edit that it contains
+    digest      TEXT,                           -- SHA-256 of another process's message; NULL: message of a platform
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
@@ -110,7 +110,7 @@ CREATE TABLE steps (
     closed        INTEGER NOT NULL DEFAULT 0,
     reasoning     TEXT,                         -- JSON, for the model that wrote it
     trust         TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the request
-    written       TEXT,                         -- the whole reply, where a model with native calls wrote calls as text
+    written       TEXT,                         -- complete reply, if a model with native calls wrote calls as text
     PRIMARY KEY (turn, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -123,7 +123,7 @@ CREATE TABLE calls (
     class     TEXT CHECK (class IN ('pure', 'in_log', 'verifiable', 'effect')),
     state     TEXT NOT NULL CHECK (state IN
                   ('planned', 'started', 'interrupted', 'waiting', 'finished')),
-    allowed   TEXT,                             -- a digest of what a person was shown who allowed it
+    allowed   TEXT,                             -- digest of the text shown to the person who approved it
     evidence  TEXT,                             -- JSON
     ok        INTEGER,
     result    TEXT,                             -- JSON, as the model reads it
@@ -134,7 +134,7 @@ CREATE TABLE calls (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE kept_results (
-    handle  TEXT PRIMARY KEY,                   -- the id of the call
+    handle  TEXT PRIMARY KEY,                   -- id of the call
     session TEXT NOT NULL,
     body    TEXT NOT NULL                       -- JSON
 ) STRICT, WITHOUT ROWID;
@@ -148,16 +148,16 @@ CREATE TABLE waits (
     child      INTEGER REFERENCES turns (id),
     expires_at INTEGER NOT NULL,
     resolved   INTEGER NOT NULL DEFAULT 0,
-    came_before INTEGER NOT NULL DEFAULT 0,     -- the newest message when it began to wait
+    came_before INTEGER NOT NULL DEFAULT 0,     -- id of the newest message at the start of the wait
     asked_at   INTEGER NOT NULL DEFAULT 0,
-    may_grant  TEXT,                            -- JSON: what is allowed with it for the session
-    shown      TEXT,                            -- a digest of what a person is shown who may allow it
+    may_grant  TEXT,                            -- JSON: the grant for the session that an approval may add
+    shown      TEXT,                            -- digest of the text shown to the person who may approve it
     FOREIGN KEY (turn, step, ordinal) REFERENCES calls (turn, step, ordinal)
 ) STRICT;
 CREATE INDEX waits_open ON waits (turn) WHERE resolved = 0;
 CREATE INDEX waits_child ON waits (child) WHERE child IS NOT NULL AND resolved = 0;
 
-CREATE TABLE grants (                           -- calls that need no approval any more in a session
+CREATE TABLE grants (                           -- calls of a session that no longer need approval
     session TEXT NOT NULL REFERENCES sessions (id),
     tool    TEXT NOT NULL,
     scope   TEXT NOT NULL,
@@ -171,9 +171,9 @@ CREATE TABLE outbox (
     chat        TEXT NOT NULL,
     topic       TEXT,
     turn        INTEGER REFERENCES turns (id),
-    ordinal     INTEGER NOT NULL,               -- which message of its turn
-    chunk       INTEGER NOT NULL,               -- which chunk of that message
-    key         TEXT,                           -- the idempotency key of another process
+    ordinal     INTEGER NOT NULL,               -- number of the message in its turn
+    chunk       INTEGER NOT NULL,               -- number of the chunk in that message
+    key         TEXT,                           -- idempotency key of another process
     source      TEXT NOT NULL CHECK (source IN ('reply', 'tool', 'prompt', 'notice', 'process', 'preview')),
     content     TEXT NOT NULL,                  -- JSON
     state       TEXT NOT NULL CHECK (state IN
@@ -184,11 +184,11 @@ CREATE TABLE outbox (
     platform_id TEXT,
     error       TEXT,
     created_at  INTEGER NOT NULL,
-    first_sent_at INTEGER,                      -- when a send of it was first begun
-    nonce       TEXT,                           -- random: tells a platform which chunk it is; NULL (before version 6): 'o' and the id
-    held_at     INTEGER NOT NULL DEFAULT 0,     -- when not_before was set
-    failing_since INTEGER,                      -- the first of the failures since it was queued
-    digest      TEXT                            -- of what another process sent, in its first chunk
+    first_sent_at INTEGER,                      -- start of its first send
+    nonce       TEXT,                           -- random identity of the chunk for the platform; NULL (before version 6): 'o' and the id
+    held_at     INTEGER NOT NULL DEFAULT 0,     -- time at which not_before was set
+    failing_since INTEGER,                      -- time of the first failure since it was queued
+    digest      TEXT                            -- SHA-256 of another process's message, in its first chunk
 ) STRICT;
 CREATE UNIQUE INDEX outbox_turn ON outbox (turn, ordinal, chunk) WHERE turn IS NOT NULL;
 CREATE UNIQUE INDEX outbox_key ON outbox (channel, account, chat, key, chunk) WHERE key IS NOT NULL;
@@ -196,7 +196,7 @@ CREATE INDEX outbox_open ON outbox (channel, account, chat, id)
     WHERE state IN ('pending', 'sending', 'unknown');
 CREATE INDEX outbox_lost ON outbox (channel, account, chat, id) WHERE state IN ('unconfirmed', 'dead');
 
-CREATE TABLE undelivered (                      -- what a conversation is told at its next turn
+CREATE TABLE undelivered (                      -- lost deliveries that the next turn of a session reports
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     session     TEXT NOT NULL,
     said_by     INTEGER REFERENCES turns (id),  -- NULL: another process
@@ -205,17 +205,17 @@ CREATE TABLE undelivered (                      -- what a conversation is told a
     what        TEXT NOT NULL,
     why         TEXT NOT NULL,
     unconfirmed INTEGER NOT NULL,
-    turn        INTEGER REFERENCES turns (id),  -- the turn whose requests tell it; NULL: none so far
-    trust       TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the words in it
+    turn        INTEGER REFERENCES turns (id),  -- turn whose requests report it; NULL: not reported yet
+    trust       TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the text
 ) STRICT;
 CREATE INDEX undelivered_untold ON undelivered (session) WHERE turn IS NULL;
 CREATE INDEX undelivered_told ON undelivered (turn, id) WHERE turn IS NOT NULL;
 
-CREATE TABLE usage (                            -- what each answer of a model cost
+CREATE TABLE usage (                            -- cost of each answer of a model
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     at            INTEGER NOT NULL,
     session       TEXT NOT NULL REFERENCES sessions (id),
-    turn          INTEGER REFERENCES turns (id), -- a child's is that of the turn at its root
+    turn          INTEGER REFERENCES turns (id), -- root turn, which pays for its children
     purpose       TEXT NOT NULL CHECK (purpose IN ('answer', 'summary')),
     model         TEXT NOT NULL,                -- provider/model
     input         INTEGER NOT NULL,             -- tokens; of these, cached and cache_written
@@ -229,7 +229,7 @@ CREATE INDEX usage_turn ON usage (turn, input, cached, cache_written, output, co
     WHERE turn IS NOT NULL;
 CREATE INDEX usage_at ON usage (at, input, cached, cache_written, output, cost);
 
-CREATE TABLE people (                           -- who may speak beside the configuration's lists
+CREATE TABLE people (                           -- people admitted in addition to the configuration's lists
     channel TEXT NOT NULL,
     account TEXT NOT NULL,
     sender  TEXT NOT NULL,
@@ -239,7 +239,7 @@ CREATE TABLE people (                           -- who may speak beside the conf
     PRIMARY KEY (channel, account, sender)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE pairings (                         -- strangers who were given a code
+CREATE TABLE pairings (                         -- pairing codes given to strangers
     code       TEXT PRIMARY KEY,
     channel    TEXT NOT NULL,
     account    TEXT NOT NULL,
@@ -253,7 +253,7 @@ CREATE TABLE pairings (                         -- strangers who were given a co
     CHECK ((decision IS 'approved') = (role IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE private_chats (                    -- where those who may speak write in private
+CREATE TABLE private_chats (                    -- private chats of admitted people
     channel TEXT NOT NULL,
     account TEXT NOT NULL,
     chat    TEXT NOT NULL,
@@ -261,7 +261,7 @@ CREATE TABLE private_chats (                    -- where those who may speak wri
     PRIMARY KEY (channel, account, chat)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE links (                            -- private chats that speak in another's session
+CREATE TABLE links (                            -- private chats that use the session of another chat
     channel TEXT NOT NULL,
     account TEXT NOT NULL,
     chat    TEXT NOT NULL,
@@ -283,18 +283,18 @@ CREATE TRIGGER notes_indexed AFTER INSERT ON notes BEGIN
     INSERT INTO notes_index (rowid, text) VALUES (new.id, new.text);
 END;
 
-CREATE TABLE audit (                            -- every decision and every effect; never changed
+CREATE TABLE audit (                            -- every decision and every effect; rows never change
     sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- without gaps
     at       INTEGER NOT NULL,
     kind     TEXT NOT NULL,
     session  TEXT,
     turn     INTEGER,
     call     TEXT,
-    actor    TEXT NOT NULL,                     -- a person's id, 'host' or 'process'
+    actor    TEXT NOT NULL,                     -- id of a person, 'host' or 'process'
     tool     TEXT,
     digest   TEXT,                              -- SHA-256 of the exact arguments
     summary  TEXT NOT NULL,                     -- without secrets
     outcome  TEXT,
-    previous TEXT NOT NULL,                     -- the hash of the row before
-    hash     TEXT NOT NULL                      -- SHA-256 of all of this
+    previous TEXT NOT NULL,                     -- hash of the previous row
+    hash     TEXT NOT NULL                      -- SHA-256 of the other columns
 ) STRICT;

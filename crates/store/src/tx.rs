@@ -21,6 +21,10 @@ impl Db<'_> {
         store_error(self.path, error)
     }
 
+    pub(crate) fn epoch(&self) -> Result<i64> {
+        self.one("SELECT epoch FROM meta", (), |row| row.get(0))
+    }
+
     /// Returns the only row; `None` if there is no row.
     pub(crate) fn row<T>(
         &self,
@@ -92,7 +96,7 @@ impl Tx<'_> {
     /// Fails if another daemon has taken over the log.
     pub(crate) fn check_epoch(&self) -> Result<()> {
         let ours = self.epoch;
-        match self.db.one("SELECT epoch FROM meta", (), |row| row.get(0))? {
+        match self.db.epoch()? {
             theirs if theirs == ours => Ok(()),
             theirs => Err(StoreError::Fenced { ours, theirs }),
         }

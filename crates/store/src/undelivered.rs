@@ -8,10 +8,10 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::OutboxSource;
 use crate::rows;
+use crate::rows::chunks::OutboxSource;
+use crate::rows::turns::ANCESTORS;
 use crate::tx::{Db, Result, Tx};
-use crate::waits::LINE;
 
 /// Maximum length of an error shown to a model, in characters.
 const MAX_ERROR: usize = 200;
@@ -20,15 +20,18 @@ const FOREIGN: &str = "a message that another program sent";
 
 /// Notes an abandoned chunk. Notices and command replies are skipped, because models are unaware of
 /// them.
-pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) -> Result<()> {
+pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId) -> Result<()> {
     struct AbandonedChunk {
         source: String,
         said_by: Option<TurnId>,
         chat: ChatAddress,
         content: Content,
+        error: String,
+        unconfirmed: bool,
     }
     let lost = tx.db.one(
-        "SELECT source, turn, channel, account, chat, topic, content FROM outbox WHERE id = ?1",
+        "SELECT source, turn, channel, account, chat, topic, content, error, \
+             state = 'unconfirmed' AS unconfirmed FROM outbox WHERE id = ?1",
         [id.0],
         |row| {
             Ok(AbandonedChunk {
@@ -36,6 +39,8 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) 
                 said_by: row.get::<_, Option<i64>>("turn")?.map(TurnId),
                 chat: rows::address(row)?,
                 content: rows::json(row, "content")?,
+                error: row.get("error")?,
+                unconfirmed: row.get("unconfirmed")?,
             })
         },
     )?;
@@ -58,8 +63,8 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) 
             id.0,
             lost.chat.to_string(),
             what,
-            error.chars().take(MAX_ERROR).collect::<String>(),
-            unconfirmed,
+            lost.error.chars().take(MAX_ERROR).collect::<String>(),
+            lost.unconfirmed,
         ],
     )?;
     Ok(())
@@ -70,7 +75,7 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) 
 fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
     tx.db.row(
         &format!(
-            "WITH RECURSIVE {LINE} SELECT session FROM turns \
+            "WITH RECURSIVE {ANCESTORS} SELECT session FROM turns \
              WHERE id IN (SELECT turn FROM line) AND parent IS NULL \
                  AND coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
                      > (SELECT fresh_from FROM sessions WHERE id = session), 1)"
@@ -84,7 +89,7 @@ fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
 fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
     let linked = tx.db.row(
         "SELECT session FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
-        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        rows::chat_key(chat),
         |row| rows::parsed(row, "session"),
     )?;
     let own = || SessionId::of(chat).map_err(|error| StoreError::Internal(error.to_string()));

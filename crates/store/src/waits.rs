@@ -2,16 +2,17 @@
 //! open in its lane.
 
 use avocet_protocol::{
-    Arguments, CallId, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt,
-    OpenWait, Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind, cut_texts,
+    Arguments, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt, OpenWait,
+    Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind, cut_texts,
 };
-use rusqlite::params;
+use rusqlite::{Row, params};
 use serde_json::{Map, Value, json};
 
 use crate::audit;
-use crate::outbox::{OutboxSource, insert_planned};
+use crate::calls::{apply_writes, finish};
 use crate::rows;
-use crate::turn_log::{apply_writes, finish, must_run};
+use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
+use crate::rows::turns::{ANCESTORS, must_run, session_of};
 use crate::tx::{Db, Result, Tx};
 
 /// Takes the next number of `waits` without inserting a row. SQLite keeps the highest used number
@@ -62,7 +63,7 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
         insert_planned(tx, prompt, Some(call.turn), OutboxSource::Prompt)?;
     }
     for notice in &wait.notices {
-        insert_planned(tx, notice, None, OutboxSource::Notice)?;
+        insert_notice(tx, notice)?;
     }
     tx.update_one(
         call.turn,
@@ -81,10 +82,7 @@ pub(crate) fn resolve(
     let call = tx.db.row(
         "SELECT turn, step, ordinal FROM waits WHERE id = ?1 AND resolved = 0",
         [wait.0],
-        |row| {
-            let turn = TurnId(row.get("turn")?);
-            Ok(CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? })
-        },
+        rows::call_id,
     )?;
     let Some(call) = call else { return Ok(None) };
     tx.update("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
@@ -115,11 +113,7 @@ pub(crate) fn resolve(
         "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
         [call.turn.0],
     )?;
-    tx.db
-        .one("SELECT session FROM turns WHERE id = ?1", [call.turn.0], |row| {
-            rows::parsed(row, "session")
-        })
-        .map(Some)
+    session_of(tx.db, call.turn).map(Some)
 }
 
 /// Resolves a wait by a person's decision in a chat, and audits the decision.
@@ -157,7 +151,7 @@ fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
     if let Some(Grant { tool, scope }) = grant {
         tx.insert(
             &format!(
-                "WITH RECURSIVE {LINE} INSERT OR IGNORE INTO grants (session, tool, scope) \
+                "WITH RECURSIVE {ANCESTORS} INSERT OR IGNORE INTO grants (session, tool, scope) \
                  SELECT session, ?2, ?3 FROM turns \
                  WHERE id IN (SELECT turn FROM line) AND parent IS NULL"
             ),
@@ -167,15 +161,11 @@ fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
-/// SQL for the turn `?1` and its ancestors up to the root.
-pub(crate) const LINE: &str = "line (turn) AS (VALUES (?1) UNION \
-    SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
-
 /// Returns the grants for the session of the root turn.
 pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
     tx.db.rows(
         &format!(
-            "WITH RECURSIVE {LINE} SELECT tool, scope FROM grants WHERE session IN \
+            "WITH RECURSIVE {ANCESTORS} SELECT tool, scope FROM grants WHERE session IN \
                  (SELECT session FROM turns WHERE id IN (SELECT turn FROM line))"
         ),
         [turn.0],
@@ -183,16 +173,28 @@ pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
     )
 }
 
+/// An open wait of a session's open turn or its descendants.
+pub(crate) struct WaitBelow {
+    pub(crate) id: WaitId,
+    pub(crate) turn: TurnId,
+    pub(crate) kind: WaitKind,
+}
+
+fn wait_below(row: &Row<'_>) -> rusqlite::Result<WaitBelow> {
+    let (id, turn) = (WaitId(row.get("id")?), TurnId(row.get("turn")?));
+    Ok(WaitBelow { id, turn, kind: rows::wait_kind(row)? })
+}
+
 /// Returns the newest wait of this kind in the session's open turn or its descendants.
 pub(crate) fn newest_wait(
     tx: &Tx<'_>,
     session: &SessionId,
     kind: WaitKind,
-) -> Result<Option<(WaitId, TurnId)>> {
+) -> Result<Option<WaitBelow>> {
     tx.db.row(
         &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC LIMIT 1"),
         [session.as_str(), kind.word()],
-        |row| Ok((WaitId(row.get("id")?), TurnId(row.get("turn")?))),
+        wait_below,
     )
 }
 
@@ -222,14 +224,11 @@ pub(crate) fn meant_wait(
 }
 
 /// Returns the open waits for a person in the session's turn and its descendants.
-pub(crate) fn open_person_waits(
-    tx: &Tx<'_>,
-    session: &SessionId,
-) -> Result<Vec<(WaitId, TurnId, WaitKind)>> {
+pub(crate) fn open_person_waits(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<WaitBelow>> {
     tx.db.rows(
         &format!("{WAITS_BELOW} AND waits.kind IN ('approval', 'choice')"),
         [session.as_str()],
-        |row| Ok((WaitId(row.get("id")?), TurnId(row.get("turn")?), rows::wait_kind(row)?)),
+        wait_below,
     )
 }
 

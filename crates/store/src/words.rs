@@ -2,15 +2,15 @@
 //! becomes the command of that choice's button, and then takes the same path as a pressed button.
 
 use avocet_protocol::{
-    ChatKind, Choice, Content, MessageId, NewInbound, OpenQuestion, Timestamp, TurnId, WaitId,
-    WaitKind,
+    ChatAddress, ChatKind, Choice, Content, MessageId, NewInbound, OpenQuestion, Timestamp, TurnId,
+    WaitId, WaitKind,
 };
 
-use crate::cancel::open_turn;
-use crate::inbox::has_asked;
 use crate::rows;
+use crate::rows::messages::has_asked;
+use crate::rows::turns::open_turn;
 use crate::tx::{Result, Tx};
-use crate::waits::open_person_waits;
+use crate::waits::{WaitBelow, open_person_waits};
 
 /// Characters that may follow a word.
 const PUNCTUATION: [char; 5] = ['.', '!', ',', ';', ')'];
@@ -76,7 +76,7 @@ pub(crate) fn reply(
     message: &NewInbound,
 ) -> Result<Option<QuestionRelation>> {
     let waits = open_person_waits(tx, &message.session)?;
-    let [(wait, turn, kind)] = waits[..] else { return Ok(None) };
+    let [WaitBelow { id: wait, turn, kind }] = waits[..] else { return Ok(None) };
     let prompts = prompts(tx, turn)?.into_iter();
     // The first prompt about this wait; later ones repeat it.
     let Some(prompt) = prompts.into_iter().find(|prompt| prompt.asks_about(wait)) else {
@@ -124,8 +124,7 @@ fn is_meant_for_us(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
 /// A question in the outbox.
 struct OutboxPrompt {
     ordinal: i64,
-    /// `channel`, `account`, `chat`, and the topic.
-    place: (String, String, String, Option<String>),
+    address: ChatAddress,
     choices: Vec<Choice>,
     /// Known platform ids of its messages.
     platform_ids: Vec<String>,
@@ -141,15 +140,7 @@ impl OutboxPrompt {
     }
 
     fn is_in(&self, message: &NewInbound) -> bool {
-        let address = &message.inbound.address;
-        let (channel, account, chat, topic) = &self.place;
-        (channel.as_str(), account.as_str(), chat.as_str(), topic.as_deref())
-            == (
-                address.channel.as_str(),
-                address.account.as_str(),
-                address.chat.as_str(),
-                address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
-            )
+        self.address == message.inbound.address
     }
 
     /// Returns `true` if the chat was shown the question before the message was written, since
@@ -184,12 +175,7 @@ fn prompts(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<OutboxPrompt>> {
             let sent_at: Option<i64> = row.get("first_sent_at")?;
             Ok(OutboxPrompt {
                 ordinal: row.get("ordinal")?,
-                place: (
-                    row.get("channel")?,
-                    row.get("account")?,
-                    row.get("chat")?,
-                    row.get("topic")?,
-                ),
+                address: rows::address(row)?,
                 choices: rows::json::<Content>(row, "content")?.choices,
                 platform_ids: row.get::<_, Option<String>>("platform_id")?.into_iter().collect(),
                 sent_at: sent_at.map(Timestamp),

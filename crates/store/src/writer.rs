@@ -263,9 +263,9 @@ impl Thread {
     }
 
     fn failed(&self, error: &StoreError, writes: usize) {
-        let says = error.to_string();
-        self.last().fail(self.clock.now(), &says);
-        if let Some(repeated) = LOG_WRITES.note("log", &says, self.clock.elapsed()) {
+        let text = error.to_string();
+        self.last().fail(self.clock.now(), &text);
+        if let Some(repeated) = LOG_WRITES.note("log", &text, self.clock.elapsed()) {
             let next = if error.is_final() { "stopping" } else { "trying again" };
             tracing::warn!(%error, writes, repeated, "the log cannot be written; {next}");
         }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Claim, CommandAction, CommandEffect, CommandReply, Content, InboundKind, Inbox, NewInbound,
-    Outbox, Planned, Query, QueueMode, SendEnd, SessionId, StoreError, Turns,
+    Outbox, Planned, Query, QueueMode, SendEnd, SessionId, StoreError, Suspects, Turns,
 };
 use avocet_store::{DATABASE, Holder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
@@ -77,7 +77,7 @@ async fn open_of_a_command_keeps_the_epoch_and_recovers_nothing() {
     assert_eq!(store.epoch(), 1);
     accept(&store, "1").await.unwrap();
     let session = message("1").session;
-    store.claim(&session, false, Duration::ZERO).await.unwrap();
+    store.claim(&session, Suspects::Exclude, Duration::ZERO).await.unwrap();
     store.close().await;
 
     let command = OpenOptions { holder: Holder::Command, ..options(directory.path()) };
@@ -115,7 +115,7 @@ async fn write_of_a_daemon_with_an_old_epoch_is_fenced() {
     let fenced = StoreError::Fenced { ours: 1, theirs: 2 };
     assert_eq!(accept(&store, "2").await, Err(fenced.clone()));
     assert_eq!(
-        store.claim(&message("1").session, false, Duration::ZERO).await,
+        store.claim(&message("1").session, Suspects::Exclude, Duration::ZERO).await,
         Err(fenced.clone())
     );
     assert_eq!(store.lost().await, fenced);
@@ -334,7 +334,7 @@ async fn claim_in_collect_mode_takes_an_endless_burst_after_ten_pauses() {
     loop {
         accept(&store, &said.to_string()).await.unwrap();
         said += 1;
-        match store.claim(&session, false, pause).await.unwrap() {
+        match store.claim(&session, Suspects::Exclude, pause).await.unwrap() {
             Claim::Later(_) => clock.advance(pause - Duration::from_millis(100)),
             Claim::Turn(claimed) => {
                 assert_eq!(claimed.turn.origin.messages().len(), said);

@@ -20,12 +20,12 @@ pub struct Group {
     name: Arc<str>,
     token: CancellationToken,
     tracker: TaskTracker,
-    live: Arc<Live>,
+    live: Arc<LiveTasks>,
 }
 
 /// The live tasks of a group, by number.
 #[derive(Debug, Default)]
-struct Live {
+struct LiveTasks {
     next: AtomicU64,
     tasks: Mutex<BTreeMap<u64, LiveTask>>,
 }
@@ -37,7 +37,7 @@ struct LiveTask {
     abort: Option<AbortHandle>,
 }
 
-impl Live {
+impl LiveTasks {
     fn tasks(&self) -> MutexGuard<'_, BTreeMap<u64, LiveTask>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -193,7 +193,7 @@ impl Group {
 
 /// A task's entry in the list of live tasks; removed when dropped.
 struct LiveTaskGuard {
-    live: Arc<Live>,
+    live: Arc<LiveTasks>,
     number: u64,
     name: Arc<str>,
 }

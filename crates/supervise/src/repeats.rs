@@ -23,7 +23,7 @@ struct Subject {
     /// Lines suppressed since `written_at`.
     left_out: u64,
     /// `true` if a line was written since the cause last ended.
-    is_told: bool,
+    is_written: bool,
 }
 
 impl Repeats {
@@ -51,8 +51,8 @@ impl Repeats {
             let first = first.map(|(name, _)| name.clone()).unwrap_or_default();
             subjects.remove(&first);
         }
-        let (text, left_out, is_told) = (text.to_owned(), 0, true);
-        let new = Subject { text, written_at: now, left_out, is_told };
+        let (text, left_out, is_written) = (text.to_owned(), 0, true);
+        let new = Subject { text, written_at: now, left_out, is_written };
         subjects.insert(subject.to_owned(), new);
         Some(repeated)
     }
@@ -62,8 +62,8 @@ impl Repeats {
     /// its line is suppressed too.
     pub fn over(&self, subject: &str) -> Option<u64> {
         let mut subjects = self.subjects();
-        let known = subjects.get_mut(subject).filter(|known| known.is_told)?;
-        known.is_told = false;
+        let known = subjects.get_mut(subject).filter(|known| known.is_written)?;
+        known.is_written = false;
         Some(std::mem::take(&mut known.left_out))
     }
 

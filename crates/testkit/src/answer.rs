@@ -52,7 +52,7 @@ impl ModelAnswer {
 
 /// The content of an answer, for any API.
 #[derive(Debug, Default)]
-pub(crate) struct Spoken {
+pub struct Spoken {
     pub(crate) thinking: String,
     pub(crate) text: String,
     pub(crate) calls: Vec<(String, Value)>,

@@ -8,9 +8,10 @@ mod thinking;
 
 use serde_json::{Value, json};
 
-use crate::answer::ModelAnswer;
-use crate::http::{HttpRequest, whole};
-use crate::model_server::{ModelRefusal, ModelServer};
+use crate::answer::Spoken;
+use crate::http::HttpRequest;
+use crate::model_fake::{ModelApi, ModelFake, unknown_field};
+use crate::request_log::FakeRefusal;
 
 pub use stream::event;
 pub use thinking::{redacted, signature};
@@ -25,34 +26,21 @@ const MOST_TOKENS: u64 = 64_000;
 const LARGEST: usize = 32 * 1024 * 1024;
 
 /// A server at `http://ADDRESS`, with `/v1/messages`.
-#[derive(Debug)]
-pub struct AnthropicFake {
-    server: ModelServer,
-}
+pub type AnthropicFake = ModelFake<MessagesApi>;
 
-impl AnthropicFake {
-    /// Starts a server. `answer` is called for each request that the API accepts.
-    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let checked = |asked: &HttpRequest| check(asked).map_err(ModelRefusal::from);
-        Self { server: ModelServer::start(answer, stream::events, checked).await }
+/// The API with one model.
+#[derive(Debug, Default)]
+pub struct MessagesApi;
+
+impl ModelApi for MessagesApi {
+    type Refusal = AnthropicRefusal;
+
+    fn check(&self, request: &HttpRequest) -> Result<Value, AnthropicRefusal> {
+        check(request)
     }
 
-    /// Returns the value for `base_url`.
-    #[must_use]
-    pub fn base_url(&self) -> String {
-        format!("http://{}", self.server.address())
-    }
-
-    /// Returns the bodies of the requests that reached the model.
-    #[must_use]
-    pub fn requests(&self) -> Vec<Value> {
-        self.server.requests()
-    }
-
-    /// Returns the reasons of refusals.
-    #[must_use]
-    pub fn refusals(&self) -> Vec<String> {
-        self.server.refusals()
+    fn events(spoken: &Spoken) -> Vec<String> {
+        stream::events(spoken)
     }
 }
 
@@ -67,23 +55,27 @@ pub fn last_results(request: &Value) -> Vec<&str> {
 
 /// A refusal in the words of the real API.
 #[derive(Debug)]
-struct AnthropicRefusal {
+pub struct AnthropicRefusal {
     status: u16,
     kind: &'static str,
     message: String,
 }
 
-impl From<AnthropicRefusal> for ModelRefusal {
+impl From<AnthropicRefusal> for FakeRefusal {
     fn from(refusal: AnthropicRefusal) -> Self {
         let AnthropicRefusal { status, kind, message } = refusal;
         let error = json!({ "type": kind, "message": message });
         let body = json!({ "type": "error", "error": error, "request_id": "req_1" }).to_string();
-        Self { pieces: whole(status, &[("content-type", "application/json")], &body), message }
+        Self::new(status, "application/json", &body, message)
     }
 }
 
 fn invalid(message: impl Into<String>) -> AnthropicRefusal {
     AnthropicRefusal { status: 400, kind: "invalid_request_error", message: message.into() }
+}
+
+fn not_found(message: impl Into<String>) -> AnthropicRefusal {
+    AnthropicRefusal { status: 404, kind: "not_found_error", message: message.into() }
 }
 
 fn unauthorized(message: &str) -> AnthropicRefusal {
@@ -93,11 +85,7 @@ fn unauthorized(message: &str) -> AnthropicRefusal {
 /// Checks a request as the real API does.
 fn check(request: &HttpRequest) -> Result<Value, AnthropicRefusal> {
     if request.method != "POST" || request.path != "/v1/messages" {
-        return Err(AnthropicRefusal {
-            status: 404,
-            kind: "not_found_error",
-            message: "Not found".into(),
-        });
+        return Err(not_found("Not found"));
     }
     check_headers(request)?;
     if request.body.len() > LARGEST {
@@ -134,16 +122,12 @@ fn check_headers(request: &HttpRequest) -> Result<(), AnthropicRefusal> {
 fn check_model(body: &Value) -> Result<(), AnthropicRefusal> {
     const FIELDS: [&str; 7] =
         ["model", "max_tokens", "system", "messages", "tools", "stream", "thinking"];
-    let known = |field: &&String| FIELDS.contains(&field.as_str());
-    if let Some(other) =
-        body.as_object().into_iter().flatten().map(|(key, _)| key).find(|key| !known(key))
-    {
+    if let Some(other) = unknown_field(body, &FIELDS) {
         return Err(invalid(format!("{other}: Extra inputs are not permitted")));
     }
     let model = body["model"].as_str().ok_or_else(|| invalid("model: Field required"))?;
     if model != MODEL {
-        let message = format!("model: {model}");
-        return Err(AnthropicRefusal { status: 404, kind: "not_found_error", message });
+        return Err(not_found(format!("model: {model}")));
     }
     let most = body["max_tokens"].as_u64().ok_or_else(|| invalid("max_tokens: Field required"))?;
     if most == 0 {

@@ -17,9 +17,10 @@ fn asked(body: &Value) -> HttpRequest {
 fn with(messages: &Value, more: &Value) -> Value {
     let mut body = json!({ "model": MODEL, "max_tokens": 9000, "messages": messages });
     for (key, value) in more.as_object().unwrap() {
-        match value.is_null() {
-            true => drop(body.as_object_mut().unwrap().remove(key)),
-            false => body[key] = value.clone(),
+        if value.is_null() {
+            body.as_object_mut().unwrap().remove(key);
+        } else {
+            body[key] = value.clone();
         }
     }
     body

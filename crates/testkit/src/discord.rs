@@ -118,7 +118,7 @@ impl DiscordFake {
 impl DiscordFake {
     /// Adds a user with a name. Users that only write messages need no entry: any id is a user.
     pub fn user(&self, name: &str) -> u64 {
-        self.change(|platform| platform.add_user(name, false))
+        self.change(|platform| platform.add_user(name))
     }
 
     /// Adds a guild that the bot belongs to.
@@ -167,7 +167,7 @@ impl DiscordFake {
         let platform = self.shared.lock();
         let channel = platform.messages.channel_of(message).expect("a message");
         let message = platform.messages.find(channel, message).expect("a message that is there");
-        platform.message_event(message, true)
+        platform.message_event(message, describe::ContentAccess::Granted)
     }
 }
 

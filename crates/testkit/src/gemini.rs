@@ -8,9 +8,10 @@ mod stream;
 
 use serde_json::{Map, Value, json};
 
-use crate::answer::ModelAnswer;
-use crate::http::{HttpRequest, whole};
-use crate::model_server::{ModelRefusal, ModelServer};
+use crate::answer::Spoken;
+use crate::http::HttpRequest;
+use crate::model_fake::{ModelApi, ModelFake, unknown_field};
+use crate::request_log::FakeRefusal;
 
 pub use content::{SKIPPED, signature};
 pub use stream::event;
@@ -27,34 +28,21 @@ const MOST_THOUGHT: i64 = 24_576;
 const LARGEST: usize = 20 * 1024 * 1024;
 
 /// A server at `http://ADDRESS`, with `/v1beta/models/MODEL:streamGenerateContent`.
-#[derive(Debug)]
-pub struct GeminiFake {
-    server: ModelServer,
-}
+pub type GeminiFake = ModelFake<GenerativeLanguageApi>;
 
-impl GeminiFake {
-    /// Starts a server. `answer` is called for each request that the API accepts.
-    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let checked = |asked: &HttpRequest| check(asked).map_err(ModelRefusal::from);
-        Self { server: ModelServer::start(answer, stream::events, checked).await }
+/// The API with one model.
+#[derive(Debug, Default)]
+pub struct GenerativeLanguageApi;
+
+impl ModelApi for GenerativeLanguageApi {
+    type Refusal = GeminiRefusal;
+
+    fn check(&self, request: &HttpRequest) -> Result<Value, GeminiRefusal> {
+        check(request)
     }
 
-    /// Returns the value for `base_url`.
-    #[must_use]
-    pub fn base_url(&self) -> String {
-        format!("http://{}", self.server.address())
-    }
-
-    /// Returns the bodies of the requests that reached the model.
-    #[must_use]
-    pub fn requests(&self) -> Vec<Value> {
-        self.server.requests()
-    }
-
-    /// Returns the reasons of refusals.
-    #[must_use]
-    pub fn refusals(&self) -> Vec<String> {
-        self.server.refusals()
+    fn events(spoken: &Spoken) -> Vec<String> {
+        stream::events(spoken)
     }
 }
 
@@ -71,14 +59,14 @@ pub fn last_results(request: &Value) -> Vec<&Value> {
 
 /// A refusal in the words of the real API.
 #[derive(Debug)]
-struct GeminiRefusal {
+pub struct GeminiRefusal {
     code: u16,
     status: &'static str,
     message: String,
     reason: Option<&'static str>,
 }
 
-impl From<GeminiRefusal> for ModelRefusal {
+impl From<GeminiRefusal> for FakeRefusal {
     fn from(refusal: GeminiRefusal) -> Self {
         let GeminiRefusal { code, status, message, reason } = refusal;
         let mut error = json!({ "code": code, "message": message, "status": status });
@@ -87,8 +75,7 @@ impl From<GeminiRefusal> for ModelRefusal {
                 "reason": reason, "domain": "googleapis.com" }]);
         }
         let body = json!({ "error": error }).to_string();
-        let headers = [("content-type", "application/json; charset=UTF-8")];
-        Self { pieces: whole(code, &headers, &body), message }
+        Self::new(code, "application/json; charset=UTF-8", &body, message)
     }
 }
 
@@ -106,11 +93,10 @@ fn unknown(name: &str, place: &str) -> GeminiRefusal {
 
 /// Checks that an object at `place` has only these fields.
 fn check_fields(object: &Value, known: &[&str], place: &str) -> Result<(), GeminiRefusal> {
-    let Some(object) = object.as_object() else {
+    if !object.is_object() {
         return Err(invalid(format!("Invalid value at '{place}'")));
-    };
-    let other = object.keys().find(|key| !known.contains(&key.as_str()));
-    other.map_or(Ok(()), |other| Err(unknown(other, place)))
+    }
+    unknown_field(object, known).map_or(Ok(()), |other| Err(unknown(other, place)))
 }
 
 /// Checks a request as the real API does.

@@ -5,6 +5,7 @@
 
 mod answer;
 pub mod anthropic;
+mod attachments;
 mod bus;
 mod channel;
 mod clock;
@@ -16,11 +17,12 @@ pub mod gemini;
 pub mod http;
 mod image;
 mod model;
-mod model_server;
+mod model_fake;
 mod models;
 mod multipart;
 pub mod ollama;
 pub mod openai;
+mod request_log;
 mod roles;
 pub mod search;
 pub mod socket;
@@ -30,6 +32,7 @@ mod transcribe;
 pub mod transcription;
 
 pub use answer::ModelAnswer;
+pub use attachments::FakeAttachments;
 pub use bus::FakeBus;
 pub use channel::{FakeChannel, OnFetch, OnSend};
 pub use clock::{ManualClock, START};

@@ -5,14 +5,14 @@ mod body;
 mod card;
 mod stream;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::answer::{ModelAnswer, Wire};
+use crate::answer::{ModelAnswer, Spoken};
 use crate::http::{HttpRequest, Piece, whole};
-use crate::model_server::{ModelRefusal, ModelServer};
+use crate::model_fake::{ModelApi, ModelFake, results_at_end};
+use crate::request_log::{FakeRefusal, RequestLog};
 
 pub use card::Card;
 pub use stream::line;
@@ -22,99 +22,82 @@ pub const KEY: &str = "ollama-test-1234567890";
 /// The only model.
 pub const MODEL: &str = "qwen-test:8b";
 
-/// A server at `http://ADDRESS`, with `/api/chat` and `/api/show`.
-#[derive(Debug)]
-pub struct OllamaFake {
-    server: ModelServer,
-    shown: Arc<AtomicUsize>,
+/// A server at `http://ADDRESS`, with `/api/chat` and `/api/show`. It records requests as they are
+/// after truncation.
+pub type OllamaFake = ModelFake<OllamaApi>;
+
+/// The API with one model. By default, the model has all capabilities.
+#[derive(Debug, Default)]
+pub struct OllamaApi {
+    card: Card,
+    shown: AtomicUsize,
+}
+
+impl ModelApi for OllamaApi {
+    const MEDIA_TYPE: &'static str = "application/x-ndjson";
+    type Refusal = OllamaRefusal;
+
+    fn check(&self, request: &HttpRequest) -> Result<Value, OllamaRefusal> {
+        check(request, &self.card)
+    }
+
+    fn aside(&self, request: &HttpRequest) -> Option<Vec<Piece>> {
+        (request.path == "/api/show").then(|| {
+            let place = self.shown.fetch_add(1, Ordering::SeqCst);
+            show(request, &self.card, place)
+        })
+    }
+
+    fn events(spoken: &Spoken) -> Vec<String> {
+        stream::events(spoken)
+    }
 }
 
 impl OllamaFake {
-    /// Starts a server with a model that has all capabilities. `answer` is called for each request
-    /// that the API accepts.
-    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        Self::start_as(Card::default(), answer).await
-    }
-
     /// Starts like [`Self::start`], with these facts about the model.
     pub async fn start_as(
         card: Card,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
-        let shown = Arc::<AtomicUsize>::default();
-        let wire = Wire { media_type: "application/x-ndjson", events: stream::events };
-        let (card, asked) = (Arc::new(card), shown.clone());
-        let of_model = card.clone();
-        let beside = move |request: &HttpRequest| {
-            (request.path == "/api/show").then(|| {
-                let place = asked.fetch_add(1, Ordering::SeqCst);
-                show(request, &card, place)
-            })
-        };
-        let check =
-            move |request: &HttpRequest| check(request, &of_model).map_err(ModelRefusal::from);
-        Self { server: ModelServer::start_on(wire, answer, beside, check).await, shown }
-    }
-
-    /// Returns the value for `base_url`.
-    #[must_use]
-    pub fn base_url(&self) -> String {
-        format!("http://{}", self.server.address())
-    }
-
-    /// Returns the bodies of the requests that reached the model, after truncation.
-    #[must_use]
-    pub fn requests(&self) -> Vec<Value> {
-        self.server.requests()
-    }
-
-    /// Returns the reasons of refusals.
-    #[must_use]
-    pub fn refusals(&self) -> Vec<String> {
-        self.server.refusals()
+        let api = OllamaApi { card, ..OllamaApi::default() };
+        Self::start_with(api, RequestLog::default(), answer).await
     }
 
     /// Returns the number of requests for the model's facts.
     #[must_use]
     pub fn shown(&self) -> usize {
-        self.shown.load(Ordering::SeqCst)
+        self.api.shown.load(Ordering::SeqCst)
     }
 }
 
 /// Returns the results of the calls at the end of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
-    let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
-    let results = messages.iter().rev().take_while(|message| message["role"] == "tool");
-    let mut results: Vec<&str> =
-        results.map(|message| message["content"].as_str().unwrap()).collect();
-    results.reverse();
-    results
+    results_at_end(&request["messages"], |message| {
+        (message["role"] == "tool").then(|| &message["content"])
+    })
 }
 
 /// A refusal in the words of the real server.
 #[derive(Debug)]
-struct OllamaRefusal {
+pub struct OllamaRefusal {
     status: u16,
     message: String,
 }
 
-impl From<OllamaRefusal> for ModelRefusal {
+impl From<OllamaRefusal> for FakeRefusal {
     fn from(refusal: OllamaRefusal) -> Self {
         let OllamaRefusal { status, message } = refusal;
-        let pieces = match message.as_str() {
-            NO_PAGE => whole(status, &[("content-type", "text/plain")], NO_PAGE),
-            _ => whole(
-                status,
-                &[("content-type", "application/json; charset=utf-8")],
-                &json!({ "error": message }).to_string(),
-            ),
-        };
-        Self { pieces, message }
+        if message == NO_PAGE {
+            return Self::new(status, "text/plain", NO_PAGE, message);
+        }
+        Self::new(status, JSON, &json!({ "error": message }).to_string(), message)
     }
 }
 
 const NO_PAGE: &str = "404 page not found";
+/// The media type of a body in JSON.
+const JSON: &str = "application/json; charset=utf-8";
 
 fn invalid(message: impl Into<String>) -> OllamaRefusal {
     OllamaRefusal { status: 400, message: message.into() }
@@ -127,9 +110,9 @@ fn show(request: &HttpRequest, card: &Card, place: usize) -> Vec<Piece> {
     match parse(request).and_then(|body| check_model(&body)) {
         Ok(()) => {
             let body = card.shown().to_string();
-            whole(200, &[("content-type", "application/json; charset=utf-8")], &body)
+            whole(200, &[("content-type", JSON)], &body)
         }
-        Err(refusal) => ModelRefusal::from(refusal).pieces,
+        Err(refusal) => FakeRefusal::from(refusal).pieces,
     }
 }
 

@@ -7,71 +7,93 @@ pub mod responses;
 use avocet_protocol::what_was_said;
 use serde_json::{Value, json};
 
-use crate::answer::{EVENTS, Spoken, Wire};
+use crate::answer::Spoken;
 use crate::http::{HttpRequest, Piece, whole};
-use crate::model_server::{ModelRefusal, ModelServer};
+use crate::model_fake::{ModelApi, ModelFake, lists_models, results_at_end};
+use crate::request_log::{FakeRefusal, RequestLog};
 
 pub use crate::answer::{ModelAnswer, event, stream_head};
 pub use quirks::Insists;
 
 /// A server at `http://ADDRESS/v1`.
-#[derive(Debug)]
-pub struct OpenAiFake {
-    server: ModelServer,
-}
+pub type OpenAiFake = ModelFake<ChatCompletionsApi>;
 
 /// The key of a fake that requires one.
 pub const KEY: &str = "sk-test-1234567890";
 
-impl OpenAiFake {
-    /// Starts a server. `answer` is called for each request that the API accepts.
-    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        Self::start_keeping(answer, false).await
+/// The API with any model. By default it has no list of models, and its model refuses images.
+#[derive(Debug, Default)]
+pub struct ChatCompletionsApi {
+    insists: Option<Insists>,
+    /// If set, the API requires the key, too.
+    models: Option<&'static [&'static str]>,
+    images: ImageInput,
+}
+
+/// The answer of a model to an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum ImageInput {
+    Accepted,
+    #[default]
+    Refused,
+}
+
+impl ModelApi for ChatCompletionsApi {
+    const BASE_PATH: &'static str = "/v1";
+    type Refusal = OpenAiRefusal;
+
+    fn check(&self, request: &HttpRequest) -> Result<Value, OpenAiRefusal> {
+        if self.models.is_some() {
+            require_key(request)?;
+        }
+        let body = check(request, self.images)?;
+        self.insists.map_or(Ok(()), |on| quirks::check(on, request, &body))?;
+        Ok(body)
     }
 
+    /// Lists the models (OpenAI API reference, "List models").
+    fn aside(&self, request: &HttpRequest) -> Option<Vec<Piece>> {
+        lists_models(request).then(|| match self.models {
+            Some(models) => listed(request, models),
+            None => whole(404, &[], ""),
+        })
+    }
+
+    fn adapt(&self, request: &Value, answer: ModelAnswer) -> ModelAnswer {
+        if self.insists.is_some() { quirks::unstreamed(request, answer) } else { answer }
+    }
+
+    fn events(spoken: &Spoken) -> Vec<String> {
+        events(spoken)
+    }
+}
+
+impl OpenAiFake {
     /// Starts like [`Self::start`], with a requirement of its own.
     pub async fn start_insisting(
         on: Insists,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
-        let check = move |asked: &HttpRequest| {
-            let body = checked(asked, false)?;
-            quirks::check(on, asked, &body).map_err(ModelRefusal::from)?;
-            Ok(body)
-        };
-        let answer = move |body: &Value| quirks::unstreamed(body, answer(body));
-        Self { server: ModelServer::start(answer, spoken, check).await }
+        let api = ChatCompletionsApi { insists: Some(on), ..ChatCompletionsApi::default() };
+        Self::start_with(api, RequestLog::default(), answer).await
     }
 
-    /// Starts like [`Self::start`], requires [`KEY`] and lists its models (OpenAI API reference,
-    /// "List models").
+    /// Starts like [`Self::start`], requires [`KEY`] and lists its models.
     pub async fn start_listing(
         models: &'static [&'static str],
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
-        let list = move |asked: &HttpRequest| {
-            (asked.method == "GET" && asked.path == "/v1/models").then(|| listed(asked, models))
-        };
-        let check = |asked: &HttpRequest| {
-            wants_key(asked)?;
-            checked(asked, false)
-        };
-        let wire = Wire { media_type: EVENTS, events: spoken };
-        Self { server: ModelServer::start_on(wire, answer, list, check).await }
+        let api = ChatCompletionsApi { models: Some(models), ..ChatCompletionsApi::default() };
+        Self::start_with(api, RequestLog::default(), answer).await
     }
 
     /// Starts like [`Self::start`], with a model that accepts images.
     pub async fn start_with_eyes(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
-        Self::start_keeping(answer, true).await
-    }
-
-    async fn start_keeping(
-        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
-        eyes: bool,
-    ) -> Self {
-        Self { server: ModelServer::start(answer, spoken, move |asked| checked(asked, eyes)).await }
+        let images = ImageInput::Accepted;
+        let api = ChatCompletionsApi { images, ..ChatCompletionsApi::default() };
+        Self::start_with(api, RequestLog::default(), answer).await
     }
 
     /// Starts like [`Self::start`], without recording the requests, so that memory stays constant
@@ -79,26 +101,7 @@ impl OpenAiFake {
     pub async fn start_forgetful(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
-        let check = |asked: &HttpRequest| checked(asked, false);
-        Self { server: ModelServer::start_forgetful(answer, spoken, check).await }
-    }
-
-    /// Returns the value for `base_url`.
-    #[must_use]
-    pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.server.address())
-    }
-
-    /// Returns the bodies of the requests that reached the model.
-    #[must_use]
-    pub fn requests(&self) -> Vec<Value> {
-        self.server.requests()
-    }
-
-    /// Returns the reasons of refusals.
-    #[must_use]
-    pub fn refusals(&self) -> Vec<String> {
-        self.server.refusals()
+        Self::start_with(ChatCompletionsApi::default(), RequestLog::of_refusals(), answer).await
     }
 }
 
@@ -114,16 +117,13 @@ pub fn last_user_text(request: &Value) -> &str {
 /// Returns the results of the calls at the end of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
-    let messages = request["messages"].as_array().unwrap();
-    let results = messages.iter().rev().take_while(|message| message["role"] == "tool");
-    let mut results: Vec<&str> =
-        results.map(|message| message["content"].as_str().unwrap()).collect();
-    results.reverse();
-    results
+    results_at_end(&request["messages"], |message| {
+        (message["role"] == "tool").then(|| &message["content"])
+    })
 }
 
 /// Returns the events of an answer.
-fn spoken(spoken: &Spoken) -> Vec<String> {
+fn events(spoken: &Spoken) -> Vec<String> {
     let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
     deltas.extend(spoken.thinking().map(|word| json!({ "reasoning_content": word })));
     deltas.extend(spoken.words().map(|word| json!({ "content": word })));
@@ -166,41 +166,38 @@ fn call_deltas(calls: &[(String, Value)]) -> Vec<Value> {
 
 /// A refusal in the words of the real API.
 #[derive(Debug)]
-struct OpenAiRefusal {
-    status: u16,
-    kind: &'static str,
-    message: String,
+pub struct OpenAiRefusal {
+    pub(crate) status: u16,
+    pub(crate) message: String,
 }
 
-impl OpenAiRefusal {
-    fn pieces(&self) -> Vec<Piece> {
-        let error =
-            json!({ "message": self.message, "type": self.kind, "param": null, "code": null });
-        let body = json!({ "error": error }).to_string();
-        whole(self.status, &[("content-type", "application/json")], &body)
-    }
-}
-
-/// Returns the body of a request, or the answer that refuses it.
-fn checked(request: &HttpRequest, eyes: bool) -> Result<Value, ModelRefusal> {
-    check(request, eyes).map_err(ModelRefusal::from)
-}
-
-impl From<OpenAiRefusal> for ModelRefusal {
+impl From<OpenAiRefusal> for FakeRefusal {
     fn from(refusal: OpenAiRefusal) -> Self {
-        Self { pieces: refusal.pieces(), message: refusal.message }
+        let OpenAiRefusal { status, message } = refusal;
+        let error = json!({ "message": message, "type": "invalid_request_error", "param": null,
+            "code": null });
+        let body = json!({ "error": error }).to_string();
+        Self::new(status, "application/json", &body, message)
     }
 }
 
-fn invalid(message: impl Into<String>) -> OpenAiRefusal {
-    OpenAiRefusal { status: 400, kind: "invalid_request_error", message: message.into() }
+pub(crate) fn invalid(message: impl Into<String>) -> OpenAiRefusal {
+    OpenAiRefusal { status: 400, message: message.into() }
+}
+
+fn unauthorized(message: impl Into<String>) -> OpenAiRefusal {
+    OpenAiRefusal { status: 401, message: message.into() }
+}
+
+pub(crate) fn wrong_url(request: &HttpRequest) -> OpenAiRefusal {
+    let message = format!("Invalid URL ({} {})", request.method, request.path);
+    OpenAiRefusal { status: 404, message }
 }
 
 /// Checks a request as the real API does.
-fn check(request: &HttpRequest, eyes: bool) -> Result<Value, OpenAiRefusal> {
+fn check(request: &HttpRequest, images: ImageInput) -> Result<Value, OpenAiRefusal> {
     if request.method != "POST" || !request.path.ends_with("/v1/chat/completions") {
-        let message = format!("Invalid URL ({} {})", request.method, request.path);
-        return Err(OpenAiRefusal { status: 404, kind: "invalid_request_error", message });
+        return Err(wrong_url(request));
     }
     check_key(request)?;
     let body: Value = serde_json::from_slice(&request.body)
@@ -224,14 +221,14 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, OpenAiRefusal> {
             return Err(invalid("Invalid schema for function: schema must be of type object"));
         }
     }
-    check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice), eyes)?;
+    check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice), images)?;
     Ok(body)
 }
 
 /// Returns the list of models. It requires the key.
 fn listed(request: &HttpRequest, models: &[&str]) -> Vec<Piece> {
-    if let Err(refused) = wants_key(request) {
-        return refused.pieces;
+    if let Err(refusal) = require_key(request) {
+        return FakeRefusal::from(refusal).pieces;
     }
     let model =
         |id: &&str| json!({ "id": id, "object": "model", "created": 1, "owned_by": "fake" });
@@ -240,20 +237,17 @@ fn listed(request: &HttpRequest, models: &[&str]) -> Vec<Piece> {
 }
 
 /// Refuses a request with a missing or wrong key.
-fn wants_key(request: &HttpRequest) -> Result<(), ModelRefusal> {
+fn require_key(request: &HttpRequest) -> Result<(), OpenAiRefusal> {
     if request.header("authorization").is_none() {
-        let message = "You didn't provide an API key.".to_owned();
-        return Err(OpenAiRefusal { status: 401, kind: "invalid_request_error", message }.into());
+        return Err(unauthorized("You didn't provide an API key."));
     }
-    check_key(request).map_err(ModelRefusal::from)
+    check_key(request)
 }
 
-fn check_key(request: &HttpRequest) -> Result<(), OpenAiRefusal> {
+/// Refuses a wrong key. A request without a key is for a local server.
+pub(crate) fn check_key(request: &HttpRequest) -> Result<(), OpenAiRefusal> {
     match request.header("authorization").map(|key| key.trim_start_matches("Bearer ")) {
-        Some(key) if key != KEY => {
-            let message = format!("Incorrect API key provided: {key}.");
-            Err(OpenAiRefusal { status: 401, kind: "invalid_request_error", message })
-        }
+        Some(key) if key != KEY => Err(unauthorized(format!("Incorrect API key provided: {key}."))),
         _ => Ok(()),
     }
 }
@@ -270,7 +264,7 @@ fn check_name(name: &Value, place: &str) -> Result<(), OpenAiRefusal> {
     Ok(())
 }
 
-fn check_messages(messages: &[Value], eyes: bool) -> Result<(), OpenAiRefusal> {
+fn check_messages(messages: &[Value], images: ImageInput) -> Result<(), OpenAiRefusal> {
     if messages.is_empty() {
         return Err(invalid(
             "Invalid 'messages': empty array. Expected an array with minimum length 1",
@@ -295,7 +289,7 @@ fn check_messages(messages: &[Value], eyes: bool) -> Result<(), OpenAiRefusal> {
             "system" | "developer" if place > 0 => {
                 return Err(invalid("System message must be at the beginning."));
             }
-            "system" | "developer" | "user" | "tool" => content::check(message, place, eyes)?,
+            "system" | "developer" | "user" | "tool" => content::check(message, place, images)?,
             "assistant" => {
                 let calls = message["tool_calls"].as_array();
                 if calls.is_none() && !message["content"].is_string() {

@@ -23,7 +23,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
 
 #[track_caller]
 fn refuses(body: &Value, message: &str) {
-    let refusal = check(&request(body), true).unwrap_err();
+    let refusal = check(&request(body), ImageInput::Accepted).unwrap_err();
     assert!(refusal.message.contains(message), "{}", refusal.message);
     assert_eq!(refusal.status, 400);
 }
@@ -37,7 +37,7 @@ fn openai_accepts_a_valid_request() {
         { "role": "tool", "tool_call_id": "1", "content": "text" },
         { "role": "user", "content": "thanks" },
     ]);
-    check(&request(&body(&messages)), true).unwrap();
+    check(&request(&body(&messages)), ImageInput::Accepted).unwrap();
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn openai_refuses_the_requests_that_the_real_api_refuses() {
 
     let mut wrong_key = request(&body(&json!([user])));
     wrong_key.headers[0].1 = "Bearer sk-wrong".to_owned();
-    assert_eq!(check(&wrong_key, true).unwrap_err().status, 401);
+    assert_eq!(check(&wrong_key, ImageInput::Accepted).unwrap_err().status, 401);
     let mut elsewhere = request(&body(&json!([user])));
     elsewhere.path = "/chat/completions".to_owned();
-    assert_eq!(check(&elsewhere, true).unwrap_err().status, 404);
+    assert_eq!(check(&elsewhere, ImageInput::Accepted).unwrap_err().status, 404);
     let mut broken = request(&body(&json!([user])));
     broken.body.truncate(3);
-    assert!(check(&broken, true).unwrap_err().message.contains("could not parse"));
+    assert!(check(&broken, ImageInput::Accepted).unwrap_err().message.contains("could not parse"));
 }
 
 fn shows(part: &Value) -> Value {
@@ -114,8 +114,8 @@ fn image(url: &str) -> Value {
 #[test]
 fn openai_accepts_an_image_only_for_a_vision_model() {
     let shown = shows(&image("data:image/jpeg;base64,/9j/4A=="));
-    assert_eq!(last_user_text(&check(&request(&shown), true).unwrap()), "look");
-    let refusal = check(&request(&shown), false).unwrap_err().message;
+    assert_eq!(last_user_text(&check(&request(&shown), ImageInput::Accepted).unwrap()), "look");
+    let refusal = check(&request(&shown), ImageInput::Refused).unwrap_err().message;
     assert_eq!(refusal, "Invalid content type. image_url is only supported by certain models.");
 }
 

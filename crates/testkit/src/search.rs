@@ -8,9 +8,9 @@ mod tavily;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
+use crate::request_log::{FakeRefusal, RequestLog};
 
 /// The key of engines that require one.
 pub const KEY: &str = "key-of-the-engine";
@@ -55,15 +55,28 @@ pub struct Searched {
     pub count: Option<usize>,
 }
 
-/// A refusal: status and body.
-type SearchRefusal = (u16, String);
+/// A refusal in the words of the real engine.
+#[derive(Debug)]
+struct SearchRefusal {
+    status: u16,
+    body: String,
+}
+
+impl From<SearchRefusal> for FakeRefusal {
+    fn from(SearchRefusal { status, body }: SearchRefusal) -> Self {
+        Self::new(status, "application/json", &body.clone(), body)
+    }
+}
+
+fn refused<T>(status: u16, body: impl Into<String>) -> Result<T, SearchRefusal> {
+    Err(SearchRefusal { status, body: body.into() })
+}
 
 /// A fake search engine.
 pub struct SearchFake {
     engine: Engine,
     server: HttpFake,
-    searched: Arc<Mutex<Vec<Searched>>>,
-    refusals: Arc<Mutex<Vec<String>>>,
+    log: RequestLog<Searched>,
 }
 
 impl fmt::Debug for SearchFake {
@@ -104,22 +117,13 @@ impl SearchFake {
         engine: Engine,
         answer: impl Fn(&Searched) -> Vec<Piece> + Send + Sync + 'static,
     ) -> Self {
-        let searched = Arc::<Mutex<Vec<Searched>>>::default();
-        let refusals = Arc::<Mutex<Vec<String>>>::default();
-        let (searches, refuses) = (searched.clone(), refusals.clone());
-        let server = HttpFake::start(move |request| match engine.check(&request) {
-            Ok(asked) => {
-                let pieces = answer(&asked);
-                searches.lock().unwrap().push(asked);
-                pieces
-            }
-            Err((status, body)) => {
-                refuses.lock().unwrap().push(body.clone());
-                whole(status, &[("content-type", "application/json")], &body)
-            }
+        let log = RequestLog::default();
+        let kept = log.clone();
+        let server = HttpFake::start(move |request| {
+            kept.answer(engine.check(&request).map_err(Into::into), &answer)
         })
         .await;
-        Self { engine, server, searched, refusals }
+        Self { engine, server, log }
     }
 
     /// The loopback address of the server.
@@ -138,13 +142,13 @@ impl SearchFake {
     /// Returns the accepted requests.
     #[must_use]
     pub fn searched(&self) -> Vec<Searched> {
-        self.searched.lock().unwrap().clone()
+        self.log.accepted()
     }
 
     /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
-        self.refusals.lock().unwrap().clone()
+        self.log.refusals()
     }
 }
 
@@ -188,7 +192,7 @@ impl Engine {
 fn parameters(request: &HttpRequest, path: &str) -> Result<Vec<(String, String)>, SearchRefusal> {
     let (found, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     if request.method != "GET" || found != path {
-        return Err((404, format!("no {} {found}", request.method)));
+        return refused(404, format!("no {} {found}", request.method));
     }
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     Ok(pairs.map(|(name, value)| (decoded(name), decoded(value))).collect())

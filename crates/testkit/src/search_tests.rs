@@ -64,7 +64,7 @@ fn search_fake_accepts_only_the_requests_of_the_real_engine() {
     ];
     for (engine, request, refused) in table {
         let checked = engine.check(&request);
-        let status = checked.as_ref().err().map(|(status, _)| *status);
+        let status = checked.as_ref().err().map(|refusal| refusal.status);
         assert_eq!(status, refused, "{engine:?} {} {}", request.method, request.path);
         assert!(checked.is_err() || checked.unwrap().query == "a b");
     }

@@ -200,12 +200,12 @@ impl TelegramFake {
 
     /// Closes a topic, so that members cannot write there.
     pub fn close_topic(&self, chat: i64, thread: i64) {
-        self.change(|bot| bot.chats.close_thread(chat, thread, true));
+        self.change(|bot| bot.chats.close_thread(chat, thread));
     }
 
     /// Reopens a closed topic.
     pub fn reopen_topic(&self, chat: i64, thread: i64) {
-        self.change(|bot| bot.chats.close_thread(chat, thread, false));
+        self.change(|bot| bot.chats.reopen_thread(chat, thread));
     }
 
     /// Turns a group into a supergroup with another id. A message in each of them reports this to

@@ -1,13 +1,13 @@
 //! OpenAI's transcriptions API on loopback. It refuses the requests that the real one refuses.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
 use crate::multipart;
-use crate::openai::KEY;
+use crate::openai::{OpenAiRefusal, check_key, invalid, wrong_url};
+use crate::request_log::RequestLog;
 
 /// Maximum size of a recording in bytes.
 pub const AUDIO_LIMIT: usize = 25 * 1024 * 1024;
@@ -31,8 +31,7 @@ pub struct HeardCall {
 /// A server at `http://ADDRESS/v1`.
 pub struct TranscriptionFake {
     server: HttpFake,
-    heard: Arc<Mutex<Vec<HeardCall>>>,
-    refusals: Arc<Mutex<Vec<String>>>,
+    log: RequestLog<HeardCall>,
 }
 
 impl fmt::Debug for TranscriptionFake {
@@ -50,21 +49,13 @@ impl TranscriptionFake {
 
     /// Starts a server that gives this answer to every valid request.
     pub async fn answering(pieces: Vec<Piece>) -> Self {
-        let heard = Arc::<Mutex<Vec<HeardCall>>>::default();
-        let refusals = Arc::<Mutex<Vec<String>>>::default();
-        let (hears, refuses) = (heard.clone(), refusals.clone());
-        let server = HttpFake::start(move |request| match check(&request) {
-            Ok(call) => {
-                hears.lock().unwrap().push(call);
-                pieces.clone()
-            }
-            Err((status, message)) => {
-                refuses.lock().unwrap().push(message.clone());
-                refusal(status, &message)
-            }
+        let log = RequestLog::default();
+        let kept = log.clone();
+        let server = HttpFake::start(move |request| {
+            kept.answer(check(&request).map_err(Into::into), |_| pieces.clone())
         })
         .await;
-        Self { server, heard, refusals }
+        Self { server, log }
     }
 
     /// Returns the value for `base_url`.
@@ -76,35 +67,22 @@ impl TranscriptionFake {
     /// Returns the accepted recordings.
     #[must_use]
     pub fn heard(&self) -> Vec<HeardCall> {
-        self.heard.lock().unwrap().clone()
+        self.log.accepted()
     }
 
     /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
-        self.refusals.lock().unwrap().clone()
+        self.log.refusals()
     }
-}
-
-fn refusal(status: u16, message: &str) -> Vec<Piece> {
-    let error = json!({ "message": message, "type": "invalid_request_error", "param": null,
-        "code": null });
-    let body = json!({ "error": error }).to_string();
-    whole(status, &[("content-type", "application/json")], &body)
 }
 
 /// Checks a request as the real API does.
-fn check(request: &HttpRequest) -> Result<HeardCall, (u16, String)> {
-    let invalid = |message: &str| (400, message.to_owned());
+fn check(request: &HttpRequest) -> Result<HeardCall, OpenAiRefusal> {
     if request.method != "POST" || !request.path.ends_with("/v1/audio/transcriptions") {
-        return Err((404, format!("Invalid URL ({} {})", request.method, request.path)));
+        return Err(wrong_url(request));
     }
-    if let Some(key) = request.header("authorization")
-        && key != format!("Bearer {KEY}")
-    {
-        let key = key.trim_start_matches("Bearer ");
-        return Err((401, format!("Incorrect API key provided: {key}.")));
-    }
+    check_key(request)?;
     let media_type = request.header("content-type").unwrap_or_default();
     let form = multipart::boundary(media_type)
         .and_then(|boundary| multipart::read(&request.body, boundary));
@@ -122,12 +100,12 @@ fn check(request: &HttpRequest) -> Result<HeardCall, (u16, String)> {
     if length > AUDIO_LIMIT {
         let message =
             format!("Maximum content size limit ({AUDIO_LIMIT}) exceeded ({length} bytes read)");
-        return Err((413, message));
+        return Err(OpenAiRefusal { status: 413, message });
     }
     let extension = file.name.rsplit_once('.').map_or("", |(_, extension)| extension);
     if !FORMATS.contains(&extension) {
-        let message = format!("Invalid file format. Supported formats: {}", listed(&FORMATS));
-        return Err(invalid(&message));
+        let formats = listed(&FORMATS);
+        return Err(invalid(format!("Invalid file format. Supported formats: {formats}")));
     }
     if length == 0 {
         return Err(invalid("Audio file might be corrupted or unsupported"));

@@ -47,15 +47,16 @@ fn transcription_refuses_the_requests_that_the_real_api_refuses() {
     ];
     for (parts, status, message) in cases {
         let refusal = check(&request(parts)).unwrap_err();
-        assert!(refusal.0 == status && refusal.1.contains(message), "{refusal:?}");
+        assert!(refusal.status == status && refusal.message.contains(message), "{refusal:?}");
     }
     let mut wrong_key = request(&[FILE, MODEL]);
     wrong_key.headers.push(("authorization".to_owned(), "Bearer sk-no".to_owned()));
-    assert_eq!(check(&wrong_key), Err((401, "Incorrect API key provided: sk-no.".to_owned())));
+    let refusal = check(&wrong_key).unwrap_err();
+    assert_eq!((refusal.status, &*refusal.message), (401, "Incorrect API key provided: sk-no."));
     let mut elsewhere = request(&[FILE, MODEL]);
     elsewhere.path = "/v1/audio/speech".to_owned();
-    assert_eq!(check(&elsewhere).unwrap_err().0, 404);
+    assert_eq!(check(&elsewhere).unwrap_err().status, 404);
     let mut no_form = request(&[FILE, MODEL]);
     no_form.headers.clear();
-    assert_eq!(check(&no_form).unwrap_err().1, "Could not parse multipart form");
+    assert_eq!(check(&no_form).unwrap_err().message, "Could not parse multipart form");
 }

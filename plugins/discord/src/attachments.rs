@@ -10,7 +10,7 @@ use serenity::model::id::{AttachmentId, ChannelId, MessageId};
 
 use crate::Discord;
 use crate::fault::RestError;
-use crate::rest::REQUEST_LIMIT;
+use crate::rest::REQUEST_TIMEOUT;
 use crate::routes::Route;
 
 /// Returns the attachments of a message, and of the message that it forwards.
@@ -72,8 +72,8 @@ impl Discord {
     /// Downloads a file from the URL that Discord gives, but only from the public Internet.
     async fn fetch_elsewhere(&self, url: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let body = usize::try_from(limit).unwrap_or(usize::MAX);
-        let limits = FetchLimits { time: REQUEST_LIMIT, body };
-        let client = GuardedClient::new(self.own.clone(), self.clock.clone(), limits);
+        let limits = FetchLimits { time: REQUEST_TIMEOUT, body };
+        let client = GuardedClient::new(self.interfaces.clone(), self.clock.clone(), limits);
         match client.get(url, &[]).await {
             Ok(Page { status: 200, body, .. }) => Ok(body),
             Ok(page) => Err(failed(&RestError::answered(page.status, &HeaderMap::new(), b""))),

@@ -1,11 +1,14 @@
 //! The configuration of a Discord bot.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use avocet_channel_kit::GroupConfig;
-use avocet_protocol::Secret;
+use avocet_channel_kit::{BotAccess, GroupConfig};
+use avocet_protocol::{AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use crate::{Discord, DiscordError};
 
 /// A Discord bot. For several bots, write a table for each: `[channels.discord.work]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -42,12 +45,12 @@ pub struct DiscordConfig {
     pub preview_seconds: u32,
 }
 
-impl DiscordConfig {
-    /// Checks the values of single keys.
-    ///
-    /// # Errors
-    /// The key with an unusable value, and the expected value. The token is not shown.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+impl ChannelConfig for DiscordConfig {
+    const NAME: &'static str = "discord";
+    type Channel = Discord;
+    type Error = DiscordError;
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
         const PORTAL: &str = "the developer portal (your application, Bot)";
         match self.token.as_ref().map(Secret::expose) {
             Some("") => Err(("token", format!("it is empty; get a token from {PORTAL}"))),
@@ -57,6 +60,20 @@ impl DiscordConfig {
             }
             _ => Ok(()),
         }
+    }
+
+    fn allow(&self) -> Result<Allow, IdError> {
+        let Self { allow, owners, groups, pairing, .. } = self;
+        BotAccess { allow, owners, groups, pairing: *pairing }.rule()
+    }
+
+    fn channel(
+        &self,
+        name: ChannelName,
+        account: AccountName,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Discord, DiscordError> {
+        Discord::new(name, account, self, clock)
     }
 }
 

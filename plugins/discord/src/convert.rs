@@ -12,7 +12,7 @@ use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::User;
 
 use crate::attachments;
-use crate::places::ChannelPlace;
+use crate::channels::DiscordChannel;
 
 /// The kind of a message without content, in the reply to it.
 const EMPTY: &str = "an empty one, or one whose content Discord does not show me";
@@ -20,7 +20,7 @@ const EMPTY: &str = "an empty one, or one whose content Discord does not show me
 /// The bot, for the conversion of its events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BotIdentity<'a> {
-    pub(crate) me: UserId,
+    pub(crate) user: UserId,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
     /// `true` if the bot answers every message.
@@ -30,27 +30,29 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) commands: &'a [CommandHelp],
 }
 
-/// The version of a message that is converted.
+/// The version of a message that an event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageVersion {
-    /// The message as it is first read, perhaps after edits.
     Original,
-    /// A reported edit.
     Edited,
 }
 
 impl BotIdentity<'_> {
     /// Returns the reason for ignoring a message, whatever its content; `None` if it is for the
     /// agent.
-    pub(crate) fn why_not(&self, message: &Message, place: ChannelPlace) -> Option<&'static str> {
+    pub(crate) fn why_not(
+        &self,
+        message: &Message,
+        channel_type: DiscordChannel,
+    ) -> Option<&'static str> {
         match message.kind {
             MessageType::Regular | MessageType::InlineReply => {}
             _ => return Some("of another kind"),
         }
-        let listens = match place {
-            ChannelPlace::Private => true,
-            ChannelPlace::Channel => self.unmentioned.contains(&message.channel_id),
-            ChannelPlace::Thread { parent } => self.unmentioned.contains(&parent),
+        let listens = match channel_type {
+            DiscordChannel::Direct => true,
+            DiscordChannel::Server => self.unmentioned.contains(&message.channel_id),
+            DiscordChannel::Thread { parent } => self.unmentioned.contains(&parent),
         };
         let for_us = listens || self.answer_all || self.is_addressed(message);
         (!for_us).then_some("not mentioned")
@@ -58,15 +60,15 @@ impl BotIdentity<'_> {
 
     /// Returns `true` if the author waits for an answer. In channels in which the agent merely
     /// listens, only addressed messages count.
-    fn is_to_us(&self, message: &Message, place: ChannelPlace) -> bool {
-        place == ChannelPlace::Private || self.is_addressed(message)
+    fn is_to_us(&self, message: &Message, channel_type: DiscordChannel) -> bool {
+        channel_type == DiscordChannel::Direct || self.is_addressed(message)
     }
 
     /// Returns `true` if a message mentions the agent, replies to it, or begins with a command.
     fn is_addressed(&self, message: &Message) -> bool {
         let replied = message.referenced_message.as_ref().map(|replied| replied.author.id);
-        replied == Some(self.me)
-            || message.mentions.iter().any(|user| user.id == self.me)
+        replied == Some(self.user)
+            || message.mentions.iter().any(|user| user.id == self.user)
             || self.is_command(&message.content)
     }
 
@@ -78,22 +80,22 @@ impl BotIdentity<'_> {
         name.is_some_and(|name| self.commands.iter().any(|command| command.name == name))
     }
 
-    /// Converts a message. An edit becomes a correction.
+    /// Converts a message. An edited version becomes a correction.
     pub(crate) fn message(
         &self,
         message: &Message,
-        place: ChannelPlace,
+        channel_type: DiscordChannel,
         version: MessageVersion,
     ) -> Converted {
         let content = self.content(message);
         if !content.is_empty() {
-            return Converted::inbound(self.inbound(message, place, content, version));
+            return Converted::inbound(self.inbound(message, channel_type, content, version));
         }
-        if version == MessageVersion::Edited || !self.is_to_us(message, place) {
+        if version == MessageVersion::Edited || !self.is_to_us(message, channel_type) {
             return Converted::Ignored("without text");
         }
         let unreadable = self
-            .inbound(message, place, content, version)
+            .inbound(message, channel_type, content, version)
             .and_then(|inbound| Unreadable::new(inbound, EMPTY));
         unreadable.map_or_else(Converted::from, |message| Converted::Unreadable(Box::new(message)))
     }
@@ -101,7 +103,7 @@ impl BotIdentity<'_> {
     fn inbound(
         &self,
         message: &Message,
-        place: ChannelPlace,
+        channel_type: DiscordChannel,
         content: Content,
         version: MessageVersion,
     ) -> Result<Inbound, IdError> {
@@ -109,22 +111,20 @@ impl BotIdentity<'_> {
         let edited_at = message
             .edited_timestamp
             .map(|at| Timestamp(at.unix_timestamp() * 1000 + i64::from(at.millisecond())));
-        let address = self.address(message.channel_id, place)?;
-        let said = Inbound {
-            chat: kind(place),
+        let address = self.address(message.channel_id, channel_type)?;
+        let original = Inbound {
+            chat: chat_kind(channel_type),
             from_platform: true,
             written_at: Some(Timestamp(message.id.created_at().unix_timestamp() * 1000)),
             edited_at: edited_at.filter(|_| version == MessageVersion::Original),
             ..Inbound::new(address, sender(message)?, key.clone(), content)
         };
-        let Some(at) = edited_at.filter(|_| version == MessageVersion::Edited) else {
-            return Ok(said);
-        };
+        let (MessageVersion::Edited, Some(at)) = (version, edited_at) else { return Ok(original) };
         Ok(Inbound {
             key: DedupeKey::parse(&format!("{key}e{}", at.0))?,
             written_at: Some(at),
             corrects: Some(key),
-            ..said
+            ..original
         })
     }
 
@@ -155,7 +155,7 @@ impl BotIdentity<'_> {
 
     fn quote(&self, replied: &Message) -> Quote {
         let author = &replied.author;
-        let from = (author.id != self.me).then(|| display_name(author).to_owned());
+        let from = (author.id != self.user).then(|| display_name(author).to_owned());
         Quote { from, text: self.readable(&replied.content, &replied.mentions) }
     }
 
@@ -164,7 +164,7 @@ impl BotIdentity<'_> {
     fn readable(&self, text: &str, mentions: &[User]) -> String {
         let marks = |id: UserId| [format!("<@{id}>"), format!("<@!{id}>")];
         let mut text = text.trim();
-        while let Some(rest) = marks(self.me).iter().find_map(|mark| text.strip_prefix(mark)) {
+        while let Some(rest) = marks(self.user).iter().find_map(|mark| text.strip_prefix(mark)) {
             text = rest.trim_start();
         }
         let mut text = text.to_owned();
@@ -180,11 +180,11 @@ impl BotIdentity<'_> {
     pub(crate) fn address(
         &self,
         channel: ChannelId,
-        place: ChannelPlace,
+        channel_type: DiscordChannel,
     ) -> Result<ChatAddress, IdError> {
-        let (chat, topic) = match place {
-            ChannelPlace::Private | ChannelPlace::Channel => (channel, None),
-            ChannelPlace::Thread { parent } => (parent, Some(channel)),
+        let (chat, topic) = match channel_type {
+            DiscordChannel::Direct | DiscordChannel::Server => (channel, None),
+            DiscordChannel::Thread { parent } => (parent, Some(channel)),
         };
         Ok(ChatAddress {
             channel: self.channel.clone(),
@@ -212,10 +212,10 @@ fn poll_line(poll: &Poll) -> String {
     format!("[poll: {question} ({})]", answers.join(" / "))
 }
 
-pub(crate) fn kind(place: ChannelPlace) -> ChatKind {
-    match place {
-        ChannelPlace::Private => ChatKind::Private,
-        ChannelPlace::Channel | ChannelPlace::Thread { .. } => ChatKind::Group,
+pub(crate) fn chat_kind(channel_type: DiscordChannel) -> ChatKind {
+    match channel_type {
+        DiscordChannel::Direct => ChatKind::Private,
+        DiscordChannel::Server | DiscordChannel::Thread { .. } => ChatKind::Group,
     }
 }
 

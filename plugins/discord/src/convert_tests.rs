@@ -1,6 +1,5 @@
 use serde_json::{Value, json};
 
-use super::MessageVersion::{Edited, Original};
 use super::*;
 
 fn user(id: u64, name: &str) -> Value {
@@ -24,9 +23,8 @@ const LISTENS: u64 = 77;
 fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
     let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
     let commands = [CommandHelp { name: "stop", argument: "", help: "stop" }];
-    let me = UserId::new(42);
     with(BotIdentity {
-        me,
+        user: UserId::new(42),
         channel: &channel,
         account: &account,
         answer_all,
@@ -37,7 +35,9 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
 
 #[track_caller]
 fn read(more: &Value) -> Inbound {
-    match with_bot(false, |bot| bot.message(&message(more), ChannelPlace::Private, Original)) {
+    match with_bot(false, |bot| {
+        bot.message(&message(more), DiscordChannel::Direct, MessageVersion::Original)
+    }) {
         Converted::Inbound(inbound) => *inbound,
         other => panic!("{other:?}"),
     }
@@ -78,14 +78,15 @@ fn why_not_ignores_server_messages_not_addressed_to_the_bot() {
         (json!({ "content": "@everyone", "mention_everyone": true }), Some("not mentioned")),
     ];
     for (more, expected) in table {
-        let why_not =
-            |answer_all, place| with_bot(answer_all, |bot| bot.why_not(&message(&more), place));
-        let why = why_not(false, ChannelPlace::Channel);
+        let why_not = |answer_all, channel_type| {
+            with_bot(answer_all, |bot| bot.why_not(&message(&more), channel_type))
+        };
+        let why = why_not(false, DiscordChannel::Server);
         assert_eq!(why, expected, "{more}");
         let whatever = expected.filter(|why| *why != "not mentioned");
-        assert_eq!(why_not(false, ChannelPlace::Private), whatever, "{more}");
-        assert_eq!(why_not(true, ChannelPlace::Channel), whatever, "{more}");
-        let listens = ChannelPlace::Thread { parent: ChannelId::new(LISTENS) };
+        assert_eq!(why_not(false, DiscordChannel::Direct), whatever, "{more}");
+        assert_eq!(why_not(true, DiscordChannel::Server), whatever, "{more}");
+        let listens = DiscordChannel::Thread { parent: ChannelId::new(LISTENS) };
         assert_eq!(why_not(false, listens), whatever, "{more}");
     }
 }
@@ -127,14 +128,18 @@ fn convert_names_stickers_and_polls_and_rejects_an_empty_message() {
             { "answer_id": 2, "poll_media": { "text": "no" } },
         ] });
     assert_eq!(read(&json!({ "poll": poll })).content.text, "[poll: Tea? (yes / no)]");
-    let nothing =
-        |place, version| with_bot(false, |bot| bot.message(&message(&json!({})), place, version));
-    assert!(matches!(nothing(ChannelPlace::Private, Original), Converted::Unreadable(_)));
-    for (place, version) in [(ChannelPlace::Private, Edited), (ChannelPlace::Channel, Original)] {
-        assert_eq!(nothing(place, version), Converted::Ignored("without text"));
+    use MessageVersion::{Edited, Original};
+    let empty = |channel_type, version| {
+        with_bot(false, |bot| bot.message(&message(&json!({})), channel_type, version))
+    };
+    assert!(matches!(empty(DiscordChannel::Direct, Original), Converted::Unreadable(_)));
+    for (channel_type, version) in
+        [(DiscordChannel::Direct, Edited), (DiscordChannel::Server, Original)]
+    {
+        assert_eq!(empty(channel_type, version), Converted::Ignored("without text"));
     }
     let asked = message(&json!({ "content": "<@42>", "mentions": [user(42, "avocet")] }));
-    let asked = with_bot(true, |bot| bot.message(&asked, ChannelPlace::Channel, Original));
+    let asked = with_bot(true, |bot| bot.message(&asked, DiscordChannel::Server, Original));
     assert!(matches!(asked, Converted::Unreadable(_)), "{asked:?}");
 }
 

@@ -1,36 +1,32 @@
 //! The connection to the gateway, which is kept up while the channel runs. Its events go into a
 //! bounded queue in their order.
 //!
-//! serenity's own gateway client is not used, for reasons that its source (0.12.5) shows:
-//! - It identifies again by itself whenever a session cannot be resumed. Here every IDENTIFY is
-//!   counted in the log before it is made, because 1,000 a day reset the token (F9).
-//! - It hides the close code, and after 4010 and 4011 it reads the closed connection in a loop that
-//!   never yields, until the next heartbeat fails.
-//! - It lacks a timeout for connecting, and it resumes at the ordinary address.
-//! - It spawns a task for every event, so that their order is lost.
-//! - It brings rustls 0.22. Its certificate checks have known vulnerabilities (RUSTSEC-2026-0049).
+//! The page "Add a channel" of the book says why neither serenity's nor twilight's gateway client is
+//! used.
 //!
-//! This module holds the protocol alone: its types and the bodies of its messages are serenity's.
+//! serenity supplies the types and the bodies of messages. This module holds the rest of the protocol.
 
 mod close;
 mod connection;
-mod pulse;
+mod heartbeat;
+mod identify_budget;
 mod socket;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use avocet_protocol::{ChannelContext, ChannelError};
+use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use avocet_supervise::Backoff;
 use serde_json::Value;
 use serenity::model::gateway::{BotGateway, Gateway as Address, SessionStartLimit};
 use serenity::model::id::{ApplicationId, GuildId, UserId};
 
 use crate::Discord;
-use crate::budget::Budget;
 use crate::fault::{RestError, RestRefusal};
 use crate::routes::Route;
+
+use identify_budget::IdentifyBudget;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// With jitter up to 40 s. After a loss, events come again within 60 s if the platform is reachable
@@ -39,21 +35,29 @@ const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// Attempts to resume a session before it is abandoned.
 const MAX_RESUMES: u32 = 3;
 /// Events that may wait for their commit; then reading pauses.
-const QUEUE: usize = 256;
+const QUEUE_EVENTS: usize = 256;
+
+/// Names of events (Discord API, "Gateway Events").
+pub(crate) const MESSAGE_CREATE: &str = "MESSAGE_CREATE";
+pub(crate) const MESSAGE_UPDATE: &str = "MESSAGE_UPDATE";
+pub(crate) const INTERACTION_CREATE: &str = "INTERACTION_CREATE";
 
 /// An event of the gateway.
 #[derive(Debug)]
 pub(crate) enum SessionEvent {
-    /// A new session has begun: earlier messages are only in the history. The platform is about to
-    /// describe these servers.
-    Began(Me, BTreeSet<GuildId>),
+    /// A new session has started: earlier messages are only in the history.
+    Started {
+        bot: BotIds,
+        /// The servers that the platform is about to describe.
+        servers: BTreeSet<GuildId>,
+    },
     /// Any other event.
-    Dispatch(Live),
+    Dispatch(LiveEvent),
 }
 
 /// An event, as the platform sends it.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveEvent {
     /// Discord's name of the event.
     pub(crate) name: String,
     pub(crate) data: Value,
@@ -61,21 +65,22 @@ pub(crate) struct Live {
 
 /// The ids of the bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Me {
+pub(crate) struct BotIds {
     pub(crate) user: UserId,
     pub(crate) application: ApplicationId,
 }
 
-pub(crate) fn queue() -> (flume::Sender<SessionEvent>, flume::Receiver<SessionEvent>) {
-    flume::bounded(QUEUE)
+/// Makes the queue between the connection and the receiver.
+pub(crate) fn event_queue() -> (flume::Sender<SessionEvent>, flume::Receiver<SessionEvent>) {
+    flume::bounded(QUEUE_EVENTS)
 }
 
-/// Keeps up the connection.
+/// Keeps the connection up. The budget of IDENTIFYs is read from the account's cursors.
 pub(crate) struct GatewayClient<'a> {
     discord: &'a Discord,
     context: &'a ChannelContext,
     events: flume::Sender<SessionEvent>,
-    budget: Budget,
+    budget: IdentifyBudget,
     session: Option<Session>,
     backoff: Backoff,
 }
@@ -87,11 +92,11 @@ struct Session {
     /// The number of the last received event.
     sequence: u64,
     resume_url: String,
-    /// Failed attempts to resume it.
-    failed: u32,
+    /// Failed attempts to resume the session.
+    failed_resumes: u32,
 }
 
-/// The reason why there is no connection.
+/// The reason why a connection is lost, with its consequence.
 #[derive(Debug, PartialEq)]
 enum ConnectionLoss {
     /// The session can be resumed.
@@ -109,9 +114,10 @@ impl<'a> GatewayClient<'a> {
         discord: &'a Discord,
         context: &'a ChannelContext,
         events: flume::Sender<SessionEvent>,
-        budget: Budget,
+        cursors: &[Cursor],
     ) -> Self {
         let backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+        let budget = IdentifyBudget::read(cursors, context.clock.elapsed());
         Self { discord, context, events, budget, session: None, backoff }
     }
 
@@ -142,7 +148,7 @@ impl<'a> GatewayClient<'a> {
                 (why, self.backoff.next_wait())
             }
             ConnectionLoss::Resumable(why) => {
-                self.session = self.session.take().and_then(Session::failed_again);
+                self.session = self.session.take().and_then(Session::after_failure);
                 (why, self.backoff.next_wait())
             }
         };
@@ -152,13 +158,14 @@ impl<'a> GatewayClient<'a> {
         Ok(wait)
     }
 
-    /// Returns the address to connect to: that of the session, or that for a new one if it may
-    /// begin now.
+    /// Returns the address to connect to: the one of the session, or the one for a new session if
+    /// the budget allows a new session now.
     async fn address(&self) -> Result<String, ConnectionLoss> {
         if let Some(session) = &self.session {
             return Ok(session.resume_url.clone());
         }
-        let (address, limit) = self.ask_address().await.map_err(|fault| self.no_address(&fault))?;
+        let (address, limit) =
+            self.request_address().await.map_err(|fault| self.address_error(&fault))?;
         let (now, elapsed) = (self.context.clock.now(), self.context.clock.elapsed());
         match self.budget.wait(limit.as_ref(), now, elapsed) {
             Some(wait) => Err(ConnectionLoss::Later(format!("{}", self.budget), wait)),
@@ -168,7 +175,7 @@ impl<'a> GatewayClient<'a> {
 
     /// Requests the address of the gateway. A server that imitates Discord may lack the bot's own
     /// route.
-    async fn ask_address(&self) -> Result<(String, Option<SessionStartLimit>), RestError> {
+    async fn request_address(&self) -> Result<(String, Option<SessionStartLimit>), RestError> {
         match self.discord.rest.get::<BotGateway>(Route::GatewayBot).await {
             Ok(gateway) => Ok((gateway.url, Some(gateway.session_start_limit))),
             Err(RestError::Refused(RestRefusal { status: 404, .. })) => {
@@ -179,7 +186,7 @@ impl<'a> GatewayClient<'a> {
         }
     }
 
-    fn no_address(&self, fault: &RestError) -> ConnectionLoss {
+    fn address_error(&self, fault: &RestError) -> ConnectionLoss {
         match fault {
             fault if fault.is_about_token() => ConnectionLoss::Fatal(self.discord.unknown_token()),
             RestError::Wait(wait) => ConnectionLoss::Later(fault.to_string(), *wait),
@@ -190,8 +197,8 @@ impl<'a> GatewayClient<'a> {
 
 impl Session {
     /// Counts a failed attempt to resume, or a lost connection. Returns `None` after too many.
-    fn failed_again(self) -> Option<Self> {
-        let failed = self.failed + 1;
-        (failed <= MAX_RESUMES).then_some(Self { failed, ..self })
+    fn after_failure(self) -> Option<Self> {
+        let failed_resumes = self.failed_resumes + 1;
+        (failed_resumes <= MAX_RESUMES).then_some(Self { failed_resumes, ..self })
     }
 }

@@ -1,5 +1,5 @@
-//! Slash commands and buttons: their registration, their text, and the first answer, which Discord
-//! requires within three seconds.
+//! Slash commands and buttons: their registration, their text, and the first response, which
+//! Discord requires within three seconds.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use serenity::model::id::{ApplicationId, ChannelId, InteractionId};
 use serenity::model::user::User;
 
 use crate::Discord;
-use crate::convert::{BotIdentity, kind, person};
+use crate::channels::DiscordChannel;
+use crate::convert::{BotIdentity, chat_kind, person};
 use crate::fault::RestError;
-use crate::places::ChannelPlace;
 use crate::routes::Route;
 
-/// Time for the first answer to an interaction (Discord API, "Responding to an Interaction").
-const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+/// Time for the first response to an interaction (Discord API, "Responding to an Interaction").
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest description of a command or an argument, in characters.
 const MAX_DESCRIPTION: usize = 100;
 /// Longest name of a command, in characters.
@@ -32,22 +32,22 @@ const MAX_NAME: usize = 32;
 
 /// A pressed button, or a called command.
 #[derive(Debug)]
-pub(crate) struct Called<'a> {
+pub(crate) struct UserInteraction<'a> {
     pub(crate) id: InteractionId,
     pub(crate) token: &'a str,
     pub(crate) channel: ChannelId,
-    /// Its text, as if the user had typed it.
-    says: String,
+    /// The text that the user would have typed.
+    text: String,
     user: &'a User,
     member: Option<&'a Member>,
-    pub(crate) answer: CreateInteractionResponse,
+    pub(crate) response: CreateInteractionResponse,
 }
 
-impl<'a> Called<'a> {
+impl<'a> UserInteraction<'a> {
     /// Reads an interaction. Returns `None` for kinds that are never offered.
     pub(crate) fn read(interaction: &'a Interaction) -> Option<Self> {
         match interaction {
-            Interaction::Component(pressed) => Self::pressed(pressed),
+            Interaction::Component(pressed) => Self::button(pressed),
             Interaction::Command(called) if called.data.kind == CommandType::ChatInput => {
                 Some(Self::command(called))
             }
@@ -55,26 +55,26 @@ impl<'a> Called<'a> {
         }
     }
 
-    fn pressed(pressed: &'a ComponentInteraction) -> Option<Self> {
+    fn button(pressed: &'a ComponentInteraction) -> Option<Self> {
         matches!(pressed.data.kind, ComponentInteractionDataKind::Button).then(|| Self {
             id: pressed.id,
             token: &pressed.token,
             channel: pressed.channel_id,
-            says: pressed.data.custom_id.clone(),
+            text: pressed.data.custom_id.clone(),
             user: &pressed.user,
             member: pressed.member.as_ref(),
-            answer: CreateInteractionResponse::Acknowledge,
+            response: CreateInteractionResponse::Acknowledge,
         })
     }
 
     fn command(called: &'a CommandInteraction) -> Self {
-        let mut says = format!("/{}", called.data.name);
+        let mut text = format!("/{}", called.data.name);
         for value in called.data.options.iter().filter_map(text_of) {
-            says.push(' ');
-            says.push_str(&value);
+            text.push(' ');
+            text.push_str(&value);
         }
-        // Only the user sees this; without it Discord says that the application did not respond.
-        let heard = CreateInteractionResponseMessage::new()
+        // Only the user sees this; without it Discord shows that the application did not respond.
+        let acknowledgement = CreateInteractionResponseMessage::new()
             .content("…")
             .ephemeral(true)
             .allowed_mentions(CreateAllowedMentions::new());
@@ -82,10 +82,10 @@ impl<'a> Called<'a> {
             id: called.id,
             token: &called.token,
             channel: called.channel_id,
-            says,
+            text,
             user: &called.user,
             member: called.member.as_deref(),
-            answer: CreateInteractionResponse::Message(heard),
+            response: CreateInteractionResponse::Message(acknowledgement),
         }
     }
 
@@ -96,13 +96,13 @@ impl<'a> Called<'a> {
     pub(crate) fn inbound(
         &self,
         bot: &BotIdentity<'_>,
-        place: ChannelPlace,
+        channel_type: DiscordChannel,
     ) -> Result<Inbound, IdError> {
         let nick = self.member.and_then(|member| member.nick.as_deref());
         let (sender, key) = (person(self.user, nick)?, DedupeKey::parse(&format!("i{}", self.id))?);
-        let address = bot.address(self.channel, place)?;
-        let said = Inbound::new(address, sender, key, Content::text(&self.says));
-        Ok(Inbound { chat: kind(place), from_platform: true, ..said })
+        let address = bot.address(self.channel, channel_type)?;
+        let inbound = Inbound::new(address, sender, key, Content::text(&self.text));
+        Ok(Inbound { chat: chat_kind(channel_type), from_platform: true, ..inbound })
     }
 }
 
@@ -117,18 +117,18 @@ fn text_of(option: &CommandDataOption) -> Option<String> {
 }
 
 impl Discord {
-    /// Sends the first answer to an interaction. Failures are only logged, because the text is
+    /// Sends the first response to an interaction. Failures are only logged, because the text is
     /// committed already.
-    pub(crate) async fn answer(
+    pub(crate) async fn respond(
         &self,
         clock: &dyn avocet_protocol::Clock,
         interaction_id: InteractionId,
         token: &str,
-        answer: &CreateInteractionResponse,
+        response: &CreateInteractionResponse,
     ) {
         let route = Route::InteractionResponse { interaction_id, token };
-        let answering = self.rest.send(Method::POST, route, answer);
-        match within(clock, ANSWER_LIMIT, answering).await {
+        let responding = self.rest.send(Method::POST, route, response);
+        match within(clock, RESPONSE_TIMEOUT, responding).await {
             Ok(Ok(_)) => {}
             Ok(Err(fault)) => tracing::debug!(error = %fault, "an interaction was not answered"),
             Err(elapsed) => tracing::debug!(error = %elapsed, "an interaction was not answered"),
@@ -139,14 +139,14 @@ impl Discord {
     ///
     /// # Errors
     /// [`RestError`] if the request fails.
-    pub(crate) async fn offer(
+    pub(crate) async fn register_commands(
         &self,
         application_id: ApplicationId,
         commands: &[CommandHelp],
     ) -> Result<(), RestError> {
-        let offered: Vec<CreateCommand> = commands.iter().filter_map(slash_command).collect();
+        let commands: Vec<CreateCommand> = commands.iter().filter_map(slash_command).collect();
         let route = Route::Commands { application_id };
-        self.rest.send(Method::PUT, route, &offered).await.map(|_| ())
+        self.rest.send(Method::PUT, route, &commands).await.map(|_| ())
     }
 }
 
@@ -160,13 +160,11 @@ fn slash_command(command: &CommandHelp) -> Option<CreateCommand> {
     }
     let slash = CreateCommand::new(*name).description(description(help, name));
     let kind = CommandOptionType::String;
-    Some(match argument.is_empty() {
-        true => slash,
-        false => {
-            let text = description(argument, name);
-            slash.add_option(CreateCommandOption::new(kind, "argument", text))
-        }
-    })
+    if argument.is_empty() {
+        return Some(slash);
+    }
+    let option = CreateCommandOption::new(kind, "argument", description(argument, name));
+    Some(slash.add_option(option))
 }
 
 /// Returns a description that is neither empty nor too long.

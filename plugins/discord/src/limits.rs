@@ -26,9 +26,9 @@ struct RetryTimes {
 impl RateLimits {
     /// Returns the time until a message may be sent to the channel.
     pub(crate) fn pause(&self, channel: ChannelId, now: Duration) -> Duration {
-        let held = self.held();
-        let of_channel = held.channels.get(&channel).copied().unwrap_or_default();
-        of_channel.max(held.bot).max(held.address).saturating_sub(now)
+        let times = self.times();
+        let of_channel = times.channels.get(&channel).copied().unwrap_or_default();
+        of_channel.max(times.bot).max(times.address).saturating_sub(now)
     }
 
     /// # Errors
@@ -41,26 +41,26 @@ impl RateLimits {
     }
 
     /// Returns the time until any request may be made.
-    pub(crate) fn pause_of_account(&self, is_interaction: bool, now: Duration) -> Duration {
-        let RetryTimes { bot, address, .. } = *self.held();
-        let held = if is_interaction { address } else { bot.max(address) };
-        held.saturating_sub(now)
+    pub(crate) fn pause_of_bot(&self, is_interaction: bool, now: Duration) -> Duration {
+        let RetryTimes { bot, address, .. } = *self.times();
+        let until = if is_interaction { address } else { bot.max(address) };
+        until.saturating_sub(now)
     }
 
     /// Notes that the channel's bucket is empty for this time.
-    pub(crate) fn exhausted(&self, channel: ChannelId, wait: Duration, now: Duration) {
-        let mut held = self.held();
-        held.channels.retain(|_, until| *until > now);
-        held.channels.insert(channel, now + wait);
+    pub(crate) fn note_exhausted(&self, channel: ChannelId, wait: Duration, now: Duration) {
+        let mut times = self.times();
+        times.channels.retain(|_, until| *until > now);
+        times.channels.insert(channel, now + wait);
     }
 
-    /// Blocks the account if a 429 is about more than one channel. A block never becomes shorter.
-    pub(crate) fn hold_account(&self, limited: &Limited, now: Duration) {
-        let mut held = self.held();
+    /// Blocks the whole bot if a 429 is about more than one channel. A block never becomes shorter.
+    pub(crate) fn block(&self, limited: &Limited, now: Duration) {
+        let mut times = self.times();
         let until = match limited.scope {
             Scope::Channel => return,
-            Scope::Bot => &mut held.bot,
-            Scope::Address => &mut held.address,
+            Scope::Bot => &mut times.bot,
+            Scope::Address => &mut times.address,
         };
         if *until <= now {
             let (wait, scope) = (limited.wait, limited.scope);
@@ -73,7 +73,7 @@ impl RateLimits {
         *until = (*until).max(now.saturating_add(limited.wait));
     }
 
-    fn held(&self) -> MutexGuard<'_, RetryTimes> {
+    fn times(&self) -> MutexGuard<'_, RetryTimes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,11 +17,11 @@ const MESSAGE_CONTENT: u64 = 1 << 18 | 1 << 19;
 
 impl Discord {
     /// Checks the token, and the permission that the operator has to give.
-    pub(crate) async fn look(&self) -> Vec<Check> {
+    pub(crate) async fn check_access(&self) -> Vec<Check> {
         let name = format!("{}:{}", self.name, self.account);
-        let asked = self.rest.get::<Value>(Route::Oauth2ApplicationCurrent);
-        let fault = match within(self.clock.as_ref(), LIMIT, asked).await {
-            Ok(Ok(application)) => return self.application(&name, &application),
+        let request = self.rest.get::<Value>(Route::Oauth2ApplicationCurrent);
+        let fault = match within(self.clock.as_ref(), LIMIT, request).await {
+            Ok(Ok(application)) => return self.application_checks(&name, &application),
             Ok(Err(fault)) => fault,
             Err(_) => RestError::Broken("no answer in time"),
         };
@@ -43,11 +43,11 @@ impl Discord {
         }]
     }
 
-    fn application(&self, name: &str, application: &Value) -> Vec<Check> {
-        let called = application["name"].as_str().unwrap_or_default();
-        let mut found = vec![Check::good(name, format!("the token is that of {called}"))];
+    fn application_checks(&self, name: &str, application: &Value) -> Vec<Check> {
+        let bot = application["name"].as_str().unwrap_or_default();
+        let mut found = vec![Check::good(name, format!("the token is that of {bot}"))];
         let flags = application["flags"].as_u64().unwrap_or(0);
-        if self.message_content && flags & MESSAGE_CONTENT == 0 {
+        if self.settings.message_content && flags & MESSAGE_CONTENT == 0 {
             found.push(Check::bad(
                 name,
                 "Discord does not let the bot read messages, and closes its connection (4014)",

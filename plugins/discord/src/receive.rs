@@ -1,6 +1,15 @@
 //! Processes received events one after the other: each is committed, with its position in the
 //! channel's history, before the next. Events of a channel that has to catch up wait.
 
+mod catch_up;
+mod early_commands;
+mod gaps;
+mod new_channels;
+mod positions;
+mod requests;
+mod schedule;
+mod unreadable;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 
@@ -12,46 +21,58 @@ use serenity::model::application::Interaction;
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, GuildId};
 
-use crate::agenda::Agenda;
-use crate::budget::Budget;
+use crate::channels::{DiscordChannel, KnownChannels};
 use crate::convert::{BotIdentity, MessageVersion};
-use crate::gaps::{EDITED, Gaps, PRESSED, SAID};
-use crate::gateway::{self, GatewayClient, Live, Me, SessionEvent};
-use crate::history::AnsweredQuestion;
-use crate::interactions::Called;
-use crate::places::{ChannelPlace, Places};
-use crate::reading::Reading;
-use crate::{Discord, misread};
+use crate::gateway::{
+    self, BotIds, GatewayClient, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE,
+    SessionEvent,
+};
+use crate::interactions::UserInteraction;
+use crate::{Discord, lenient};
+
+use gaps::Gaps;
+use positions::ReadPositions;
+use requests::FinishedRequest;
+use schedule::Schedule;
 
 /// Prefixes of events that belong to our intents, but are ignored.
-const OF_NO_USE: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
+const IGNORED_PREFIXES: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
 
 /// Receives the events of a bot.
 pub(crate) struct Receiver<'a> {
-    pub(crate) discord: &'a Discord,
-    pub(crate) context: &'a ChannelContext,
-    pub(crate) intake: Intake<'a>,
-    pub(crate) places: Places,
-    pub(crate) read: Reading,
-    pub(crate) agenda: Agenda,
+    discord: &'a Discord,
+    context: &'a ChannelContext,
+    intake: Intake<'a>,
+    channels: KnownChannels,
+    positions: ReadPositions,
+    schedule: Schedule,
     /// Channels that have to catch up.
-    pub(crate) gaps: Gaps,
+    gaps: Gaps,
     /// Deleted channels, which are never requested again.
-    pub(crate) gone: BTreeSet<ChannelId>,
+    deleted: BTreeSet<ChannelId>,
     /// Events that waited in channels that have caught up.
-    pub(crate) released: VecDeque<Live>,
+    released: VecDeque<LiveEvent>,
     /// Servers of the session that are still to be described.
-    pub(crate) undescribed: BTreeSet<GuildId>,
+    undescribed: BTreeSet<GuildId>,
     /// `true` once the commands are registered, or were refused.
-    pub(crate) offered: bool,
+    commands_registered: bool,
 }
 
 /// The next input of the receiver.
 enum ReceiverInput {
     Event(SessionEvent),
-    Answer(AnsweredQuestion),
+    Finished(FinishedRequest),
     /// A request is due.
     Due,
+}
+
+/// The reason for skipping a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SkipReason {
+    /// The message is the bot's own. It is not counted.
+    Own,
+    /// The message is counted under this reason.
+    Ignored(&'static str),
 }
 
 /// Receives until the daemon stops, or until only the operator can help.
@@ -59,9 +80,8 @@ pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(
     let intake = discord.intake(context);
     let receive = async {
         let cursors = intake.cursors().await?;
-        let (sender, events) = gateway::queue();
-        let budget = Budget::read(&cursors, context.clock.elapsed());
-        let gateway = GatewayClient::new(discord, context, sender, budget);
+        let (sender, events) = gateway::event_queue();
+        let gateway = GatewayClient::new(discord, context, sender, &cursors);
         let mut receiver = Receiver::new(discord, context, &cursors);
         tokio::select! {
             biased;
@@ -80,23 +100,23 @@ impl Discord {
 
 impl<'a> Receiver<'a> {
     fn new(discord: &'a Discord, context: &'a ChannelContext, cursors: &[Cursor]) -> Self {
-        let read = Reading::of(cursors);
-        let mut places = Places::default();
-        for channel in read.direct_channels() {
-            places.learn(channel, ChannelPlace::Private);
+        let positions = ReadPositions::read(cursors);
+        let mut channels = KnownChannels::default();
+        for channel in positions.direct_channels() {
+            channels.learn(channel, DiscordChannel::Direct);
         }
         Self {
             discord,
             context,
             intake: discord.intake(context),
-            places,
-            read,
-            agenda: Agenda::default(),
+            channels,
+            positions,
+            schedule: Schedule::default(),
             gaps: Gaps::default(),
-            gone: BTreeSet::new(),
+            deleted: BTreeSet::new(),
             released: VecDeque::new(),
             undescribed: BTreeSet::new(),
-            offered: false,
+            commands_registered: false,
         }
     }
 
@@ -104,27 +124,29 @@ impl<'a> Receiver<'a> {
         &mut self,
         events: &flume::Receiver<SessionEvent>,
     ) -> Result<Infallible, Stopped> {
-        self.note_beginning().await?;
-        let (mut me, mut asking) = (None, FuturesUnordered::new());
+        self.note_first_start().await?;
+        let (mut bot, mut in_flight) = (None, FuturesUnordered::new());
         loop {
-            while let (Some(me), Some(live)) = (me, self.released.pop_front()) {
-                self.heard(me, live).await?;
+            while let (Some(bot), Some(event)) = (bot, self.released.pop_front()) {
+                self.handle_event(bot, event).await?;
             }
-            self.discord.note_unread(self.agenda.complaint());
-            let questions = me.map(|me| self.questions(me)).unwrap_or_default();
-            asking.extend(
-                questions.into_iter().map(|question| self.discord.asked(question, self.context)),
-            );
-            match (self.next(events, &mut asking).await?, me) {
-                (ReceiverInput::Event(SessionEvent::Began(begun, servers)), _) => {
-                    me = Some(begun);
-                    asking.clear();
-                    self.begun(begun, servers);
+            self.discord.health.note_unread(self.schedule.unread_channels());
+            let due = bot.map(|bot| self.due_requests(bot)).unwrap_or_default();
+            let requests = due.into_iter();
+            in_flight.extend(requests.map(|request| self.discord.request(request, self.context)));
+            match (self.next(events, &mut in_flight).await?, bot) {
+                (ReceiverInput::Event(SessionEvent::Started { bot: started, servers }), _) => {
+                    bot = Some(started);
+                    in_flight.clear();
+                    self.discord.note_user_id(started.user);
+                    self.start_catch_up(servers);
                 }
-                (ReceiverInput::Event(SessionEvent::Dispatch(live)), Some(me)) => {
-                    self.heard(me, live).await?;
+                (ReceiverInput::Event(SessionEvent::Dispatch(event)), Some(bot)) => {
+                    self.handle_event(bot, event).await?;
                 }
-                (ReceiverInput::Answer(asked), Some(me)) => self.answered(me, asked).await?,
+                (ReceiverInput::Finished(request), Some(bot)) => {
+                    self.handle_result(bot, request).await?;
+                }
                 // Input before a session is ignored.
                 (ReceiverInput::Due, _) | (_, None) => {}
             }
@@ -134,45 +156,39 @@ impl<'a> Receiver<'a> {
     async fn next(
         &self,
         events: &flume::Receiver<SessionEvent>,
-        asking: &mut (impl Stream<Item = AnsweredQuestion> + Unpin),
+        in_flight: &mut (impl Stream<Item = FinishedRequest> + Unpin),
     ) -> Result<ReceiverInput, Stopped> {
         let clock = &self.context.clock;
-        let due = self.agenda.due().map(|due| due.saturating_sub(clock.elapsed()));
+        let due = self.schedule.due().map(|due| due.saturating_sub(clock.elapsed()));
         tokio::select! {
             event = events.recv_async() => {
                 event.map(ReceiverInput::Event).map_err(|_| Stopped::Requested)
             }
-            Some(asked) = asking.next() => Ok(ReceiverInput::Answer(asked)),
+            Some(request) = in_flight.next() => Ok(ReceiverInput::Finished(request)),
             () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(ReceiverInput::Due),
         }
     }
 
-    /// Begins a new session: messages may be missing in every channel.
-    fn begun(&mut self, me: Me, servers: BTreeSet<GuildId>) {
-        self.discord.is(me.user);
-        self.catch_up(servers);
-    }
-
-    async fn heard(&mut self, me: Me, live: Live) -> Result<(), Stopped> {
-        let command = self.command_in(me, &live);
-        match (self.too_early(live), command) {
-            (Some(live), _) => self.take(me, &live.name, live.data).await,
-            (None, Some(command)) => self.hear_at_once(me, &command).await,
+    async fn handle_event(&mut self, bot: BotIds, event: LiveEvent) -> Result<(), Stopped> {
+        let command = self.command_in(bot, &event);
+        match (self.hold_back(event), command) {
+            (Some(event), _) => self.dispatch(bot, &event.name, event.data).await,
+            (None, Some(command)) => self.handle_early_command(bot, &command).await,
             (None, None) => Ok(()),
         }
     }
 
-    async fn take(&mut self, me: Me, name: &str, data: Value) -> Result<(), Stopped> {
+    async fn dispatch(&mut self, bot: BotIds, name: &str, data: Value) -> Result<(), Stopped> {
         match name {
-            SAID => self.hear_raw(me, &data).await,
-            EDITED => self.updated(me, &data).await,
-            PRESSED => match misread::interaction(&data) {
-                Some(interaction) => self.called(me, &interaction).await,
-                None => self.misunderstood(&data).await,
+            MESSAGE_CREATE => self.handle_raw_message(bot, &data).await,
+            MESSAGE_UPDATE => self.handle_update(bot, &data).await,
+            INTERACTION_CREATE => match lenient::interaction(&data) {
+                Some(interaction) => self.handle_interaction(bot, &interaction).await,
+                None => self.answer_unreadable_interaction(&data).await,
             },
             "GUILD_CREATE" => {
                 self.discord.uploads.learn_from(&data);
-                self.server(&data);
+                self.handle_server(&data);
                 Ok(())
             }
             "GUILD_UPDATE" => {
@@ -182,10 +198,10 @@ impl<'a> Receiver<'a> {
             "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE"
             | "THREAD_LIST_SYNC" => {
                 self.discord.uploads.learn_from(&data);
-                self.places.learn_from(&data);
+                self.channels.learn_from(&data);
                 Ok(())
             }
-            name if OF_NO_USE.iter().any(|prefix| name.starts_with(prefix)) => Ok(()),
+            name if IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => Ok(()),
             name => {
                 tracing::debug!(name, "an event of another kind");
                 self.intake.ignore("of another kind", None).await
@@ -195,100 +211,103 @@ impl<'a> Receiver<'a> {
 
     /// Returns the type of a channel. Events of a channel with an unknown type are held back
     /// before, until the type has been fetched.
-    pub(crate) fn place(&self, channel: ChannelId) -> ChannelPlace {
-        self.places.get(channel).unwrap_or(ChannelPlace::Channel)
+    fn channel_type(&self, channel: ChannelId) -> DiscordChannel {
+        self.channels.get(channel).unwrap_or(DiscordChannel::Server)
     }
 
     /// Processes a message as the platform sends it, live or from the history.
-    pub(crate) async fn hear_raw(&mut self, me: Me, data: &Value) -> Result<(), Stopped> {
-        match misread::message(data) {
-            Some(message) => self.hear(me, &message).await,
-            None => self.unreadable(data).await,
+    async fn handle_raw_message(&mut self, bot: BotIds, data: &Value) -> Result<(), Stopped> {
+        match lenient::message(data) {
+            Some(message) => self.handle_message(bot, &message).await,
+            None => self.skip_unreadable(data).await,
         }
     }
 
-    async fn hear(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
-        let place = self.place(message.channel_id);
-        if let Some(reason) = self.why_not(me, message, place) {
-            return self.pass_over(message, reason).await;
+    async fn handle_message(&mut self, bot: BotIds, message: &Message) -> Result<(), Stopped> {
+        let channel_type = self.channel_type(message.channel_id);
+        let cursor = self.positions.cursor(message.channel_id, message.id);
+        match (self.skip_reason(bot, message, channel_type), cursor) {
+            (None, cursor) => {
+                let version = MessageVersion::Original;
+                let converted = self.identity(bot).message(message, channel_type, version);
+                self.intake.take(converted, cursor).await?;
+            }
+            (Some(SkipReason::Ignored(reason)), cursor) => {
+                self.intake.ignore(reason, cursor).await?;
+            }
+            (Some(SkipReason::Own), Some(cursor)) => self.intake.move_cursor(cursor).await?,
+            (Some(SkipReason::Own), None) => {}
         }
-        let converted = self.bot(me).message(message, place, MessageVersion::Original);
-        let cursor = self.read.cursor(message.channel_id, message.id);
-        self.intake.take(converted, cursor).await?;
-        self.read.has_read(message.channel_id, message.id);
+        self.positions.note_read(message.channel_id, message.id);
         Ok(())
     }
 
-    pub(crate) fn why_not(
+    /// Returns the reason for skipping a message; `None` if the message is for the agent.
+    fn skip_reason(
         &self,
-        me: Me,
+        bot: BotIds,
         message: &Message,
-        place: ChannelPlace,
-    ) -> Option<Option<&'static str>> {
-        if message.author.id == me.user {
-            return Some(None);
+        channel_type: DiscordChannel,
+    ) -> Option<SkipReason> {
+        if message.author.id == bot.user {
+            return Some(SkipReason::Own);
         }
-        self.bot(me).why_not(message, place).map(Some)
-    }
-
-    /// Passes over an ignored message. Our own messages are not counted.
-    async fn pass_over(
-        &mut self,
-        message: &Message,
-        reason: Option<&'static str>,
-    ) -> Result<(), Stopped> {
-        let cursor = self.read.cursor(message.channel_id, message.id);
-        match (reason, cursor) {
-            (Some(reason), cursor) => self.intake.ignore(reason, cursor).await?,
-            (None, Some(cursor)) => self.intake.move_cursor(cursor).await?,
-            (None, None) => {}
-        }
-        self.read.has_read(message.channel_id, message.id);
-        Ok(())
+        self.identity(bot).why_not(message, channel_type).map(SkipReason::Ignored)
     }
 
     /// Processes an update. Discord also sends one when it has looked up a link; then the message
     /// is the same.
-    async fn updated(&mut self, me: Me, data: &Value) -> Result<(), Stopped> {
+    async fn handle_update(&mut self, bot: BotIds, data: &Value) -> Result<(), Stopped> {
         if data["edited_timestamp"].is_null() {
             return Ok(());
         }
-        let Some(message) = misread::message(data) else {
+        let Some(message) = lenient::message(data) else {
             tracing::info!("an edit that cannot be read");
             return self.intake.ignore("unreadable", None).await;
         };
-        self.edited(me, &message).await
+        self.handle_edit(bot, &message).await
     }
 
     /// Processes an edit of a message.
-    pub(crate) async fn edited(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
-        let place = self.place(message.channel_id);
-        match self.why_not(me, message, place) {
-            Some(None) => Ok(()),
-            Some(Some(reason)) => self.intake.ignore(reason, None).await,
+    async fn handle_edit(&mut self, bot: BotIds, message: &Message) -> Result<(), Stopped> {
+        let channel_type = self.channel_type(message.channel_id);
+        match self.skip_reason(bot, message, channel_type) {
+            Some(SkipReason::Own) => Ok(()),
+            Some(SkipReason::Ignored(reason)) => self.intake.ignore(reason, None).await,
             None => {
-                let converted = self.bot(me).message(message, place, MessageVersion::Edited);
-                self.intake.take(converted, None).await.map(drop)
+                let version = MessageVersion::Edited;
+                let converted = self.identity(bot).message(message, channel_type, version);
+                self.intake.take(converted, None).await?;
+                Ok(())
             }
         }
     }
 
-    async fn called(&mut self, me: Me, interaction: &Interaction) -> Result<(), Stopped> {
-        let Some(called) = Called::read(interaction) else {
+    async fn handle_interaction(
+        &mut self,
+        bot: BotIds,
+        interaction: &Interaction,
+    ) -> Result<(), Stopped> {
+        let Some(interaction) = UserInteraction::read(interaction) else {
             return self.intake.ignore("of another kind", None).await;
         };
-        let place = self.place(called.channel);
-        let converted = Converted::inbound(called.inbound(&self.bot(me), place));
+        let channel_type = self.channel_type(interaction.channel);
+        let converted = Converted::inbound(interaction.inbound(&self.identity(bot), channel_type));
         self.intake.take(converted, None).await?;
-        let Called { id, token, answer, .. } = &called;
-        self.discord.answer(self.context.clock.as_ref(), *id, token, answer).await;
+        let UserInteraction { id, token, response, .. } = &interaction;
+        self.discord.respond(self.context.clock.as_ref(), *id, token, response).await;
         Ok(())
     }
 
-    pub(crate) fn bot(&self, me: Me) -> BotIdentity<'a> {
-        let Discord { name, account, answer_all, unmentioned, .. } = self.discord;
-        let commands = self.context.commands.as_ref();
-        let answer_all = *answer_all;
-        BotIdentity { me: me.user, channel: name, account, answer_all, unmentioned, commands }
+    fn identity(&self, bot: BotIds) -> BotIdentity<'a> {
+        let Discord { name, account, settings, .. } = self.discord;
+        BotIdentity {
+            user: bot.user,
+            channel: name,
+            account,
+            answer_all: settings.answer_all,
+            unmentioned: &settings.unmentioned,
+            commands: self.context.commands.as_ref(),
+        }
     }
 }

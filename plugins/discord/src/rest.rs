@@ -15,17 +15,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serenity::constants::USER_AGENT;
 
-use crate::DiscordError;
+use crate::error::DiscordError;
 use crate::fault::{Limited, RestError};
 use crate::limits::RateLimits;
 use crate::routes::Route;
 
 /// Timeout of connecting.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a request.
-pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of a request with files.
-const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
+const UPLOAD_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The REST API, as one bot sees it.
 pub(crate) struct RestClient {
@@ -45,6 +45,9 @@ pub(crate) struct RestResponse {
 }
 
 impl RestClient {
+    /// Makes a client for the API at `api_url`.
+    ///
+    /// # Errors
     /// [`DiscordError`] with the required change.
     #[expect(
         clippy::disallowed_methods,
@@ -69,8 +72,8 @@ impl RestClient {
         }
         let base = url.as_str().trim_end_matches('/').to_owned();
         let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_LIMIT)
-            .timeout(REQUEST_LIMIT)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()
@@ -145,7 +148,7 @@ impl RestClient {
             let part = Part::bytes(file.bytes.to_vec()).file_name(file.name.clone());
             form = form.part(format!("files[{place}]"), part);
         }
-        let request = self.request(Method::POST, route).timeout(UPLOAD_LIMIT).multipart(form);
+        let request = self.request(Method::POST, route).timeout(UPLOAD_TIMEOUT).multipart(form);
         self.answer(route, request).await
     }
 
@@ -164,7 +167,7 @@ impl RestClient {
         request: RequestBuilder,
     ) -> Result<RestResponse, RestError> {
         let is_interaction = matches!(route, Route::InteractionResponse { .. });
-        let pause = self.limits.pause_of_account(is_interaction, self.clock.elapsed());
+        let pause = self.limits.pause_of_bot(is_interaction, self.clock.elapsed());
         if !pause.is_zero() {
             return Err(RestError::Wait(pause));
         }
@@ -179,7 +182,7 @@ impl RestClient {
             let body = body.unwrap_or_default();
             if status == StatusCode::TOO_MANY_REQUESTS {
                 let limited = Limited::read(&headers, &body);
-                self.limits.hold_account(&limited, self.clock.elapsed());
+                self.limits.block(&limited, self.clock.elapsed());
             }
             return Err(RestError::answered(status.as_u16(), &headers, &body));
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serenity::model::guild::PremiumTier;
 use serenity::model::id::{ChannelId, GuildId};
 
-use crate::places::described;
+use crate::channels::described;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -24,7 +24,7 @@ fn max_bytes(tier: PremiumTier) -> u64 {
 
 /// The tiers of servers, as far as the platform has described them in this session.
 #[derive(Debug, Default)]
-pub(crate) struct Uploads(Mutex<UploadTiers>);
+pub(crate) struct UploadLimits(Mutex<UploadTiers>);
 
 #[derive(Debug, Default)]
 struct UploadTiers {
@@ -32,7 +32,7 @@ struct UploadTiers {
     guilds: HashMap<ChannelId, GuildId>,
 }
 
-impl Uploads {
+impl UploadLimits {
     /// Learns from an event that describes a server or a channel of one.
     pub(crate) fn learn_from(&self, event: &Value) {
         let tier = PremiumTier::deserialize(&event["premium_tier"]).ok();

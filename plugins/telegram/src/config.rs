@@ -1,11 +1,14 @@
 //! The configuration of a Telegram bot.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use avocet_channel_kit::GroupConfig;
-use avocet_protocol::Secret;
+use avocet_channel_kit::{BotAccess, GroupConfig};
+use avocet_protocol::{AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use crate::{Telegram, TelegramError};
 
 /// A Telegram bot. For several bots, write a table for each: `[channels.telegram.work]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -38,12 +41,12 @@ pub struct TelegramConfig {
     pub preview_seconds: u32,
 }
 
-impl TelegramConfig {
-    /// Checks the values of single keys.
-    ///
-    /// # Errors
-    /// If a value is invalid: its key and the requirement. The token stays hidden.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+impl ChannelConfig for TelegramConfig {
+    const NAME: &'static str = "telegram";
+    type Channel = Telegram;
+    type Error = TelegramError;
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
         let token = self.token.as_ref().map(Secret::expose);
         if token == Some("") {
             return Err(("token", "it is empty; get a token from @BotFather".to_owned()));
@@ -57,6 +60,20 @@ impl TelegramConfig {
             1..=50 => Ok(()),
             seconds => Err(("poll_seconds", format!("{seconds} is not a number from 1 to 50"))),
         }
+    }
+
+    fn allow(&self) -> Result<Allow, IdError> {
+        let Self { allow, owners, groups, pairing, .. } = self;
+        BotAccess { allow, owners, groups, pairing: *pairing }.rule()
+    }
+
+    fn channel(
+        &self,
+        name: ChannelName,
+        account: AccountName,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Telegram, TelegramError> {
+        Telegram::new(name, account, self, clock)
     }
 }
 

@@ -73,7 +73,7 @@ pub struct SaidChunk {
 
 /// The style of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum ChatStyle {
     /// For a person at a terminal: prompt, streaming, activity.
     Interactive,
     /// For a pipe: only the answers.
@@ -93,6 +93,25 @@ const PROMPT: &str = "> ";
 const TICK: Duration = Duration::from_millis(250);
 const HOW_TO_LEAVE: &str = "Ctrl-D or /quit leaves.";
 const HOW_TO_ANSWER: &str = "I am waiting for your answer: yes, no, or the number of a choice. /stop ends the turn, Ctrl-D leaves.";
+
+/// The parts of a conversation at a terminal.
+#[expect(missing_debug_implementations, reason = "its parts are handed in and unpacked at once")]
+pub struct TerminalChatParts {
+    /// The connection to the daemon.
+    pub link: Arc<dyn TerminalLink>,
+    /// The daemon's id of the person.
+    pub me: SenderId,
+    /// The source of typed lines.
+    pub input: Box<dyn Input>,
+    /// The screen.
+    pub screen: Screen,
+    /// The style of the conversation.
+    pub style: ChatStyle,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Ctrl-C while the line editor does not control the terminal.
+    pub interrupts: flume::Receiver<()>,
+}
 
 /// A conversation at a terminal. A person can type at any time. Lines of a pipe are read one after
 /// another, each once all earlier lines are answered.
@@ -125,16 +144,10 @@ struct Talk {
 }
 
 impl TerminalChat {
-    /// A conversation over `link`; `me` is the daemon's id of the person.
+    /// A conversation of these parts.
     #[must_use]
-    pub fn new(
-        (link, me): (Arc<dyn TerminalLink>, SenderId),
-        input: Box<dyn Input>,
-        screen: Screen,
-        style: Style,
-        clock: Arc<dyn Clock>,
-        interrupts: flume::Receiver<()>,
-    ) -> Self {
+    pub fn new(parts: TerminalChatParts) -> Self {
+        let TerminalChatParts { link, me, input, screen, style, clock, interrupts } = parts;
         let talk = Talk {
             display: Display::new(link.clone(), screen, style, me),
             link,
@@ -201,7 +214,7 @@ fn sleep_until(clock: &dyn Clock, deadline: Option<Duration>) -> impl Future<Out
 
 impl Talk {
     fn is_interactive(&self) -> bool {
-        self.display.style == Style::Interactive
+        self.display.style == ChatStyle::Interactive
     }
 
     fn is_sending(&self) -> bool {

@@ -26,12 +26,19 @@ struct AtTerminal {
 impl AtTerminal {
     fn open(link: FakeLink) -> (Self, TerminalChat) {
         let (link, paper, clock) = (Arc::new(link), Paper::default(), ManualClock::default());
-        let screen = Screen::new(Box::new(paper.clone()), None, false);
+        let screen = Screen::new(Box::new(paper.clone()), None, Dimming::Off);
         let (keys, pressed) = flume::bounded(9);
         let (interrupt, interrupts) = flume::bounded(1);
-        let (style, input) = (Style::Interactive, Box::new(Keys(pressed)));
-        let chat =
-            TerminalChat::new(daemon(&link), input, screen, style, Arc::new(clock), interrupts);
+        let (style, input) = (ChatStyle::Interactive, Box::new(Keys(pressed)));
+        let chat = TerminalChat::new(TerminalChatParts {
+            link: link.clone(),
+            me: me(),
+            input,
+            screen,
+            style,
+            clock: Arc::new(clock),
+            interrupts,
+        });
         (Self { link, paper, keys, interrupt }, chat)
     }
 
@@ -115,7 +122,7 @@ async fn chat_shows_own_messages_once_when_their_turn_resumes() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "run it\n/help\n", Style::Interactive).await;
+    let (paper, _) = talk(&link, "run it\n/help\n", ChatStyle::Interactive).await;
     let expected = "hello\ndone\nyou wrote earlier or elsewhere: what is new?\nnothing\n";
     assert_eq!(what_stays(&paper), expected);
 }
@@ -134,7 +141,7 @@ async fn chat_prints_an_answer_once_with_other_text_between_its_pieces() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\n", Style::Interactive).await;
+    let (paper, _) = talk(&link, "a\n", ChatStyle::Interactive).await;
     assert_eq!(what_stays(&paper), "hello\none\na status\ntwo\nthree\n");
 }
 
@@ -151,7 +158,7 @@ async fn chat_pipe_continues_after_an_approval_once_the_turn_has_answered() {
     );
     link.sent_first = 2;
     let link = Arc::new(link);
-    let (paper, left) = talk(&link, "run\nyes\nbye\n", Style::Plain).await;
+    let (paper, left) = talk(&link, "run\nyes\nbye\n", ChatStyle::Plain).await;
     assert_eq!((paper.as_str(), left), ("May I?\nAllowed.\ndone\nbye\n", Left::Content));
 }
 
@@ -165,7 +172,7 @@ async fn chat_pipe_continues_after_a_line_that_does_not_answer_the_question() {
         Some(Outcome::Replied),
     );
     link.sent_first = usize::MAX;
-    let (paper, _) = talk(&Arc::new(link), "run\nmaybe\nhm\n", Style::Plain).await;
+    let (paper, _) = talk(&Arc::new(link), "run\nmaybe\nhm\n", ChatStyle::Plain).await;
     assert_eq!(paper, "May I?\nI am waiting for an answer.\n");
 }
 

@@ -8,6 +8,7 @@ use avocet_testkit::ManualClock;
 use super::own::GRACE;
 use super::*;
 use crate::receive::{Lines, TypedLine};
+use crate::screen::Dimming;
 
 /// A daemon that answers each message with the events that the test has prepared.
 #[derive(Debug)]
@@ -126,19 +127,27 @@ impl Write for Paper {
 }
 
 /// The output of a conversation in which these lines are typed.
-async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (String, Left) {
+async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: ChatStyle) -> (String, Left) {
     let paper = Paper::default();
-    let screen = Screen::new(Box::new(paper.clone()), None, false);
+    let screen = Screen::new(Box::new(paper.clone()), None, Dimming::Off);
     let group = Group::new("test");
     let input: Box<dyn Input> = match style {
-        Style::Plain => Box::new(Lines::new(typed.as_bytes(), &group).unwrap()),
-        Style::Interactive => {
+        ChatStyle::Plain => Box::new(Lines::new(typed.as_bytes(), &group).unwrap()),
+        ChatStyle::Interactive => {
             Box::new(TypingPerson { link: link.clone(), lines: typed.lines(), typed: 0 })
         }
     };
     let (_interrupt, interrupts) = flume::bounded(1);
     let clock = Arc::new(ManualClock::default());
-    let chat = TerminalChat::new(daemon(link), input, screen, style, clock.clone(), interrupts);
+    let chat = TerminalChat::new(TerminalChatParts {
+        link: link.clone(),
+        me: me(),
+        input,
+        screen,
+        style,
+        clock: clock.clone(),
+        interrupts,
+    });
     let (left, ()) = tokio::select! {
         left = chat.run("hello") => (left, ()),
         // No test takes longer than `GRACE`.
@@ -153,8 +162,8 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (Strin
     (paper, left)
 }
 
-fn daemon(link: &Arc<FakeLink>) -> (Arc<dyn TerminalLink>, SenderId) {
-    (link.clone(), "uid:0".parse().unwrap())
+fn me() -> SenderId {
+    "uid:0".parse().unwrap()
 }
 
 fn chunk(id: i64, turn: Option<i64>, text: &str) -> DaemonNotice {
@@ -218,7 +227,7 @@ async fn chat_through_a_pipe_prints_only_answers() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, left) = talk(&link, "one\n\n  two  \r\n", Style::Plain).await;
+    let (paper, left) = talk(&link, "one\n\n  two  \r\n", ChatStyle::Plain).await;
     assert_eq!((paper.as_str(), left), ("first\nsecond\nline\n", Left::Content));
     assert_eq!(*link.said.lock().unwrap(), ["one", "two"]);
     assert_eq!(*link.shown.lock().unwrap(), [DeliveryId(1), DeliveryId(2)]);
@@ -242,7 +251,7 @@ async fn chat_interactive_shows_progress_and_each_word_once() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "read it\n/quit\nnever said\n", Style::Interactive).await;
+    let (paper, _) = talk(&link, "read it\n/quit\nnever said\n", ChatStyle::Interactive).await;
     assert!(paper.contains("thinking … 0 s (Ctrl-C stops)"), "{paper:?}");
     assert!(paper.contains("running read_file … 0 s"), "{paper:?}");
     let expected = "hello\nLet me look.\n✓ read_file\nIt says hello.\n";
@@ -272,7 +281,7 @@ async fn chat_prints_an_answer_whole_if_it_differs_from_the_stream() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\nb\n", Style::Interactive).await;
+    let (paper, _) = talk(&link, "a\nb\n", ChatStyle::Interactive).await;
     let expected = "hello\nhalf\n(starting over)\nall\nlost some\nlost nothing\n";
     assert_eq!(what_stays(&paper), expected);
 }
@@ -291,7 +300,7 @@ async fn chat_prints_the_whole_answer_after_a_reconnect() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "count\n", Style::Interactive).await;
+    let (paper, _) = talk(&link, "count\n", ChatStyle::Interactive).await;
     assert_eq!(what_stays(&paper), "hello\n1, 2, \nback\n1, 2, 3.\n");
 }
 
@@ -304,7 +313,7 @@ async fn chat_acknowledges_a_repeated_chunk_without_showing_it_again() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\n/help\n", Style::Plain).await;
+    let (paper, _) = talk(&link, "a\n/help\n", ChatStyle::Plain).await;
     assert_eq!(paper, "once\nhelp\n");
     assert_eq!(link.shown.lock().unwrap().len(), 3);
 }
@@ -321,7 +330,7 @@ async fn chat_shows_messages_of_other_senders() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\n", Style::Interactive).await;
+    let (paper, _) = talk(&link, "a\n", ChatStyle::Interactive).await;
     let expected = "hello\nuid:7 says: good [31mmorning\nand to you\nthe connection was lost\n\
                     answer\n";
     assert_eq!(what_stays(&paper), expected);
@@ -343,7 +352,7 @@ async fn chat_question_reads_the_next_line() {
         None,
     ));
     // No outcome arrives; the second line is still requested.
-    let talking = talk(&link, "paint\nblue\n", Style::Plain);
+    let talking = talk(&link, "paint\nblue\n", ChatStyle::Plain);
     tokio::select! {
         _ = talking => panic!("the second answer has no end"),
         () = async {
@@ -358,10 +367,10 @@ async fn chat_question_reads_the_next_line() {
 #[tokio::test]
 async fn chat_reports_a_refused_message_and_ends_with_a_failure() {
     let link = Arc::new(FakeLink::new(Vec::new(), Some(Outcome::Replied)));
-    let (paper, left) = talk(&link, "refuse\n", Style::Plain).await;
+    let (paper, left) = talk(&link, "refuse\n", ChatStyle::Plain).await;
     assert_eq!((paper.as_str(), left), ("not sent: the disk is full\n", Left::Disappointed));
     let link = Arc::new(FakeLink::new(vec![vec![chunk(1, Some(1), "no")]], Some(Outcome::Error)));
-    let (_, left) = talk(&link, "go\n", Style::Plain).await;
+    let (_, left) = talk(&link, "go\n", ChatStyle::Plain).await;
     assert_eq!(left, Left::Disappointed);
 }
 

@@ -8,8 +8,11 @@ mod receive;
 mod screen;
 mod send;
 
-pub use chat::{DaemonNotice, Left, LinkError, SaidChunk, Style, TerminalChat, TerminalLink};
+pub use chat::{
+    ChatStyle, DaemonNotice, Left, LinkError, SaidChunk, TerminalChat, TerminalChatParts,
+    TerminalLink,
+};
 pub use config::TerminalConfig;
 pub use receive::{Input, LineEditor, Lines};
-pub use screen::{Above, Screen};
+pub use screen::{Above, Dimming, Screen};
 pub use send::Terminal;

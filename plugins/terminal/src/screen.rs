@@ -1,6 +1,7 @@
 //! The terminal's output: permanent text, and one temporary line. Foreign text passes
 //! [`printable`], so all escape sequences are the screen's own.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -23,6 +24,24 @@ pub trait Above: Send {
     fn columns(&self) -> usize;
 }
 
+/// The look of texts of the program itself, beside those of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimming {
+    /// Shown in a fainter colour.
+    On,
+    /// Shown like all text.
+    Off,
+}
+
+impl Dimming {
+    fn apply(self, text: Cow<'_, str>) -> String {
+        match self {
+            Self::On => format!("\u{1b}[2m{text}\u{1b}[0m"),
+            Self::Off => text.into_owned(),
+        }
+    }
+}
+
 /// The terminal's output, or a pipe.
 pub struct Screen {
     out: Box<dyn Write + Send>,
@@ -30,7 +49,7 @@ pub struct Screen {
     remarks: Option<Box<dyn Write + Send>>,
     /// Set if a person types here: all text goes above the line that is being edited.
     above: Option<Box<dyn Above>>,
-    colour: bool,
+    dimming: Dimming,
     /// The last row of a text that goes on.
     row: String,
     /// The temporary line, while it is visible.
@@ -41,15 +60,19 @@ pub struct Screen {
 
 impl fmt::Debug for Screen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Screen").field("colour", &self.colour).finish_non_exhaustive()
+        f.debug_struct("Screen").field("dimming", &self.dimming).finish_non_exhaustive()
     }
 }
 
 impl Screen {
-    /// A screen on `out`, with or without colour.
+    /// A screen on `out`.
     #[must_use]
-    pub fn new(out: Box<dyn Write + Send>, above: Option<Box<dyn Above>>, colour: bool) -> Self {
-        Self { out, remarks: None, above, colour, row: String::new(), status: None, erase: "" }
+    pub fn new(
+        out: Box<dyn Write + Send>,
+        above: Option<Box<dyn Above>>,
+        dimming: Dimming,
+    ) -> Self {
+        Self { out, remarks: None, above, dimming, row: String::new(), status: None, erase: "" }
     }
 
     /// The same screen with remarks elsewhere, so that `out` gets only the texts.
@@ -112,8 +135,7 @@ impl Screen {
         let text = printable(text);
         match &mut self.remarks {
             Some(remarks) => writeln!(remarks, "{text}").unwrap_or_default(),
-            None if self.colour => self.own_line(&format!("\u{1b}[2m{text}\u{1b}[0m")),
-            None => self.own_line(&text),
+            None => self.own_line(&self.dimming.apply(text)),
         }
     }
 
@@ -132,7 +154,7 @@ impl Screen {
             Some(above) => (rows(text, above.columns()).swap_remove(0), "\n"),
             None => (text.to_owned(), ""),
         };
-        let shown = if self.colour { format!("\u{1b}[2m{shown}\u{1b}[0m") } else { shown };
+        let shown = self.dimming.apply(shown.into());
         self.write(&format!("{shown}{end}"));
         self.status = Some(text.to_owned());
     }

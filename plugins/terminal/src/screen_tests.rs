@@ -26,7 +26,7 @@ impl Above for Rows {
 
 fn screen() -> (Screen, Rows) {
     let rows = Rows::default();
-    (Screen::new(Box::new(io::sink()), Some(Box::new(rows.clone())), false), rows)
+    (Screen::new(Box::new(io::sink()), Some(Box::new(rows.clone())), Dimming::Off), rows)
 }
 
 impl Rows {
@@ -98,9 +98,9 @@ impl Write for Paper {
 fn screen_removes_control_characters_from_all_text() {
     const HOSTILE: &str = "a\u{1b}[2Jb\u{9b}2Jc\rd\u{202e}e";
     const LEFT: &str = "a[2Jb2Jcde";
-    for colour in [false, true] {
+    for dimming in [Dimming::Off, Dimming::On] {
         let paper = Paper::default();
-        let mut screen = Screen::new(Box::new(paper.clone()), None, colour);
+        let mut screen = Screen::new(Box::new(paper.clone()), None, dimming);
         screen.status(HOSTILE);
         screen.stream(HOSTILE);
         screen.line(HOSTILE);

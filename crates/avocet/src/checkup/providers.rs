@@ -1,11 +1,11 @@
 //! Checks each provider's key and models, if possible without paying for an answer.
 
-use avocet_llm::{KnownModel, Probe, ToolStyle};
+use avocet_llm::{ConfiguredModel, KnownModel, Probe, ToolStyle};
 use avocet_protocol::{Check, CheckState, ModelError, Models as _, thousands, within};
 use futures_util::future::join_all;
 
 use super::{Examiner, LIMIT};
-use crate::registry::{self, ConfiguredModel};
+use crate::registry;
 
 /// Instructions and tools take about half of such a context.
 const SMALL_CONTEXT: u64 = 16_000;
@@ -56,12 +56,12 @@ async fn check(
     }
     let made = match model {
         Some(model) => examiner.models.made(model).map_err(|error| error.to_string()),
-        None => registry::made(document, provider, examiner.clock.clone())
+        None => registry::unnamed_model(document, provider, examiner.clock.clone())
             .map_err(|error| error.to_string()),
     };
     let known = match made {
-        Ok(ConfiguredModel::Provided(known)) => known,
-        Ok(ConfiguredModel::Offline(_)) => return Vec::new(),
+        Ok(ConfiguredModel::Served(known)) => known,
+        Ok(ConfiguredModel::Embedded(_)) => return Vec::new(),
         Err(error) => return vec![Check::bad(name, error, format!("correct [{table}]"))],
     };
     // The result of a request is worth more than a list of models.

@@ -4,23 +4,52 @@
 use std::fmt::Write;
 
 use avocet_gateway::{ClientError, Decide, ListApprovals, RpcError, answer_about_approvals};
-use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp};
+use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, WaitId};
 use avocet_session::Decisions;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::CommandContext;
-use crate::cli::{Approvals, ApprovalsCommand};
 use crate::commands::{Reached, all_rows, reach};
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json, span};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 
-pub(crate) async fn approvals(
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    command: Option<ApprovalsCommand>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// Approve a call and let it run.
+    Approve {
+        /// Id of the call, as in the list.
+        id: WaitId,
+        /// Also approve similar calls in the same session.
+        #[arg(long)]
+        session: bool,
+    },
+    /// Deny a call; its turn continues without it.
+    Deny {
+        /// Id of the call, as in the list.
+        id: WaitId,
+        /// Reason, for the model.
+        why: Option<String>,
+    },
+}
+
+pub(crate) async fn run(
     context: &CommandContext,
-    approvals: Approvals,
+    approvals: ApprovalsArgs,
 ) -> Result<Exit, Failure> {
     match approvals.command {
         None => {

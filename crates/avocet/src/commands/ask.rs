@@ -4,20 +4,43 @@ use std::time::Duration;
 
 use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait};
 use avocet_protocol::{
-    AcceptedAs, Clock, Content, Inbound, MessageId, MessageStatus, Outcome, Publish, Sender,
-    SenderId, within,
+    AcceptedAs, Clock, Content, DedupeKey, Inbound, MessageId, MessageStatus, Outcome, Publish,
+    Sender, SenderId, SessionId, within,
 };
+use clap::Args;
 
 use crate::CommandContext;
-use crate::cli;
+use crate::cli::session_id;
 use crate::commands::{LOOK_AGAIN, OfflineLog, Reached, bus_to_log, connect, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn run(context: &CommandContext, ask: cli::AskArgs) -> Result<Exit, Failure> {
-    let cli::AskArgs { session, text, key, wait, timeout, json } = ask;
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// Conversation, as channel:account:chat or channel:account:chat:topic. A bare name is a
+    /// conversation of the terminal.
+    #[arg(value_parser = session_id)]
+    session: SessionId,
+    /// Text of the message. Default, or `-`: read it from stdin.
+    text: Option<String>,
+    /// Idempotency key: a second message with the same key is ignored.
+    #[arg(long)]
+    key: Option<DedupeKey>,
+    /// Wait for the reply and print it.
+    #[arg(long)]
+    wait: bool,
+    /// Stop waiting after this many seconds; the reply still goes to the chat.
+    #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = seconds)]
+    timeout: Option<u64>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, Failure> {
+    let AskArgs { session, text, key, wait, timeout, json } = ask;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
     let key = match key {
@@ -131,4 +154,8 @@ fn answer(status: &MessageStatus, json: bool) -> Result<Exit, Failure> {
         _ if json => Ok(Exit::Done),
         _ => print(&format!("{said}\n")).map(|()| Exit::Done),
     }
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "must be a whole number of seconds, 0 or more".to_owned())
 }

@@ -1,6 +1,11 @@
 //! `avocet audit`: shows decisions and effects with their authors, and verifies the audit table.
 
-use avocet_protocol::{Audit as Port, AuditFilter, AuditRow, Timestamp, printable};
+use std::path::Path;
+
+use avocet_protocol::{
+    Audit as _, AuditFilter, AuditKind, AuditRow, PlainTable, SessionId, Timestamp, printable,
+};
+use clap::{Args, Subcommand};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
@@ -8,11 +13,47 @@ use serde_json::json;
 
 use crate::CommandContext;
 use crate::audit::{Checked, check};
-use crate::cli::{AuditArgs, AuditCommand};
+use crate::cli::{rows, session_id};
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
+    /// Show rows of this conversation only; a bare name is a conversation of the terminal.
+    #[arg(long, value_parser = session_id)]
+    session: Option<SessionId>,
+    /// Show rows since a day (2026-11-22), a time (2026-11-22T10:30) or a duration ago (2h, 3d).
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Show rows of this kind only.
+    #[arg(long, value_parser = audit_kind)]
+    kind: Option<AuditKind>,
+    /// Maximum number of rows; the last ones are shown.
+    #[arg(long, default_value_t = 50, value_parser = rows)]
+    limit: u32,
+    /// Show the rows before this one.
+    #[arg(long, value_name = "ROW")]
+    before: Option<i64>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Verify every row, and the head that is stored outside of the database. Exits with 65 if they
+    /// have been tampered with.
+    Verify {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Exit, Failure> {
     let AuditArgs { command, session, since, kind, limit, before, json } = audit;
@@ -66,16 +107,31 @@ async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
             ),
         )),
         None => {
-            let noted = match noted {
-                Some(noted) => format!("row {} is the one that was noted", noted.sequence),
-                None => "no head was noted".to_owned(),
-            };
-            print(&format!(
-                "{rows} rows, all as they were written; {noted} in {}\n",
-                file.display()
-            ))?;
+            print(&verified(&checked, file))?;
             Ok(exit)
         }
+    }
+}
+
+/// Describes a table without a fault.
+fn verified(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
+    let file = file.display();
+    match noted {
+        Some(noted) => {
+            let row = noted.sequence;
+            format!(
+                "{rows} rows, all as they were written; row {row} is the one that was noted in {file}\n"
+            )
+        }
+        None if *rows == 0 => {
+            format!("0 rows, all as they were written; no head was noted in {file}\n")
+        }
+        None => format!(
+            "{rows} rows, all as they were written; no head was noted in {file}\n\
+             Without a head, a table that was replaced as a whole is not detected. A service notes the head \
+             in its logs directory: set [audit] head_file to that file, for example \
+             /var/log/avocet/audit-head, and repeat the command.\n"
+        ),
     }
 }
 
@@ -96,9 +152,9 @@ fn moment_of(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, F
 }
 
 fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
-    let head =
-        ["row", "when", "what", "by", "session", "call", "about"].map(str::to_owned).to_vec();
-    let cells = rows.iter().map(|row| {
+    let head = ["row", "when", "what", "by", "session", "call", "about"];
+    let mut table = PlainTable::with_head(&head);
+    for row in rows {
         let AuditRow { sequence, at, kind, session, call, actor, tool, summary, outcome, .. } = row;
         let what = match outcome {
             Some(outcome) => format!("{kind}: {outcome}"),
@@ -117,9 +173,9 @@ fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
             call.as_deref().unwrap_or("-"),
             &about,
         ];
-        cells.map(shown).to_vec()
-    });
-    columns(&[head].into_iter().chain(cells).collect::<Vec<_>>())
+        table.row(cells.map(shown));
+    }
+    table.to_string()
 }
 
 /// Formats a moment to the second, in the reader's time zone.
@@ -138,6 +194,12 @@ fn shown(text: &str) -> String {
         0..=LENGTH => line,
         _ => line.chars().take(LENGTH - 1).chain(['…']).collect(),
     }
+}
+
+fn audit_kind(text: &str) -> Result<AuditKind, String> {
+    let known = || AuditKind::ALL.map(AuditKind::word).join(", ");
+    let found = AuditKind::ALL.into_iter().find(|kind| kind.word() == text);
+    found.ok_or_else(|| format!("unknown kind; the kinds are {}", known()))
 }
 
 #[cfg(test)]

@@ -6,25 +6,46 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::Client;
-use avocet_protocol::{DaemonStatus, SenderId};
-use avocet_terminal::{Input, Left, LineEditor, Lines, Screen, Style, TerminalChat, TerminalLink};
+use avocet_protocol::{DaemonStatus, IdError, SenderId};
+use avocet_terminal::{
+    ChatStyle, Dimming, Input, Left, LineEditor, Lines, Screen, TerminalChat, TerminalChatParts,
+};
+use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandContext;
-use crate::cli::{self, session_id};
+use crate::cli::session_id;
 use crate::commands::{LOOK_AGAIN, STARTING, connect};
 use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
+use crate::logging;
 use crate::places::{Configuration, Uses, wants_colour};
-use crate::{logging, registry};
 
+#[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// Name of the conversation.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
+    chat: String,
+    /// Start with an empty database although the last one is damaged or missing. Nothing is
+    /// deleted.
+    #[arg(long)]
+    start_empty: bool,
+}
+
+impl Default for ChatArgs {
+    fn default() -> Self {
+        Self { chat: DEFAULT_CHAT.to_owned(), start_empty: false }
+    }
+}
+
+const DEFAULT_CHAT: &str = "me";
 /// The time for a running answer to finish after the person leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
-pub(crate) async fn run(context: &CommandContext, chat: cli::ChatArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let log = logging::to_remarks(context.cli.log.as_deref())?;
     let session =
@@ -99,16 +120,17 @@ async fn talk(
 ) -> Result<Left, Failure> {
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     let (style, input, above): (_, Box<dyn Input>, _) = if interactive {
-        let config = registry::terminal_config(&configuration.document)?;
+        let config = configuration.document.table("channels.terminal")?;
         let history = configuration.data_dir.join("terminal.history");
         let (prompt, above) = LineEditor::new(&config, history, &context.root)
             .map_err(|error| Failure::new(Exit::Failed, error))?;
-        (Style::Interactive, Box::new(prompt), Some(above))
+        (ChatStyle::Interactive, Box::new(prompt), Some(above))
     } else {
         let lines = Lines::new(BufReader::new(io::stdin()), &context.root)?;
-        (Style::Plain, Box::new(lines), None)
+        (ChatStyle::Plain, Box::new(lines), None)
     };
-    let mut screen = Screen::new(Box::new(io::stdout()), above, interactive && wants_colour());
+    let dimming = if interactive && wants_colour() { Dimming::On } else { Dimming::Off };
+    let mut screen = Screen::new(Box::new(io::stdout()), above, dimming);
     if !interactive {
         screen = screen.with_remarks_to(Box::new(io::stderr()));
     }
@@ -123,8 +145,15 @@ async fn talk(
     // The daemon names the users of its socket by their user id.
     let me = format!("uid:{}", rustix::process::geteuid().as_raw());
     let me = SenderId::parse(&me).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    let link = (Arc::new(link) as Arc<dyn TerminalLink>, me);
-    let chat = TerminalChat::new(link, input, screen, style, context.clock.clone(), interrupts);
+    let chat = TerminalChat::new(TerminalChatParts {
+        link: Arc::new(link),
+        me,
+        input,
+        screen,
+        style,
+        clock: context.clock.clone(),
+        interrupts,
+    });
     let mut terminate = tokio::signal::unix::signal(SignalKind::terminate())?;
     let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup())?;
     Ok(tokio::select! {
@@ -132,4 +161,8 @@ async fn talk(
         _ = terminate.recv() => Left::Content,
         _ = hang_up.recv() => Left::Content,
     })
+}
+
+fn chat_name(text: &str) -> Result<String, IdError> {
+    session_id(text).map(|_| text.to_owned())
 }

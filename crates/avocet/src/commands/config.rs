@@ -3,20 +3,38 @@
 use std::path::Path;
 
 use avocet_config::{DEFAULTS, Document, Unresolved};
+use avocet_protocol::PlainTable;
 use avocet_sandbox::Access;
+use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use crate::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json, warning};
+use crate::output::{print, print_json, warning};
 use crate::places::{Agent, Configuration, Uses};
 use crate::roots::{self, Root};
 use crate::workspaces::guarded;
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check the configuration and show the paths and the model in use.
+    Check {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 const NO_FILE: &str =
     "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)";
 
-pub(crate) fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &CommandContext, command: &ConfigCommand) -> Result<Exit, Failure> {
+    match command {
+        ConfigCommand::Check { json } => check(context, *json),
+    }
+}
+
+fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Check)?;
     // Missing directories are made by the daemon, not by a check.
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
@@ -28,15 +46,14 @@ pub(crate) fn check(context: &CommandContext, json: bool) -> Result<Exit, Failur
         print_json(&as_json(&configuration))?;
         return Ok(Exit::Done);
     }
-    print(&columns(&rows(&configuration)))?;
+    print(&rows(&configuration).into_iter().collect::<PlainTable>().to_string())?;
     for Unresolved { error, .. } in unresolved {
         warning(&error.to_string());
     }
-    print(match unresolved.is_empty() {
-        true => "The configuration can be used.\n",
-        false => {
-            "The configuration can be used by a daemon for which these references have a value.\n"
-        }
+    print(if unresolved.is_empty() {
+        "The configuration can be used.\n"
+    } else {
+        "The configuration can be used by a daemon for which these references have a value.\n"
     })?;
     Ok(Exit::Done)
 }
@@ -48,9 +65,10 @@ fn unresolved(Unresolved { key, error }: &Unresolved) -> Value {
 
 /// Formats a path. If a reference in its key has no value here, says so.
 fn place(document: &Document, key: &str, path: &Path) -> String {
-    match document.is_unresolved(key) {
-        true => format!("unknown here: `{key}` has a reference without a value"),
-        false => path.display().to_string(),
+    if document.is_unresolved(key) {
+        format!("unknown here: `{key}` has a reference without a value")
+    } else {
+        path.display().to_string()
     }
 }
 
@@ -84,11 +102,11 @@ fn as_json(configuration: &Configuration) -> Value {
     found
 }
 
-fn rows(configuration: &Configuration) -> Vec<Vec<String>> {
+fn rows(configuration: &Configuration) -> Vec<[String; 2]> {
     let Configuration { document, data_dir, agents, socket, roots, .. } = configuration;
     let path =
         document.path().map_or_else(|| NO_FILE.to_owned(), |path| path.display().to_string());
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let row = |name: &str, value: String| [name.to_owned(), value];
     let mut rows =
         vec![row("configuration", path), row("data", place(document, "data_dir", data_dir))];
     for Agent { profile, workspace } in agents {

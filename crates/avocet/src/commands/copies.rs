@@ -1,23 +1,55 @@
 //! `avocet backup`, `avocet restore` and `avocet recover`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use avocet_gateway::Gateway;
-use avocet_protocol::{sanitise, thousands};
+use avocet_protocol::{PlainTable, sanitise, thousands};
 use avocet_store::{
     CancelCopy, Copied, CopyError, EndedWork, Holder, Lock, Recovered, Replace, Restored, Salvaged,
     back_up, recover_into,
 };
 use avocet_supervise::blocking;
+use clap::Args;
 use serde_json::json;
 
-use crate::cli::{Backup, Recover, Restore};
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses, given};
 use crate::{CommandContext, audit, redaction};
 
-pub(crate) async fn backup(context: &CommandContext, backup: Backup) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// File for the copy; it must not exist yet.
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// Damaged database; its -wal file is read too. Default: the one that the last failed start
+    /// moved aside.
+    file: Option<PathBuf>,
+    /// Write the recovered database to this new file. Default: replace the current database; stop
+    /// the daemon first.
+    #[arg(long, value_name = "NEW", requires = "file")]
+    into: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Copy of the database; it stays in its place.
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn backup(context: &CommandContext, backup: BackupArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let (directory, to) = (configuration.data_dir, given(&backup.file)?);
     let (now, file) = (context.clock.now(), to.clone());
@@ -33,7 +65,10 @@ pub(crate) async fn backup(context: &CommandContext, backup: Backup) -> Result<E
     Ok(Exit::Done)
 }
 
-pub(crate) async fn restore(context: &CommandContext, restore: Restore) -> Result<Exit, Failure> {
+pub(crate) async fn restore(
+    context: &CommandContext,
+    restore: RestoreArgs,
+) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = given(&restore.file)?;
     let restored = replace(context, &configuration, move |log| log.restore(&from)).await?;
@@ -48,7 +83,10 @@ pub(crate) async fn restore(context: &CommandContext, restore: Restore) -> Resul
     Ok(Exit::Done)
 }
 
-pub(crate) async fn recover(context: &CommandContext, recover: Recover) -> Result<Exit, Failure> {
+pub(crate) async fn recover(
+    context: &CommandContext,
+    recover: RecoverArgs,
+) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = recover.file.as_deref().map(given).transpose()?;
     let into = recover.into.as_deref().map(given).transpose()?;
@@ -94,17 +132,12 @@ async fn replace<T: Send + 'static>(
 
 /// Lists the saved and the lost rows of each table, with the reasons.
 fn report(saved: &Salvaged) -> String {
-    let head = ["table", "saved", "left out", "why"].map(str::to_owned).to_vec();
-    let rows = saved.tables.iter().map(|table| {
-        let why = table.why.as_deref().unwrap_or_default();
-        vec![
-            table.name.clone(),
-            thousands(table.rows),
-            thousands(table.left_out),
-            sanitise(why).text.replace('\n', " "),
-        ]
-    });
-    let mut text = columns(&[head].into_iter().chain(rows).collect::<Vec<_>>());
+    let mut table = PlainTable::with_head(&["table", "saved", "left out", "why"]);
+    for one in &saved.tables {
+        let why = sanitise(one.why.as_deref().unwrap_or_default()).text;
+        table.row([&one.name, &thousands(one.rows), &thousands(one.left_out), &why]);
+    }
+    let mut text = table.to_string();
     let Salvaged { pages, unreadable_pages, unreadable_rows, wal, repairs, .. } = saved;
     text.push_str(&format!(
         "Not readable: {unreadable_pages} of {pages} pages, and {unreadable_rows} rows in other pages. The -wal: {wal}.\n"

@@ -6,33 +6,49 @@ use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, Doctor};
 use avocet_outbox::Channels;
-use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, within};
+use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, PlainTable, within};
 use avocet_sandbox::Cgroups;
+use clap::Args;
 use serde_json::json;
 
 use crate::CommandContext;
 use crate::checkup::{Examiner, walls};
-use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{one_line, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::registry;
 use crate::shell::Shells;
 
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Do not contact providers and platforms.
+    #[arg(long)]
+    offline: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 /// The timeout for a daemon that checks itself.
 const LIMIT: Duration = Duration::from_secs(30);
+/// The fix for a daemon that does not answer.
+const SEE_LOG: &str = "see its log, and restart it";
 /// The names of checks whose fix is in the configuration.
 const CONFIGURATION: [&str; 2] = ["configuration", "directories"];
 
-pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result<Exit, Failure> {
-    let cli::Doctor { offline, json } = doctor;
+pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<Exit, Failure> {
+    let DoctorArgs { offline, json } = doctor;
     let configuration = match Configuration::load(context, Uses::Daemon) {
         Ok(configuration) => configuration,
         Err(Failure { exit, error }) => {
             let says = format!("{error:#}");
-            let check = Check::bad("configuration", says, "correct it; the rest is not looked at");
+            let check = Check::bad(
+                "configuration",
+                says,
+                "correct it, and run `avocet doctor` again; nothing else was checked",
+            );
             show(&Checkup { avocet: vec![check], ..Checkup::default() }, json)?;
             return Ok(exit);
         }
@@ -41,8 +57,8 @@ pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result
     let path = path.map_or("none; the defaults hold".to_owned(), |path| path.display().to_string());
     let mut own = vec![Check::good("configuration", path)];
     let mut checkup = match connect(context, &configuration).await {
-        Err(Failure { error, .. }) => {
-            own.push(Check::bad("daemon", format!("{error:#}"), "see its log, and restart it"));
+        Err(failure) => {
+            own.push(unreachable(&failure));
             Checkup::default()
         }
         Ok(Some(client)) => {
@@ -52,7 +68,7 @@ pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result
                 Ok(checkup) => checkup?,
                 Err(_) => {
                     let says = format!("does not answer within {} s", LIMIT.as_secs());
-                    own.push(Check::bad("daemon", says, "see its log, and restart it"));
+                    own.push(Check::bad("daemon", says, SEE_LOG));
                     Checkup::default()
                 }
             }
@@ -60,7 +76,11 @@ pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result
         Ok(None) => {
             let at = configuration.socket.display();
             let says = format!("none answers at {at}; the rest is checked from this shell");
-            own.push(Check::fair("daemon", says, "start it: avocet run"));
+            own.push(Check::fair(
+                "daemon",
+                says,
+                "start it: avocet run; if it runs, pass its --config to this command",
+            ));
             of_this_process(context, offline).await?
         }
     };
@@ -68,6 +88,16 @@ pub(crate) async fn run(context: &CommandContext, doctor: cli::Doctor) -> Result
     checkup.avocet = own;
     show(&checkup, json)?;
     Ok(exit(&checkup))
+}
+
+/// Reports a daemon that this command cannot ask.
+fn unreachable(Failure { exit, error }: &Failure) -> Check {
+    let fix = match exit {
+        // The daemon is well: its socket is closed to this user.
+        Exit::Failed => "nothing else was checked; run this command as that user",
+        _ => SEE_LOG,
+    };
+    Check::bad("daemon", format!("{error:#}"), fix)
 }
 
 /// Returns the daemon's own checkup.
@@ -84,7 +114,7 @@ async fn of_daemon(
     match client.call::<Checkup>("doctor", &Doctor { offline }).await {
         Ok(checkup) => Ok(checkup),
         Err(ClientError::Refused(refusal)) => {
-            let says = format!("version {version} does not look after itself ({refusal})");
+            let says = format!("version {version} cannot check itself ({refusal})");
             own.push(Check::fair("checkup", says, "restart the daemon with this version"));
             Ok(Checkup::default())
         }
@@ -138,8 +168,7 @@ pub(crate) fn text(checkup: &Checkup) -> String {
     let mut text = String::new();
     for (title, checks) in checkup.sections().filter(|(_, checks)| !checks.is_empty()) {
         text.push_str(&format!("{title}\n"));
-        let width =
-            checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0).max(13);
+        let mut table = PlainTable::default();
         for Check { name, state, says, fix } in checks {
             let sign = match state {
                 CheckState::Good => "✓",
@@ -147,10 +176,10 @@ pub(crate) fn text(checkup: &Checkup) -> String {
                 CheckState::Bad => "✗",
             };
             let fix = fix.as_ref().map(|fix| format!(" -> {fix}")).unwrap_or_default();
-            let line = format!("  {sign} {name:width$}  {says}{fix}");
-            text.push_str(&one_line(&line));
-            text.push('\n');
+            // The padding lets the sections of a usual checkup share their columns.
+            table.row([format!("  {sign} {name:13}"), format!("{says}{fix}")]);
         }
+        text.push_str(&table.to_string());
     }
     text
 }
@@ -185,6 +214,14 @@ mod tests {
         for (checkup, expected) in table {
             assert_eq!(exit(&checkup), expected, "{checkup:?}");
         }
+    }
+
+    #[test]
+    fn unreachable_daemon_is_restarted_only_if_it_does_not_answer() {
+        let fix = |exit| unreachable(&Failure::new(exit, "cannot connect")).fix.unwrap();
+        assert_eq!(fix(Exit::TryLater), SEE_LOG);
+        assert_eq!(fix(Exit::NoDaemon), SEE_LOG);
+        assert!(!fix(Exit::Failed).contains("restart"));
     }
 
     #[test]

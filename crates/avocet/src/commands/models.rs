@@ -2,17 +2,16 @@
 
 use std::fmt::Display;
 
-use avocet_llm::{Fact, KnownFacts, TextCalls, ToolStyle};
-use avocet_protocol::{Models as _, Price};
+use avocet_llm::{ConfiguredModel, Fact, KnownFacts, TextCalls, ToolStyle};
+use avocet_protocol::{Models as _, PlainTable, Price, thousands};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
-use crate::registry::ConfiguredModel;
 
 const LEGEND: &str = "In brackets, the source: your table [models], the provider's table, the model's \
     server, or the list\nof well-known models. The first source counts; a value without a source is unknown.\n";
@@ -33,8 +32,8 @@ pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Fa
             .made(&name)
             .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
         let known = match made {
-            ConfiguredModel::Offline(_) => None,
-            ConfiguredModel::Provided(model) => Some(model.known().await),
+            ConfiguredModel::Embedded(_) => None,
+            ConfiguredModel::Served(model) => Some(model.known().await),
         };
         rows.push(ModelRow { name, known });
     }
@@ -48,29 +47,23 @@ pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Fa
 
 fn table(rows: &[ModelRow]) -> String {
     let head = ["model", "context", "answer", "pictures", "tools", "$ per million in/out"];
-    let head = head.map(str::to_owned).to_vec();
-    let cells: Vec<_> = [head].into_iter().chain(rows.iter().map(ModelRow::cells)).collect();
-    format!("{}\n{LEGEND}", columns(&cells))
+    let mut table = PlainTable::with_head(&head);
+    for row in rows {
+        table.row(row.cells());
+    }
+    format!("{table}\n{LEGEND}")
 }
 
 impl ModelRow {
-    fn cells(&self) -> Vec<String> {
+    fn cells(&self) -> [String; 6] {
         let Some(known) = &self.known else {
-            let nothing = || "-".to_owned();
-            return vec![
-                self.name.clone(),
-                nothing(),
-                nothing(),
-                nothing(),
-                nothing(),
-                "free".to_owned(),
-            ];
+            return [self.name.as_str(), "-", "-", "-", "-", "free"].map(str::to_owned);
         };
         let KnownFacts { context, max_output, images, tools, text_calls, price } = known;
-        vec![
+        [
             self.name.clone(),
-            cell(context, |tokens| thousands(*tokens)),
-            cell(max_output, |tokens| thousands(*tokens)),
+            cell(context, |tokens| configured_number(*tokens)),
+            cell(max_output, |tokens| configured_number(*tokens)),
             cell(images, |images| if *images { "yes" } else { "no" }),
             tool_cell(tools, text_calls),
             cell(price, price_text),
@@ -136,16 +129,8 @@ fn price_text(price: &Price) -> String {
 }
 
 /// Formats a number like the configuration: `200_000`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push('_');
-        }
-        text.push(digit);
-    }
-    text
+fn configured_number(number: u64) -> String {
+    thousands(number).replace(',', "_")
 }
 
 #[cfg(test)]
@@ -153,10 +138,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_groups_digits_with_underscores() {
-        let table = [(0, "0"), (999, "999"), (1000, "1_000"), (1_047_576, "1_047_576")];
-        for (number, text) in table {
-            assert_eq!(thousands(number), text);
-        }
+    fn configured_number_groups_digits_with_underscores() {
+        assert_eq!(configured_number(999), "999");
+        assert_eq!(configured_number(1_047_576), "1_047_576");
     }
 }

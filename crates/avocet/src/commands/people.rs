@@ -6,18 +6,80 @@ use std::fmt::Write;
 use avocet_gateway::{
     AddLink, Approve, ClientError, Deny, ListLinks, ListPeople, Remove, RemoveLink, RpcError,
 };
-use avocet_protocol::{ChatLink, Pairing, Person, Timestamp};
+use avocet_protocol::{ChatAddress, ChatLink, Pairing, Person, PersonId, PlainTable, Timestamp};
+use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::CommandContext;
-use crate::cli::{LinkArgs, PairCommand, PeopleCommand};
+use crate::cli::chat_address;
 use crate::commands::{Reached, all_rows, bus_to_log, reach};
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, moment, print, print_json, span};
+use crate::output::{moment, print, print_json, span};
 use crate::places::{Configuration, Uses};
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    /// Chat whose session is shared, as channel:account:chat. A bare name is a chat of the
+    /// terminal.
+    #[arg(value_parser = chat_address, requires = "chat")]
+    into: Option<ChatAddress>,
+    /// Private chat that joins the session; replies go to the chat that asked.
+    #[arg(value_parser = chat_address)]
+    chat: Option<ChatAddress>,
+    /// Give the second chat its own session back.
+    #[arg(long, requires = "chat")]
+    remove: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PairCommand {
+    /// Admit the stranger who got a code, and notify them.
+    Approve {
+        /// Code that the stranger got; dashes and case do not matter.
+        code: String,
+        /// Admit the stranger as an owner, with every tool and the right to admit others.
+        #[arg(long)]
+        owner: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a code; the stranger is not notified.
+    Deny {
+        /// Code that the stranger got; dashes and case do not matter.
+        code: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the codes that can be approved.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PeopleCommand {
+    /// List people who have access, by the configuration or by pairing.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a person who was admitted by pairing.
+    Remove {
+        /// Person, as channel:account:sender in the list.
+        person: PersonId,
+    },
+}
 
 pub(crate) async fn pair(context: &CommandContext, command: PairCommand) -> Result<Exit, Failure> {
     match command {
@@ -97,7 +159,7 @@ async fn ask<A: DeserializeOwned>(
     };
     let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
     let bus = bus_to_log(context, &log.configuration, &log.store).await?;
-    let answer = avocet_gateway::answer_at_the_door(&bus, method, params).await;
+    let answer = avocet_gateway::answer_about_people(&bus, method, params).await;
     drop(bus);
     log.close().await;
     // All methods that are called here exist.
@@ -123,26 +185,25 @@ fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {
     if pairings.is_empty() {
         return "No stranger waits for approval.\n".to_owned();
     }
-    let head = ["code", "who", "name", "expires in"].map(str::to_owned).to_vec();
-    let rows = pairings.iter().map(|one| {
-        let Pairing { code, person, name, expires_at, .. } = one;
+    let mut table = PlainTable::with_head(&["code", "who", "name", "expires in"]);
+    for Pairing { code, person, name, expires_at, .. } in pairings {
         let left = span(now.until(*expires_at).as_secs());
-        vec![code.to_string(), person.to_string(), shown(name.as_deref()), left]
-    });
-    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+        table.row([code.to_string(), person.to_string(), shown(name.as_deref()), left]);
+    }
+    table.to_string()
 }
 
 fn people_text(people: &[Person], zone: &TimeZone) -> String {
     if people.is_empty() {
         return "Only people at the terminal may speak.\n".to_owned();
     }
-    let head = ["who", "role", "since", "name"].map(str::to_owned).to_vec();
-    let rows = people.iter().map(|one| {
+    let mut table = PlainTable::with_head(&["who", "role", "since", "name"]);
+    for one in people {
         let since = one.since.map_or_else(|| "configured".to_owned(), |at| moment(at, zone));
         let role = one.role.word().to_owned();
-        vec![one.id.to_string(), role, since, shown(one.name.as_deref())]
-    });
-    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+        table.row([one.id.to_string(), role, since, shown(one.name.as_deref())]);
+    }
+    table.to_string()
 }
 
 fn links_text(links: &[ChatLink]) -> String {
@@ -157,7 +218,7 @@ fn links_text(links: &[ChatLink]) -> String {
     text
 }
 
-fn who(name: Option<&str>, id: &avocet_protocol::PersonId) -> String {
+fn who(name: Option<&str>, id: &PersonId) -> String {
     match shown(name).as_str() {
         "" => id.to_string(),
         name => format!("{name} ({id})"),

@@ -3,32 +3,46 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_agent::{PromptPart, PromptReport, Scene};
+use avocet_agent::{AgentLogs, PromptPart, PromptReport, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, Timestamp,
-    TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
+    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
+    SessionId, Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
 };
-use avocet_session::Events;
+use avocet_session::{Attachments, Events};
 use avocet_store::SqliteStore;
+use clap::Args;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandContext;
-use crate::cli;
+use crate::agents::AgentParts;
+use crate::cli::session_id;
 use crate::commands::{bus_to_log, look};
-use crate::daemon::agents;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::registry;
 use crate::shell::Shells;
 use crate::workspaces::AgentWorkspaces;
 
-pub(crate) async fn run(context: &CommandContext, asked: cli::PromptArgs) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    /// Conversation, as channel:account:chat; a bare name is a conversation of the terminal.
+    #[arg(value_parser = session_id)]
+    session: SessionId,
+    /// Next message, if no message waits for an answer.
+    #[arg(long, default_value = "(the next message)")]
+    message: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let session = &asked.session;
     let nothing = || Failure::new(Exit::Failed, format!("nothing was said in {session} yet"));
@@ -88,18 +102,32 @@ async fn ask(
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let channels = Arc::new(Channels::new(channels));
     let workspaces = AgentWorkspaces::open(configuration, store.clone())?;
-    let parts = (store, &channels, bus, &Arc::new(Events::default()));
     // The shell stays unused, so its start number is arbitrary.
     let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await?;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
-    let agents = agents(context, configuration, &models, (&workspaces, &shells), parts)?;
+    let events = Arc::new(Events::default());
+    let agents = AgentParts {
+        context,
+        configuration,
+        models: &models,
+        workspaces: &workspaces,
+        shells: &shells,
+        store,
+        channels: &channels,
+        bus,
+        events: &events,
+        logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
+        attachments: Attachments { transcribe: None, max_bytes: 0 },
+    };
+    let agents = agents.agents()?;
     let asked_by = match turn.origin {
         Origin::Messages(_) => Vec::new(),
         Origin::Child { .. } => store.asked_by(turn.id).await?,
     };
     let cancel = CancellationToken::new();
-    let scene = Scene { chat: None, cancel, asked_by, roles: bus.clone(), grants: [].into() };
-    Ok(agents.for_turn(turn, &scene.asked_by, chosen).prompt(turn, &scene).await?)
+    let turn_context =
+        TurnContext { chat: None, cancel, asked_by, roles: bus.clone(), grants: [].into() };
+    Ok(agents.for_turn(turn, &turn_context.asked_by, chosen).prompt(turn, &turn_context).await?)
 }
 
 fn as_json(prompt: &PromptReport) -> serde_json::Value {
@@ -127,8 +155,8 @@ fn text(prompt: &PromptReport) -> String {
     let all = request.estimated_tokens();
     let (all, room) = (thousands(all), thousands(*room));
     let mut text = format!("{model}: about {all} of {room} tokens\n\n");
-    let rows = parts.iter().map(|part| vec![part.name.clone(), thousands(part.tokens)]);
-    text.push_str(&columns(&rows.collect::<Vec<_>>()));
+    let rows = parts.iter().map(|part| [part.name.clone(), thousands(part.tokens)]);
+    text.push_str(&rows.collect::<PlainTable>().to_string());
     for message in &request.messages {
         let (who, said) = shown(message);
         // Writing to a `String` always succeeds.

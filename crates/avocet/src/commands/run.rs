@@ -2,17 +2,25 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandContext;
-use crate::cli::Run;
 use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::places::{Configuration, Uses};
 use crate::{logging, systemd};
 
-pub(crate) async fn run(context: &CommandContext, run: Run) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Start with an empty database although the last one is damaged or missing. Nothing is
+    /// deleted.
+    #[arg(long)]
+    start_empty: bool,
+}
+
+pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Everything)?;
     let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
     logging::to_stderr(log, level, &context.clock, &context.root)?;

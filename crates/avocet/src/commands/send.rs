@@ -1,18 +1,35 @@
 //! `avocet send`: delivers a text to a chat.
 
 use avocet_gateway::{Send, SendResult};
-use avocet_protocol::{Content, Outbound, Publish};
+use avocet_protocol::{ChatAddress, Content, DedupeKey, Outbound, Publish};
+use clap::Args;
 
 use crate::CommandContext;
-use crate::cli;
+use crate::cli::chat_address;
 use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 
-pub(crate) async fn run(context: &CommandContext, send: cli::Send) -> Result<Exit, Failure> {
-    let cli::Send { chat, text, key, json } = send;
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Chat, as channel:account:chat or channel:account:chat:topic. A bare name is a chat of the
+    /// terminal.
+    #[arg(value_parser = chat_address)]
+    chat: ChatAddress,
+    /// Text of the message. Default, or `-`: read it from stdin.
+    text: Option<String>,
+    /// Idempotency key: a second message with the same key is not sent.
+    #[arg(long)]
+    key: Option<DedupeKey>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(context: &CommandContext, send: SendArgs) -> Result<Exit, Failure> {
+    let SendArgs { chat, text, key, json } = send;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
     let key = match key {

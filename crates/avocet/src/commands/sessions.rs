@@ -4,24 +4,72 @@ use std::fmt::Write;
 
 use avocet_gateway::ShowSession;
 use avocet_protocol::{
-    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionRow, SessionSummary,
-    TranscriptPage, TurnRecord,
+    CallState, LoggedCall, LoggedInbound, Origin, PlainTable, Query, SessionId, SessionRow,
+    SessionSummary, TranscriptPage, TurnId, TurnRecord,
 };
+use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::CommandContext;
-use crate::cli::{SessionsList, SessionsShow};
+use crate::cli::{rows, session_id};
 use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, moment, print, print_json};
+use crate::output::{moment, print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List conversations, the last used first.
+    List(SessionsListArgs),
+    /// Show the messages and tool calls of a conversation.
+    Show(SessionsShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsListArgs {
+    /// Maximum number of conversations.
+    #[arg(long, default_value_t = 50, value_parser = rows)]
+    limit: u32,
+    /// Continue after this row: its used_at and session, as USED_AT/SESSION.
+    #[arg(long, value_name = "ROW")]
+    after: Option<SessionRow>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsShowArgs {
+    /// Conversation; a bare name is a conversation of the terminal.
+    #[arg(value_parser = session_id)]
+    session: SessionId,
+    /// Maximum number of turns; the last ones are shown.
+    #[arg(long, default_value_t = 50, value_parser = rows)]
+    turns: u32,
+    /// Show the turns before this one.
+    #[arg(long, value_name = "TURN")]
+    before: Option<TurnId>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
 /// The most characters of a result that a transcript shows.
 const SHOWN: usize = 300;
 
-pub(crate) async fn list(context: &CommandContext, list: SessionsList) -> Result<Exit, Failure> {
+pub(crate) async fn run(
+    context: &CommandContext,
+    command: SessionsCommand,
+) -> Result<Exit, Failure> {
+    match command {
+        SessionsCommand::List(list_args) => list(context, list_args).await,
+        SessionsCommand::Show(show_args) => show(context, show_args).await,
+    }
+}
+
+async fn list(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let sessions = match look(context, &configuration)? {
         Some(log) => log.sessions(list.limit, list.after.as_ref()).await?,
@@ -44,7 +92,7 @@ pub(crate) async fn list(context: &CommandContext, list: SessionsList) -> Result
     Ok(Exit::Done)
 }
 
-pub(crate) async fn show(context: &CommandContext, show: SessionsShow) -> Result<Exit, Failure> {
+async fn show(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let turns = turns(context, &configuration, &show).await?;
     if show.json {
@@ -71,9 +119,9 @@ pub(crate) async fn show(context: &CommandContext, show: SessionsShow) -> Result
 async fn turns(
     context: &CommandContext,
     configuration: &Configuration,
-    show: &SessionsShow,
+    show: &SessionsShowArgs,
 ) -> Result<Vec<TurnRecord>, Failure> {
-    let SessionsShow { session, turns, before, .. } = show;
+    let SessionsShowArgs { session, turns, before, .. } = show;
     let client = connect(context, configuration).await?;
     let log = if client.is_none() { look(context, configuration)? } else { None };
     let (mut shown, mut before) = (Vec::new(), *before);
@@ -101,12 +149,12 @@ async fn turns(
 }
 
 fn list_text(sessions: &[SessionSummary], zone: &TimeZone) -> String {
-    let head = ["session", "turns", "last used", "now"].map(str::to_owned).to_vec();
-    let rows = sessions.iter().map(|one| {
-        let open = one.open.map_or(String::new(), |state| state.word().to_owned());
-        vec![one.session.to_string(), one.turns.to_string(), moment(one.used_at, zone), open]
-    });
-    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+    let mut table = PlainTable::with_head(&["session", "turns", "last used", "now"]);
+    for SessionSummary { session, turns, used_at, open, .. } in sessions {
+        let open = open.map_or(String::new(), |state| state.word().to_owned());
+        table.row([session.to_string(), turns.to_string(), moment(*used_at, zone), open]);
+    }
+    table.to_string()
 }
 
 fn transcript(turns: &[TurnRecord], zone: &TimeZone) -> String {

@@ -4,15 +4,15 @@
 use std::path::Path;
 
 use avocet_protocol::{
-    ChannelStatus, DaemonStatus, DiskStatus, LastExchanges, LogStatus, ProviderStatus, Query,
-    RolledBack, StuckChat, Timestamp,
+    ChannelStatus, DaemonStatus, DiskStatus, LastExchanges, LogStatus, PlainTable, ProviderStatus,
+    Query, RolledBack, StuckChat, Timestamp,
 };
 use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
-use crate::output::{ago, columns, last_failure, moment, print, print_json, span};
+use crate::output::{ago, last_failure, moment, print, print_json, span};
 use crate::places::{Configuration, Uses};
 use crate::{CommandContext, audit, disk};
 
@@ -67,10 +67,10 @@ async fn without_daemon(
     })
 }
 
-type StatusRow = Vec<String>;
+type StatusRow = [String; 2];
 
 fn row(name: impl Into<String>, value: impl Into<String>) -> StatusRow {
-    vec![name.into(), value.into()]
+    [name.into(), value.into()]
 }
 
 /// Formats the page, from the daemon outwards: itself, its log, its disk, its providers, its
@@ -87,7 +87,7 @@ fn text(status: &DaemonStatus, now: Timestamp) -> String {
         ignored.map(|one| row(&one.account, format!("{} ignored: {}", one.count, one.reason))),
     );
     rows.extend(status.warnings.iter().map(|warning| row("warning", warning)));
-    columns(&rows)
+    rows.into_iter().collect::<PlainTable>().to_string()
 }
 
 fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> StatusRow {

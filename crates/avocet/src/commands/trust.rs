@@ -5,18 +5,37 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::Trust;
+use avocet_protocol::{PlainTable, Trust};
 use avocet_sandbox::{Standing, Workspace};
+use clap::Args;
 use serde::Serialize;
 
 use crate::CommandContext;
-use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, error, print, print_json, warning};
+use crate::output::{error, print, print_json, warning};
 use crate::places::{Configuration, Uses, given};
 use crate::roots;
 use crate::workspaces::guarded;
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Files and directories of a workspace, or of a directory in tools.read or tools.write.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Trust the files as if you had written their current content, because you have read it.
+    /// Directories include everything in them.
+    #[arg(long, conflicts_with = "untrusted")]
+    believe: bool,
+    /// Mark the files as untrusted. Directories include everything that is or will be in them.
+    /// After the agent has read such a file, it asks before it does more than read, and git runs
+    /// nothing of such a repository.
+    #[arg(long)]
+    untrusted: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
 /// A file or directory, and its trust.
 #[derive(Debug, Serialize)]
@@ -37,13 +56,15 @@ enum TrustChange {
     Distrust,
 }
 
-pub(crate) async fn run(context: &CommandContext, asked: &cli::Trust) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let workspaces = open(&configuration)?;
-    let change = match (asked.believe, asked.untrusted) {
-        (true, _) => TrustChange::Believe,
-        (false, true) => TrustChange::Distrust,
-        (false, false) => TrustChange::Show,
+    let change = if asked.believe {
+        TrustChange::Believe
+    } else if asked.untrusted {
+        TrustChange::Distrust
+    } else {
+        TrustChange::Show
     };
     let mut shown = Vec::new();
     let mut exit = Exit::Done;
@@ -59,7 +80,8 @@ pub(crate) async fn run(context: &CommandContext, asked: &cli::Trust) -> Result<
     if asked.json {
         print_json(&shown)?;
     } else {
-        print(&columns(&shown.iter().map(|shown| row(shown, change)).collect::<Vec<_>>()))?;
+        let table: PlainTable = shown.iter().map(|shown| row(shown, change)).collect();
+        print(&table.to_string())?;
     }
     // Only the daemon knows its programs' changes, and marks them when the programs have ended.
     if !shown.is_empty() && connect(context, &configuration).await?.is_some() {
@@ -122,16 +144,17 @@ fn place(file: &Path) -> Result<PathBuf, Failure> {
 fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
     let known: Vec<String> =
         workspaces.iter().map(|workspace| workspace.root().display().to_string()).collect();
-    let known = match known.is_empty() {
-        true => "there is no workspace yet: the daemon makes it".to_owned(),
-        false => format!("the agent's files are below {}", known.join(", ")),
+    let known = if known.is_empty() {
+        "there is no workspace yet: the daemon makes it".to_owned()
+    } else {
+        format!("the agent's files are below {}", known.join(", "))
     };
     let (file, place) = (file.display(), place.display());
     let message = format!("{file} is {place}, which no file tool of the agent reads; {known}");
     Failure::new(Exit::Failed, message)
 }
 
-fn row(shown: &FileTrust, change: TrustChange) -> Vec<String> {
+fn row(shown: &FileTrust, change: TrustChange) -> [String; 3] {
     let FileTrust { file, trust, why, was } = shown;
     let said = match (change, was) {
         (TrustChange::Show, _) | (_, None) => format!("it {why}"),
@@ -142,5 +165,5 @@ fn row(shown: &FileTrust, change: TrustChange) -> Vec<String> {
             format!("untrusted from now on; it was {}", was.word())
         }
     };
-    vec![file.display().to_string(), trust.word().to_owned(), said]
+    [file.display().to_string(), trust.word().to_owned(), said]
 }

@@ -3,22 +3,62 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use avocet_protocol::{Query, Timestamp, Total, UsageBy, UsageRow, thousands};
+use avocet_protocol::{PlainTable, Query, Timestamp, Total, UsageBy, UsageRow, bar, thousands};
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::CommandContext;
-use crate::cli::Usage;
+use crate::cli::rows;
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
+use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
+
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// Group usage by model, session or day. The cost of a sub-agent counts towards the
+    /// conversation that it works for.
+    #[arg(long, value_enum, default_value_t)]
+    by: UsageGrouping,
+    /// Number of days, including today. Days begin at 00:00 UTC.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = days)]
+    days: u32,
+    /// Maximum number of rows; the rest is added up in one row.
+    #[arg(long, default_value_t = 50, value_parser = rows)]
+    limit: u32,
+    /// Skip this many rows at the beginning.
+    #[arg(long, value_name = "ROWS", default_value_t = 0)]
+    skip: u32,
+    /// Print JSON; cost_usd is null if no price is known.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The grouping of usage sums.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum UsageGrouping {
+    #[default]
+    Model,
+    Session,
+    Day,
+}
+
+impl From<UsageGrouping> for UsageBy {
+    fn from(by: UsageGrouping) -> Self {
+        match by {
+            UsageGrouping::Model => Self::Model,
+            UsageGrouping::Session => Self::Session,
+            UsageGrouping::Day => Self::Day,
+        }
+    }
+}
 
 const DAY: Duration = Duration::from_hours(24);
 /// The length of the longest bar, in characters.
-const BAR: usize = 20;
+const LONGEST_BAR: usize = 20;
 
-pub(crate) async fn run(context: &CommandContext, usage: Usage) -> Result<Exit, Failure> {
-    let Usage { by, days, limit, skip, json } = usage;
+pub(crate) async fn run(context: &CommandContext, usage: UsageArgs) -> Result<Exit, Failure> {
+    let UsageArgs { by, days, limit, skip, json } = usage;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let since = context.clock.now().day_start().before((days - 1) * DAY);
     let rows = match look(context, &configuration)? {
@@ -31,9 +71,17 @@ pub(crate) async fn run(context: &CommandContext, usage: Usage) -> Result<Exit, 
     } else if rows.is_empty() {
         print(&format!("Nothing was spent {}.\n", period(days)))?;
     } else {
-        print(&table(by.into(), &listed, io::stdout().is_terminal()))?;
+        let bars = if io::stdout().is_terminal() { Bars::Shown } else { Bars::LeftOut };
+        print(&table(by.into(), &listed, bars))?;
     }
     Ok(Exit::Done)
+}
+
+/// A bar behind each row, for people at a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bars {
+    Shown,
+    LeftOut,
 }
 
 /// The rows to show.
@@ -68,26 +116,26 @@ fn sum<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
 }
 
 /// Formats the table. Figures are aligned to the right, so that they can be compared.
-fn table(by: UsageBy, listed: &Listed<'_>, bars: bool) -> String {
+fn table(by: UsageBy, listed: &Listed<'_>, bars: Bars) -> String {
     let Listed { rows, others, all } = listed;
     let head = [by.word(), "answers", "tokens in", "cached", "tokens out", "cost"];
-    let mut cells = vec![head.map(str::to_owned).to_vec()];
-    cells.extend(rows.iter().chain(others).map(cells_of));
-    if cells.len() > 2 {
-        cells.push(cells_of(all));
+    let mut table = PlainTable::with_head(&head).align_right(1..5);
+    for row in *rows {
+        let bar = (bars == Bars::Shown).then(|| share_bar(share(&row.total, &all.total)));
+        table.row(cells_of(row).into_iter().chain(bar));
     }
-    align(&mut cells);
-    if bars {
-        for (row, cells) in rows.iter().zip(cells.iter_mut().skip(1)) {
-            cells.push(bar(share(&row.total, &all.total)));
-        }
+    if let Some(row) = others {
+        table.row(cells_of(row));
     }
-    columns(&cells)
+    if rows.len() + usize::from(others.is_some()) > 1 {
+        table.row(cells_of(all));
+    }
+    table.to_string()
 }
 
-fn cells_of(row: &UsageRow) -> Vec<String> {
+fn cells_of(row: &UsageRow) -> [String; 6] {
     let usage = row.total.usage;
-    vec![
+    [
         row.of.clone(),
         thousands(row.answers),
         thousands(usage.input),
@@ -95,16 +143,6 @@ fn cells_of(row: &UsageRow) -> Vec<String> {
         thousands(usage.output),
         row.total.price(),
     ]
-}
-
-/// Aligns columns 1 to 4 to the right. The first and the last column may be words.
-fn align(rows: &mut [Vec<String>]) {
-    for column in 1..5 {
-        let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        for row in rows.iter_mut() {
-            row[column] = format!("{:>width$}", row[column]);
-        }
-    }
 }
 
 /// Returns a part's share of the cost, or of the tokens if nothing has a price.
@@ -117,17 +155,15 @@ fn share(part: &Total, all: &Total) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }
 
-/// Draws a bar in eighths of a character. Only a share of zero has an empty bar.
-fn bar(share: f64) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share is from 0 to 1"
-    )]
-    let eighths = (share * (BAR * 8) as f64).ceil() as usize;
-    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+/// Draws a share as a bar. Only a share of zero has an empty bar.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share is from 0 to 1"
+)]
+fn share_bar(share: f64) -> String {
+    bar((share * (LONGEST_BAR * 8) as f64).ceil() as usize)
 }
 
 fn to_json(by: UsageBy, since: Timestamp, listed: &Listed<'_>) -> Value {
@@ -157,6 +193,12 @@ fn figures(row: &UsageRow) -> Value {
         "cost_usd": (!unknown).then(|| cost.in_dollars()),
         "unpriced_tokens": unpriced,
     })
+}
+
+fn days(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 36_500;
+    let days = text.parse().ok().filter(|days| (1..=MOST).contains(days));
+    days.ok_or_else(|| format!("must be a whole number from 1 to {MOST}"))
 }
 
 #[cfg(test)]

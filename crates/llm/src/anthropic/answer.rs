@@ -5,7 +5,7 @@ use avocet_protocol::{Arguments, ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::{Finish, FinishFlags};
 use crate::null::or_default;
 
@@ -192,7 +192,7 @@ impl StreamedAnswer for AnthropicAnswer {
             match block {
                 // Only the last block can be cut off before its arguments.
                 Block::ToolUse { name, .. }
-                    if ended.is_cut() && json.is_empty() && blocks.peek().is_none() =>
+                    if ended.text_end().is_cut() && json.is_empty() && blocks.peek().is_none() =>
                 {
                     said.calls.push(ToolCall { name, arguments: Arguments::Malformed(json) });
                 }

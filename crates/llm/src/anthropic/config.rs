@@ -1,11 +1,16 @@
 //! The configuration of a provider with Anthropic's Messages API.
 
-use avocet_net::{NetError, check_url};
-use avocet_protocol::Secret;
+use std::sync::Arc;
+
+use avocet_net::NetError;
+use avocet_protocol::{Clock, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::RequestTimeouts;
+use super::Anthropic;
+use crate::known_model::ConfiguredFacts;
+use crate::provider::{Reach, check_base_url};
+use crate::{ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
 
 /// A provider of kind `anthropic`: Anthropic, and servers with its Messages API.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -55,15 +60,39 @@ impl Default for AnthropicConfig {
     }
 }
 
-impl AnthropicConfig {
-    /// Checks that requests can be sent to `base_url`.
-    ///
-    /// # Errors
-    /// [`NetError::Invalid`] with the reason.
-    pub fn check_base_url(&self) -> Result<(), NetError> {
-        check_url(&self.base_url)
+impl ProviderConfig for AnthropicConfig {
+    const KIND: &'static str = "anthropic";
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, Reach::Everywhere)?;
+        self.limits().check()?;
+        match self.thinking_tokens {
+            Some(tokens @ ..1024) => {
+                let error = format!("{tokens} is too few; it has to be at least 1024");
+                Err(("thinking_tokens", error))
+            }
+            _ => Ok(()),
+        }
     }
 
+    fn model(
+        self,
+        provider: &str,
+        model: &str,
+        facts: Facts,
+        clock: Arc<dyn Clock>,
+    ) -> Result<ConfiguredModel, NetError> {
+        let max_output = Some(u64::from(self.max_output_tokens));
+        let table = Facts { images: self.images, max_output, ..Facts::default() };
+        let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
+        let max_output_tokens = facts.max_output().unwrap_or(self.max_output_tokens);
+        let config = Self { max_output_tokens, ..self };
+        let model = Anthropic::new(provider, model, &config, clock)?;
+        Ok(KnownModel::new(model, facts).into())
+    }
+}
+
+impl AnthropicConfig {
     pub(crate) fn limits(&self) -> RequestTimeouts {
         RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }

@@ -13,9 +13,9 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::asking::{Endpoint, Probe, max_answer, texts};
+use crate::endpoint::{Endpoint, Probe, max_answer, texts};
 use crate::facts::{BuiltIn, host};
-use crate::known::Served;
+use crate::known_model::Served;
 use answer::AnthropicAnswer;
 use request::{AnthropicOptions, AnthropicRequest};
 

@@ -310,7 +310,7 @@ async fn anthropic_refuses_pieces_that_belong_to_no_block() {
 
 #[test]
 fn f20_anthropic_ping_keeps_only_the_connection_alive() {
-    use crate::asking::{AnswerPiece, StreamedAnswer};
+    use crate::endpoint::{AnswerPiece, StreamedAnswer};
     let mut answer = AnthropicAnswer::default();
     let begin = json!({ "type": "message_start", "message": {} }).to_string();
     assert_eq!(answer.take(&begin), Ok(AnswerPiece::KeepAlive));
@@ -319,7 +319,7 @@ fn f20_anthropic_ping_keeps_only_the_connection_alive() {
 
 #[test]
 fn anthropic_usage_saturates_at_impossible_counts() {
-    use crate::asking::StreamedAnswer;
+    use crate::endpoint::StreamedAnswer;
     let usage = json!({ "input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX });
     let whole = json!({ "type": "message", "content": [{ "type": "text", "text": "so" }],
         "stop_reason": "end_turn", "usage": usage });

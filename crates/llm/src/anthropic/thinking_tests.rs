@@ -2,7 +2,7 @@
 
 use avocet_protocol::{Message, Reasoning, SentCall};
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, redacted, signature};
-use avocet_testkit::openai::OpenAiFake;
+use avocet_testkit::openai::{OpenAiFake, stream_head};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ async fn anthropic_thinking_is_the_same_if_cut_at_any_byte() {
     let http = HttpClient::new().unwrap();
     let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await.unwrap();
     let stream = answer.text(usize::MAX).await.unwrap();
-    let reply = ask_for(cut_up(stream.as_bytes(), &[1])).await.reply.unwrap();
+    let reply = ask_for(cut_up(stream_head(), stream.as_bytes(), &[1])).await.reply.unwrap();
     assert_eq!(reply.reasoning, Some(ours(blocks())));
 }
 
@@ -94,7 +94,7 @@ async fn anthropic_thinking_counts_as_activity() {
         json!({ "type": "content_block_delta", "index": 0,
             "delta": { "type": "thinking_delta", "thinking": "hm" } }),
     ];
-    let mut pieces = vec![avocet_testkit::openai::stream_head()];
+    let mut pieces = vec![stream_head()];
     let events = begun.iter().map(avocet_testkit::anthropic::event);
     pieces.extend(events.map(|event| Piece::chunk(event.as_bytes())));
     pieces.push(Piece::Hang);

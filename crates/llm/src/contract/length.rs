@@ -4,12 +4,11 @@
 use avocet_protocol::{Arguments, ModelError, ToolCall};
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::Piece;
-use avocet_testkit::openai::stream_head;
 use serde_json::json;
 
 use super::server::{Served, asked};
-use super::{Bit, Setup, StreamEnd, Wire, at_once};
-use crate::asking::MAX_ANSWER;
+use super::{Bit, Setup, StreamEnd, Wire, at_once, head};
+use crate::endpoint::MAX_ANSWER;
 use crate::testing::{ShownReply, ask};
 
 /// More bytes than the limit of an answer, in pieces.
@@ -25,7 +24,7 @@ const CUT: std::ops::RangeInclusive<usize> = TOKENS as usize * 32 - 1..=MAX_ANSW
 fn endless<W: Wire>(bits: &[Bit<'_>]) -> ModelAnswer {
     let events = W::events(bits, StreamEnd::Lost);
     let chunks = events.iter().map(|event| Piece::chunk(event.as_bytes()));
-    let pieces = [stream_head()].into_iter().chain(chunks).chain([Piece::Hang]);
+    let pieces = [head::<W>()].into_iter().chain(chunks).chain([Piece::Hang]);
     ModelAnswer::Raw(pieces.collect())
 }
 
@@ -77,7 +76,7 @@ pub(super) async fn complete_truncates_a_million_empty_calls<W: Wire>() {
     let calls = (0..).zip(&names).map(|(number, name)| Bit::Whole(number, name, json!({})));
     let events = W::events(&calls.collect::<Vec<_>>(), StreamEnd::Lost).concat();
     let body = Piece::chunk(events.as_bytes());
-    let answer = ModelAnswer::Raw(vec![stream_head(), body, Piece::Hang]);
+    let answer = ModelAnswer::Raw(vec![head::<W>(), body, Piece::Hang]);
     let reply = with_tokens::<W>(TOKENS, answer).await.reply.unwrap();
     assert!(reply.truncated && !reply.calls.is_empty());
 }
@@ -85,7 +84,7 @@ pub(super) async fn complete_truncates_a_million_empty_calls<W: Wire>() {
 pub(super) async fn complete_ends_at_an_endless_line_with_its_text_or_an_error<W: Wire>() {
     let said = Bit::Text("one ");
     for (bits, text) in [(&[][..], None), (&[said], Some("one "))] {
-        let mut pieces = vec![stream_head()];
+        let mut pieces = vec![head::<W>()];
         pieces.extend(
             W::events(bits, StreamEnd::Lost).iter().map(|event| Piece::chunk(event.as_bytes())),
         );

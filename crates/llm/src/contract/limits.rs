@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use avocet_protocol::{ModelError, ModelReply};
 use avocet_testkit::http::Piece;
-use avocet_testkit::openai::stream_head;
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::json;
 
 use super::server::Served;
-use super::{Bit, Setup, StreamEnd, Wire};
+use super::{Bit, Setup, StreamEnd, Wire, head};
 use crate::testing::{
-    SECOND, Writing, ask, ask_for_ever, ask_patiently, ask_through_drops, dripping,
+    SECOND, Writing, ask, ask_for_ever, ask_through_drops, ask_with_retries, dripping,
 };
 
 pub(super) async fn f20_complete_without_a_server_is_unreachable_without_waiting<W: Wire>() {
@@ -20,7 +19,7 @@ pub(super) async fn f20_complete_without_a_server_is_unreachable_without_waiting
     let model = W::model(format!("http://{address}"), &setup, clock.clone());
     model.facts().await;
     // Only the delay before the retry takes time.
-    let error = ask_patiently(model.as_ref(), &clock, 1).await.reply.unwrap_err();
+    let error = ask_with_retries(model.as_ref(), &clock, 1).await.reply.unwrap_err();
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
 }
 
@@ -30,7 +29,7 @@ pub(super) async fn f20_complete_times_out_at_a_silent_model_with_a_live_connect
     let alive = [chunk(&W::alive()), chunk(&W::alive())];
     let said: Vec<Piece> =
         W::events(&[Bit::Text("one ")], StreamEnd::Lost).iter().map(chunk).collect();
-    let head = [stream_head()];
+    let head = [head::<W>()];
     let (begins, falls) =
         ("no answer began within 120 s", "it fell silent, no more came within 60 s");
     let greeted = [&head[..], &greeting].concat();
@@ -65,9 +64,8 @@ pub(super) async fn f20_complete_times_out_at_a_silent_model_with_a_live_connect
 pub(super) async fn f20_complete_counts_reasoning_and_calls_as_activity<W: Wire>() {
     let written = [Bit::Thought("hm"), Bit::Whole(0, "one", json!({}))];
     for bit in written {
-        let head = stream_head();
         let begun = W::events(&[bit], StreamEnd::Lost).concat();
-        let pieces = vec![head, Piece::chunk(begun.as_bytes())];
+        let pieces = vec![head::<W>(), Piece::chunk(begun.as_bytes())];
         let (answer, mut written) = Writing::begin(pieces);
         let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
         let passing = async {
@@ -82,7 +80,7 @@ pub(super) async fn f20_complete_counts_reasoning_and_calls_as_activity<W: Wire>
 
 pub(super) async fn f20_complete_returns_a_whole_answer_before_its_connection_ends<W: Wire>() {
     let body = W::events(&[Bit::Text("all of it")], StreamEnd::Done).concat();
-    let pieces = vec![stream_head(), Piece::chunk(body.as_bytes()), Piece::Hang];
+    let pieces = vec![head::<W>(), Piece::chunk(body.as_bytes()), Piece::Hang];
     let served = Served::<W>::start(vec![ModelAnswer::Raw(pieces)], Setup::once::<W>()).await;
     let asked = ask_for_ever(served.model.as_ref(), &served.clock).await;
     assert_eq!(asked.reply.unwrap().text, "all of it");
@@ -103,7 +101,7 @@ async fn dripped<W: Wire>(seconds: u32, words: usize) -> Result<ModelReply, Mode
     let last = events.iter().rposition(|event| event.contains("word ")).unwrap();
     let drops = [&[events[..=first].concat()], &events[first + 1..=last]].concat();
     let drops = [&drops[..], &[events[last + 1..].concat()]].concat();
-    let (answer, permits) = dripping(&drops);
+    let (answer, permits) = dripping(head::<W>(), &drops);
     let setup = Setup { first_token_seconds: 60, ..Setup::once::<W>() };
     let served = Served::<W>::start(vec![answer], setup).await;
     let model = served.model.as_ref();

@@ -15,9 +15,11 @@ mod wires;
 use std::sync::Arc;
 
 use avocet_protocol::{Model, Usage};
+use avocet_testkit::http::Piece;
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::Value;
 
+use crate::testing::stream_head;
 use server::{Answering, Server};
 
 /// A provider's API: its message formats, and the creation of a model.
@@ -28,6 +30,8 @@ trait Wire {
     const KEY: &'static str;
     /// The usage that the fake reports for its own answers.
     const USAGE: Usage;
+    /// The media type of a stream.
+    const MEDIA_TYPE: &'static str = "text/event-stream";
     /// Abilities that this wire lacks. Their tests are skipped.
     const CANNOT: &'static [Ability] = &[];
 
@@ -139,6 +143,11 @@ fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
     });
     let text = pieces.reduce(|text, more| text + &more)?;
     Some(serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
+
+/// The status line and headers of a stream.
+fn head<W: Wire>() -> Piece {
+    stream_head(W::MEDIA_TYPE)
 }
 
 /// An answer as a stream.

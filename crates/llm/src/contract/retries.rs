@@ -3,15 +3,14 @@
 use avocet_protocol::ModelError;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::Piece;
-use avocet_testkit::openai::stream_head;
 
 use super::server::Served;
-use super::{Bit, StreamEnd, Wire, refused, streamed};
-use crate::testing::{SECOND, ask, ask_patiently, ask_through};
+use super::{Bit, StreamEnd, Wire, head, refused, streamed};
+use crate::testing::{SECOND, ask, ask_through, ask_with_retries};
 
 pub(super) async fn f31_complete_retries_transient_errors_and_restarts_the_shown_text<W: Wire>() {
     const SO: &[Bit<'_>] = &[Bit::Text("so ")];
-    let raw = |pieces: &[Piece]| ModelAnswer::Raw([&[stream_head()][..], pieces].concat());
+    let raw = |pieces: &[Piece]| ModelAnswer::Raw([&[head::<W>()][..], pieces].concat());
     let begun = Piece::chunk(W::events(SO, StreamEnd::Lost).concat().as_bytes());
     let table = [
         (refused::<W>(408, "too slow"), "good"),
@@ -32,7 +31,7 @@ pub(super) async fn f31_complete_retries_transient_errors_and_restarts_the_shown
     ];
     for (number, (first, shown)) in table.into_iter().enumerate() {
         let served = Served::<W>::new(vec![first, ModelAnswer::says("good")]).await;
-        let asked = ask_patiently(served.model.as_ref(), &served.clock, 1).await;
+        let asked = ask_with_retries(served.model.as_ref(), &served.clock, 1).await;
         assert_eq!(asked.reply.unwrap().text, "good", "{number}");
         assert_eq!(asked.shown, shown, "{number}");
         assert_eq!(served.server.requests().len(), 2, "{number}");
@@ -41,7 +40,7 @@ pub(super) async fn f31_complete_retries_transient_errors_and_restarts_the_shown
 
 pub(super) async fn complete_retries_only_as_often_as_configured<W: Wire>() {
     let served = Served::<W>::new(vec![refused::<W>(503, "loading model")]).await;
-    let asked = ask_patiently(served.model.as_ref(), &served.clock, 3).await;
+    let asked = ask_with_retries(served.model.as_ref(), &served.clock, 3).await;
     let error = asked.reply.unwrap_err().to_string();
     assert_eq!(error, format!("{} is busy (503: loading model); try again later", W::NAME));
     assert_eq!(served.server.requests().len(), 4);

@@ -6,7 +6,7 @@ use avocet_testkit::ModelAnswer;
 use serde_json::json;
 
 use super::server::{Served, asked, reply};
-use super::{Ability, Bit, Setup, StreamEnd, Wire, at_once, can, streamed};
+use super::{Ability, Bit, Setup, StreamEnd, Wire, at_once, can, head, streamed};
 use crate::testing::{ask, call, cut_up};
 
 pub(super) async fn complete_streams_the_text_and_counts_its_tokens<W: Wire>() {
@@ -27,9 +27,10 @@ fn mixed() -> [Bit<'static>; 4] {
 
 pub(super) async fn complete_returns_the_same_reply_wherever_the_stream_is_cut<W: Wire>() {
     let stream = W::events(&mixed(), StreamEnd::Done).concat().into_bytes();
-    let mut answers: Vec<ModelAnswer> =
-        (1..stream.len()).map(|place| cut_up(&stream, &[place, stream.len()])).collect();
-    answers.push(cut_up(&stream, &[1]));
+    let mut answers: Vec<ModelAnswer> = (1..stream.len())
+        .map(|place| cut_up(head::<W>(), &stream, &[place, stream.len()]))
+        .collect();
+    answers.push(cut_up(head::<W>(), &stream, &[1]));
     let times = answers.len();
     let served = Served::<W>::start(answers, Setup::once::<W>()).await;
     for place in 0..times {
@@ -47,7 +48,7 @@ pub(super) async fn complete_returns_the_same_reply_wherever_the_stream_is_cut<W
 pub(super) async fn complete_fails_transiently_if_the_network_cuts_the_answer_off<W: Wire>() {
     let stream = W::events(&mixed(), StreamEnd::Done).concat().into_bytes();
     let answers: Vec<ModelAnswer> =
-        (0..stream.len()).map(|end| cut_up(&stream[..end], &[stream.len()])).collect();
+        (0..stream.len()).map(|end| cut_up(head::<W>(), &stream[..end], &[stream.len()])).collect();
     let served = Served::<W>::start(answers, Setup::once::<W>()).await;
     let mut cut_off = 0;
     for end in 0..stream.len() {

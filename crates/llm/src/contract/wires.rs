@@ -1,5 +1,6 @@
 //! The wires that the suite tests, one file each.
 
+mod acme;
 mod anthropic;
 mod gemini;
 mod ollama;

@@ -3,8 +3,8 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::lenient::{self, LenientError};
-use super::{ReplyPosition, schema};
+use super::lenient::{self, LenientError, MissingBrackets};
+use super::{ReplyPosition, TextEnd, schema};
 
 /// Keys that only a tool's name has.
 const TOOL: [&str; 6] = ["tool", "tool_name", "toolname", "function", "function_name", "action"];
@@ -73,7 +73,7 @@ impl ReplyPosition<'_> {
     /// Parses the JSON at the start of a text as calls. Broken text that begins like a call becomes
     /// a call with malformed arguments.
     pub(super) fn json_calls(&self, text: &str, sure: Sure) -> Json {
-        match lenient::value(text, self.is_all && !self.is_cut) {
+        match lenient::value(text, MissingBrackets::added_unless(!self.is_all || self.is_cut)) {
             Ok((value, bytes)) => match calls(&value, self.tools, sure) {
                 Some(calls) => Json::Calls(bytes, calls),
                 None => Json::Other(bytes),
@@ -159,29 +159,31 @@ pub(super) fn call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> Tool
 
 /// Parses arguments from a text: an object that may need repair.
 pub(super) fn arguments(text: &str) -> Arguments {
-    repaired(text.trim(), false)
+    repaired(text.trim(), TextEnd::Complete)
 }
 
 /// Like [`Arguments::parse`], with repairs. A text that was cut off gets no closing brackets,
 /// because parts may be missing.
-pub(crate) fn repaired(text: &str, is_cut: bool) -> Arguments {
+pub(crate) fn repaired(text: &str, end: TextEnd) -> Arguments {
     match Arguments::parse(text) {
-        _ if is_cut && text.trim().is_empty() => Arguments::Malformed(text.to_owned()),
-        Arguments::Malformed(_) => match lenient::value(text, !is_cut) {
-            Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => {
-                Arguments::Object(object)
+        _ if end.is_cut() && text.trim().is_empty() => Arguments::Malformed(text.to_owned()),
+        Arguments::Malformed(_) => {
+            match lenient::value(text, MissingBrackets::added_unless(end.is_cut())) {
+                Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => {
+                    Arguments::Object(object)
+                }
+                _ => Arguments::Malformed(text.to_owned()),
             }
-            _ => Arguments::Malformed(text.to_owned()),
-        },
+        }
         object => object,
     }
 }
 
 /// Reads the arguments of a native call: an object according to the API, a string from some
 /// servers.
-pub(crate) fn given_arguments(arguments: &Value, is_cut: bool) -> Arguments {
+pub(crate) fn given_arguments(arguments: &Value, end: TextEnd) -> Arguments {
     match arguments {
-        Value::String(text) => repaired(text, is_cut),
+        Value::String(text) => repaired(text, end),
         other => Arguments::parse(&other.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use avocet_protocol::{Arguments, ToolCall};
 use serde_json::Value;
 
 use super::read::ParsedReply;
-use super::{DIALECTS, Dialect, ReplyReader, named};
+use super::{DIALECTS, Dialect, ReplyReader, TextEnd, named};
 use crate::fuzzing::{read_streamed, tools};
 
 struct Case {
@@ -17,7 +17,7 @@ struct Case {
     text: String,
     is_told: bool,
     is_native: bool,
-    is_cut: bool,
+    end: TextEnd,
 }
 
 impl Case {
@@ -34,10 +34,8 @@ fn cases(file: &str) -> Vec<Case> {
         let (body, text) = body.split_once("\n--- text\n").unwrap_or((body, ""));
         let (reply, calls) = body.split_once("\n--- calls\n").unwrap_or((body, ""));
         let has = |flag: &str| title.contains(flag);
-        let lines = |text: &str| match has("[crlf]") {
-            true => text.replace('\n', "\r\n"),
-            false => text.to_owned(),
-        };
+        let lines =
+            |text: &str| if has("[crlf]") { text.replace('\n', "\r\n") } else { text.to_owned() };
         cases.push(Case {
             title: title.to_owned(),
             reply: lines(reply),
@@ -45,7 +43,7 @@ fn cases(file: &str) -> Vec<Case> {
             text: lines(text),
             is_told: has("[told]"),
             is_native: has("[native]"),
-            is_cut: has("[cut]"),
+            end: TextEnd::cut_if(has("[cut]")),
         });
     }
     cases
@@ -95,7 +93,7 @@ fn f7_dialects_read_every_reply_of_the_corpus_as_expected() {
                     continue;
                 }
                 let reader = ReplyReader { told, tools: &tools };
-                let (read, _, shown) = read_streamed(reader, &[&case.reply], case.is_cut);
+                let (read, _, shown) = read_streamed(reader, &[&case.reply], case.end);
                 let native = if told.is_none() { "native, " } else { "" };
                 faults.extend(
                     fault(case, &read, &shown)
@@ -122,7 +120,7 @@ fn f7_dialects_read_the_same_wherever_a_reply_is_cut() {
                 places.map(|at| case.reply.split_at(at)).map(|(a, b)| vec![a, b]).collect();
             cuts.push(case.reply.split("").collect());
             for pieces in cuts {
-                let (read, meanwhile, shown) = read_streamed(reader, &pieces, case.is_cut);
+                let (read, meanwhile, shown) = read_streamed(reader, &pieces, case.end);
                 assert_eq!(fault(case, &read, &shown), None, "{}: {pieces:?}", dialect.name());
                 assert!(
                     case.text.starts_with(meanwhile.trim_end()),

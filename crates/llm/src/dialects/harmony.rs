@@ -4,9 +4,8 @@
 use avocet_protocol::{Arguments, SentCall, ToolSpec};
 use serde_json::Value;
 
-use super::{
-    Dialect, DialectMatch, ReplyPosition, begins, call, calls, find, lenient, strip, words,
-};
+use super::lenient::{self, MissingBrackets};
+use super::{Dialect, DialectMatch, ReplyPosition, begins, call, calls, find, strip, words};
 
 const MESSAGE: &str = "<|message|>";
 const FUNCTIONS: &str = "functions.";
@@ -102,7 +101,7 @@ fn message(place: &ReplyPosition<'_>, body: usize, is_marked: bool) -> DialectMa
 fn arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
     let ends = ENDS.iter().filter_map(|end| find(text, end));
     let end = ends.min().unwrap_or(text.len());
-    match lenient::value(text, !is_cut) {
+    match lenient::value(text, MissingBrackets::added_unless(is_cut)) {
         Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
         _ => (call::arguments(&text[..end]), end),
     }

@@ -4,9 +4,9 @@
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 
 use super::call::{self, Sure};
+use super::lenient::{self, MissingBrackets};
 use super::{
-    Answered, Dialect, DialectMatch, ReplyPosition, begins, calls, find, json, lenient, strip,
-    words, xml,
+    Answered, Dialect, DialectMatch, ReplyPosition, begins, calls, find, json, strip, words, xml,
 };
 
 /// Opening tags of calls.
@@ -73,7 +73,7 @@ fn in_tag(place: &ReplyPosition<'_>, inner: &str) -> DialectMatch {
     }
     let at = place.rest.len() - body.len();
     // An incomplete object ends at the closing tag.
-    let is_sound = lenient::value(body, false).is_ok();
+    let is_sound = lenient::value(body, MissingBrackets::Refused).is_ok();
     let end = find(body, "</tool").or_else(|| find(body, "</func")).filter(|_| !is_sound);
     let bounded = match end {
         Some(end) => {

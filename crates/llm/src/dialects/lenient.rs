@@ -20,8 +20,21 @@ pub(crate) enum LenientError {
     At(usize),
 }
 
-/// Parses the value at the start of a text. Returns the value and its length in bytes. With
-/// `may_close`, brackets that are missing at the very end are added.
+/// The treatment of brackets that are missing at the very end of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingBrackets {
+    Added,
+    Refused,
+}
+
+impl MissingBrackets {
+    /// Missing brackets are refused if more may be missing.
+    pub(super) fn added_unless(is_open: bool) -> Self {
+        if is_open { Self::Refused } else { Self::Added }
+    }
+}
+
+/// Parses the value at the start of a text. Returns the value and its length in bytes.
 ///
 /// These errors are repaired: a comma before a closing bracket, smart and single quotes around
 /// strings, line breaks and tabs in strings, names without quotes, `True`, `False`, `None`, and
@@ -29,15 +42,15 @@ pub(crate) enum LenientError {
 ///
 /// # Errors
 /// [`LenientError`] if the intended value can only be guessed.
-pub(crate) fn value(text: &str, may_close: bool) -> Result<(Value, usize), LenientError> {
-    let mut parser = Parser { text, at: 0, may_close };
+pub(crate) fn value(text: &str, brackets: MissingBrackets) -> Result<(Value, usize), LenientError> {
+    let mut parser = Parser { text, at: 0, brackets };
     let value = parser.value(0)?;
     Ok((value, parser.at))
 }
 
 /// Parses the whole text as an object: the arguments of a call.
 pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
-    match value(text, true) {
+    match value(text, MissingBrackets::Added) {
         Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => Some(object),
         _ => None,
     }
@@ -68,7 +81,7 @@ pub(super) fn extent(text: &str) -> usize {
 struct Parser<'t> {
     text: &'t str,
     at: usize,
-    may_close: bool,
+    brackets: MissingBrackets,
 }
 
 impl Parser<'_> {
@@ -115,7 +128,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a closing bracket, or the end of the text if `may_close` allows it.
+    /// Passes a closing bracket, or the end of the text if a missing one is added.
     fn closes(&mut self, bracket: char) -> Result<bool, LenientError> {
         self.blanks()?;
         match self.peek() {
@@ -124,7 +137,7 @@ impl Parser<'_> {
                 Ok(true)
             }
             Some(_) => Ok(false),
-            None if self.may_close => Ok(true),
+            None if self.brackets == MissingBrackets::Added => Ok(true),
             None => Err(LenientError::Open),
         }
     }
@@ -135,7 +148,7 @@ impl Parser<'_> {
         match self.peek() {
             Some(',') => self.at += 1,
             Some(c) if c == bracket => {}
-            None if self.may_close => {}
+            None if self.brackets == MissingBrackets::Added => {}
             None => return Err(LenientError::Open),
             Some(_) => return self.fault(),
         }

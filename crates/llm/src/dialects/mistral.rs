@@ -4,7 +4,8 @@ use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;
 
 use super::call::{self, Sure};
-use super::{Dialect, DialectMatch, ReplyPosition, begins, calls, json, lenient, strip, words};
+use super::lenient::{self, MissingBrackets};
+use super::{Dialect, DialectMatch, ReplyPosition, begins, calls, json, strip, words};
 
 const OPENING: &str = "[TOOL_CALLS]";
 /// Tokens that may stand between the name and the object.
@@ -75,7 +76,8 @@ fn named(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
             )
         });
     }
-    let (arguments, bytes) = match lenient::value(body, !place.is_cut) {
+    let (arguments, bytes) = match lenient::value(body, MissingBrackets::added_unless(place.is_cut))
+    {
         Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
         _ => {
             let bytes = lenient::extent(body);

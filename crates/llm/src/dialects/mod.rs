@@ -5,17 +5,17 @@
 mod call;
 mod harmony;
 mod hermes;
+mod intent;
+mod invented;
 mod json;
 pub(crate) mod lenient;
 mod llama;
-mod made_up;
 mod mistral;
 mod python;
 mod react;
 mod read;
 mod schema;
 mod shell;
-mod stray;
 mod stream;
 mod tags;
 mod words;
@@ -26,9 +26,9 @@ use std::fmt;
 use avocet_protocol::{Message, SentCall, ToolCall, ToolSpec};
 
 pub(crate) use call::{given_arguments, known_elsewhere, repaired};
+pub(crate) use intent::is_meant;
 pub(crate) use read::ParsedReply;
 pub(crate) use read::ReplyReader;
-pub(crate) use stray::is_meant;
 pub(crate) use stream::Streamed;
 
 /// All dialects, in the order in which they are tried on a text.
@@ -152,6 +152,24 @@ impl<'t> ReplyPosition<'t> {
     }
 }
 
+/// The end of a text of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextEnd {
+    Complete,
+    /// The text was cut off, so the end may be missing.
+    Cut,
+}
+
+impl TextEnd {
+    pub(crate) fn cut_if(is_cut: bool) -> Self {
+        if is_cut { Self::Cut } else { Self::Complete }
+    }
+
+    pub(crate) fn is_cut(self) -> bool {
+        self == Self::Cut
+    }
+}
+
 /// The classification of the start of a text. Lengths are in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum DialectMatch {
@@ -165,7 +183,7 @@ pub(crate) enum DialectMatch {
     /// Calls, and the text between them.
     Calls(usize, String, Vec<ToolCall>),
     /// A result that the model invented. Everything after it is ignored.
-    MadeUp,
+    Invented,
 }
 
 /// Calls of this length without a text, or `DialectMatch::Nothing` if the list is empty.

@@ -4,7 +4,8 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::{ReplyPosition, lenient, schema};
+use super::lenient::{self, MissingBrackets};
+use super::{ReplyPosition, schema};
 
 /// The calls at the start of a text, separated by blanks or characters of `between`, and their
 /// length in bytes.
@@ -79,5 +80,5 @@ fn literal(text: &str) -> Option<(Value, usize)> {
             return Some((Value::String(inner[..end].to_owned()), end + 6));
         }
     }
-    lenient::value(text, false).ok()
+    lenient::value(text, MissingBrackets::Refused).ok()
 }

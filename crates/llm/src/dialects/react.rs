@@ -5,9 +5,9 @@ use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;
 
 use super::call;
+use super::lenient::{self, MissingBrackets};
 use super::{
-    Answered, Dialect, DialectMatch, ReplyPosition, begins, calls, lenient, python, schema, strip,
-    words,
+    Answered, Dialect, DialectMatch, ReplyPosition, begins, calls, python, schema, strip, words,
 };
 use crate::ending;
 
@@ -63,7 +63,7 @@ impl Dialect for React {
         }
         let answer = keyword(line, "final answer:");
         match answer.filter(|_| place.is_told) {
-            Some(_) if place.has_called => DialectMatch::MadeUp,
+            Some(_) if place.has_called => DialectMatch::Invented,
             Some(rest) => {
                 DialectMatch::Said(place.rest.len() - rest.trim_start().len(), String::new())
             }
@@ -236,13 +236,14 @@ fn input(place: &ReplyPosition<'_>) -> (Arguments, usize) {
     let body = ticked.unwrap_or(body);
     let at = place.rest.len() - body.len();
     if body.starts_with('{') {
-        let (arguments, bytes) = match lenient::value(body, !place.is_cut) {
-            Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
-            _ => {
-                let end = next_keyword(body).unwrap_or(body.len()).min(lenient::extent(body));
-                (Arguments::Malformed(body[..end].trim_end().to_owned()), end)
-            }
-        };
+        let (arguments, bytes) =
+            match lenient::value(body, MissingBrackets::added_unless(place.is_cut)) {
+                Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
+                _ => {
+                    let end = next_keyword(body).unwrap_or(body.len()).min(lenient::extent(body));
+                    (Arguments::Malformed(body[..end].trim_end().to_owned()), end)
+                }
+            };
         let tick = usize::from(ticked.is_some() && body[bytes..].starts_with('`'));
         return (arguments, at + bytes + tick + fence_end(fenced, body, bytes));
     }

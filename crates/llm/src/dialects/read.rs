@@ -2,9 +2,9 @@
 
 use avocet_protocol::{ToolCall, ToolSpec};
 
-use super::{DIALECTS, Dialect, DialectMatch, ReplyPosition, made_up};
+use super::{DIALECTS, Dialect, DialectMatch, ReplyPosition, TextEnd, invented};
 use crate::ending;
-use crate::hidden::code::{self, Code};
+use crate::visible::code::{self, Code, Fence};
 
 /// A parsed reply.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct ParsedReply {
     /// `true` if more text follows a call.
     pub(crate) is_followed: bool,
     /// `true` if a result that the model invented follows a call.
-    pub(crate) is_made_up: bool,
+    pub(crate) has_invented_result: bool,
     /// `true` if a call stands in a quote.
     pub(crate) is_quoted: bool,
     /// `true` if the model signals that everything is done.
@@ -35,9 +35,9 @@ pub(crate) struct ReplyReader<'t> {
 }
 
 impl ReplyReader<'_> {
-    /// Parses a complete reply; `is_cut` means that it was cut off.
-    pub(crate) fn read(&self, text: &str, is_cut: bool) -> ParsedReply {
-        let mut state = ReaderState { is_cut, ..ReaderState::default() };
+    /// Parses a complete reply.
+    pub(crate) fn read(&self, text: &str, end: TextEnd) -> ParsedReply {
+        let mut state = ReaderState { is_cut: end.is_cut(), ..ReaderState::default() };
         state.advance(self, text, true);
         state.finish()
     }
@@ -84,7 +84,7 @@ enum ReaderStep {
     /// Text of the reply.
     Say(usize),
     /// A `DialectMatch` after this many bytes of leading blanks and markers, and its dialect.
-    Heed(usize, DialectMatch, Option<&'static dyn Dialect>),
+    Apply(usize, DialectMatch, Option<&'static dyn Dialect>),
     /// Bytes to skip.
     Skip(usize),
     /// An end signal.
@@ -117,8 +117,8 @@ impl ReaderState {
                     self.pass(&rest[..bytes]);
                     bytes
                 }
-                ReaderStep::Heed(before, sight, dialect) => {
-                    let bytes = before + self.heed(&rest[before..], sight, dialect);
+                ReaderStep::Apply(before, sight, dialect) => {
+                    let bytes = before + self.apply(&rest[before..], sight, dialect);
                     self.pass(&rest[..bytes]);
                     bytes
                 }
@@ -191,27 +191,27 @@ impl ReaderState {
         if line_bytes.is_none() && !place.is_all && (lead == rest.len() || may_be(rest)) {
             return Some(ReaderStep::Wait);
         }
-        if let Some((mark, length, info)) = code::fence(line) {
-            return self.fenced(reader, place, line, (mark, length, info.trim()));
+        if let Some(fence) = Fence::of(line) {
+            return self.fenced(reader, place, line, fence);
         }
-        if place.has_called && made_up::at_line(&line[lead..]) {
-            return Some(ReaderStep::Heed(0, DialectMatch::MadeUp, None));
+        if place.has_called && invented::at_line(&line[lead..]) {
+            return Some(ReaderStep::Apply(0, DialectMatch::Invented, None));
         }
         match sight(reader, &ReplyPosition { rest: &rest[lead..], ..*place }) {
             (DialectMatch::Nothing | DialectMatch::Plain(_), _) => {
                 ending::is_mark(line).then_some(ReaderStep::Done(line.len()))
             }
             (DialectMatch::Open, _) => Some(ReaderStep::Wait),
-            (sight, dialect) => Some(ReaderStep::Heed(lead, sight, dialect)),
+            (sight, dialect) => Some(ReaderStep::Apply(lead, sight, dialect)),
         }
     }
 
     fn at_mark(&self, reader: &ReplyReader<'_>, place: &ReplyPosition<'_>) -> ReaderStep {
         if place.has_called {
-            if made_up::anywhere(place.rest) {
-                return ReaderStep::Heed(0, DialectMatch::MadeUp, None);
+            if invented::anywhere(place.rest) {
+                return ReaderStep::Apply(0, DialectMatch::Invented, None);
             }
-            if let Some(bytes) = made_up::leftover(place.rest) {
+            if let Some(bytes) = invented::leftover(place.rest) {
                 return ReaderStep::Skip(bytes);
             }
         }
@@ -220,11 +220,11 @@ impl ReaderState {
             (DialectMatch::Open, _) => ReaderStep::Wait,
             // Other text directly after a call is its invented result.
             (DialectMatch::Plain(bytes), _) if self.just_called && bytes > first => {
-                ReaderStep::Heed(0, DialectMatch::MadeUp, None)
+                ReaderStep::Apply(0, DialectMatch::Invented, None)
             }
             (DialectMatch::Nothing, _) => ReaderStep::Say(first),
             (DialectMatch::Plain(bytes), _) => ReaderStep::Say(bytes.max(first)),
-            (sight, dialect) => ReaderStep::Heed(0, sight, dialect),
+            (sight, dialect) => ReaderStep::Apply(0, sight, dialect),
         }
     }
 
@@ -235,15 +235,15 @@ impl ReaderState {
         reader: &ReplyReader<'_>,
         place: &ReplyPosition<'_>,
         line: &str,
-        (mark, length, info): (char, usize, &str),
+        fence: Fence<'_>,
     ) -> Option<ReaderStep> {
-        let word = info.split_whitespace().next().unwrap_or_default();
+        let word = fence.info.split_whitespace().next().unwrap_or_default();
         let takers: Vec<_> = DIALECTS.iter().filter(|dialect| dialect.takes_fence(word)).collect();
         if takers.is_empty() && !place.has_called {
             return None;
         }
         let body = &place.rest[line.len()..];
-        let end = closing(body, mark, length);
+        let end = closing(body, fence);
         if end.is_none() && !place.is_all {
             let is_open = takers.iter().any(|taker| {
                 let is_told = is(reader.told, **taker);
@@ -262,20 +262,22 @@ impl ReaderState {
                 ReplyPosition { rest: &body[..inner], is_told, is_all: true, is_cut, ..*place };
             if let Some((bytes, calls)) = dialect.in_fence(&place) {
                 let read = if end.is_some() { whole } else { line.len() + bytes };
-                return Some(ReaderStep::Heed(0, super::calls(read, calls), Some(*dialect)));
+                return Some(ReaderStep::Apply(0, super::calls(read, calls), Some(*dialect)));
             }
         }
         match (self.just_called, body.trim().is_empty()) {
             // The rest of a fence that closes a block without a start.
             (true, true) => Some(ReaderStep::Skip(line.len())),
-            (true, false) if end.is_none() && info.is_empty() => Some(ReaderStep::Skip(line.len())),
-            (true, false) => Some(ReaderStep::Heed(0, DialectMatch::MadeUp, None)),
+            (true, false) if end.is_none() && fence.info.is_empty() => {
+                Some(ReaderStep::Skip(line.len()))
+            }
+            (true, false) => Some(ReaderStep::Apply(0, DialectMatch::Invented, None)),
             (false, _) => Some(ReaderStep::Say(whole)),
         }
     }
 
     /// Applies a sight. Returns its length in bytes.
-    fn heed(
+    fn apply(
         &mut self,
         rest: &str,
         sight: DialectMatch,
@@ -294,9 +296,9 @@ impl ReaderState {
                 self.say(&text);
                 bytes
             }
-            DialectMatch::MadeUp => {
+            DialectMatch::Invented => {
                 self.is_over = true;
-                self.read.is_made_up = true;
+                self.read.has_invented_result = true;
                 rest.len()
             }
             DialectMatch::Nothing | DialectMatch::Open | DialectMatch::Plain(_) => 0,
@@ -365,14 +367,10 @@ fn is(told: Option<&dyn Dialect>, dialect: &dyn Dialect) -> bool {
 }
 
 /// The end of a block's body, and the start of the text after the block.
-fn closing(body: &str, mark: char, length: usize) -> Option<(usize, usize)> {
+fn closing(body: &str, open: Fence<'_>) -> Option<(usize, usize)> {
     let mut at = 0;
     for line in body.split_inclusive('\n') {
-        if let Some((found, ticks, info)) = code::fence(line)
-            && found == mark
-            && ticks >= length
-            && info.trim().is_empty()
-        {
+        if Fence::of(line).is_some_and(|fence| fence.closes(open.mark, open.length)) {
             return Some((at, at + line.len()));
         }
         at += line.len();

@@ -3,7 +3,7 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::lenient;
+use super::lenient::{self, MissingBrackets};
 
 /// Finds a tool by its name or by an alias.
 pub(super) fn tool<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s ToolSpec> {
@@ -54,10 +54,11 @@ pub(super) fn kind(property: &Value) -> &str {
 /// Converts a text to the type of an argument.
 pub(super) fn typed(text: &str, property: &Value) -> Value {
     let as_text = || Value::String(text.to_owned());
-    let as_json = |fits: fn(&Value) -> bool| match lenient::value(text.trim(), true) {
-        Ok((value, bytes)) if bytes == text.trim().len() && fits(&value) => Some(value),
-        _ => None,
-    };
+    let as_json =
+        |fits: fn(&Value) -> bool| match lenient::value(text.trim(), MissingBrackets::Added) {
+            Ok((value, bytes)) if bytes == text.trim().len() && fits(&value) => Some(value),
+            _ => None,
+        };
     match kind(property) {
         "string" => as_text(),
         "boolean" => as_json(Value::is_boolean).unwrap_or_else(as_text),

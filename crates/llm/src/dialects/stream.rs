@@ -2,6 +2,7 @@
 
 use avocet_protocol::Delta;
 
+use super::TextEnd;
 use super::read::{ParsedReply, ReaderState, ReplyReader};
 
 /// A reply while it streams.
@@ -55,9 +56,9 @@ impl<'t> Streamed<'t> {
         *self = Self::new(self.reader);
     }
 
-    /// Parses the complete reply `text`; `is_cut` means that it was cut off.
-    pub(crate) fn read(&self, text: &str, is_cut: bool) -> ParsedReply {
-        self.reader.read(text, is_cut)
+    /// Parses the complete reply `text`.
+    pub(crate) fn read(&self, text: &str, end: TextEnd) -> ParsedReply {
+        self.reader.read(text, end)
     }
 
     /// Shows the rest of the final text.

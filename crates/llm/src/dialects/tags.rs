@@ -1,6 +1,7 @@
 //! Parses XML-like tags as models write them. Closing tags may be missing.
 
-use super::{lenient, strip};
+use super::lenient::{self, MissingBrackets};
+use super::strip;
 
 /// Tags and attributes that hold a tool's name.
 pub(super) const NAMES: [&str; 5] = ["tool", "name", "tool_name", "function", "function_name"];
@@ -14,7 +15,7 @@ pub(super) fn close_of(name: &str) -> String {
 /// Without a closing tag, the content ends at the next opening tag of the same name or at the end.
 pub(super) fn content<'t>(text: &'t str, name: &str) -> (&'t str, usize) {
     let body = text.trim_start();
-    let skip = match body.starts_with('{').then(|| lenient::value(body, false)) {
+    let skip = match body.starts_with('{').then(|| lenient::value(body, MissingBrackets::Refused)) {
         Some(Ok((_, bytes))) => text.len() - body.len() + bytes,
         _ => 0,
     };

@@ -5,7 +5,7 @@ use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Answered, DIALECTS, Dialect, ReplyReader, as_text};
+use super::{Answered, DIALECTS, Dialect, ReplyReader, TextEnd, as_text};
 use crate::fuzzing::{read_streamed, tools};
 
 fn sent(id: &str, name: &str, arguments: Value) -> SentCall {
@@ -39,10 +39,10 @@ fn dialects_are_distinguished_by_their_calls() {
     for dialect in DIALECTS {
         let text =
             format!("Let me see.\n\n{}", dialect.render_calls(std::slice::from_ref(&call), &tools));
-        let read = ReplyReader { told: None, tools: &tools }.read(&text, false);
+        let read = ReplyReader { told: None, tools: &tools }.read(&text, TextEnd::Complete);
         assert_eq!(read.dialect.map(Dialect::name), Some(dialect.name()));
     }
-    let read = ReplyReader { told: None, tools: &tools }.read("Just a text.", false);
+    let read = ReplyReader { told: None, tools: &tools }.read("Just a text.", TextEnd::Complete);
     assert!(read.dialect.is_none());
 }
 
@@ -118,7 +118,7 @@ fn f8_dialects_keep_unreadable_arguments_in_a_call_that_the_model_can_correct() 
     for ((before, after), arguments) in forms.iter().flat_map(|f| arguments.map(|a| (f, a))) {
         let text = format!("{before}{arguments}{after}");
         let (read, _, shown) =
-            read_streamed(ReplyReader { told: None, tools: &tools }, &[&text], false);
+            read_streamed(ReplyReader { told: None, tools: &tools }, &[&text], TextEnd::Complete);
         let [ToolCall { name, arguments: Arguments::Malformed(kept) }] = &read.calls[..] else {
             panic!("{text}: {read:?}");
         };
@@ -168,7 +168,7 @@ fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
         let text = piece.repeat(10_000 / piece.len());
         for told in [None, super::named("react")] {
             let reader = ReplyReader { told, tools: &tools };
-            reader.read(&text, false);
+            reader.read(&text, TextEnd::Complete);
         }
     }
 }
@@ -182,7 +182,7 @@ fn dialects_withhold_a_long_call_in_tiny_pieces_and_read_it_at_its_end() {
         let whole = dialect.render_calls(std::slice::from_ref(&call), &tools);
         let pieces: Vec<&str> = whole.split_inclusive([' ', '\\']).collect();
         let reader = ReplyReader { told: None, tools: &tools };
-        let (read, meanwhile, shown) = read_streamed(reader, &pieces, false);
+        let (read, meanwhile, shown) = read_streamed(reader, &pieces, TextEnd::Complete);
         let arguments = Arguments::Object(call.arguments.clone());
         assert_eq!(read.calls, [ToolCall { name: call.name.clone(), arguments }]);
         assert_eq!((meanwhile.as_str(), shown.as_str()), ("", ""));
@@ -347,7 +347,7 @@ proptest! {
             let whole = format!("{before}{}", dialect.render_calls(&sent, &tools));
             for told in [Some(dialect), None] {
                 let reader = ReplyReader { told, tools: &tools };
-                let (read, meanwhile, shown) = read_streamed(reader, &cut(&whole, &cuts), false);
+                let (read, meanwhile, shown) = read_streamed(reader, &cut(&whole, &cuts), TextEnd::Complete);
                 prop_assert_eq!(&read.calls, &calls, "{}: {}", dialect.name(), whole);
                 prop_assert_eq!(&read.text, before.trim_end(), "{}: {}", dialect.name(), whole);
                 prop_assert_eq!(shown.trim_end(), &read.text, "{}: {}", dialect.name(), whole);
@@ -375,7 +375,7 @@ proptest! {
         let (tools, whole) = (tools(), parts.concat());
         for told in DIALECTS.map(Some).into_iter().chain([None]) {
             let reader = ReplyReader { told, tools: &tools };
-            let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), is_cut);
+            let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), TextEnd::cut_if(is_cut));
             let last = shown.rsplit('⟲').next().unwrap_or_default();
             prop_assert!(read.text.trim_end() == last.trim_end(), "{:?} is shown as {:?}", read.text, last);
         }

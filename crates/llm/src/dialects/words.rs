@@ -191,9 +191,10 @@ impl<'m> TextConversation<'m> {
             Message::User { text, images } => self.answer(text, images),
             Message::Assistant { text, calls, .. } => {
                 self.answer("", &[]);
-                let written = match calls.is_empty() {
-                    true => String::new(),
-                    false => self.dialect.render_calls(calls, self.tools),
+                let written = if calls.is_empty() {
+                    String::new()
+                } else {
+                    self.dialect.render_calls(calls, self.tools)
                 };
                 let (text, calls_before) = (joined(text, &written), calls);
                 self.called = calls_before;
@@ -208,9 +209,10 @@ impl<'m> TextConversation<'m> {
 
     /// Adds one message with the pending results and the user's text after them.
     fn answer(&mut self, more: &str, images: &[ImageRef]) {
-        let results = match self.results.is_empty() {
-            true => String::new(),
-            false => self.dialect.render_results(&self.results),
+        let results = if self.results.is_empty() {
+            String::new()
+        } else {
+            self.dialect.render_results(&self.results)
         };
         self.results.clear();
         let text = joined(&results, more);

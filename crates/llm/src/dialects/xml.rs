@@ -5,8 +5,9 @@ use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::call::{arguments, call, known_elsewhere};
+use super::lenient::{self, MissingBrackets};
 use super::tags::{NAMES, Tag, close_of, is_name, is_one_of, tag, unescaped};
-use super::{Dialect, DialectMatch, ReplyPosition, calls, find, lenient, schema, tags, words};
+use super::{Dialect, DialectMatch, ReplyPosition, calls, find, schema, tags, words};
 
 /// Tags that are always calls.
 const MARKED: [&str; 4] = ["tool_use", "tool_call", "use_tool", "invoke"];
@@ -170,7 +171,9 @@ fn as_if_whole(place: &ReplyPosition<'_>, tag: &Tag<'_>) -> Option<(usize, ToolC
 fn name_within(content: &str) -> Option<(String, String)> {
     let body = content.trim_start();
     if body.starts_with('{') {
-        let Ok((Value::Object(object), _)) = lenient::value(body, true) else { return None };
+        let Ok((Value::Object(object), _)) = lenient::value(body, MissingBrackets::Added) else {
+            return None;
+        };
         let text = |keys: &[&str]| {
             keys.iter().find_map(|key| object.get(*key)?.as_str().map(str::to_owned))
         };
@@ -212,9 +215,10 @@ fn of(content: &str, tag: &Tag<'_>, tool: Option<&ToolSpec>) -> Arguments {
         }
         at += found;
         let Some(Some(tag)) = tags::tag(&body[at..]) else { break };
-        let (inner, after) = match tag.is_empty {
-            true => ("", 0),
-            false => tags::content(&body[at + tag.bytes..], tag.written),
+        let (inner, after) = if tag.is_empty {
+            ("", 0)
+        } else {
+            tags::content(&body[at + tag.bytes..], tag.written)
         };
         at += tag.bytes + after;
         if tag.closes {

@@ -5,7 +5,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use super::lengths;
-use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, Framing, StreamedAnswer};
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, Framing, StreamedAnswer};
 use crate::{
     anthropic as messages, gemini as google, lines, ollama as local, openai, sse as events,
 };

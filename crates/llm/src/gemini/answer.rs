@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::signatures::Signatures;
-use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::detail::says;
 use crate::dialects::given_arguments;
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::Finish;
 
 /// The part of an answer that has arrived.
@@ -151,7 +151,7 @@ impl StreamedAnswer for GeminiAnswer {
         let ended = finish(&reason).ended(&reason, &message, is_empty)?;
         let call = |FunctionCall { name, args }| ToolCall {
             name,
-            arguments: given_arguments(&args, ended.is_cut()),
+            arguments: given_arguments(&args, ended.text_end()),
         };
         Ok(CompleteAnswer {
             text: self.text,
@@ -209,9 +209,10 @@ impl GeminiAnswer {
         self.signatures.text = thought_signature.or(self.signatures.text.take());
         let text = text.unwrap_or_default();
         self.bytes += text.len();
-        match thought {
-            true => self.thought += text.len() as u64,
-            false => self.text.push_str(&text),
+        if thought {
+            self.thought += text.len() as u64
+        } else {
+            self.text.push_str(&text)
         }
         !text.is_empty()
     }

@@ -1,11 +1,16 @@
 //! The configuration of a provider with Google's Generative Language API.
 
-use avocet_net::{NetError, check_url};
-use avocet_protocol::Secret;
+use std::sync::Arc;
+
+use avocet_net::NetError;
+use avocet_protocol::{Clock, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::RequestTimeouts;
+use super::Gemini;
+use crate::known_model::ConfiguredFacts;
+use crate::provider::{Reach, check_base_url};
+use crate::{ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
 
 /// A provider of kind `gemini`: Google's Gemini models.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -52,15 +57,31 @@ impl Default for GeminiConfig {
     }
 }
 
-impl GeminiConfig {
-    /// Checks that requests can be sent to `base_url`.
-    ///
-    /// # Errors
-    /// [`NetError::Invalid`] with the reason.
-    pub fn check_base_url(&self) -> Result<(), NetError> {
-        check_url(&self.base_url)
+impl ProviderConfig for GeminiConfig {
+    const KIND: &'static str = "gemini";
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, Reach::Everywhere)?;
+        self.limits().check()
     }
 
+    fn model(
+        self,
+        provider: &str,
+        model: &str,
+        facts: Facts,
+        clock: Arc<dyn Clock>,
+    ) -> Result<ConfiguredModel, NetError> {
+        let max_output = self.max_output_tokens.map(u64::from);
+        let table = Facts { images: self.images, max_output, ..Facts::default() };
+        let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
+        let config = Self { max_output_tokens: facts.max_output(), ..self };
+        let model = Gemini::new(provider, model, &config, clock)?;
+        Ok(KnownModel::new(model, facts).into())
+    }
+}
+
+impl GeminiConfig {
     pub(crate) fn limits(&self) -> RequestTimeouts {
         RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }

@@ -16,8 +16,8 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::asking::{Endpoint, Probe, max_answer, texts};
-use crate::known::Served;
+use crate::endpoint::{Endpoint, Probe, max_answer, texts};
+use crate::known_model::Served;
 use answer::GeminiAnswer;
 use request::{GeminiOptions, GeminiRequest};
 

@@ -9,9 +9,9 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::asking::StreamedAnswer;
+use crate::endpoint::StreamedAnswer;
 use crate::testing::{
-    SECOND, ShownReply, ask, ask_patiently, ask_through, call, request, with_image,
+    SECOND, ShownReply, ask, ask_through, ask_with_retries, call, request, with_image,
 };
 
 fn config(base_url: String) -> GeminiConfig {
@@ -256,7 +256,7 @@ async fn gemini_retries_a_malformed_call() {
         let clock = Arc::<ManualClock>::default();
         let failed = streams(&[text("I look. "), ends(reason)]);
         let (_fake, model) = serve(vec![failed, ModelAnswer::says("good")], &clock).await;
-        let asked = ask_patiently(&model, &clock, 1).await;
+        let asked = ask_with_retries(&model, &clock, 1).await;
         assert_eq!(asked.reply.unwrap().text, "good");
         assert_eq!(asked.shown, "I look. <good");
     }
@@ -437,7 +437,7 @@ fn f20_gemini_answer_begins_with_a_thought_or_text_or_call() {
     for (chunk, expected) in opened.map(|chunk| (chunk, false)).into_iter().chain(begun) {
         let mut answer = GeminiAnswer::default();
         let piece = answer.take(&chunk.to_string()).unwrap();
-        assert_eq!(piece != crate::asking::AnswerPiece::KeepAlive, expected, "{chunk}");
+        assert_eq!(piece != crate::endpoint::AnswerPiece::KeepAlive, expected, "{chunk}");
     }
 }
 

@@ -3,6 +3,7 @@
 //! everything can be tried before there is a key.
 
 mod command;
+mod config;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use avocet_protocol::{
 use serde_json::Value;
 
 use command::OfflineCommand;
+
+pub use config::OfflineConfig;
 
 /// Delay of the slow answer for each number.
 const BEAT: Duration = Duration::from_millis(400);

@@ -7,8 +7,8 @@ use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, Framing, ITEM, StreamedAnswer};
 use crate::dialects::given_arguments;
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, Framing, ITEM, StreamedAnswer};
 use crate::finish::Finish;
 
 /// The part of an answer that has arrived.
@@ -82,11 +82,14 @@ impl StreamedAnswer for OllamaAnswer {
             self.usage = Usage::new(line.prompt_eval_count, line.eval_count);
             self.done = Some(line.done_reason.unwrap_or_else(|| "stop".to_owned()));
         }
-        Ok(match content.is_empty() {
-            false => AnswerPiece::Text(content),
-            true if line.done => AnswerPiece::End,
-            true if is_alive => AnswerPiece::Unseen,
-            true => AnswerPiece::KeepAlive,
+        Ok(if !content.is_empty() {
+            AnswerPiece::Text(content)
+        } else if line.done {
+            AnswerPiece::End
+        } else if is_alive {
+            AnswerPiece::Unseen
+        } else {
+            AnswerPiece::KeepAlive
         })
     }
 
@@ -115,7 +118,7 @@ impl StreamedAnswer for OllamaAnswer {
         let keeps = !self.calls.is_empty() && thought > 0;
         let call = |Function { name, arguments }| ToolCall {
             name,
-            arguments: given_arguments(&arguments, ended.is_cut()),
+            arguments: given_arguments(&arguments, ended.text_end()),
         };
         Ok(CompleteAnswer {
             text: self.text,

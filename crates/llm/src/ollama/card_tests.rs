@@ -9,8 +9,8 @@ use serde_json::json;
 use super::tests::{config, model_of};
 use super::*;
 use crate::facts::Facts;
-use crate::testing::{SECOND, ask};
-use crate::{ProviderConfig, ToolStyle};
+use crate::testing::{SECOND, ask, served};
+use crate::{KnownModel, ProviderConfig, ToolStyle};
 
 async fn native_tools(model: &Ollama) -> Option<bool> {
     model.learned().await.native_tools
@@ -130,13 +130,17 @@ async fn ollama_card_times_out_after_ten_seconds() {
     ask(&model).await.reply.unwrap();
 }
 
+/// The model with the facts that its server reports.
+fn known_model(config: OllamaConfig) -> Arc<KnownModel> {
+    served(config, &format!("home/{MODEL}"), Facts::default(), Arc::default())
+}
+
 /// Returns `true` if the model gets native tools, `false` if the instructions list them.
 async fn asked_natively(capabilities: Option<Vec<&'static str>>, tools: Option<ToolStyle>) -> bool {
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools, ..config(fake.base_url()) };
-    let model =
-        config.model("home", MODEL, Facts::default(), Arc::<ManualClock>::default()).unwrap();
-    ask(&model).await.reply.unwrap();
+    let model = known_model(config);
+    ask(&*model).await.reply.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     let sent = fake.requests().remove(0);
     let told = sent["messages"][0]["content"].as_str().unwrap().contains("read_file");
@@ -159,9 +163,8 @@ async fn ollama_asks_with_native_tools_if_configured_although_the_server_refuses
     let capabilities = Some(vec!["completion"]);
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools: Some(ToolStyle::Native), ..config(fake.base_url()) };
-    let model =
-        config.model("home", MODEL, Facts::default(), Arc::<ManualClock>::default()).unwrap();
-    let error = ask(&model).await.reply.unwrap_err().to_string();
+    let model = known_model(config);
+    let error = ask(&*model).await.reply.unwrap_err().to_string();
     assert!(error.contains("does not support tools; set tools = \"json\""), "{error}");
 }
 
@@ -173,13 +176,7 @@ async fn ollama_reads_a_call_written_as_text() {
         ModelAnswer::says("```json\n{\"tool\": \"read_file\", \"params\": {}}\n```")
     })
     .await;
-    let model = config(fake.base_url()).model(
-        "home",
-        MODEL,
-        Facts::default(),
-        Arc::<ManualClock>::default(),
-    );
-    let reply = ask(&model.unwrap()).await.reply.unwrap();
+    let reply = ask(&*known_model(config(fake.base_url()))).await.reply.unwrap();
     assert_eq!((reply.calls[0].name.as_str(), reply.text.as_str()), ("read_file", ""));
 }
 

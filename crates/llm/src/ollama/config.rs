@@ -1,11 +1,18 @@
 //! The configuration of a provider with Ollama's own API.
 
-use avocet_net::check_url;
-use avocet_protocol::Secret;
+use std::sync::Arc;
+
+use avocet_net::NetError;
+use avocet_protocol::{Clock, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{RequestTimeouts, TextCalls, ToolStyle};
+use super::Ollama;
+use crate::known_model::ConfiguredFacts;
+use crate::provider::{Reach, check_base_url};
+use crate::{
+    ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts, TextCalls, ToolStyle,
+};
 
 /// The minimum context for a conversation with tools, in tokens.
 const SMALLEST_CONTEXT: u64 = 2048;
@@ -71,35 +78,47 @@ impl Default for OllamaConfig {
     }
 }
 
-impl OllamaConfig {
-    /// Checks that requests can be sent to `base_url`.
-    ///
-    /// # Errors
-    /// The reason, and the correct form.
-    pub fn check_base_url(&self) -> Result<(), String> {
-        check_url(&self.base_url).map_err(|error| error.to_string())?;
-        let server = self.server();
-        match ["/v1", "/api"].into_iter().find(|path| server.ends_with(path)) {
-            None => Ok(()),
-            Some(path) => Err(format!(
-                "leave out {path}: it is the address of the server, as http://127.0.0.1:11434"
-            )),
-        }
-    }
+impl ProviderConfig for OllamaConfig {
+    const KIND: &'static str = "ollama";
 
-    /// Checks that a conversation fits into `context_tokens`.
-    ///
-    /// # Errors
-    /// A message with the minimum.
-    pub fn check_context_tokens(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, Reach::Everywhere)?;
+        let server = self.server();
+        if let Some(path) = ["/v1", "/api"].into_iter().find(|path| server.ends_with(path)) {
+            let error = format!(
+                "leave out {path}: it is the address of the server, as http://127.0.0.1:11434"
+            );
+            return Err(("base_url", error));
+        }
+        self.limits().check()?;
         match self.context_tokens {
             Some(tokens) if tokens < SMALLEST_CONTEXT => {
-                Err(format!("{tokens} is too few; it has to be at least {SMALLEST_CONTEXT}"))
+                let error =
+                    format!("{tokens} is too few; it has to be at least {SMALLEST_CONTEXT}");
+                Err(("context_tokens", error))
             }
             _ => Ok(()),
         }
     }
 
+    fn model(
+        self,
+        provider: &str,
+        model: &str,
+        facts: Facts,
+        clock: Arc<dyn Clock>,
+    ) -> Result<ConfiguredModel, NetError> {
+        let max_output = self.max_output_tokens.map(u64::from);
+        let Self { tools, text_calls, .. } = self;
+        let table = Facts { tools, text_calls, max_output, ..Facts::default() };
+        let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
+        let config = Self { max_output_tokens: facts.max_output(), ..self };
+        let model = Ollama::new(provider, model, &config, clock)?;
+        Ok(KnownModel::new(model, facts).into())
+    }
+}
+
+impl OllamaConfig {
     pub(super) fn server(&self) -> &str {
         self.base_url.trim_end_matches('/')
     }

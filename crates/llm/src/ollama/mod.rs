@@ -15,9 +15,9 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::asking::{Endpoint, Probe, max_answer, texts};
+use crate::endpoint::{Endpoint, Probe, max_answer, texts};
 use crate::facts::Learned;
-use crate::known::Served;
+use crate::known_model::Served;
 use answer::OllamaAnswer;
 use card::{Card, Cards};
 use request::{OllamaOptions, OllamaRequest};

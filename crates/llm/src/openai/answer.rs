@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::codes;
-use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::dialects::repaired;
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::Finish;
 use crate::null::or_default;
 
@@ -151,7 +151,7 @@ impl StreamedAnswer for OpenAiChatAnswer {
         let ended = finish(&reason).ended(&reason, "", is_empty)?;
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
             name,
-            arguments: repaired(&arguments, ended.is_cut()),
+            arguments: repaired(&arguments, ended.text_end()),
         });
         Ok(CompleteAnswer {
             text: self.text,
@@ -205,10 +205,12 @@ impl OpenAiChatAnswer {
         self.bytes += text.len() + thought;
         calls.into_iter().for_each(|call| self.take_call(call));
         self.text.push_str(&text);
-        match text.is_empty() {
-            false => AnswerPiece::Text(text),
-            true if is_alive => AnswerPiece::Unseen,
-            true => AnswerPiece::KeepAlive,
+        if !text.is_empty() {
+            AnswerPiece::Text(text)
+        } else if is_alive {
+            AnswerPiece::Unseen
+        } else {
+            AnswerPiece::KeepAlive
         }
     }
 

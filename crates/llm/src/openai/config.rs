@@ -1,15 +1,21 @@
 //! The configuration of an OpenAI-compatible provider.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use avocet_net::{HttpClient, NetError, check_public_url, check_url};
-use avocet_protocol::Secret;
+use avocet_net::{HttpClient, NetError};
+use avocet_protocol::{Clock, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::quirks::{MaxTokensField, OpenAiApi, SystemRole};
-use crate::{RequestTimeouts, TextCalls, ToolStyle};
+use super::OpenAi;
+use super::compatibility::{MaxTokensField, OpenAiApi, SystemRole};
+use crate::known_model::ConfiguredFacts;
+use crate::provider::{Reach, check_base_url};
+use crate::{
+    ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts, TextCalls, ToolStyle,
+};
 
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -108,24 +114,43 @@ impl Default for OpenAiConfig {
     }
 }
 
+impl ProviderConfig for OpenAiConfig {
+    const KIND: &'static str = "openai";
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, self.reach())?;
+        self.limits().check()?;
+        self.check_compatibility()
+    }
+
+    fn model(
+        self,
+        provider: &str,
+        model: &str,
+        facts: Facts,
+        clock: Arc<dyn Clock>,
+    ) -> Result<ConfiguredModel, NetError> {
+        let max_output = self.max_output_tokens.map(u64::from);
+        let Self { images, tools, text_calls, .. } = self;
+        let table = Facts { images, tools, text_calls, max_output, ..Facts::default() };
+        let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
+        let config = Self { max_output_tokens: facts.max_output(), ..self };
+        let model = OpenAi::new(provider, model, &config, clock)?;
+        Ok(KnownModel::new(model, facts).into())
+    }
+}
+
 impl OpenAiConfig {
-    /// Checks that requests can be sent to `base_url`.
-    ///
-    /// # Errors
-    /// [`NetError::Invalid`] with the reason.
-    pub fn check_base_url(&self) -> Result<(), NetError> {
-        match self.untrusted {
-            true => check_public_url(&self.base_url),
-            false => check_url(&self.base_url),
+    /// Creates the HTTP client for the server.
+    pub(super) fn client(&self) -> Result<HttpClient, NetError> {
+        match self.reach() {
+            Reach::Everywhere => HttpClient::with_headers(&self.headers),
+            Reach::PublicOnly => HttpClient::untrusted(&self.headers),
         }
     }
 
-    /// Creates the HTTP client for the server.
-    pub(super) fn client(&self) -> Result<HttpClient, NetError> {
-        match self.untrusted {
-            true => HttpClient::untrusted(&self.headers),
-            false => HttpClient::with_headers(&self.headers),
-        }
+    fn reach(&self) -> Reach {
+        if self.untrusted { Reach::PublicOnly } else { Reach::Everywhere }
     }
 
     /// The timeouts. Without streaming, the first token arrives with the complete answer.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_protocol::within;
 use serde_json::Value;
 
-use crate::asking::Endpoint;
+use crate::endpoint::Endpoint;
 
 /// Timeout of the request for the list of models.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -3,10 +3,10 @@
 
 pub(crate) mod answer;
 pub(crate) mod codes;
+mod compatibility;
 mod config;
 mod facts;
 mod options;
-mod quirks;
 mod request;
 pub(crate) mod responses;
 
@@ -19,15 +19,15 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::asking::{Endpoint, Probe, max_answer, texts};
-use crate::known::Served;
+use crate::endpoint::{Endpoint, Probe, max_answer, texts};
+use crate::known_model::Served;
 use answer::OpenAiChatAnswer;
 use facts::ContextSize;
 use options::OpenAiOptions;
 use request::OpenAiChatRequest;
 
+pub use compatibility::{MaxTokensField, OpenAiApi, SystemRole};
 pub use config::OpenAiConfig;
-pub use quirks::{MaxTokensField, OpenAiApi, SystemRole};
 
 /// A model behind an endpoint with one of OpenAI's APIs. Calls that it writes as text stay in the
 /// text with their markup: [`Dialected`](crate::Dialected) reads them.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::OpenAiConfig;
-use super::quirks::{MaxTokensField, SystemRole};
+use super::compatibility::{MaxTokensField, SystemRole};
 
 /// See [`OpenAiConfig`].
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::compatibility::{MaxTokensField, SystemRole};
 use super::options::OpenAiOptions;
-use super::quirks::{MaxTokensField, SystemRole};
 use crate::schema::WireSchema;
 
 /// A request body. Serialised without a copy of its texts.

@@ -8,7 +8,7 @@ use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, s
 use serde_json::{Value, json};
 
 use super::*;
-use crate::asking::StreamedAnswer;
+use crate::endpoint::StreamedAnswer;
 use crate::testing::{SECOND, Writing, ask, call, with_image};
 
 async fn start(

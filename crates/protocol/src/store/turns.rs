@@ -18,12 +18,17 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// for the next message (in queue mode collect: for all waiting messages). Messages behind a
     /// command wait until the command has acted.
     ///
-    /// Turns that were running when the process died are only claimed if `suspects` is set.
+    /// A turn that was running when the process died is claimed with [`Suspects::Include`] only.
     ///
     /// In queue mode collect, a turn waits for the end of a burst: until the newest message is
     /// `burst` old, or the oldest ten times that. Late messages ([`LoggedInbound::is_late`]) are
     /// answered together in every mode, a hundred at most.
-    async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim>;
+    async fn claim(
+        &self,
+        session: &SessionId,
+        suspects: Suspects,
+        burst: Duration,
+    ) -> Result<Claim>;
 
     /// Records that a requested compaction begins. If the process dies during it, it is not begun
     /// again. [`StoreError::Stale`](crate::StoreError::Stale) if it was stopped or has begun
@@ -80,13 +85,22 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn open_sessions(&self) -> Result<Vec<SessionId>>;
 }
 
+/// The treatment of turns that were running when the process died: one of them may have killed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suspects {
+    /// Returns [`Claim::Suspect`] instead.
+    Exclude,
+    /// Claims such a turn like any other.
+    Include,
+}
+
 /// The result of a lane's request for work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
     /// There is no work, or a waiting turn occupies the lane.
     Nothing,
-    /// The next turn was running when the process died. It can be claimed with `suspects`, while no
-    /// other suspect runs.
+    /// The next turn was running when the process died. It can be claimed with
+    /// [`Suspects::Include`], while no other suspect runs.
     Suspect {
         /// Number of process deaths while it ran; at least 1.
         deaths: u32,

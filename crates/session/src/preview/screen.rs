@@ -169,7 +169,7 @@ impl Screen<'_> {
     /// Records the outcome in the log, since the end of the turn depends on it.
     async fn note(&self, id: DeliveryId, showing: &Showing) {
         let outbox = &self.lanes.parts.outbox;
-        match self.lanes.patiently(|| outbox.finish_preview(id, showing)).await {
+        match self.lanes.with_retry(|| outbox.finish_preview(id, showing)).await {
             // The turn was ended meanwhile.
             Ok(()) | Err(StoreError::Stale(_)) => {}
             Err(error) => tracing::warn!(%id, %error, "what became of a preview is not in the log"),

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Arguments, CallId, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, PersonId,
-    Redactor, Secret, Sender, ToolCall, ToolClass, TurnLog, Turns, Usage,
+    Redactor, Secret, Sender, Suspects, ToolCall, ToolClass, TurnLog, Turns, Usage,
 };
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
@@ -37,7 +37,7 @@ async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
     let (kind, removed) = (InboundKind::Text, 0);
     let message = NewInbound { session: session.clone(), kind, inbound, removed };
     store.accept(&message, None).await.unwrap();
-    let claim = store.claim(&session, true, std::time::Duration::ZERO).await.unwrap();
+    let claim = store.claim(&session, Suspects::Include, std::time::Duration::ZERO).await.unwrap();
     let Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let turn = claimed.turn.id;
     let call = |arguments: &serde_json::Value| ToolCall {

@@ -1,11 +1,10 @@
--- From version 1 to 2: a cursor for each chat, what kind of chat a message comes from, previews, people who
--- were let in.
+-- From version 1 to 2: a cursor for each chat, the kind of a message's chat, previews, admitted people.
 
 ALTER TABLE cursors RENAME TO old_cursors;
 CREATE TABLE cursors (
     channel  TEXT NOT NULL,
     account  TEXT NOT NULL,
-    scope    TEXT NOT NULL,                     -- '' where the account has one cursor
+    scope    TEXT NOT NULL,                     -- '' if the account has one cursor
     position TEXT NOT NULL,
     PRIMARY KEY (channel, account, scope)
 ) STRICT, WITHOUT ROWID;
@@ -21,7 +20,7 @@ ALTER TABLE inbound ADD COLUMN edited_at INTEGER;
 CREATE INDEX inbound_corrects ON inbound (channel, account, chat, corrects)
     WHERE corrects IS NOT NULL;
 
--- Its words have become more.
+-- The columns `source` and `state` get more words.
 ALTER TABLE outbox RENAME TO old_outbox;
 DROP INDEX outbox_turn;
 DROP INDEX outbox_key;
@@ -34,9 +33,9 @@ CREATE TABLE outbox (
     chat        TEXT NOT NULL,
     topic       TEXT,
     turn        INTEGER REFERENCES turns (id),
-    ordinal     INTEGER NOT NULL,               -- which message of its turn
-    chunk       INTEGER NOT NULL,               -- which chunk of that message
-    key         TEXT,                           -- the idempotency key of another process
+    ordinal     INTEGER NOT NULL,               -- number of the message in its turn
+    chunk       INTEGER NOT NULL,               -- number of the chunk in that message
+    key         TEXT,                           -- idempotency key of another process
     source      TEXT NOT NULL CHECK (source IN ('reply', 'tool', 'prompt', 'notice', 'process', 'preview')),
     content     TEXT NOT NULL,                  -- JSON
     state       TEXT NOT NULL CHECK (state IN
@@ -47,7 +46,7 @@ CREATE TABLE outbox (
     platform_id TEXT,
     error       TEXT,
     created_at  INTEGER NOT NULL,
-    first_sent_at INTEGER                       -- when a send of it was first begun
+    first_sent_at INTEGER                       -- start of its first send
 ) STRICT;
 INSERT INTO outbox SELECT *, NULL FROM old_outbox;
 DROP TABLE old_outbox;
@@ -57,7 +56,7 @@ CREATE INDEX outbox_open ON outbox (channel, account, chat, id)
     WHERE state IN ('pending', 'sending', 'unknown');
 CREATE INDEX outbox_lost ON outbox (channel, account, chat, id) WHERE state IN ('unconfirmed', 'dead');
 
-CREATE TABLE people (                           -- who may speak beside the configuration's lists
+CREATE TABLE people (                           -- people admitted in addition to the configuration's lists
     channel TEXT NOT NULL,
     account TEXT NOT NULL,
     sender  TEXT NOT NULL,
@@ -67,7 +66,7 @@ CREATE TABLE people (                           -- who may speak beside the conf
     PRIMARY KEY (channel, account, sender)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE pairings (                         -- strangers who were given a code
+CREATE TABLE pairings (                         -- pairing codes given to strangers
     code       TEXT PRIMARY KEY,
     channel    TEXT NOT NULL,
     account    TEXT NOT NULL,
@@ -81,7 +80,7 @@ CREATE TABLE pairings (                         -- strangers who were given a co
     CHECK ((decision IS 'approved') = (role IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE private_chats (                    -- where those who may speak write in private
+CREATE TABLE private_chats (                    -- private chats of admitted people
     channel TEXT NOT NULL,
     account TEXT NOT NULL,
     chat    TEXT NOT NULL,
@@ -89,7 +88,7 @@ CREATE TABLE private_chats (                    -- where those who may speak wri
     PRIMARY KEY (channel, account, chat)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE links (                            -- private chats that speak in another's session
+CREATE TABLE links (                            -- private chats that use the session of another chat
     channel TEXT NOT NULL,
     account TEXT NOT NULL,
     chat    TEXT NOT NULL,

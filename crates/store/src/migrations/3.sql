@@ -1,3 +1,3 @@
--- From version 2 to 3: what a model wants to have back of its reasoning.
+-- From version 2 to 3: reasoning that a model needs in later requests.
 
 ALTER TABLE steps ADD COLUMN reasoning TEXT;

@@ -1,4 +1,4 @@
--- From version 3 to 4: what models cost, the model of a session, what its compaction keeps.
+-- From version 3 to 4: costs of models, the model of a session, and the state of its compaction.
 
 ALTER TABLE sessions ADD COLUMN usage_from INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN model TEXT;
@@ -7,11 +7,11 @@ ALTER TABLE sessions ADD COLUMN shortened_to INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN summary TEXT;
 ALTER TABLE sessions ADD COLUMN summary_to INTEGER NOT NULL DEFAULT 0;
 
-CREATE TABLE usage (                            -- what each answer of a model cost
+CREATE TABLE usage (                            -- cost of each answer of a model
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     at            INTEGER NOT NULL,
     session       TEXT NOT NULL REFERENCES sessions (id),
-    turn          INTEGER REFERENCES turns (id), -- a child's is that of the turn at its root
+    turn          INTEGER REFERENCES turns (id), -- root turn, which pays for its children
     purpose       TEXT NOT NULL CHECK (purpose IN ('answer', 'summary')),
     model         TEXT NOT NULL,                -- provider/model
     input         INTEGER NOT NULL,             -- tokens; of these, cached and cache_written

@@ -1,9 +1,8 @@
--- From version 4 to 5: how far what was read may be believed, what was allowed for a
--- session, and the audit table, in which a new chain begins.
+-- From version 4 to 5: trust levels, grants of a session, and the audit table, in which a new chain begins.
 
 ALTER TABLE sessions ADD COLUMN summary_trust TEXT NOT NULL DEFAULT 'full'
     CHECK (summary_trust IN ('low', 'user', 'full'));
--- Nobody knows any more of whose words an old summary was made.
+-- The sources of an old summary are unknown.
 UPDATE sessions SET summary_trust = 'low' WHERE summary IS NOT NULL;
 ALTER TABLE sessions ADD COLUMN believed_turn INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN believed_step INTEGER;
@@ -22,25 +21,25 @@ ALTER TABLE waits ADD COLUMN asked_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE calls DROP COLUMN approved;
 ALTER TABLE calls ADD COLUMN allowed TEXT;
 
-CREATE TABLE grants (                           -- calls that need no approval any more in a session
+CREATE TABLE grants (                           -- calls of a session that no longer need approval
     session TEXT NOT NULL REFERENCES sessions (id),
     tool    TEXT NOT NULL,
     scope   TEXT NOT NULL,
     PRIMARY KEY (session, tool, scope)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE audit (                            -- every decision and every effect; never changed
+CREATE TABLE audit (                            -- every decision and every effect; rows never change
     sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- without gaps
     at       INTEGER NOT NULL,
     kind     TEXT NOT NULL,
     session  TEXT,
     turn     INTEGER,
     call     TEXT,
-    actor    TEXT NOT NULL,                     -- a person's id, 'host' or 'process'
+    actor    TEXT NOT NULL,                     -- id of a person, 'host' or 'process'
     tool     TEXT,
     digest   TEXT,                              -- SHA-256 of the exact arguments
     summary  TEXT NOT NULL,                     -- without secrets
     outcome  TEXT,
-    previous TEXT NOT NULL,                     -- the hash of the row before
-    hash     TEXT NOT NULL                      -- SHA-256 of all of this
+    previous TEXT NOT NULL,                     -- hash of the previous row
+    hash     TEXT NOT NULL                      -- SHA-256 of the other columns
 ) STRICT;

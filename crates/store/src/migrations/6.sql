@@ -22,11 +22,11 @@ CREATE TABLE undelivered (
 CREATE INDEX undelivered_untold ON undelivered (session) WHERE turn IS NULL;
 CREATE INDEX undelivered_told ON undelivered (turn, id) WHERE turn IS NOT NULL;
 
--- Of what another process sent: finds the same key with another text.
+-- SHA-256 of another process's message. It detects a key that is used again for another text.
 ALTER TABLE inbound ADD COLUMN digest TEXT;
 ALTER TABLE outbox ADD COLUMN digest TEXT;
 
--- What tells a database from others, and whether it is whole.
+-- Identity of the database, and data that shows missing transactions.
 ALTER TABLE meta ADD COLUMN id TEXT;
 ALTER TABLE meta ADD COLUMN was TEXT;
 ALTER TABLE meta ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;

@@ -1,15 +1,15 @@
--- Version 1 of the log. Enumerations are stored as the words of the protocol's types.
+-- The complete schema of version 1. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
     only  INTEGER PRIMARY KEY CHECK (only = 1),
-    epoch INTEGER NOT NULL                      -- one more at every start; carried by every UPDATE
+    epoch INTEGER NOT NULL                      -- number of starts; every UPDATE checks it
 ) STRICT;
 INSERT INTO meta (only, epoch) VALUES (1, 0);
 
 CREATE TABLE sessions (
     id         TEXT PRIMARY KEY,
     mode       TEXT,                            -- queue mode; NULL: the configured default
-    fresh_from INTEGER NOT NULL DEFAULT 0,      -- messages up to this one are forgotten (/new)
+    fresh_from INTEGER NOT NULL DEFAULT 0,      -- messages up to this id are forgotten (/new)
     used_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
@@ -34,12 +34,12 @@ CREATE TABLE turns (
     session     TEXT NOT NULL REFERENCES sessions (id),
     state       TEXT NOT NULL CHECK (state IN
                     ('queued', 'running', 'waiting', 'done', 'cancelled', 'failed')),
-    parent      INTEGER REFERENCES turns (id),  -- a child's parent, and what it is to do
+    parent      INTEGER REFERENCES turns (id),  -- parent and task of a child
     prompt      TEXT,
-    attempts    INTEGER NOT NULL DEFAULT 0,     -- processes that died while it ran
-    deaths_alone INTEGER NOT NULL DEFAULT 0,    -- of these, while nothing else ran
+    attempts    INTEGER NOT NULL DEFAULT 0,     -- process deaths during this turn
+    deaths_alone INTEGER NOT NULL DEFAULT 0,    -- of these, deaths while no other turn ran
     suspect     INTEGER NOT NULL DEFAULT 0,
-    notice      TEXT,                           -- what the chat was shown instead of a reply
+    notice      TEXT,                           -- text shown to the chat instead of a reply
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER
 ) STRICT;
@@ -54,7 +54,7 @@ CREATE TABLE inbound (
     account     TEXT NOT NULL,
     chat        TEXT NOT NULL,
     topic       TEXT,
-    key         TEXT NOT NULL,                  -- unique in its chat: what absorbs a redelivery
+    key         TEXT NOT NULL,                  -- idempotency key, unique in its chat; absorbs a redelivery
     sender      TEXT NOT NULL,
     sender_name TEXT,
     kind        TEXT NOT NULL CHECK (kind IN ('text', 'command')),
@@ -62,9 +62,9 @@ CREATE TABLE inbound (
     removed     INTEGER NOT NULL,               -- characters that sanitising removed
     state       TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dead')),
     outcome     TEXT CHECK (outcome IN ('replied', 'error', 'dropped', 'merged', 'stopped')),
-    reply       TEXT,                           -- what a command was answered
+    reply       TEXT,                           -- answer to a command
     turn        INTEGER REFERENCES turns (id),
-    after_step  INTEGER,                        -- the step after which it steered its turn; -1: it answered a question
+    after_step  INTEGER,                        -- step after which it steered its turn; -1: it answered a question
     received_at INTEGER NOT NULL,
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
@@ -102,7 +102,7 @@ CREATE TABLE calls (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE kept_results (
-    handle  TEXT PRIMARY KEY,                   -- the id of the call
+    handle  TEXT PRIMARY KEY,                   -- id of the call
     session TEXT NOT NULL,
     body    TEXT NOT NULL                       -- JSON
 ) STRICT, WITHOUT ROWID;
@@ -128,9 +128,9 @@ CREATE TABLE outbox (
     chat        TEXT NOT NULL,
     topic       TEXT,
     turn        INTEGER REFERENCES turns (id),
-    ordinal     INTEGER NOT NULL,               -- which message of its turn
-    chunk       INTEGER NOT NULL,               -- which chunk of that message
-    key         TEXT,                           -- the idempotency key of another process
+    ordinal     INTEGER NOT NULL,               -- number of the message in its turn
+    chunk       INTEGER NOT NULL,               -- number of the chunk in that message
+    key         TEXT,                           -- idempotency key of another process
     source      TEXT NOT NULL CHECK (source IN ('reply', 'tool', 'prompt', 'notice', 'process')),
     content     TEXT NOT NULL,                  -- JSON
     state       TEXT NOT NULL CHECK (state IN

@@ -163,12 +163,11 @@ impl Reference {
             terms(&|(from, _)| format!("\"{table}\".\"{from}\" IS NOT NULL"), " AND "),
             terms(&|(from, to)| format!("parent.\"{to}\" = \"{table}\".\"{from}\""), " AND "),
         );
-        match self.optional {
-            true => {
-                let nulls = terms(&|(from, _)| format!("\"{from}\" = NULL"), ", ");
-                format!("UPDATE \"{table}\" SET {nulls} WHERE {lost}")
-            }
-            false => format!("DELETE FROM \"{table}\" WHERE {lost}"),
+        if self.optional {
+            let nulls = terms(&|(from, _)| format!("\"{from}\" = NULL"), ", ");
+            format!("UPDATE \"{table}\" SET {nulls} WHERE {lost}")
+        } else {
+            format!("DELETE FROM \"{table}\" WHERE {lost}")
         }
     }
 }

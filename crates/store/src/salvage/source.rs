@@ -7,8 +7,9 @@ use std::path::Path;
 use rusqlite::types::Value;
 
 use crate::binding::{Meta, Misfit, compare};
-use crate::migrate::{newest, with_suffix};
+use crate::files::with_suffix;
 use crate::raw::{FoundWal, Owned, Pages, RawRow, SchemaRow, WalFile, rows_of, schema};
+use crate::schema::newest;
 
 /// A log that is read page by page.
 pub(super) struct DamagedLog<'w> {

@@ -48,12 +48,12 @@ pub(super) fn check_text(block: &Value, place: &str) -> Result<(), AnthropicRefu
 /// Checks the name of a tool.
 pub(super) fn check_name(name: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     let name = name.as_str().unwrap_or_default();
-    match name.is_empty() || name.len() > 128 || !is_id(name) {
-        false => Ok(()),
-        true => Err(invalid(format!(
+    if name.is_empty() || name.len() > 128 || !is_id(name) {
+        return Err(invalid(format!(
             "{here}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
-        ))),
+        )));
     }
+    Ok(())
 }
 
 fn check_caching(block: &Value, here: &str) -> Result<(), AnthropicRefusal> {
@@ -67,21 +67,20 @@ fn check_caching(block: &Value, here: &str) -> Result<(), AnthropicRefusal> {
         let message = format!("{here}.text: cache_control cannot be set for empty text blocks");
         return Err(invalid(message));
     }
-    match caching["type"] == "ephemeral" {
-        true => Ok(()),
-        false => {
-            Err(invalid(format!("{here}.{kind}.cache_control.type: Input should be 'ephemeral'")))
-        }
+    if caching["type"] != "ephemeral" {
+        let message = format!("{here}.{kind}.cache_control.type: Input should be 'ephemeral'");
+        return Err(invalid(message));
     }
+    Ok(())
 }
 
 fn check_call(call: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     check_id(&call["id"], &format!("{here}.id"))?;
     check_name(&call["name"], here)?;
-    match call["input"].is_object() {
-        true => Ok(()),
-        false => Err(invalid(format!("{here}.input: Input should be a valid dictionary"))),
+    if !call["input"].is_object() {
+        return Err(invalid(format!("{here}.input: Input should be a valid dictionary")));
     }
+    Ok(())
 }
 
 fn check_result(result: &Value, here: &str) -> Result<(), AnthropicRefusal> {

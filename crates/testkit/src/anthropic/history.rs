@@ -158,10 +158,9 @@ fn check_loop(turns: &[Turn<'_>]) -> Result<(), AnthropicRefusal> {
 fn check_end(turns: &[Turn<'_>]) -> Result<(), AnthropicRefusal> {
     let last = turns.last().filter(|turn| turn.role == "assistant");
     let text = last.and_then(|turn| turn.blocks.last()?["text"].as_str()).unwrap_or_default();
-    match text.ends_with(char::is_whitespace) {
-        true => {
-            Err(invalid("messages: final assistant content cannot end with trailing whitespace"))
-        }
-        false => Ok(()),
+    if text.ends_with(char::is_whitespace) {
+        let message = "messages: final assistant content cannot end with trailing whitespace";
+        return Err(invalid(message));
     }
+    Ok(())
 }

@@ -20,10 +20,18 @@ pub(super) const MESSAGE_CONTENT: u64 = 1 << 15;
 const SLASH_REPLY: u64 = 20;
 const REPLY: u64 = 19;
 
+/// The bot's access to the content of messages in guilds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentAccess {
+    Granted,
+    /// Of other messages than those to and from the bot, the content is empty.
+    Denied,
+}
+
 impl PlatformState {
     /// Returns a message in the REST format, without its nonce, which only its creator sees.
-    pub(super) fn message(&self, message: &DiscordMessage, sees_content: bool) -> Value {
-        let mut described = self.without_reply(message, sees_content);
+    pub(super) fn message(&self, message: &DiscordMessage, access: ContentAccess) -> Value {
+        let mut described = self.without_reply(message, access);
         let Some(replied) = message.reply_to else { return described };
         let mut reference = json!({ "type": 0, "channel_id": message.channel.to_string(),
                 "message_id": replied.to_string() });
@@ -31,7 +39,7 @@ impl PlatformState {
             reference["guild_id"] = json!(guild.to_string());
         }
         let original = self.messages.find(message.channel, replied);
-        let original = original.map(|original| self.without_reply(original, sees_content));
+        let original = original.map(|original| self.without_reply(original, access));
         merge(
             &mut described,
             &json!({ "message_reference": reference, "referenced_message": original }),
@@ -39,11 +47,11 @@ impl PlatformState {
         described
     }
 
-    fn without_reply(&self, message: &DiscordMessage, sees_content: bool) -> Value {
+    fn without_reply(&self, message: &DiscordMessage, access: ContentAccess) -> Value {
         let mut mentioned: Vec<u64> = message.mentions().iter().filter_map(Mention::user).collect();
         let pinged = self.pinged(message).filter(|author| !mentioned.contains(author));
         mentioned.extend(pinged);
-        let shown = sees_content
+        let shown = access == ContentAccess::Granted
             || self.guild_of(message.channel).is_none()
             || message.author == self.world.me.id
             || mentioned.contains(&self.world.me.id);
@@ -82,8 +90,8 @@ impl PlatformState {
     }
 
     /// Returns a message in the format of events, with guild and member.
-    pub(super) fn message_event(&self, message: &DiscordMessage, sees_content: bool) -> Value {
-        let mut described = self.message(message, sees_content);
+    pub(super) fn message_event(&self, message: &DiscordMessage, access: ContentAccess) -> Value {
+        let mut described = self.message(message, access);
         if let Some(guild) = self.guild_of(message.channel) {
             described["guild_id"] = json!(guild.to_string());
             if message.flags & EPHEMERAL == 0 {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::describe::MESSAGE_CONTENT;
+use super::describe::{ContentAccess, MESSAGE_CONTENT};
 use super::gateway::{FakeGateway, OutgoingFrame, Session};
 use super::messages::DiscordMessage;
 use super::platform::PlatformState;
@@ -33,8 +33,8 @@ impl PlatformState {
 
     /// Sends an event about a message. Only sessions with the content intent see its content.
     pub(super) fn tell_message(&mut self, kind: &str, message: &DiscordMessage) {
-        let hidden = self.message_event(message, false);
-        let mut shown = self.message_event(message, true);
+        let hidden = self.message_event(message, ContentAccess::Denied);
+        let mut shown = self.message_event(message, ContentAccess::Granted);
         let intents = self.message_intents(message.channel);
         if let (Some(nonce), "MESSAGE_CREATE") = (&message.nonce, kind) {
             shown["nonce"] = json!(nonce);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::Timestamp;
 use serde_json::Value;
 
-use super::describe::MESSAGE_CONTENT;
+use super::describe::{ContentAccess, MESSAGE_CONTENT};
 
 /// Default interval between the heartbeats of a client.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(41_250);
@@ -178,12 +178,19 @@ impl StartLimit {
 }
 
 impl FakeGateway {
-    pub(super) fn may_read_content(&self) -> bool {
-        self.granted & MESSAGE_CONTENT != 0
+    pub(super) fn content_access(&self) -> ContentAccess {
+        if self.granted & MESSAGE_CONTENT == 0 {
+            ContentAccess::Denied
+        } else {
+            ContentAccess::Granted
+        }
     }
 
     pub(super) fn application_flags(&self) -> u64 {
-        if self.may_read_content() { CONTENT_FLAG } else { 0 }
+        match self.content_access() {
+            ContentAccess::Granted => CONTENT_FLAG,
+            ContentAccess::Denied => 0,
+        }
     }
 
     /// Accepts a connection and returns its number and its fault.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
+use super::describe::ContentAccess;
 use super::draft::{EPHEMERAL, MessageFields};
 use super::error::ApiError;
 use super::form::FormErrors;
@@ -63,7 +64,7 @@ impl PlatformState {
         let found = self.messages.find(channel, message).expect("a message that is there");
         let is_it = |button: &Value| button["custom_id"] == custom_id;
         assert!(found.buttons().iter().any(is_it), "no button {custom_id:?} below {found:?}");
-        let shown = self.message(found, true);
+        let shown = self.message(found, ContentAccess::Granted);
         let data = json!({ "custom_id": custom_id, "component_type": 2, "id": 1 });
         let more = json!({ "type": 3, "data": data, "message": shown });
         self.interact(user, channel, Some(message), &more)
@@ -181,13 +182,15 @@ impl PlatformState {
             self.interactions.0.get_mut(&found.id).unwrap().original = Some(id);
         }
         let message = self.messages.find(found.channel, id).expect("it was just sent");
-        Ok(ApiReply::Json(self.message(message, true)))
+        Ok(ApiReply::Json(self.message(message, ContentAccess::Granted)))
     }
 
     pub(super) fn get_response(&self, call: &ParsedRequest) -> MethodResult {
         let (found, id) = self.response(call)?;
         let message = self.messages.find(found.channel, id.unwrap_or_default());
-        Ok(ApiReply::Json(self.message(message.ok_or_else(ApiError::unknown_message)?, true)))
+        Ok(ApiReply::Json(
+            self.message(message.ok_or_else(ApiError::unknown_message)?, ContentAccess::Granted),
+        ))
     }
 
     pub(super) fn edit_response(&mut self, call: &ParsedRequest) -> MethodResult {

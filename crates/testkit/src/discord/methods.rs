@@ -33,11 +33,11 @@ impl PlatformState {
             Route::Typing => self.world.writable(call.major).map(|_| ApiReply::Nothing),
             Route::GuildChannels => {
                 self.world.guild(call.major)?;
-                Ok(ApiReply::Json(self.world.channels_of(call.major, false).into()))
+                Ok(ApiReply::Json(self.world.channels_of(call.major).into()))
             }
             Route::ActiveThreads => {
                 self.world.guild(call.major)?;
-                let threads = self.world.channels_of(call.major, true);
+                let threads = self.world.threads_of(call.major);
                 Ok(ApiReply::Json(json!({ "threads": threads, "members": [] })))
             }
             Route::SetCommands => self.set_commands(call),

@@ -86,9 +86,10 @@ impl PlatformState {
         let UserMessage { channel, user, reply_to, files, more, .. } = said;
         assert!(self.world.channels.contains_key(&channel), "no channel {channel}");
         self.know(user, said.is_bot);
-        let text = match said.mentions_bot {
-            true => format!("<@{}> {}", self.world.me.id, said.text),
-            false => said.text,
+        let text = if said.mentions_bot {
+            format!("<@{}> {}", self.world.me.id, said.text)
+        } else {
+            said.text
         };
         let id = self.next_id();
         let mut files = files;
@@ -152,9 +153,9 @@ impl PlatformState {
     }
 
     /// Adds a user with a name.
-    pub(super) fn add_user(&mut self, name: &str, is_bot: bool) -> u64 {
+    pub(super) fn add_user(&mut self, name: &str) -> u64 {
         let id = self.next_id();
-        self.world.users.insert(id, User { id, name: name.to_owned(), is_bot });
+        self.world.users.insert(id, User { id, name: name.to_owned(), is_bot: false });
         id
     }
 

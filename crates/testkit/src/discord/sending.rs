@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::describe::ContentAccess;
 use super::draft::{MessageFields, MessageRules};
 use super::error::ApiError;
 use super::form::FormErrors;
@@ -118,7 +119,7 @@ impl PlatformState {
 
     /// Returns a message with its nonce, for its creator.
     fn with_nonce(&self, message: &DiscordMessage) -> Value {
-        let mut described = self.message(message, true);
+        let mut described = self.message(message, ContentAccess::Granted);
         if let Some(nonce) = &message.nonce {
             described["nonce"] = json!(nonce);
         }
@@ -143,9 +144,9 @@ impl PlatformState {
             // With `after`, a page begins with the oldest messages after this one.
             shown.truncate(limit);
         }
-        let sees = self.gateway.may_read_content();
+        let access = self.gateway.content_access();
         let newest = shown.iter().rev().take(limit);
-        Ok(ApiReply::Json(newest.map(|message| self.message(message, sees)).collect()))
+        Ok(ApiReply::Json(newest.map(|message| self.message(message, access)).collect()))
     }
 
     pub(super) fn get_message(&self, call: &ParsedRequest) -> MethodResult {
@@ -156,7 +157,7 @@ impl PlatformState {
         let found = self.messages.find(call.major, call.message.unwrap_or_default());
         let found = found.filter(|message| !message.is_ephemeral());
         let found = found.ok_or_else(ApiError::unknown_message)?;
-        Ok(ApiReply::Json(self.message(found, self.gateway.may_read_content())))
+        Ok(ApiReply::Json(self.message(found, self.gateway.content_access())))
     }
 
     pub(super) fn edit_message(&mut self, call: &ParsedRequest) -> MethodResult {
@@ -209,7 +210,7 @@ impl PlatformState {
         if !changed.is_ephemeral() {
             self.tell_message("MESSAGE_UPDATE", &changed);
         }
-        Ok(ApiReply::Json(self.message(&changed, true)))
+        Ok(ApiReply::Json(self.message(&changed, ContentAccess::Granted)))
     }
 
     /// Deletes a message: the bot's own or, in a guild, any message, because the bot may manage

@@ -162,13 +162,20 @@ impl World {
         found.ok_or_else(|| ApiError::new(404, 10004, "Unknown Guild"))
     }
 
-    /// Returns the listed channels of a guild: active threads, or all channels that are not
-    /// threads.
-    pub(super) fn channels_of(&self, guild: u64, threads: bool) -> Vec<Value> {
+    /// Returns the listed channels of a guild, without its threads.
+    pub(super) fn channels_of(&self, guild: u64) -> Vec<Value> {
+        self.listed(guild, |kind| !matches!(kind, DiscordChannelKind::Thread { .. }))
+    }
+
+    /// Returns the active threads of a guild.
+    pub(super) fn threads_of(&self, guild: u64) -> Vec<Value> {
+        self.listed(guild, |kind| matches!(kind, DiscordChannelKind::Thread { .. }))
+    }
+
+    fn listed(&self, guild: u64, is_wanted: fn(&DiscordChannelKind) -> bool) -> Vec<Value> {
         let is_of = |channel: &&Channel| {
-            let is_thread = matches!(channel.place, DiscordChannelKind::Thread { .. });
             channel.guild() == Some(guild)
-                && is_thread == threads
+                && is_wanted(&channel.place)
                 && !channel.archived
                 && !matches!(channel.closed, Some(Closed::Hidden | Closed::Deleted))
         };
@@ -229,8 +236,8 @@ impl World {
             "public_updates_channel_id": null, "nsfw_level": 0, "stickers": [],
             "premium_progress_bar_enabled": false, "joined_at": iso(START), "large": false,
             "unavailable": false, "member_count": 2, "voice_states": [], "members": [member],
-            "channels": self.channels_of(guild.id, false),
-            "threads": self.channels_of(guild.id, true), "presences": [], "stage_instances": [],
+            "channels": self.channels_of(guild.id),
+            "threads": self.threads_of(guild.id), "presences": [], "stage_instances": [],
             "guild_scheduled_events": [] })
     }
 

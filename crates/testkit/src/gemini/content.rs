@@ -84,14 +84,14 @@ pub(super) fn check_name(name: &Value, here: &str) -> Result<(), GeminiRefusal> 
     }
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let taken = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
-    match begins && name.len() <= 64 && name.chars().all(taken) {
-        true => Ok(()),
-        false => Err(invalid(format!(
-            "* GenerateContentRequest.{here}.name: [FIELD_INVALID] Invalid function name. Must start \
-             with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), \
-             dots (.), colons (:), or dashes (-), with a maximum length of 64.\n"
-        ))),
+    if begins && name.len() <= 64 && name.chars().all(taken) {
+        return Ok(());
     }
+    Err(invalid(format!(
+        "* GenerateContentRequest.{here}.name: [FIELD_INVALID] Invalid function name. Must start \
+         with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), \
+         dots (.), colons (:), or dashes (-), with a maximum length of 64.\n"
+    )))
 }
 
 fn check_struct(value: &Value, here: &str) -> Result<(), GeminiRefusal> {

@@ -62,13 +62,13 @@ fn check_calls(content: &Value, next: Option<&Value>) -> Result<(), GeminiRefusa
     }
     let parts = next.and_then(|next| next["parts"].as_array()).into_iter().flatten();
     let leading = parts.take_while(|part| part.get("functionResponse").is_some()).count();
-    match leading == calls.len() && of_kind(next, "functionResponse").len() == leading {
-        true => Ok(()),
-        false => Err(invalid(
-            "Please ensure that the number of function response parts is equal to the number of \
-             function call parts of the function call turn.",
-        )),
+    if leading == calls.len() && of_kind(next, "functionResponse").len() == leading {
+        return Ok(());
     }
+    Err(invalid(
+        "Please ensure that the number of function response parts is equal to the number of \
+         function call parts of the function call turn.",
+    ))
 }
 
 /// Checks that the results match the previous calls, in order.

@@ -5,14 +5,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{OpenAiRefusal, invalid};
+use super::{ImageInput, OpenAiRefusal, invalid};
 use crate::image::media_type_of;
 
 /// Checks the content of a message that must have one. Only user messages may contain images.
-pub(super) fn check(message: &Value, place: usize, eyes: bool) -> Result<(), OpenAiRefusal> {
+pub(super) fn check(
+    message: &Value,
+    place: usize,
+    images: ImageInput,
+) -> Result<(), OpenAiRefusal> {
     match &message["content"] {
         Value::String(_) => Ok(()),
-        Value::Array(parts) if message["role"] == "user" => check_parts(parts, place, eyes),
+        Value::Array(parts) if message["role"] == "user" => check_parts(parts, place, images),
         _ => Err(invalid(format!(
             "Invalid value for 'content': expected a string, got null. (messages.[{place}])"
         ))),
@@ -25,7 +29,7 @@ pub(super) fn text(message: &Value) -> &str {
     message["content"].as_str().or_else(part).unwrap_or_default()
 }
 
-fn check_parts(parts: &[Value], place: usize, eyes: bool) -> Result<(), OpenAiRefusal> {
+fn check_parts(parts: &[Value], place: usize, images: ImageInput) -> Result<(), OpenAiRefusal> {
     if parts.is_empty() {
         return Err(invalid(format!(
             "Invalid 'messages[{place}].content': empty array. Expected an array with minimum \
@@ -37,7 +41,7 @@ fn check_parts(parts: &[Value], place: usize, eyes: bool) -> Result<(), OpenAiRe
         match part["type"].as_str().unwrap_or_default() {
             "text" if part["text"].is_string() => {}
             "text" => return Err(invalid(format!("Missing required parameter: '{here}.text'."))),
-            "image_url" => check_image(part, &here, eyes)?,
+            "image_url" => check_image(part, &here, images)?,
             other => {
                 return Err(invalid(format!(
                     "Invalid value: '{other}'. Supported values are: 'text', 'image_url', \
@@ -49,8 +53,8 @@ fn check_parts(parts: &[Value], place: usize, eyes: bool) -> Result<(), OpenAiRe
     Ok(())
 }
 
-fn check_image(part: &Value, here: &str, eyes: bool) -> Result<(), OpenAiRefusal> {
-    if !eyes {
+fn check_image(part: &Value, here: &str, images: ImageInput) -> Result<(), OpenAiRefusal> {
+    if images == ImageInput::Refused {
         return Err(invalid(
             "Invalid content type. image_url is only supported by certain models.",
         ));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{OpenAiRefusal, invalid};
+use super::{OpenAiRefusal, invalid, unauthorized};
 use crate::answer::ModelAnswer;
 use crate::http::HttpRequest;
 
@@ -49,8 +49,7 @@ pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<
         }
         Insists::NoStream if body["stream"] == true => "Streaming is not supported by this model.",
         Insists::Header(name, value) if request.header(name) != Some(value) => {
-            let message = format!("The header {name} is missing or wrong.");
-            return Err(OpenAiRefusal { status: 401, kind: "invalid_request_error", message });
+            return Err(unauthorized(format!("The header {name} is missing or wrong.")));
         }
         Insists::NoThinking if thinking != false => "Thinking is not supported by this server.",
         _ => return Ok(()),

@@ -7,10 +7,10 @@ mod thinking;
 
 use serde_json::Value;
 
-use super::{OpenAiRefusal, check_key, check_name, invalid};
-use crate::answer::ModelAnswer;
+use super::{OpenAiRefusal, check_key, check_name, invalid, wrong_url};
+use crate::answer::{ModelAnswer, Spoken};
 use crate::http::HttpRequest;
-use crate::model_server::{ModelRefusal, ModelServer};
+use crate::model_fake::{ModelApi, ModelFake, results_at_end, unknown_field};
 
 pub use stream::{event, response};
 pub use thinking::thought;
@@ -21,47 +21,35 @@ pub const MODEL: &str = "gpt-5-test";
 pub const PLAIN: &str = "gpt-4-test";
 
 /// A server at `http://ADDRESS/v1`, with `/responses`.
-#[derive(Debug)]
-pub struct ResponsesFake {
-    server: ModelServer,
-}
+pub type ResponsesFake = ModelFake<ResponsesApi>;
 
-impl ResponsesFake {
-    /// Starts a server. `answer` is called for each request that the API accepts.
-    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let checked = |asked: &HttpRequest| check(asked).map_err(ModelRefusal::from);
-        let answer = move |body: &Value| given(body, answer(body));
-        Self { server: ModelServer::start(answer, stream::events, checked).await }
+/// The API with two models.
+#[derive(Debug, Default)]
+pub struct ResponsesApi;
+
+impl ModelApi for ResponsesApi {
+    const BASE_PATH: &'static str = "/v1";
+    type Refusal = OpenAiRefusal;
+
+    fn check(&self, request: &HttpRequest) -> Result<Value, OpenAiRefusal> {
+        check(request)
     }
 
-    /// Returns the value for `base_url`.
-    #[must_use]
-    pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.server.address())
+    fn adapt(&self, request: &Value, answer: ModelAnswer) -> ModelAnswer {
+        given(request, answer)
     }
 
-    /// Returns the bodies of the requests that reached a model.
-    #[must_use]
-    pub fn requests(&self) -> Vec<Value> {
-        self.server.requests()
-    }
-
-    /// Returns the reasons of refusals.
-    #[must_use]
-    pub fn refusals(&self) -> Vec<String> {
-        self.server.refusals()
+    fn events(spoken: &Spoken) -> Vec<String> {
+        stream::events(spoken)
     }
 }
 
 /// Returns the results of the calls at the end of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
-    let items = request["input"].as_array().map_or(&[][..], Vec::as_slice);
-    let is_result = |item: &&Value| item["type"] == "function_call_output";
-    let results = items.iter().rev().take_while(is_result);
-    let mut results: Vec<&str> = results.map(|item| item["output"].as_str().unwrap()).collect();
-    results.reverse();
-    results
+    results_at_end(&request["input"], |item| {
+        (item["type"] == "function_call_output").then(|| &item["output"])
+    })
 }
 
 /// Removes thoughts and streaming from an answer if the request does not ask for them.
@@ -80,8 +68,7 @@ fn given(request: &Value, answer: ModelAnswer) -> ModelAnswer {
 /// Checks a request as the real API does.
 fn check(request: &HttpRequest) -> Result<Value, OpenAiRefusal> {
     if request.method != "POST" || request.path != "/v1/responses" {
-        let message = format!("Invalid URL ({} {})", request.method, request.path);
-        return Err(OpenAiRefusal { status: 404, kind: "invalid_request_error", message });
+        return Err(wrong_url(request));
     }
     check_key(request)?;
     let body: Value = serde_json::from_slice(&request.body)
@@ -109,8 +96,7 @@ fn check_fields(body: &Value) -> Result<(), OpenAiRefusal> {
         "temperature",
         "prompt_cache_key",
     ];
-    let mut keys = body.as_object().into_iter().flatten().map(|(key, _)| key);
-    match keys.find(|key| !FIELDS.contains(&key.as_str())) {
+    match unknown_field(body, &FIELDS) {
         Some(other) => Err(invalid(format!("Unknown parameter: '{other}'."))),
         None => Ok(()),
     }

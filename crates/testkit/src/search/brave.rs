@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Hit, KEY, SearchRefusal, Searched, escaped, parameter, parameters};
+use super::{Hit, KEY, SearchRefusal, Searched, escaped, parameter, parameters, refused};
 use crate::http::HttpRequest;
 
 pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let refuse = |status: u16, code: &str, detail: &str| {
         let error = json!({ "id": "0", "status": status, "code": code, "detail": detail });
-        Err((status, json!({ "type": "ErrorResponse", "error": error }).to_string()))
+        refused(status, json!({ "type": "ErrorResponse", "error": error }).to_string())
     };
     let parameters = parameters(request, "/res/v1/web/search")?;
     match request.header("x-subscription-token") {

@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use super::{Hit, SearchRefusal, Searched, escaped, parameter, parameters};
+use super::{Hit, SearchRefusal, Searched, escaped, parameter, parameters, refused};
 use crate::http::HttpRequest;
 
 pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let parameters = parameters(request, "/html/")?;
     if request.header("user-agent").is_none() {
-        return Err((403, "<h1>403 Forbidden</h1>".to_owned()));
+        return refused(403, "<h1>403 Forbidden</h1>");
     }
     match parameter(&parameters, "q") {
         Some(query) if !query.is_empty() => Ok(Searched { query: query.to_owned(), count: None }),
-        _ => Err((302, String::new())),
+        _ => refused(302, ""),
     }
 }
 

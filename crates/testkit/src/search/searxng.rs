@@ -2,17 +2,17 @@
 
 use serde_json::json;
 
-use super::{Hit, SearchRefusal, Searched, parameter, parameters};
+use super::{Hit, SearchRefusal, Searched, parameter, parameters, refused};
 use crate::http::HttpRequest;
 
 pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let parameters = parameters(request, "/search")?;
     if parameter(&parameters, "format") != Some("json") {
-        return Err((403, "<!doctype html><h1>Forbidden</h1>".to_owned()));
+        return refused(403, "<!doctype html><h1>Forbidden</h1>");
     }
     match parameter(&parameters, "q") {
         Some(query) if !query.is_empty() => Ok(Searched { query: query.to_owned(), count: None }),
-        _ => Err((400, json!({ "error": "No query" }).to_string())),
+        _ => refused(400, json!({ "error": "No query" }).to_string()),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Hit, KEY, SearchRefusal, Searched};
+use super::{Hit, KEY, SearchRefusal, Searched, refused};
 use crate::http::HttpRequest;
 
 pub(super) fn check(request: &HttpRequest) -> Result<Searched, SearchRefusal> {
     let refuse = |status: u16, error: &str| {
-        Err((status, json!({ "detail": { "error": error } }).to_string()))
+        refused(status, json!({ "detail": { "error": error } }).to_string())
     };
     if (request.method.as_str(), request.path.as_str()) != ("POST", "/search") {
         return refuse(404, "Not Found");

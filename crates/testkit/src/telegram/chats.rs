@@ -104,13 +104,12 @@ impl Chats {
     }
 
     /// Closes or reopens a topic. In a closed topic only administrators may write.
-    pub(super) fn close_thread(&mut self, chat: i64, thread: i64, close: bool) {
-        let closed = &mut self.chats.entry(chat).or_default().closed_threads;
-        if close {
-            closed.insert(thread)
-        } else {
-            closed.remove(&thread)
-        };
+    pub(super) fn close_thread(&mut self, chat: i64, thread: i64) {
+        self.chats.entry(chat).or_default().closed_threads.insert(thread);
+    }
+
+    pub(super) fn reopen_thread(&mut self, chat: i64, thread: i64) {
+        self.chats.entry(chat).or_default().closed_threads.remove(&thread);
     }
 
     pub(super) fn block(&mut self, chat: i64) {

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallId, LogWrite, MAX_SENT_FILE_BYTES, Role,
-    ToolContext, ToolError, Toolbox, Trust,
+    Suspects, ToolContext, ToolError, Toolbox, Trust,
 };
 use avocet_testkit::private_place;
 use avocet_tools::BUILT_IN;
@@ -112,7 +112,8 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
     let kind = InboundKind::Text;
     let message = NewInbound { session: session(), kind, inbound, removed: 0 };
     world.store.accept(&message, None).await.unwrap();
-    let Claim::Turn(claimed) = world.store.claim(&session(), false, Duration::ZERO).await.unwrap()
+    let Claim::Turn(claimed) =
+        world.store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap()
     else {
         panic!("a message waits")
     };

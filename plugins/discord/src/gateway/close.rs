@@ -43,7 +43,7 @@ fn no_content(discord: &Discord) -> String {
         "Discord does not let the bot of {} read messages (close code {}): switch on \"Message \
          Content Intent\" in the developer portal (your application, Bot), or set message_content \
          = false",
-        discord.table(),
+        discord.config_table(),
         close_codes::DISALLOWED_GATEWAY_INTENTS
     )
 }

@@ -10,12 +10,12 @@ use serenity::constants::Opcode;
 use serenity::model::gateway::GatewayIntents;
 use serenity::model::id::{ApplicationId, GuildId, UserId};
 
-use super::pulse::{PATIENCE, Pulse};
+use super::heartbeat::{Heartbeat, REPLY_TIMEOUT};
 use super::socket::{GatewayPayload, Socket, SocketRead};
-use super::{ConnectionLoss, GatewayClient, Live, Me, Session, SessionEvent, close};
+use super::{BotIds, ConnectionLoss, GatewayClient, LiveEvent, Session, SessionEvent, close};
 
 /// Timeout of connecting.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The used fields of HELLO.
 #[derive(Deserialize)]
@@ -28,14 +28,14 @@ struct Hello {
 struct Ready {
     session_id: String,
     resume_gateway_url: Option<String>,
-    user: Named<UserId>,
-    application: Named<ApplicationId>,
+    user: Identified<UserId>,
+    application: Identified<ApplicationId>,
     #[serde(default)]
-    guilds: Vec<Named<GuildId>>,
+    guilds: Vec<Identified<GuildId>>,
 }
 
 #[derive(Deserialize)]
-struct Named<T> {
+struct Identified<T> {
     id: T,
 }
 
@@ -45,32 +45,32 @@ impl GatewayClient<'_> {
         let address = self.address().await?;
         let lost = |why: &str| ConnectionLoss::Resumable(why.to_owned());
         let clock = self.context.clock.clone();
-        let connecting = within(clock.as_ref(), CONNECT_LIMIT, Socket::connect(&address));
+        let connecting = within(clock.as_ref(), CONNECT_TIMEOUT, Socket::connect(&address));
         let mut socket =
             connecting.await.ok().flatten().ok_or_else(|| lost("no connection to be had"))?;
-        let hello = within(clock.as_ref(), PATIENCE, socket.read());
+        let hello = within(clock.as_ref(), REPLY_TIMEOUT, socket.read());
         let hello = match hello.await.map_err(|_| lost("no HELLO"))? {
             SocketRead::Frame(frame) if Opcode::from(frame.op) == Opcode::Hello => frame.d,
             SocketRead::Closed(code) => return Err(close::lost(self.discord, code)),
             SocketRead::Frame(_) | SocketRead::Unreadable => return Err(lost("no HELLO")),
         };
         let hello = Hello::deserialize(hello).map_err(|_| lost("HELLO cannot be read"))?;
-        let introduction = self.introduction().await?;
+        let first = self.identify_or_resume().await?;
         let interval = Duration::from_millis(hello.heartbeat_interval.max(1));
         let jitter = u32::try_from(clock.now().0.rem_euclid(1000)).unwrap_or_default();
-        let mut listener = Listener {
-            pulse: Pulse::new(interval, clock.elapsed(), jitter),
+        let mut connection = OpenConnection {
+            heartbeat: Heartbeat::new(interval, clock.elapsed(), jitter),
             gateway: self,
             address,
             socket,
-            puzzled: false,
+            logged_unreadable: false,
         };
-        listener.write(&introduction).await?;
-        listener.listen().await
+        connection.write(&first).await?;
+        connection.listen().await
     }
 
     /// Returns RESUME, or IDENTIFY, which is counted first.
-    async fn introduction(&mut self) -> Result<Value, ConnectionLoss> {
+    async fn identify_or_resume(&mut self) -> Result<Value, ConnectionLoss> {
         let token = self.discord.rest.token();
         if let Some(Session { id, sequence, .. }) = &self.session {
             return Ok(json!({
@@ -83,7 +83,7 @@ impl GatewayClient<'_> {
             "op": u8::from(Opcode::Identify),
             "d": {
                 "token": token,
-                "intents": intents(self.discord.message_content).bits(),
+                "intents": intents(self.discord.settings.message_content).bits(),
                 "properties": {
                     "os": std::env::consts::OS, "browser": "avocet", "device": "avocet",
                 },
@@ -99,33 +99,33 @@ fn intents(content: bool) -> GatewayIntents {
     intents
 }
 
-/// A connection that listens.
-struct Listener<'a, 'g> {
+/// An open connection, which reads payloads and sends heartbeats.
+struct OpenConnection<'a, 'g> {
     gateway: &'a mut GatewayClient<'g>,
     address: String,
     socket: Socket,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
     /// `true` once unreadable data was logged.
-    puzzled: bool,
+    logged_unreadable: bool,
 }
 
-impl Listener<'_, '_> {
+impl OpenConnection<'_, '_> {
     async fn listen(&mut self) -> Result<Infallible, ConnectionLoss> {
         let clock = self.gateway.context.clock.clone();
         loop {
-            let quiet = self.pulse.quiet(clock.elapsed());
+            let wait = self.heartbeat.until_deadline(clock.elapsed());
             let read = tokio::select! {
                 biased;
-                () = clock.sleep(quiet) => None,
+                () = clock.sleep(wait) => None,
                 read = self.socket.read() => Some(read),
             };
-            if let Some(why) = self.pulse.dead(clock.elapsed()) {
+            if let Some(why) = self.heartbeat.missed_deadline(clock.elapsed()) {
                 return Err(ConnectionLoss::Resumable(why.to_owned()));
             }
             match read {
-                None => self.beat_if_due().await?,
-                Some(SocketRead::Frame(frame)) => self.heard(frame).await?,
-                Some(SocketRead::Unreadable) => self.unreadable(),
+                None => self.send_heartbeat_if_due().await?,
+                Some(SocketRead::Frame(frame)) => self.receive(frame).await?,
+                Some(SocketRead::Unreadable) => self.log_unreadable(),
                 Some(SocketRead::Closed(code)) => {
                     return Err(close::lost(self.gateway.discord, code));
                 }
@@ -134,20 +134,20 @@ impl Listener<'_, '_> {
     }
 
     /// Logs unreadable data once: there may be much of it.
-    fn unreadable(&mut self) {
-        if !std::mem::replace(&mut self.puzzled, true) {
+    fn log_unreadable(&mut self) {
+        if !std::mem::replace(&mut self.logged_unreadable, true) {
             let account = &self.gateway.discord.account;
             tracing::warn!(%account, "Discord sent data that is no gateway event; it is ignored");
         }
     }
 
-    async fn heard(&mut self, frame: GatewayPayload) -> Result<(), ConnectionLoss> {
-        self.pulse.heard(self.gateway.context.clock.elapsed());
+    async fn receive(&mut self, frame: GatewayPayload) -> Result<(), ConnectionLoss> {
+        self.heartbeat.received(self.gateway.context.clock.elapsed());
         match Opcode::from(frame.op) {
-            Opcode::Dispatch => self.dispatched(frame).await,
-            Opcode::Heartbeat => self.beat().await,
+            Opcode::Dispatch => self.dispatch(frame).await,
+            Opcode::Heartbeat => self.send_heartbeat().await,
             Opcode::HeartbeatAck => {
-                self.pulse.acknowledged();
+                self.heartbeat.acknowledged();
                 self.gateway.discord.health.works();
                 Ok(())
             }
@@ -164,24 +164,24 @@ impl Listener<'_, '_> {
         }
     }
 
-    async fn dispatched(&mut self, frame: GatewayPayload) -> Result<(), ConnectionLoss> {
+    async fn dispatch(&mut self, frame: GatewayPayload) -> Result<(), ConnectionLoss> {
         let event = match frame.t.as_deref() {
             Some("READY") => Some(self.ready(frame.d)?),
             Some("RESUMED") => None,
             _ => {
                 let name = frame.t.unwrap_or_default();
-                Some(SessionEvent::Dispatch(Live { name, data: frame.d }))
+                Some(SessionEvent::Dispatch(LiveEvent { name, data: frame.d }))
             }
         };
-        let begun = matches!(event, None | Some(SessionEvent::Began(..)));
+        let is_start = matches!(event, None | Some(SessionEvent::Started { .. }));
         if let Some(event) = event {
-            self.pass_on(event).await?;
+            self.enqueue(event).await?;
         }
         if let (Some(session), Some(sequence)) = (&mut self.gateway.session, frame.s) {
             session.sequence = sequence;
         }
-        if begun {
-            self.begun();
+        if is_start {
+            self.session_started();
         }
         Ok(())
     }
@@ -196,62 +196,63 @@ impl Listener<'_, '_> {
             id: ready.session_id,
             sequence: 0,
             resume_url: resume_url.unwrap_or_else(|| self.address.clone()),
-            failed: 0,
+            failed_resumes: 0,
         });
-        let me = Me { user: ready.user.id, application: ready.application.id };
-        Ok(SessionEvent::Began(me, ready.guilds.into_iter().map(|guild| guild.id).collect()))
+        let bot = BotIds { user: ready.user.id, application: ready.application.id };
+        let servers = ready.guilds.into_iter().map(|guild| guild.id).collect();
+        Ok(SessionEvent::Started { bot, servers })
     }
 
-    /// Notes that the session has begun, or was resumed.
-    fn begun(&mut self) {
-        self.pulse.begun();
+    /// Notes that the session has started, or was resumed.
+    fn session_started(&mut self) {
+        self.heartbeat.session_started();
         self.gateway.backoff.reset();
         self.gateway.discord.health.works();
         if let Some(session) = &mut self.gateway.session {
-            session.failed = 0;
+            session.failed_resumes = 0;
         }
         tracing::info!(account = %self.gateway.discord.account, "connected");
     }
 
     /// Puts an event into the queue. While the queue is full, reading pauses but heartbeats
     /// continue. If the connection breaks meanwhile, its events are read from the history.
-    async fn pass_on(&mut self, event: SessionEvent) -> Result<(), ConnectionLoss> {
+    async fn enqueue(&mut self, event: SessionEvent) -> Result<(), ConnectionLoss> {
         let clock = self.gateway.context.clock.clone();
         let events = self.gateway.events.clone();
         let began = clock.elapsed();
-        let mut passing = std::pin::pin!(events.send_async(event));
+        let mut sending = std::pin::pin!(events.send_async(event));
         loop {
-            let until_beat = self.pulse.until_beat(clock.elapsed());
+            let wait = self.heartbeat.until_heartbeat(clock.elapsed());
             tokio::select! {
                 biased;
-                passed = &mut passing => {
+                sent = &mut sending => {
                     if clock.elapsed() > began {
-                        self.pulse.excuse(clock.elapsed());
+                        self.heartbeat.extend(clock.elapsed());
                     }
-                    return passed
+                    return sent
                         .map_err(|_| ConnectionLoss::Over("the events have no receiver".to_owned()));
                 }
-                () = clock.sleep(until_beat) => self.beat_if_due().await?,
+                () = clock.sleep(wait) => self.send_heartbeat_if_due().await?,
             }
         }
     }
 
-    async fn beat_if_due(&mut self) -> Result<(), ConnectionLoss> {
-        match self.pulse.is_due(self.gateway.context.clock.elapsed()) {
-            true => self.beat().await,
-            false => Ok(()),
+    async fn send_heartbeat_if_due(&mut self) -> Result<(), ConnectionLoss> {
+        if self.heartbeat.is_due(self.gateway.context.clock.elapsed()) {
+            return self.send_heartbeat().await;
         }
+        Ok(())
     }
 
-    async fn beat(&mut self) -> Result<(), ConnectionLoss> {
-        self.pulse.beat(self.gateway.context.clock.elapsed());
+    async fn send_heartbeat(&mut self) -> Result<(), ConnectionLoss> {
+        self.heartbeat.sent(self.gateway.context.clock.elapsed());
         let sequence = self.gateway.session.as_ref().map(|session| session.sequence);
         self.write(&json!({ "op": u8::from(Opcode::Heartbeat), "d": sequence })).await
     }
 
     async fn write(&mut self, payload: &Value) -> Result<(), ConnectionLoss> {
         let clock = self.gateway.context.clock.clone();
-        match within(clock.as_ref(), PATIENCE, self.socket.write(payload)).await {
+        match within(clock.as_ref(), REPLY_TIMEOUT, self.socket.write(payload)).await {
             Ok(true) => Ok(()),
             _ => Err(ConnectionLoss::Resumable("the connection broke".to_owned())),
         }

@@ -16,9 +16,9 @@ impl World {
     /// Commits a message in each of these channels, then stops the daemon.
     async fn stop_after(&self, channels: &[u64]) {
         let running = self.connected().await;
-        for (heard, channel) in channels.iter().enumerate() {
+        for (received, channel) in channels.iter().enumerate() {
             self.mention(*channel, "first");
-            self.bus.taken(heard + 1).await;
+            self.bus.taken(received + 1).await;
         }
         running.abort();
         drop(running.await);
@@ -142,7 +142,7 @@ async fn f32_catch_up_retries_a_failing_channel_and_then_keeps_the_order() {
         texts = world.taken_in(world.channel, 2) => {
             assert_eq!(texts, ["missed, and edited", "live"]);
         }
-        () = world.waits_pass() => {}
+        () = world.pass_short_waits() => {}
     }
     world.mention(world.channel, "later");
     let texts = world.taken_in(world.channel, 3).await;
@@ -213,7 +213,7 @@ async fn f32_catch_up_is_not_delayed_by_a_channel_of_unknown_type() {
     tokio::select! {
         biased;
         taken = world.bus.taken(4) => assert_eq!(taken[3].address, taken[0].address),
-        () = world.waits_pass() => {}
+        () = world.pass_short_waits() => {}
     }
 }
 
@@ -224,8 +224,8 @@ async fn catch_up_treats_a_channel_of_unknown_type_as_a_group() {
     let message = world.platform.describe_message(world.mention(world.channel, "hello"));
     let unknown = 5;
     world.platform.push("MESSAGE_CREATE", &moved(message, unknown));
-    let heard = &world.bus.taken(2).await[1];
-    assert_eq!((&heard.address, heard.chat), (&crate::chat(unknown), ChatKind::Group));
+    let received = &world.bus.taken(2).await[1];
+    assert_eq!((&received.address, received.chat), (&crate::chat(unknown), ChatKind::Group));
 }
 
 /// Returns a message with the next id and the same text in another channel.
@@ -259,9 +259,9 @@ async fn catch_up_publishes_edits_made_meanwhile_as_corrections() {
     let world = World::new().await;
     world.stop_after(&[world.channel, world.dm]).await;
     let world = world.restarted();
-    let heard: Vec<u64> = world.bus.taken(2).await.iter().map(number).collect();
+    let received: Vec<u64> = world.bus.taken(2).await.iter().map(number).collect();
     world.pass(std::time::Duration::from_mins(5));
-    for message in &heard {
+    for message in &received {
         let text = format!("<@{}> edited", world.platform.bot());
         world.platform.edit(*message, &text);
     }
@@ -273,7 +273,7 @@ async fn catch_up_publishes_edits_made_meanwhile_as_corrections() {
     let corrections: Vec<&Inbound> = taken.iter().filter(|one| one.corrects.is_some()).collect();
     let mut corrected: Vec<u64> = corrections.iter().map(|one| number(one)).collect();
     corrected.sort_unstable();
-    assert_eq!(corrected, heard);
+    assert_eq!(corrected, received);
     assert!(corrections.iter().all(|one| one.content.text == "edited"));
     let read = taken.iter().find(|one| number(one) == missed).unwrap();
     assert_eq!((read.content.text.as_str(), &read.corrects), ("missed", &None));
@@ -320,7 +320,7 @@ async fn f11_command_acts_once_during_a_failing_catch_up() {
         texts = world.taken_in(world.dm, 4) => {
             assert_eq!(texts, ["/stop", "missed", "live", "/unknown"]);
         }
-        () = world.waits_pass() => {}
+        () = world.pass_short_waits() => {}
     }
     world.platform.say(world.dm, ANN, "later");
     assert_eq!(world.taken_in(world.dm, 5).await[4], "later");
@@ -365,7 +365,7 @@ async fn catch_up_requests_a_deleted_channel_once() {
     tokio::select! {
         biased;
         () = asked_again => {}
-        () = world.waits_pass() => {}
+        () = world.pass_short_waits() => {}
     }
     assert_eq!(world.platform.requests_in(Route::Channel, gone).len(), 1);
 }

@@ -9,8 +9,8 @@ use avocet_testkit::discord::{
 
 use crate::{ANN, TOKEN, World};
 
-/// Time for an acknowledgement, for HELLO, or for the beginning of a session.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Timeout for an acknowledgement, for HELLO, and for the start of a session.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
 const MINUTE: Duration = Duration::from_mins(1);
 
 impl World {
@@ -20,11 +20,11 @@ impl World {
     }
 
     /// Checks that the next connection gets a session, and that its messages are received.
-    async fn hears_again(&self, connection: u64, what: &str) {
+    async fn receives_again(&self, connection: u64, what: &str) {
         self.connected_again(connection).await;
-        let heard = self.bus.taken(0).await.len();
+        let received = self.bus.taken(0).await.len();
         self.platform.say(self.dm, ANN, what);
-        assert_eq!(self.texts(heard + 1).await.last().unwrap(), what);
+        assert_eq!(self.texts(received + 1).await.last().unwrap(), what);
         assert_eq!(self.discord.health(), Health::Up, "{what}");
     }
 }
@@ -51,7 +51,7 @@ async fn f9_connection_that_is_lost_is_restored_within_a_minute() {
         let _running = world.connected().await;
         let began = world.clock.elapsed();
         lose(&world.platform);
-        world.hears_again(2, name).await;
+        world.receives_again(2, name).await;
         assert!(world.clock.elapsed() - began < MINUTE, "{name}");
     }
 }
@@ -64,15 +64,16 @@ async fn f9_connection_with_unanswered_heartbeats_is_restored_within_a_minute() 
         world.platform.wait_for_heartbeats(1).await;
         world.clock.sleeper_within(HEARTBEAT_INTERVAL..).await;
         let began = world.clock.elapsed();
-        match frozen {
-            true => world.platform.freeze_connections(),
-            false => world.platform.acknowledge_heartbeats(false),
+        if frozen {
+            world.platform.freeze_connections();
+        } else {
+            world.platform.acknowledge_heartbeats(false);
         }
         world.clock.advance(HEARTBEAT_INTERVAL);
-        world.clock.sleeper_within(PATIENCE..=PATIENCE).await;
-        world.clock.advance(PATIENCE);
+        world.clock.sleeper_within(REPLY_TIMEOUT..=REPLY_TIMEOUT).await;
+        world.clock.advance(REPLY_TIMEOUT);
         world.platform.acknowledge_heartbeats(true);
-        world.hears_again(2, "again").await;
+        world.receives_again(2, "again").await;
         assert!(world.clock.elapsed() - began < MINUTE);
         assert_eq!(world.platform.identifies().len(), 1, "the session goes on");
     }
@@ -81,7 +82,7 @@ async fn f9_connection_with_unanswered_heartbeats_is_restored_within_a_minute() 
 #[tokio::test]
 async fn f9_connection_without_hello_is_retried_within_a_minute() {
     let cases = [
-        (GatewayFault::NoHello, PATIENCE),
+        (GatewayFault::NoHello, REPLY_TIMEOUT),
         (GatewayFault::Hang, Duration::from_secs(10)),
         (GatewayFault::Reset, Duration::ZERO),
     ];
@@ -94,7 +95,7 @@ async fn f9_connection_without_hello_is_retried_within_a_minute() {
             world.clock.sleeper_within(limit..=limit).await;
             world.clock.advance(limit);
         }
-        world.hears_again(2, "hello").await;
+        world.receives_again(2, "hello").await;
         assert!(world.clock.elapsed() < MINUTE, "{fault:?}");
     }
 }
@@ -154,7 +155,7 @@ async fn f9_token_that_is_unknown_or_revoked_is_fatal() {
     assert!(error.contains("Reset Token") && !error.contains(TOKEN), "{error}");
 
     let ended = world.restarted().run().await.unwrap();
-    assert_eq!(ended, Err(ChannelError::Fatal(error)), "asked over REST");
+    assert_eq!(ended, Err(ChannelError::Fatal(error)), "the answer of the REST API");
 }
 
 #[tokio::test]
@@ -233,11 +234,11 @@ async fn f9_connection_retries_after_an_api_error_or_rate_limit() {
 async fn gateway_events_keep_their_order() {
     let world = World::new().await;
     let _running = world.connected().await;
-    let said: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
-    for text in &said {
+    let texts: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
+    for text in &texts {
         world.platform.say(world.dm, ANN, text);
     }
-    assert_eq!(world.texts(said.len()).await, said);
+    assert_eq!(world.texts(texts.len()).await, texts);
 }
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use crate::{ANN, World};
 impl World {
     /// Commits a message, so that the channel has a cursor.
     async fn has_heard(&self, channel: u64) {
-        let heard = self.bus.taken(0).await.len();
+        let received = self.bus.taken(0).await.len();
         self.platform.post(UserMessage::new(channel, ANN, "first").mention());
-        self.bus.taken(heard + 1).await;
+        self.bus.taken(received + 1).await;
     }
 }
 
@@ -80,9 +80,9 @@ async fn f32_history_returns_uncommitted_messages_after_a_restart() {
 async fn f32_history_cursor_is_committed_with_its_message() {
     let world = World::new().await;
     let _running = world.connected().await;
-    let heard = world.platform.say(world.dm, ANN, "hello");
+    let received = world.platform.say(world.dm, ANN, "hello");
     world.bus.taken(1).await;
-    let place = Cursor { scope: world.dm.to_string(), position: heard.to_string() };
+    let place = Cursor { scope: world.dm.to_string(), position: received.to_string() };
     assert!(world.bus.moves().contains(&place));
 }
 
@@ -90,8 +90,8 @@ async fn f32_history_cursor_is_committed_with_its_message() {
 async fn f32_history_skips_the_bots_own_messages_without_counting_them() {
     let world = World::new().await;
     let _running = world.connected().await;
-    let said = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
-    avocet_protocol::Channel::deliver(&*world.discord, &said).await.unwrap();
+    let reply = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
+    avocet_protocol::Channel::deliver(&*world.discord, &reply).await.unwrap();
     let sent = world.platform.sent()[0].id;
     world.has_heard(world.dm).await;
     let place = Cursor { scope: world.dm.to_string(), position: sent.to_string() };
@@ -130,10 +130,10 @@ async fn f32_history_request_is_retried_after_errors_and_rate_limits() {
         drop(running.await);
         world.platform.say(world.dm, ANN, "missed");
         world.platform.inject(On::route(Route::History), 1, fault.clone());
-        let asked = world.platform.calls(Route::History);
+        let requests = world.platform.calls(Route::History);
         let world = world.restarted();
         let _running = world.run();
-        world.platform.wait_for_calls(Route::History, asked + 1).await;
+        world.platform.wait_for_calls(Route::History, requests + 1).await;
         world.clock.sleeper_within(wait.clone()).await;
         world.clock.advance(*wait.end());
         assert_eq!(world.texts(2).await[1], "missed", "{fault:?}");
@@ -180,8 +180,8 @@ async fn f32_history_before_the_bot_joined_is_not_read() {
         world.platform.say(world.dm, ANN, "hello");
         world.bus.taken(2).await;
         // All earlier requests come before this one.
-        let said = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
-        avocet_protocol::Channel::deliver(&*world.discord, &said).await.unwrap();
+        let reply = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
+        avocet_protocol::Channel::deliver(&*world.discord, &reply).await.unwrap();
         assert_eq!(world.platform.requests_in(Route::History, 5).len(), looks, "{joined}");
     }
 }

@@ -45,7 +45,7 @@ async fn commands_are_registered_again_after_an_error() {
     tokio::select! {
         biased;
         () = world.platform.wait_for_calls(Route::SetCommands, 2) => {}
-        () = world.waits_pass() => {}
+        () = world.pass_short_waits() => {}
     }
     world.platform.say(world.dm, ANN, "hello");
     assert_eq!(world.texts(1).await, ["hello"]);
@@ -67,12 +67,15 @@ async fn slash_command_becomes_text_and_its_answer_is_ephemeral() {
         let answer = world.platform.wait_for_answer(id).await;
         assert_eq!((answer.answered, &answer.data["flags"]), (Some(4), &json!(64)));
     }
-    let heard = world.bus.taken(2).await;
-    assert_eq!((heard[0].content.text.as_str(), heard[0].chat), ("/stop", ChatKind::Group));
-    assert_eq!(heard[1].content.text, "/queue steer");
-    assert_eq!((&heard[0].address, &heard[1].address), (&chat(world.channel), &chat(world.dm)));
-    assert_eq!(heard[0].sender.id.as_str(), "77");
-    assert_ne!(heard[0].key, heard[1].key);
+    let received = world.bus.taken(2).await;
+    assert_eq!((received[0].content.text.as_str(), received[0].chat), ("/stop", ChatKind::Group));
+    assert_eq!(received[1].content.text, "/queue steer");
+    assert_eq!(
+        (&received[0].address, &received[1].address),
+        (&chat(world.channel), &chat(world.dm))
+    );
+    assert_eq!(received[0].sender.id.as_str(), "77");
+    assert_ne!(received[0].key, received[1].key);
 }
 
 #[tokio::test]
@@ -96,8 +99,8 @@ async fn button_press_is_received_as_the_text_of_its_choice() {
     }
     let sent = world.platform.sent().remove(0);
     let pressed = world.platform.press(ANN, sent.id, "/skip w3");
-    let heard = &world.bus.taken(1).await[0];
-    assert_eq!((heard.content.text.as_str(), heard.sender.id.as_str()), ("/skip w3", "77"));
+    let received = &world.bus.taken(1).await[0];
+    assert_eq!((received.content.text.as_str(), received.sender.id.as_str()), ("/skip w3", "77"));
     let answer = world.platform.wait_for_answer(pressed).await;
     assert_eq!(answer.answered, Some(6), "the message stays as it is");
     assert_eq!(world.platform.refusals(), []);

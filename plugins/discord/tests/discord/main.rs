@@ -3,10 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod catching_up;
+mod configuring;
 mod connecting;
 mod history;
 mod interactions;
+mod previews;
+mod rate_limits;
 mod receiving;
+mod repeating;
 mod sending;
 mod serenity;
 
@@ -91,12 +95,12 @@ impl World {
         tokio::select! {
             biased;
             () = connecting => {}
-            () = self.waits_pass() => {}
+            () = self.pass_short_waits() => {}
         }
     }
 
     /// Lets waits of up to five seconds pass, again and again. Never returns.
-    async fn waits_pass(&self) {
+    async fn pass_short_waits(&self) {
         let second = Duration::from_secs(1);
         loop {
             self.clock.sleeper_within(Duration::from_nanos(1)..=5 * second).await;

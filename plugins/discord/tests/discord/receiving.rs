@@ -17,12 +17,12 @@ async fn direct_message_is_published_with_sender_text_and_time() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "hello");
-    let heard = &world.bus.taken(1).await[0];
-    assert_eq!((&heard.address, heard.chat), (&chat(world.dm), ChatKind::Private));
-    assert_eq!((heard.sender.id.as_str(), heard.sender.is_bot), ("77", false));
-    assert_eq!(heard.content.text, "hello");
+    let received = &world.bus.taken(1).await[0];
+    assert_eq!((&received.address, received.chat), (&chat(world.dm), ChatKind::Private));
+    assert_eq!((received.sender.id.as_str(), received.sender.is_bot), ("77", false));
+    assert_eq!(received.content.text, "hello");
     let seconds = |moment: Timestamp| moment.0 / 1000;
-    assert_eq!(heard.written_at.map(seconds), Some(seconds(START)));
+    assert_eq!(received.written_at.map(seconds), Some(seconds(START)));
     assert_eq!(world.platform.refusals(), []);
 }
 
@@ -34,14 +34,14 @@ async fn server_message_is_published_only_if_addressed_to_the_bot() {
     world.platform.say(world.channel, ANN, "/unknown");
     world.platform.post(UserMessage::new(world.channel, ANN, "what's up?").mention());
     world.platform.say(world.channel, ANN, "/stop");
-    let said = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
-    world.discord.deliver(&said).await.unwrap();
+    let reply = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
+    world.discord.deliver(&reply).await.unwrap();
     let pong = world.platform.sent()[0].id;
     world.platform.post(UserMessage::new(world.channel, ANN, "and?").reply_to(pong));
     assert_eq!(world.texts(3).await, ["what's up?", "/stop", "and?"]);
-    let heard = world.bus.taken(3).await;
-    assert!(heard.iter().all(|one| one.chat == ChatKind::Group));
-    let quote = heard[2].content.quote.clone().unwrap();
+    let received = world.bus.taken(3).await;
+    assert!(received.iter().all(|one| one.chat == ChatKind::Group));
+    let quote = received[2].content.quote.clone().unwrap();
     assert_eq!((quote.from, quote.text.as_str()), (None, "pong"));
     assert_eq!(world.bus.ignored(2).await, ["not mentioned"; 2]);
 }
@@ -55,15 +55,15 @@ async fn thread_is_a_topic_of_its_channel() {
     for thread in [early, late] {
         world.platform.post(UserMessage::new(thread, ANN, "here").mention());
     }
-    let heard = world.bus.taken(2).await;
+    let received = world.bus.taken(2).await;
     for (place, thread) in [early, late].into_iter().enumerate() {
         let expected = format!("discord:main:{}:{thread}", world.channel);
-        assert_eq!(heard[place].address.to_string(), expected);
-        assert_eq!(heard[place].chat, ChatKind::Group);
+        assert_eq!(received[place].address.to_string(), expected);
+        assert_eq!(received[place].chat, ChatKind::Group);
     }
     let answer = avocet_protocol::Delivery::new(
         avocet_protocol::DeliveryId(1),
-        heard[0].address.clone(),
+        received[0].address.clone(),
         avocet_protocol::Content::text("hello"),
     );
     world.discord.deliver(&answer).await.unwrap();
@@ -77,11 +77,11 @@ async fn edit_is_published_as_a_correction() {
     let message = world.platform.say(world.dm, ANN, "helo");
     world.platform.advance(Duration::from_secs(2));
     world.platform.edit(message, "hello");
-    let heard = world.bus.taken(2).await;
-    assert_eq!(heard[1].content.text, "hello");
-    assert_eq!(heard[1].corrects.as_ref(), Some(&heard[0].key));
-    assert_ne!(heard[1].key, heard[0].key);
-    assert_eq!(heard[1].written_at, Some(START.after(Duration::from_secs(2))));
+    let received = world.bus.taken(2).await;
+    assert_eq!(received[1].content.text, "hello");
+    assert_eq!(received[1].corrects.as_ref(), Some(&received[0].key));
+    assert_ne!(received[1].key, received[0].key);
+    assert_eq!(received[1].written_at, Some(START.after(Duration::from_secs(2))));
 }
 
 #[tokio::test]
@@ -112,8 +112,8 @@ async fn fetch_resolves_a_file_reference_to_a_fresh_url() {
         "text/plain",
         b"notes",
     ));
-    let heard = world.bus.taken(2).await;
-    let (image, notes) = (&heard[0].content.attachments[0], &heard[1].content.attachments[0]);
+    let received = world.bus.taken(2).await;
+    let (image, notes) = (&received[0].content.attachments[0], &received[1].content.attachments[0]);
     assert_eq!((image.kind, image.bytes), (AttachmentKind::Image, Some(3)));
     assert_eq!((notes.kind, notes.name.as_deref()), (AttachmentKind::Document, Some("notes.txt")));
     let AttachmentSource::Platform(reference) = &notes.source else { panic!("{notes:?}") };
@@ -126,7 +126,7 @@ async fn fetch_resolves_a_file_reference_to_a_fresh_url() {
         let fetched = world.discord.fetch(nonsense, 5).await;
         assert!(matches!(fetched, Err(FetchError::Gone(_))), "{nonsense}: {fetched:?}");
     }
-    world.platform.delete(heard[1].key.as_str()[1..].parse().unwrap());
+    world.platform.delete(received[1].key.as_str()[1..].parse().unwrap());
     let fetched = world.discord.fetch(reference, 5).await;
     assert!(matches!(fetched, Err(FetchError::Gone(_))), "{fetched:?}");
 }
@@ -138,9 +138,9 @@ async fn fetch_refuses_a_file_larger_than_declared() {
     let bomb =
         UserMessage::new(world.dm, ANN, "").file_of_size("a.txt", "text/plain", 3, &[0; 5000]);
     world.platform.post(bomb);
-    let heard = &world.bus.taken(1).await[0];
-    let AttachmentSource::Platform(reference) = &heard.content.attachments[0].source else {
-        panic!("{heard:?}")
+    let received = &world.bus.taken(1).await[0];
+    let AttachmentSource::Platform(reference) = &received.content.attachments[0].source else {
+        panic!("{received:?}")
     };
     let fetched = world.discord.fetch(reference, 100).await;
     assert_eq!(fetched, Err(FetchError::TooLarge { limit: 100 }));
@@ -155,9 +155,9 @@ async fn fetch_refuses_a_file_url_on_this_host_or_a_private_network() {
         "text/plain",
         b"notes",
     ));
-    let heard = &world.bus.taken(1).await[0];
-    let AttachmentSource::Platform(reference) = &heard.content.attachments[0].source else {
-        panic!("{heard:?}")
+    let received = &world.bus.taken(1).await[0];
+    let AttachmentSource::Platform(reference) = &received.content.attachments[0].source else {
+        panic!("{received:?}")
     };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -234,10 +234,10 @@ async fn channel_request_that_fails_is_retried() {
     world.connected_again(2).await;
     tokio::select! {
         biased;
-        heard = world.bus.taken(2) => {
-            assert_eq!(heard[1].address, heard[0].address);
+        received = world.bus.taken(2) => {
+            assert_eq!(received[1].address, received[0].address);
         }
-        () = world.waits_pass() => {}
+        () = world.pass_short_waits() => {}
     }
 }
 
@@ -253,7 +253,7 @@ async fn full_log_delays_messages_and_loses_none() {
     tokio::select! {
         biased;
         texts = world.texts(2) => assert_eq!(texts, ["one", "two"]),
-        () = world.waits_pass() => {}
+        () = world.pass_short_waits() => {}
     }
 }
 
@@ -263,8 +263,8 @@ async fn unreadable_direct_message_is_declined_to_its_sender() {
     let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "");
     assert_eq!(world.bus.ignored(1).await, ["of a kind that cannot be read"]);
-    let said = world.bus.said();
-    let [(line, _)] = &said[..] else { panic!("{said:?}") };
+    let lines = world.bus.said();
+    let [(line, _)] = &lines[..] else { panic!("{lines:?}") };
     assert_eq!(line.address, chat(world.dm));
     assert!(line.content.text.starts_with("I cannot read this kind of message"));
 }
@@ -284,12 +284,12 @@ async fn malformed_message_is_published_with_its_readable_fields() {
         .platform
         .post(UserMessage::new(world.channel, ANN, "to others").with("flags", "new".into()));
     world.platform.edit(edited, "hello");
-    let heard = world.bus.taken(4).await;
-    let texts: Vec<&str> = heard.iter().map(|one| one.content.text.as_str()).collect();
+    let received = world.bus.taken(4).await;
+    let texts: Vec<&str> = received.iter().map(|one| one.content.text.as_str()).collect();
     assert_eq!(texts, ["helo", "with a file", "hi", "hello"]);
-    assert_eq!((heard[0].sender.id.as_str(), heard[0].chat), ("77", ChatKind::Private));
-    assert_eq!(heard[1].content.attachments.len(), 1);
-    assert_eq!(heard[3].corrects.as_ref(), Some(&heard[0].key));
+    assert_eq!((received[0].sender.id.as_str(), received[0].chat), ("77", ChatKind::Private));
+    assert_eq!(received[1].content.attachments.len(), 1);
+    assert_eq!(received[3].corrects.as_ref(), Some(&received[0].key));
     // This message has no readable content.
     world.platform.post(odd("").with("content", 7.into()));
     assert_eq!(world.bus.ignored(2).await, ["not mentioned", "of a kind that cannot be read"]);

@@ -45,7 +45,7 @@ impl Shard {
         }
     }
 
-    async fn hears(&mut self, text: &str) -> u64 {
+    async fn expect_message(&mut self, text: &str) -> u64 {
         let (sequence, event) = self.event().await;
         let Event::MessageCreate(created) = event else { panic!("no message, but {event:?}") };
         assert_eq!(created.message.content, text);
@@ -79,7 +79,7 @@ async fn fake_gateway_accepts_serenity_payloads_and_answers_in_its_types() {
     assert_eq!(ready.ready.guilds[0].id, guild.guild.id);
     assert!(guild.guild.channels.keys().any(|channel| channel.get() == world.channel));
     world.platform.say(world.dm, ANN, "hello");
-    let sequence = shard.hears("hello").await;
+    let sequence = shard.expect_message("hello").await;
     shard.send(&json!({ "op": 1, "d": sequence })).await;
     assert!(matches!(shard.read().await, GatewayEvent::HeartbeatAck));
 
@@ -92,5 +92,5 @@ async fn fake_gateway_accepts_serenity_payloads_and_answers_in_its_types() {
     let resumes = world.platform.resumes();
     assert!(resumes[0].taken && !resumes[0].at_resume_url, "{resumes:?}");
     world.platform.say(world.dm, ANN, "again");
-    shard.hears("again").await;
+    shard.expect_message("again").await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use avocet_protocol::{DeliveryId, MessageId, SenderId, StartedMessage, TurnEvent};
 
-use super::{SaidChunk, Style, TerminalLink};
+use super::{ChatStyle, SaidChunk, TerminalLink};
 use crate::convert::{printed, safe};
 use crate::screen::Screen;
 
@@ -16,7 +16,7 @@ const SEEN: usize = 256;
 pub(super) struct Display {
     link: Arc<dyn TerminalLink>,
     pub(super) screen: Screen,
-    pub(super) style: Style,
+    pub(super) style: ChatStyle,
     /// The person at the terminal, by the daemon's id.
     me: SenderId,
     seen: VecDeque<DeliveryId>,
@@ -33,7 +33,7 @@ impl Display {
     pub(super) fn new(
         link: Arc<dyn TerminalLink>,
         screen: Screen,
-        style: Style,
+        style: ChatStyle,
         me: SenderId,
     ) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Display {
 
     /// A remark for a person; left out in a pipe.
     pub(super) fn remark(&mut self, text: &str) {
-        if self.style == Style::Interactive {
+        if self.style == ChatStyle::Interactive {
             self.screen.remark(text);
         }
     }
@@ -117,7 +117,7 @@ impl Display {
     }
 
     fn stream(&mut self, delta: &str) {
-        if self.style == Style::Interactive {
+        if self.style == ChatStyle::Interactive {
             self.screen.stream(&safe(delta));
         }
     }
@@ -138,7 +138,7 @@ impl Display {
 
     /// The temporary line: the current activity and its duration.
     pub(super) fn show_activity(&mut self, elapsed: Duration) {
-        if self.style == Style::Interactive {
+        if self.style == ChatStyle::Interactive {
             let seconds = elapsed.as_secs();
             self.screen.status(&format!("{} … {seconds} s (Ctrl-C stops)", self.activity));
         }
@@ -160,7 +160,7 @@ impl Display {
     fn say_answer(&mut self, text: &str) {
         let streamed = safe(&self.streamed);
         let streamed = streamed.trim();
-        if streamed.is_empty() || self.style == Style::Plain {
+        if streamed.is_empty() || self.style == ChatStyle::Plain {
             self.screen.line(text);
         } else if let Some(rest) = text.trim_start().strip_prefix(streamed) {
             self.screen.stream(rest);

@@ -18,6 +18,7 @@ impl Wire for OllamaChat {
     const NAME: &'static str = "home/qwen-test:8b";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
+    const MEDIA_TYPE: &'static str = "application/x-ndjson";
     const CANNOT: &'static [Ability] =
         &[Ability::CountedCache, Ability::Filters, Ability::LateStatus];
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::event::{Response, ResponsesEvent, ResponsesUsage};
 use super::{CALLED, SAID};
-use crate::asking::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::dialects::repaired;
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::{Finish, FinishFlags};
 
 /// The part of an answer that has arrived.
@@ -103,7 +103,7 @@ impl StreamedAnswer for ResponsesAnswer {
                     parts.push(Value::from(SAID));
                 }
                 Item::Called { name, arguments } => {
-                    let arguments = repaired(&arguments, ended.is_cut());
+                    let arguments = repaired(&arguments, ended.text_end());
                     calls.push(ToolCall { name, arguments });
                     parts.push(Value::from(CALLED));
                 }

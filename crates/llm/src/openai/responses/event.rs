@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asking::AnswerError;
+use crate::endpoint::AnswerError;
 use crate::null::or_default;
 use crate::openai::codes::of_error;
 

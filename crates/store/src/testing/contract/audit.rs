@@ -194,7 +194,7 @@ pub async fn audit_records_changes_of_access_and_their_author(backend: &impl Bac
     let world = World::new(backend).await;
     let people = &world.ports.people;
     for bits in 0..3 {
-        people.offer(&pairing(bits), &[], Timestamp(0)).await.unwrap();
+        people.add_pairing(&pairing(bits), &[], Timestamp(0)).await.unwrap();
     }
     let settled = |bits, decision| SettledPairing {
         code: PairingCode::from_bits(bits),
@@ -212,11 +212,11 @@ pub async fn audit_records_changes_of_access_and_their_author(backend: &impl Bac
         people.unlink(&chat).await.unwrap();
     }
     for _ in 0..2 {
-        people.strike_off(&person).await.unwrap();
+        people.remove_person(&person).await.unwrap();
     }
-    people.offer(&pairing(3), &[], Timestamp(0)).await.unwrap();
+    people.add_pairing(&pairing(3), &[], Timestamp(0)).await.unwrap();
     let approved = CommandAction::Decide(settled(3, Decision::Approved(Role::User)));
-    people.offer(&pairing(4), &[], Timestamp(0)).await.unwrap();
+    people.add_pairing(&pairing(4), &[], Timestamp(0)).await.unwrap();
     let denied = CommandAction::Decide(settled(4, Decision::Denied));
     let commands = [
         approved.clone(),

@@ -222,7 +222,7 @@ rules! {
         offer_stores_a_code_with_its_hint
         decide_accepts_one_decision_per_code
         settle_command_decides_links_and_unlinks
-        strike_off_removes_links_chats_and_codes_of_the_person
+        remove_person_removes_links_chats_and_codes_of_the_person
         asked_by_returns_own_steering_and_parent_messages;
     audit:
         audit_records_start_and_end_of_calls_with_an_effect

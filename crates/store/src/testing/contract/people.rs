@@ -38,13 +38,13 @@ pub async fn offer_stores_a_code_with_its_hint(backend: &impl Backend) {
     let world = World::new(backend).await;
     let hint = [planned(&session("a"), &["hint"])];
     let people = &world.ports.people;
-    people.offer(&pairing(1, 100), &hint, Timestamp(0)).await.unwrap();
-    people.offer(&pairing(2, 200), &[], Timestamp(100)).await.unwrap();
-    let known = people.known().await.unwrap().pairings;
+    people.add_pairing(&pairing(1, 100), &hint, Timestamp(0)).await.unwrap();
+    people.add_pairing(&pairing(2, 200), &[], Timestamp(100)).await.unwrap();
+    let known = people.stored_access().await.unwrap().pairings;
     assert_eq!(known, [pairing(1, 100), pairing(2, 200)]);
-    people.offer(&pairing(3, 300), &[], Timestamp(101)).await.unwrap();
+    people.add_pairing(&pairing(3, 300), &[], Timestamp(101)).await.unwrap();
     let world = world.restart().await;
-    let known = world.ports.people.known().await.unwrap().pairings;
+    let known = world.ports.people.stored_access().await.unwrap().pairings;
     assert_eq!(known, [pairing(2, 200), pairing(3, 300)]);
     assert_eq!(world.delivered_texts(&session("a")).await, ["hint"]);
 }
@@ -55,7 +55,7 @@ pub async fn decide_accepts_one_decision_per_code(backend: &impl Backend) {
     let people = &world.ports.people;
     let expired = Pairing { expires_at: Timestamp(0), ..pairing(3, 0) };
     for pairing in [pairing(1, 1), pairing(2, 2), expired] {
-        people.offer(&pairing, &[], Timestamp(0)).await.unwrap();
+        people.add_pairing(&pairing, &[], Timestamp(0)).await.unwrap();
     }
     let approved = Decision::Approved(Role::Owner);
     let decided = async |bits, decision| people.decide(&settled(bits, decision)).await.unwrap();
@@ -64,7 +64,7 @@ pub async fn decide_accepts_one_decision_per_code(backend: &impl Backend) {
     assert!(decided(2, Decision::Denied).await);
     assert!(!decided(3, approved).await, "expired");
     assert!(!decided(4, approved).await, "unknown");
-    let known = people.known().await.unwrap();
+    let known = people.stored_access().await.unwrap();
     let decisions: Vec<_> = known.pairings.iter().map(|one| one.decision).collect();
     assert_eq!(decisions, [None, Some(approved), Some(Decision::Denied)]);
     let [person] = &known.people[..] else { panic!("{known:?}") };
@@ -79,7 +79,7 @@ pub async fn decide_accepts_one_decision_per_code(backend: &impl Backend) {
 pub async fn settle_command_decides_links_and_unlinks(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
-    people.offer(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
+    people.add_pairing(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
     let link = ChatLink { chat: chat(), session: session("a") };
     let decide = CommandAction::Decide(settled(1, Decision::Approved(Role::User)));
     let table = [
@@ -95,23 +95,23 @@ pub async fn settle_command_decides_links_and_unlinks(backend: &impl Backend) {
         let effect = inbox.settle_command(command, &action, &CommandReply::default()).await;
         assert_eq!(effect, Ok(expected), "{action:?}");
     }
-    let known = people.known().await.unwrap();
+    let known = people.stored_access().await.unwrap();
     assert_eq!((known.people.len(), known.links), (1, vec![]));
 }
 
 /// Removing a person also removes links and codes, so that a later admission starts clean.
-pub async fn strike_off_removes_links_chats_and_codes_of_the_person(backend: &impl Backend) {
+pub async fn remove_person_removes_links_chats_and_codes_of_the_person(backend: &impl Backend) {
     let world = World::new(backend).await;
     let people = &world.ports.people;
-    people.offer(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
-    people.offer(&pairing(2, 2), &[], Timestamp(0)).await.unwrap();
+    people.add_pairing(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
+    people.add_pairing(&pairing(2, 2), &[], Timestamp(0)).await.unwrap();
     people.decide(&settled(1, Decision::Approved(Role::User))).await.unwrap();
     let person: PersonId = "telegram:main:8".parse().unwrap();
     let other: ChatAddress = "telegram:main:9".parse().unwrap();
     for (chat, sender) in [(chat(), "8"), (other.clone(), "9")] {
-        people.meet(&chat, &sender.parse().unwrap()).await.unwrap();
+        people.add_private_chat(&chat, &sender.parse().unwrap()).await.unwrap();
     }
-    people.meet(&other, &person.sender).await.unwrap();
+    people.add_private_chat(&other, &person.sender).await.unwrap();
     let into = |chat: &str| chat.parse().unwrap();
     let from = ChatLink { chat: chat(), session: into("telegram:main:9") };
     let to = ChatLink { chat: "discord:main:1".parse().unwrap(), session: into("telegram:main:8") };
@@ -119,9 +119,9 @@ pub async fn strike_off_removes_links_chats_and_codes_of_the_person(backend: &im
     for link in [&from, &to, &kept] {
         people.link(link).await.unwrap();
     }
-    assert_eq!(people.strike_off(&person).await, Ok(true));
-    assert_eq!(people.strike_off(&person).await, Ok(false));
-    let known = people.known().await.unwrap();
+    assert_eq!(people.remove_person(&person).await, Ok(true));
+    assert_eq!(people.remove_person(&person).await, Ok(false));
+    let known = people.stored_access().await.unwrap();
     assert_eq!((known.people.len(), known.links), (0, vec![kept]));
     let first_come = "a private chat is one person's";
     assert_eq!(known.chats, [(other, "9".parse().unwrap())], "{first_come}");

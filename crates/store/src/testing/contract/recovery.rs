@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    CallState, Claim, CommandAction, CommandReply, Evidence, Receipt, SendEnd, SessionId,
+    CallState, Claim, CommandAction, CommandReply, Evidence, Receipt, SendEnd, SessionId, Suspects,
     Timestamp, ToolClass, TurnState, WaitKind,
 };
 
@@ -11,7 +11,8 @@ use super::Backend;
 use super::world::{World, new_wait, planned, session, taken};
 
 async fn attempts(world: &World<'_>, session: &SessionId) -> (u32, u32) {
-    let claimed = taken(world.ports.turns.claim(session, true, Duration::ZERO).await.unwrap());
+    let claimed =
+        taken(world.ports.turns.claim(session, Suspects::Include, Duration::ZERO).await.unwrap());
     (claimed.attempts, claimed.deaths_alone)
 }
 

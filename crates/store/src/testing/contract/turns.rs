@@ -5,7 +5,7 @@ use std::time::Duration;
 use avocet_protocol::{
     AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandEffect,
     CommandReply, InboundKind, LoggedInbound, Outcome, QueueMode, SessionId, Settlement,
-    StoreError, Timestamp, ToolClass, TurnState, WaitKind,
+    StoreError, Suspects, Timestamp, ToolClass, TurnState, WaitKind,
 };
 
 use super::Backend;
@@ -44,13 +44,13 @@ pub async fn claim_in_collect_mode_takes_all_waiting_messages(backend: &impl Bac
         world.say(&a, text).await;
     }
     let burst = Duration::from_millis(500);
-    let still_coming = world.ports.turns.claim(&a, false, burst).await.unwrap();
+    let still_coming = world.ports.turns.claim(&a, Suspects::Exclude, burst).await.unwrap();
     assert!(matches!(still_coming, Claim::Later(_)), "{still_coming:?}");
     assert_eq!(world.texts(&a).await, ["1", "2", "3"]);
 
     let b = session("b");
     world.say(&b, "1").await;
-    let no_burst = taken(world.ports.turns.claim(&b, false, burst).await.unwrap());
+    let no_burst = taken(world.ports.turns.claim(&b, Suspects::Exclude, burst).await.unwrap());
     assert_eq!(no_burst.turn.origin.messages().len(), 1, "only collect waits for a burst");
 }
 
@@ -267,7 +267,8 @@ pub async fn open_sessions_lists_sessions_with_work(backend: &impl Backend) {
     let world = world.restart().await;
     let open = world.ports.turns.open_sessions().await.unwrap();
     assert_eq!(open, [b.clone(), a]);
-    let claimed = taken(world.ports.turns.claim(&b, true, Duration::ZERO).await.unwrap());
+    let claimed =
+        taken(world.ports.turns.claim(&b, Suspects::Include, Duration::ZERO).await.unwrap());
     assert_eq!(claimed.turn.origin.messages()[0].model_text(), "1");
 }
 

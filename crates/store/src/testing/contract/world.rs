@@ -6,7 +6,7 @@ use avocet_protocol::{
     Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
     Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, LoggedInbound, MessageId,
     NewInbound, NewStep, NewWait, Outcome, Planned, Sender, SessionId, Settlement, StoreError,
-    Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
+    Suspects, Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 use serde_json::{Map, json};
 
@@ -46,12 +46,13 @@ impl<'b> World<'b> {
     }
 
     pub(super) async fn claim(&self, session: &SessionId) -> Claim {
-        self.ports.turns.claim(session, false, Duration::ZERO).await.unwrap()
+        self.ports.turns.claim(session, Suspects::Exclude, Duration::ZERO).await.unwrap()
     }
 
     /// Claims the next turn, also a suspect.
     pub(super) async fn take(&self, session: &SessionId) -> TurnRecord {
-        taken(self.ports.turns.claim(session, true, Duration::ZERO).await.unwrap()).turn
+        taken(self.ports.turns.claim(session, Suspects::Include, Duration::ZERO).await.unwrap())
+            .turn
     }
 
     /// Makes the call wait, under a reserved id.

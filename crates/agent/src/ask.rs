@@ -1,0 +1,138 @@
+//! Asks the model for one step, with as much as fits into its window, and again after an empty
+//! answer or a refusal that a smaller request may avoid.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use avocet_protocol::{Delta, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord};
+
+use crate::agent_loop::next_step;
+use crate::budgets::{NoAnswer, UsageContext};
+use crate::context::RequestContext;
+use crate::{AgentLoop, TurnContext, images, window};
+
+/// The number of empty answers from a model after which the user gets an error.
+const EMPTY_ANSWERS: u32 = 3;
+/// The number of times a request is made shorter because the model reports it as too long.
+const TOO_MUCH: u32 = 3;
+
+/// The visibility of an answer while it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Streaming {
+    Shown,
+    Hidden,
+}
+
+impl AgentLoop {
+    /// Asks the model until it answers with text or a call.
+    pub(crate) async fn ask(
+        &self,
+        context: &mut RequestContext,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+        usage: UsageContext<'_>,
+    ) -> Result<ModelReply, NoAnswer> {
+        let mut wasted = Vec::new();
+        for _ in 0..EMPTY_ANSWERS {
+            let step = next_step(turn);
+            self.events.emit(&turn.session, TurnEvent::Thinking { step });
+            let mut reply = self.ask_what_fits(context, turn, turn_context, usage).await?;
+            wasted.append(&mut reply.spent);
+            if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
+                return Ok(ModelReply { spent: wasted, ..reply });
+            }
+            tracing::debug!(model = self.models.main.name(), "the model answered with nothing");
+        }
+        Err(NoAnswer::Limit(format!(
+            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts afresh.",
+            self.models.main.name()
+        )))
+    }
+
+    /// Asks with as much as fits into the model's window, and with less if the model reports that
+    /// this was too long.
+    async fn ask_what_fits(
+        &self,
+        context: &mut RequestContext,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+        usage: UsageContext<'_>,
+    ) -> Result<ModelReply, NoAnswer> {
+        let role = turn_context.role(turn);
+        let tools = self.toolbox.specs(role, &turn_context.place(turn));
+        let facts = self.models.main.facts().await;
+        // An answer that may be withheld is hidden while it is written.
+        let streaming = if context.trust(turn).suffices_for(role) {
+            Streaming::Shown
+        } else {
+            Streaming::Hidden
+        };
+        let mut attempts = 0;
+        loop {
+            let room = context.room(facts, self.limits.turn, &tools);
+            let messages = self.fit(context, turn, room, usage).await?;
+            let images = if facts.images {
+                images::load(self.files.as_ref(), &messages).await
+            } else {
+                BTreeMap::new()
+            };
+            let request = ModelRequest { messages, tools: tools.clone(), images };
+            let tokens = request.estimated_tokens();
+            match self.ask_once(request, streaming, usage).await {
+                Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
+                    if attempts < TOO_MUCH =>
+                {
+                    attempts += 1;
+                    tracing::info!(model, detail, tokens, "the request is made shorter");
+                    let window = window.map(|tokens| window::of(tokens, None, self.limits.turn));
+                    context.learn(model, window.unwrap_or(tokens * 3 / 4));
+                }
+                reply => return reply,
+            }
+        }
+    }
+
+    /// Asks once. If the request is refused, repeats it without its pictures: a picture that the
+    /// server cannot read, or has no room for, would be part of every later request.
+    async fn ask_once(
+        &self,
+        mut request: ModelRequest,
+        streaming: Streaming,
+        usage: UsageContext<'_>,
+    ) -> Result<ModelReply, NoAnswer> {
+        use ModelError::{Refused, TooLong};
+        let shown = AtomicBool::new(false);
+        let deltas = |delta: Delta<'_>| {
+            let event = match delta {
+                Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
+                Delta::Restart => TurnEvent::Restarted,
+                Delta::Lost(_) => return,
+            };
+            if streaming == Streaming::Hidden {
+                return;
+            }
+            shown.store(matches!(event, TurnEvent::Text { .. }), Ordering::Relaxed);
+            self.events.emit(&usage.meter.session, event);
+        };
+        let model = self.models.main.as_ref();
+        let reply = self.ask_within_budgets(model, usage, &request, &deltas).await;
+        // If the window is known, a shorter request can keep its pictures.
+        let refused = matches!(
+            reply,
+            Err(NoAnswer::Model(Refused { lasting: false, .. } | TooLong { window: None, .. }))
+        );
+        if !refused || request.images.is_empty() {
+            return reply;
+        }
+        tracing::warn!("the request was refused; it is made without its pictures");
+        if shown.load(Ordering::Relaxed) {
+            deltas(Delta::Restart);
+        }
+        request.images.clear();
+        self.ask_within_budgets(model, usage, &request, &deltas).await
+    }
+}
+
+#[cfg(test)]
+#[path = "ask_tests.rs"]
+mod tests;

@@ -1,0 +1,52 @@
+//! The context of a turn beside its record in the log.
+
+use std::sync::Arc;
+
+use avocet_protocol::{
+    ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, Place, Role, Roles, TurnRecord,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The context of a turn: its chat, its senders' roles, its cancellation.
+#[derive(Debug, Clone)]
+pub struct TurnContext {
+    /// The destination of the reply; `None` for a turn without a chat, such as a child's.
+    pub chat: Option<ChatAddress>,
+    /// Fires when the turn is cancelled.
+    pub cancel: CancellationToken,
+    /// For a child: the messages that the turn at the root works on.
+    pub asked_by: Vec<LoggedInbound>,
+    /// Looks up the roles of senders.
+    pub roles: Arc<dyn Roles>,
+    /// The permissions that a person has granted for the session.
+    pub grants: Arc<[Grant]>,
+}
+
+impl TurnContext {
+    /// Returns the lowest role among the senders of the turn's messages. Roles are looked up now,
+    /// since the turn may have been steered, or a sender removed, after it began. Without a sender:
+    /// a user's role.
+    pub(crate) fn role(&self, turn: &TurnRecord) -> Role {
+        let roles = self.asking(turn).map(|message| self.roles.role(&message.message.inbound));
+        roles.min().unwrap_or_default()
+    }
+
+    /// Returns the place at which the root turn was asked. It counts as a group if one of its
+    /// messages came from a group.
+    pub(crate) fn place(&self, turn: &TurnRecord) -> Place {
+        let mut place = Place { channel: None, chat: ChatKind::Private };
+        for Inbound { address, chat, .. } in self.asking(turn).map(|one| &one.message.inbound) {
+            place.channel = Some(address.channel.clone());
+            if *chat == ChatKind::Group {
+                place.chat = ChatKind::Group;
+            }
+        }
+        place
+    }
+
+    /// Returns the messages whose text the turn works on.
+    fn asking<'a>(&'a self, turn: &'a TurnRecord) -> impl Iterator<Item = &'a LoggedInbound> {
+        let steered = turn.steps.iter().flat_map(|step| &step.steered);
+        self.asked_by.iter().chain(turn.origin.messages()).chain(steered)
+    }
+}

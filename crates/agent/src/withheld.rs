@@ -1,0 +1,79 @@
+//! Withholds an answer that could leak information after the model has read untrusted content. The
+//! answer becomes a call that a person has to approve, and is sent after the approval.
+
+use avocet_protocol::{Arguments, CallResult, LoggedCall, Step, ToolCall, TurnRecord};
+use serde_json::Map;
+
+use crate::AgentLoop;
+use crate::calls::StepContext;
+
+/// The name of that call, which no tool has. If a model writes such a call itself, it is treated as
+/// an answer.
+pub(crate) const WITHHELD_CALL: &str = "say_held_answer";
+
+pub(crate) fn call(text: String) -> ToolCall {
+    let arguments = Map::from_iter([("text".to_owned(), text.into())]);
+    ToolCall { name: WITHHELD_CALL.to_owned(), arguments: Arguments::Object(arguments) }
+}
+
+/// Returns the answer that such a call withholds.
+pub(crate) fn text(call: &ToolCall) -> Option<String> {
+    let text = call.arguments.to_object().get("text")?.as_str()?.to_owned();
+    (call.name == WITHHELD_CALL).then_some(text)
+}
+
+/// Returns the answer that the last step withheld, if it is approved and no message has arrived
+/// since.
+pub(crate) fn released(turn: &TurnRecord) -> Option<String> {
+    let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
+    allowed(step).next()?;
+    Some(joined(&turn.steps, None))
+}
+
+/// Returns an answer, preceded by withheld answers that were approved but had to wait until a later
+/// message was answered too.
+pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
+    joined(&turn.steps, Some(text))
+}
+
+/// Returns an answer, preceded by replies that were written as calls and denied: their text is an
+/// answer, too. Replies before a withheld answer are part of that answer already.
+pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
+    let mut denied: Vec<&str> = Vec::new();
+    for step in &turn.steps {
+        if step.calls.iter().any(|call| call.call.name == WITHHELD_CALL) {
+            denied.clear();
+        }
+        let is_denied = |call: &LoggedCall| call.result().is_some_and(CallResult::is_denied);
+        denied.extend(step.written.as_deref().filter(|_| step.calls.iter().all(is_denied)));
+    }
+    let denied = denied.into_iter().map(str::trim_end).map(str::to_owned);
+    denied.chain([text]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+fn joined(steps: &[Step], last: Option<String>) -> String {
+    let allowed = steps.iter().flat_map(allowed);
+    allowed.chain(last).collect::<Vec<_>>().join("\n\n")
+}
+
+fn allowed(step: &Step) -> impl Iterator<Item = String> {
+    let allowed = step.calls.iter().filter(|call| call.result().is_some_and(|result| result.ok));
+    allowed.filter_map(|call| text(&call.call))
+}
+
+impl AgentLoop {
+    /// Returns `true` if an answer is withheld until a person approves it.
+    pub(crate) fn is_withheld(
+        &self,
+        turn: &TurnRecord,
+        text: &str,
+        step_context: &StepContext<'_>,
+    ) -> bool {
+        let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
+        self.toolbox.hold(text, &self.context(turn, id, step_context)).is_some()
+    }
+}
+
+#[cfg(test)]
+#[path = "withheld_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! The kinds of channels, and the configured accounts of each.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use avocet_bus::Admission;
+use avocet_config::{ConfigError, Document, Settings};
+use avocet_protocol::{
+    AccountName, Allow, Attach, Channel, ChannelAccounts, ChannelConfig, ChannelName, Clock,
+};
+
+use super::{CHANNELS, channel_names, key_error};
+use crate::exit::Failure;
+use crate::places;
+
+/// A kind of channel, made from its configuration's type.
+pub(crate) struct ChannelKind {
+    pub(crate) name: &'static str,
+    accounts: ChannelAccounts,
+    make: fn(&Document, AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>,
+    directory: fn(&Document, &AccountTable) -> Result<Option<ChannelDirectory>, ConfigError>,
+    #[cfg(test)]
+    pub(crate) table: fn() -> super::DeclaredTable,
+}
+
+impl ChannelKind {
+    pub(super) const fn of<C: ChannelConfig>() -> Self {
+        Self {
+            name: C::NAME,
+            accounts: C::ACCOUNTS,
+            make: make::<C>,
+            directory: directory::<C>,
+            #[cfg(test)]
+            table: super::DeclaredTable::of::<C>,
+        }
+    }
+}
+
+/// An account of a channel, and the path of its table.
+struct AccountTable {
+    account: AccountName,
+    path: String,
+}
+
+/// One account of a channel, and its other roles.
+pub(crate) struct ConfiguredChannel {
+    pub(crate) channel: Arc<dyn Channel>,
+    /// Set for channels that clients attach to.
+    pub(crate) attach: Option<Arc<dyn Attach>>,
+    pub(crate) allow: Allow,
+}
+
+/// The channels of a configuration, and their admission lists.
+pub(crate) struct Channels {
+    pub(crate) channels: Vec<ConfiguredChannel>,
+    pub(crate) admission: Admission,
+}
+
+/// Makes the configured channels, and those that always exist.
+pub(crate) fn channels(
+    document: &Document,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<Channels, ConfigError> {
+    crate::policy::check(document, settings)?;
+    let known = channel_names();
+    if let Some(name) = settings.channels.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(document.unknown_key(&format!("channels.{name}"), &known));
+    }
+    let mut channels = Vec::new();
+    let mut admission = Admission::default();
+    for kind in CHANNELS {
+        for table in accounts(document, kind)? {
+            let configured = (kind.make)(document, table, clock.clone())?;
+            let channel = &configured.channel;
+            admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
+            channels.push(configured);
+        }
+    }
+    Ok(Channels { channels, admission })
+}
+
+/// Returns the accounts of a channel. A configured channel has its own table, or, if that contains
+/// only tables, each of them.
+fn accounts(document: &Document, kind: &ChannelKind) -> Result<Vec<AccountTable>, ConfigError> {
+    let channel = format!("channels.{}", kind.name);
+    let account = |name: &str, path: String| {
+        let account = AccountName::parse(name);
+        let account = account.map_err(|error| document.error_at(&channel, error.to_string()))?;
+        Ok(AccountTable { account, path })
+    };
+    if let ChannelAccounts::Only(name) = kind.accounts {
+        return Ok(vec![account(name, channel.clone())?]);
+    }
+    let Some(table) = document.get(&channel) else { return Ok(Vec::new()) };
+    match table.as_object() {
+        Some(table) if !table.is_empty() && table.values().all(serde_json::Value::is_object) => {
+            table.keys().map(|key| account(key, format!("{channel}.{key}"))).collect()
+        }
+        _ => Ok(vec![account("main", channel.clone())?]),
+    }
+}
+
+/// A directory through which an operator speaks to the agent.
+pub(crate) struct ChannelDirectory {
+    /// The key of its path in the configuration.
+    pub(crate) key: String,
+    pub(crate) path: PathBuf,
+}
+
+/// Returns the directories of all channels. A path that was not read is left out.
+pub(crate) fn directories(document: &Document) -> Result<Vec<ChannelDirectory>, ConfigError> {
+    let mut found: Vec<ChannelDirectory> = Vec::new();
+    for kind in CHANNELS {
+        for table in accounts(document, kind)? {
+            let Some(directory) = (kind.directory)(document, &table)? else { continue };
+            let ChannelDirectory { key, path } = &directory;
+            let overlaps = |other: &&ChannelDirectory| {
+                other.path.starts_with(path) || path.starts_with(&other.path)
+            };
+            if let Some(other) = found.iter().find(overlaps) {
+                let message = format!("`{key}` and `{}` overlap; separate them", other.key);
+                return Err(document.error_at(key, message));
+            }
+            found.push(directory);
+        }
+    }
+    Ok(found)
+}
+
+fn directory<C: ChannelConfig>(
+    document: &Document,
+    table: &AccountTable,
+) -> Result<Option<ChannelDirectory>, ConfigError> {
+    let mut config: C = document.table(&table.path)?;
+    resolve_directory(document, &table.path, &mut config)
+}
+
+/// Makes the path of the account's directory absolute, and returns it. `None` if the account has no
+/// directory, or its path was not read.
+fn resolve_directory<C: ChannelConfig>(
+    document: &Document,
+    table: &str,
+    config: &mut C,
+) -> Result<Option<ChannelDirectory>, ConfigError> {
+    let Some((key, path)) = config.directory() else { return Ok(None) };
+    let key = format!("{table}.{key}");
+    if document.is_unresolved(&key) {
+        return Ok(None);
+    }
+    let unusable =
+        |failure: Failure| document.error_at(&key, format!("`{key}`: {}", failure.error));
+    *path = places::from_configuration(document, path).map_err(unusable)?;
+    let path = path.clone();
+    Ok(Some(ChannelDirectory { key, path }))
+}
+
+/// Makes one account.
+fn make<C: ChannelConfig>(
+    document: &Document,
+    table: AccountTable,
+    clock: Arc<dyn Clock>,
+) -> Result<ConfiguredChannel, ConfigError> {
+    let AccountTable { account, path } = table;
+    let mut config: C = document.table(&path)?;
+    resolve_directory(document, &path, &mut config)?;
+    match config.check() {
+        // A left-out secret has only a placeholder, which cannot be checked.
+        Err((key, error)) if !document.is_unresolved(&format!("{path}.{key}")) => {
+            return Err(key_error(document, &path, key, &error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let unusable = |error: String| document.error_at(&path, format!("[{path}]: {error}"));
+    let name = ChannelName::parse(C::NAME).map_err(|error| unusable(error.to_string()))?;
+    let channel = config.channel(name, account, clock);
+    let channel = Arc::new(channel.map_err(|error| unusable(error.to_string()))?);
+    let allow = config.allow().map_err(|error| unusable(error.to_string()))?;
+    Ok(ConfiguredChannel { attach: C::attach(&channel), channel, allow })
+}

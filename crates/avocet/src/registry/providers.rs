@@ -1,0 +1,112 @@
+//! The kinds of providers, and the models of a configured provider.
+
+use std::sync::Arc;
+
+use avocet_config::{ConfigError, Document, Settings};
+use avocet_llm::{ConfiguredModel, Facts, ProviderConfig};
+use avocet_protocol::Clock;
+
+use super::{PROVIDERS, key_error};
+
+/// A kind of provider, made from its configuration's type.
+pub(crate) struct ProviderKind {
+    pub(crate) name: &'static str,
+    check: fn(&Document, &str) -> Result<(), ConfigError>,
+    make: fn(&Document, ModelSource<'_>, Arc<dyn Clock>) -> Result<ConfiguredModel, ConfigError>,
+    #[cfg(test)]
+    pub(crate) table: fn() -> super::DeclaredTable,
+}
+
+/// The parts of a model's name, and the operator's facts about it.
+struct ModelSource<'n> {
+    provider: &'n str,
+    model: &'n str,
+    facts: Facts,
+}
+
+impl ProviderKind {
+    pub(super) const fn of<C: ProviderConfig>() -> Self {
+        Self {
+            name: C::KIND,
+            check: check_table::<C>,
+            make: make::<C>,
+            #[cfg(test)]
+            table: super::DeclaredTable::of::<C>,
+        }
+    }
+}
+
+/// Checks the tables of all providers, as far as they were read.
+pub(super) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+    let tables = settings.providers.keys().map(|provider| path(provider));
+    for path in tables.filter(|path| document.is_whole(path)) {
+        (kind_of(document, &path)?.check)(document, &path)?;
+    }
+    Ok(())
+}
+
+/// Makes the model `model` of a provider, with the operator's facts about it.
+pub(crate) fn model(
+    document: &Document,
+    provider: &str,
+    model: &str,
+    facts: Facts,
+    clock: Arc<dyn Clock>,
+) -> Result<ConfiguredModel, ConfigError> {
+    let kind = kind_of(document, &path(provider))?;
+    (kind.make)(document, ModelSource { provider, model, facts }, clock)
+}
+
+/// Makes a provider without a model's name, for probes.
+pub(crate) fn unnamed_model(
+    document: &Document,
+    provider: &str,
+    clock: Arc<dyn Clock>,
+) -> Result<ConfiguredModel, ConfigError> {
+    model(document, provider, "", Facts::default(), clock)
+}
+
+fn path(provider: &str) -> String {
+    format!("providers.{provider}")
+}
+
+/// Returns the kind of the provider whose table is at `path`.
+fn kind_of(document: &Document, path: &str) -> Result<&'static ProviderKind, ConfigError> {
+    let known = || PROVIDERS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+    let Some(kind) = document.get(&format!("{path}.kind")) else {
+        let message = format!("[{path}] has no kind; the kinds are {}", known());
+        return Err(document.error_at(path, message));
+    };
+    PROVIDERS.iter().find(|known| *kind == known.name).ok_or_else(|| {
+        let path = format!("{path}.kind");
+        let kind = kind.to_string();
+        let kind = document.shown(&path, &kind);
+        let message = format!("`{path}`: there is no kind {kind}; the kinds are {}", known());
+        document.error_at(&path, message)
+    })
+}
+
+pub(super) fn table<C: ProviderConfig>(document: &Document, path: &str) -> Result<C, ConfigError> {
+    document.table_without(path, &["kind"])
+}
+
+fn check_table<C: ProviderConfig>(document: &Document, path: &str) -> Result<(), ConfigError> {
+    let config: C = table(document, path)?;
+    if document.get(&format!("{path}.api_key")).is_some_and(|key| key == "") {
+        let error = "it is empty; leave it out where no key is wanted";
+        return Err(key_error(document, path, "api_key", error));
+    }
+    config.check().map_err(|(key, error)| key_error(document, path, key, &error))
+}
+
+fn make<C: ProviderConfig>(
+    document: &Document,
+    source: ModelSource<'_>,
+    clock: Arc<dyn Clock>,
+) -> Result<ConfiguredModel, ConfigError> {
+    let ModelSource { provider, model, facts } = source;
+    let path = path(provider);
+    let config: C = table(document, &path)?;
+    let model = config.model(provider, model, facts, clock);
+    model.map_err(|error| document.error_at(&path, error.to_string()))
+}

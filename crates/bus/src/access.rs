@@ -1,0 +1,208 @@
+//! Access control: who has access, which chats are linked, and the changes of both. A request is
+//! checked here, becomes one transaction of the log, and then takes effect in memory.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    AccessControl, AccessError, Allow, ChatAddress, ChatKind, ChatLink, Decision, Inbound, Pairing,
+    People, Person, PersonId, Role, Roles, SessionId, StoreError,
+};
+use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::pairing::is_open;
+use crate::{Admission, Bus};
+
+/// Access control data with the locks of its changes.
+#[derive(Debug)]
+pub(crate) struct AccessState {
+    pub(crate) admission: Admission,
+    pub(crate) people: Arc<dyn People>,
+    /// Serializes reads of the log, so that the newest result stays.
+    reading: Mutex<()>,
+    /// Write-locked until a change has taken effect in memory, and before its people are informed.
+    changing: RwLock<()>,
+    /// Serializes the creation of pairing codes, so that two at once stay within the limits.
+    pub(crate) creating_code: Mutex<()>,
+}
+
+impl AccessState {
+    pub(crate) fn new(admission: Admission, people: Arc<dyn People>) -> Self {
+        let (reading, creating_code) = <(Mutex<()>, Mutex<()>)>::default();
+        Self { admission, people, reading, changing: RwLock::default(), creating_code }
+    }
+
+    /// Keeps access control unchanged while a message is published.
+    pub(crate) async fn hold(&self) -> RwLockReadGuard<'_, ()> {
+        self.changing.read().await
+    }
+
+    pub(crate) async fn refresh(&self) -> Result<(), StoreError> {
+        let _reading = self.reading.lock().await;
+        self.admission.cache.replace(self.people.stored_access().await?);
+        Ok(())
+    }
+
+    /// Records the private chat of a person with access.
+    pub(crate) async fn record_private_chat(&self, inbound: &Inbound) -> Result<(), StoreError> {
+        let Inbound { address, sender, chat, .. } = inbound;
+        let local = matches!(self.admission.allow(address), Some(Allow::Local));
+        if *chat == ChatKind::Group || local || self.admission.cache.whose(address).is_some() {
+            return Ok(());
+        }
+        self.people.add_private_chat(&address.whole_chat(), &sender.id).await?;
+        self.refresh().await
+    }
+}
+
+impl Bus {
+    /// Blocks publishing while access control changes in the log and then in memory.
+    pub async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.access.changing.write().await
+    }
+
+    /// Reloads access control from the log after a change.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the log cannot be read.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        self.access.refresh().await
+    }
+
+    /// Prepares a link, by which `chat` speaks in the session of `into`; the caller commits it.
+    ///
+    /// # Errors
+    /// [`AccessError`] if the two cannot be linked.
+    pub fn new_link(
+        &self,
+        into: &ChatAddress,
+        chat: &ChatAddress,
+    ) -> Result<ChatLink, AccessError> {
+        let (into, chat) = (into.whole_chat(), chat.whole_chat());
+        if into == chat {
+            return Err(AccessError::Itself(chat));
+        }
+        for one in [&into, &chat] {
+            if self.access.admission.role_in_private(one).is_none() {
+                return Err(AccessError::NotPrivate(one.clone()));
+            }
+            if let Some(session) = self.access.admission.cache.session_of(one) {
+                return Err(AccessError::Linked { chat: one.clone(), session });
+            }
+        }
+        let own = SessionId::of(&chat)?;
+        if let Some(link) = self.links().into_iter().find(|link| link.session == own) {
+            return Err(AccessError::LinkedTo { chat, by: Box::new(link.chat) });
+        }
+        Ok(ChatLink { session: SessionId::of(&into)?, chat })
+    }
+
+    /// Returns the link of a chat, for unlinking.
+    ///
+    /// # Errors
+    /// [`AccessError::NotLinked`] if the chat has no link.
+    pub fn link_of(&self, chat: &ChatAddress) -> Result<ChatLink, AccessError> {
+        let chat = chat.whole_chat();
+        let session = self.access.admission.cache.session_of(&chat);
+        match session {
+            Some(session) => Ok(ChatLink { chat, session }),
+            None => Err(AccessError::NotLinked(chat)),
+        }
+    }
+}
+
+#[async_trait]
+impl AccessControl for Bus {
+    fn pairings(&self) -> Vec<Pairing> {
+        let now = self.clock.now();
+        self.access.admission.cache.read(|access| {
+            access.pairings.iter().filter(|pairing| is_open(pairing, now)).cloned().collect()
+        })
+    }
+
+    async fn approve(&self, code: &str, role: Role) -> Result<Person, AccessError> {
+        let (pairing, settled) = self.decision(code, Decision::Approved(role))?;
+        self.decide(&settled).await?;
+        let Pairing { person: id, name, .. } = pairing;
+        Ok(Person { id, name, role, since: Some(self.clock.now()) })
+    }
+
+    async fn deny(&self, code: &str) -> Result<Pairing, AccessError> {
+        let (pairing, settled) = self.decision(code, Decision::Denied)?;
+        self.decide(&settled).await?;
+        Ok(Pairing { decision: Some(Decision::Denied), ..pairing })
+    }
+
+    fn people(&self) -> Vec<Person> {
+        let mut people = self.access.admission.cache.read(|access| access.people.clone());
+        for (id, role) in self.access.admission.configured() {
+            match people.iter_mut().find(|one| one.id == id) {
+                Some(one) => one.role = one.role.max(role),
+                None => people.push(Person { id, name: None, role, since: None }),
+            }
+        }
+        people.sort_by(|one, other| one.id.cmp(&other.id));
+        people
+    }
+
+    async fn remove_person(&self, person: &PersonId) -> Result<(), AccessError> {
+        if self.access.admission.cache.role(person).is_none() {
+            let configured = self.access.admission.own_role(person).is_some();
+            let person = person.clone();
+            return Err(if configured {
+                AccessError::Configured(person)
+            } else {
+                AccessError::UnknownPerson(person)
+            });
+        }
+        let _changing = self.changing().await;
+        let gone = self.access.people.remove_person(person).await?;
+        self.refresh().await?;
+        if gone { Ok(()) } else { Err(AccessError::UnknownPerson(person.clone())) }
+    }
+
+    fn links(&self) -> Vec<ChatLink> {
+        self.access.admission.cache.read(|access| access.links.clone())
+    }
+
+    async fn link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, AccessError> {
+        let link = self.new_link(into, chat)?;
+        let _changing = self.changing().await;
+        self.access.people.link(&link).await?;
+        self.refresh().await?;
+        Ok(link)
+    }
+
+    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, AccessError> {
+        let link = self.link_of(chat)?;
+        let _changing = self.changing().await;
+        self.access.people.unlink(&link.chat).await?;
+        self.refresh().await?;
+        Ok(link)
+    }
+}
+
+impl Roles for Bus {
+    fn role(&self, inbound: &Inbound) -> Role {
+        self.access.admission.role(inbound).unwrap_or_default()
+    }
+
+    fn is_owners(&self, inbound: &Inbound) -> bool {
+        self.access.admission.own_role(&PersonId::of(inbound)) == Some(Role::Owner)
+    }
+
+    fn owners_chats(&self) -> Vec<ChatAddress> {
+        let chats = self.access.admission.cache.read(|access| access.chats.clone()).into_iter();
+        let is_owners =
+            |chat: &ChatAddress| self.access.admission.role_in_private(chat) == Some(Role::Owner);
+        chats.map(|(chat, _)| chat).filter(is_owners).collect()
+    }
+
+    fn may_write(&self, chat: &ChatAddress) -> bool {
+        self.access.admission.may_write(chat)
+    }
+}
+
+#[cfg(test)]
+#[path = "access_tests.rs"]
+mod tests;

@@ -1,0 +1,370 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{
+    AllowLists, Content, GroupRules, Outbox, Publish, PublishError, Query, Receipt, SendEnd, Sender,
+};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_testkit::{FakeDestinations, ManualClock};
+
+use super::*;
+use crate::{Admission, BusParts, Wakes};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+struct World {
+    bus: Bus,
+    clock: Arc<ManualClock>,
+    store: Arc<SqliteStore>,
+    platforms: Arc<FakeDestinations>,
+    log: TempStore,
+    _wakes: Wakes,
+}
+
+/// On `terminal:main`, Ann is an owner, Bob a user, and there is a group. On `terminal:quiet`,
+/// pairing is off. On `terminal:local`, everyone is an owner.
+fn admission() -> Admission {
+    let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
+    let lists = AllowLists { users: ids(&["bob"]), owners: ids(&["ann"]), ..AllowLists::default() };
+    let quiet = Allow::Listed(lists.clone());
+    let groups = [("g".parse().unwrap(), GroupRules::default())].into();
+    let main = Allow::Listed(AllowLists { pairing: true, groups, ..lists });
+    let [channel, name] = ["terminal", "main"];
+    Admission::default()
+        .with(channel.parse().unwrap(), name.parse().unwrap(), main)
+        .with(channel.parse().unwrap(), "quiet".parse().unwrap(), quiet)
+        .with(channel.parse().unwrap(), "local".parse().unwrap(), Allow::Local)
+}
+
+impl World {
+    async fn new() -> Self {
+        let clock = Arc::new(ManualClock::default());
+        Self::on(TempStore::new(), clock).await
+    }
+
+    async fn on(log: TempStore, clock: Arc<ManualClock>) -> Self {
+        let store = log.open(clock.clone()).await;
+        let platforms = Arc::new(FakeDestinations::default());
+        let (bus, wakes) = Bus::open(BusParts {
+            admission: admission(),
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: platforms.clone(),
+            deliveries: platforms.clone(),
+            clock: clock.clone(),
+        })
+        .await
+        .unwrap();
+        Self { bus, clock, store, platforms, log, _wakes: wakes }
+    }
+
+    async fn restart(self) -> Self {
+        let Self { bus, clock, store, log, .. } = self;
+        drop((bus, store));
+        Self::on(log, clock).await
+    }
+
+    /// Publishes a message like a platform.
+    async fn hear(&self, chat: &str, sender: &str) -> Result<(), PublishError> {
+        self.publish(inbound(chat, sender)).await
+    }
+
+    async fn publish(&self, inbound: Inbound) -> Result<(), PublishError> {
+        let inbound = Inbound { from_platform: true, ..inbound };
+        self.bus.publish(inbound, None).await.map(|_| ())
+    }
+
+    /// Returns the stranger's code.
+    fn code(&self) -> String {
+        self.bus.pairings()[0].code.to_string()
+    }
+
+    /// Sends everything for the chat successfully, and returns the text.
+    async fn told(&self, chat: &str) -> String {
+        let mut words = Vec::new();
+        while let Some(head) = self.store.head(&chat.parse().unwrap()).await.unwrap() {
+            let id = head.delivery.id;
+            self.store.start(id, false).await.unwrap();
+            let end = SendEnd::Sent(Receipt { platform_id: None });
+            self.store.finish(id, &end).await.unwrap();
+            words.push(head.delivery.content.text);
+        }
+        words.join(" ")
+    }
+}
+
+fn inbound(chat: &str, sender: &str) -> Inbound {
+    let key = uuid::Uuid::new_v4().to_string();
+    let sender = Sender::new(sender.parse().unwrap());
+    Inbound::new(chat.parse().unwrap(), sender, key.parse().unwrap(), Content::text("hi"))
+}
+
+fn refused(result: &Result<(), PublishError>) -> bool {
+    matches!(result, Err(PublishError::NotAllowed { .. }))
+}
+
+#[tokio::test]
+async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
+    let world = World::new().await;
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    assert_eq!(
+        world.told("terminal:main:c").await,
+        format!(
+            "I do not know you yet. Ask my owner to run: `avocet pair approve {code}` (within 10 \
+             minutes)."
+        )
+    );
+    assert!(refused(&world.hear("terminal:main:c", "cid").await), "a code is not a permission");
+    assert_eq!(world.told("terminal:main:c").await, "", "one hint for one code");
+
+    let person =
+        world.bus.approve(&code.to_lowercase().replace('-', ""), Role::User).await.unwrap();
+    assert_eq!((person.id.to_string().as_str(), person.role), ("terminal:main:cid", Role::User));
+    assert_eq!(
+        world.told("terminal:main:c").await,
+        "You may speak with me now. What can I do for you?"
+    );
+    assert!(world.platforms.woken().contains(&"terminal:main:c".parse().unwrap()));
+    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()));
+    assert!(refused(&world.hear("terminal:quiet:c", "cid").await), "on that account alone");
+    let world = world.restart().await;
+    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()), "also after a restart");
+}
+
+#[tokio::test]
+async fn f14_pairing_offers_no_code_to_a_sender_who_would_not_see_it() {
+    let world = World::new().await;
+    let mut group = inbound("terminal:main:g", "cid");
+    group.chat = ChatKind::Group;
+    let mut bot = inbound("terminal:main:c", "cid");
+    bot.sender.is_bot = true;
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    let in_anns_chat = inbound("terminal:main:a", "cid");
+    for unseen in [group, bot, inbound("terminal:quiet:c", "cid"), in_anns_chat] {
+        assert!(refused(&world.publish(unseen).await));
+    }
+    let over_the_socket = world.bus.publish(inbound("terminal:main:c", "uid:1"), None).await;
+    assert!(refused(&over_the_socket.map(|_| ())), "no platform brought it");
+    assert_eq!(world.bus.pairings(), []);
+    assert_eq!(world.platforms.woken(), []);
+}
+
+#[tokio::test]
+async fn decline_answers_an_unreadable_message_once_and_not_to_strangers() {
+    let world = World::new().await;
+    let unreadable = Inbound { from_platform: true, ..inbound("terminal:main:c", "cid") };
+    let decline = || world.bus.decline(unreadable.clone(), Content::text("I cannot read this."));
+    assert!(refused(&decline().await));
+    let hint = world.told("terminal:main:c").await;
+    assert!(hint.starts_with("I do not know you yet."), "{hint}");
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    world.told("terminal:main:c").await;
+    for said in ["I cannot read this.", ""] {
+        assert_eq!(decline().await, Ok(()));
+        assert_eq!(world.told("terminal:main:c").await, said);
+    }
+}
+
+#[tokio::test]
+async fn publish_waits_while_access_control_changes() {
+    let world = World::new().await;
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    let messages = async || world.store.log_status().await.unwrap().messages;
+    let changing = world.bus.changing().await;
+    let mut publishing = std::pin::pin!(world.hear("terminal:main:a", "ann"));
+    tokio::select! {
+        biased;
+        published = &mut publishing => panic!("{published:?}"),
+        () = std::future::ready(()) => {}
+    }
+    // A message queued before this write would be in the log after it.
+    let (channel, account) = ("terminal".parse().unwrap(), "main".parse().unwrap());
+    world.bus.ignore(&channel, &account, "of no use", None).await.unwrap();
+    assert_eq!(messages().await, 1);
+    drop(changing);
+    assert_eq!(publishing.await, Ok(()));
+    assert_eq!(messages().await, 2);
+}
+
+#[tokio::test]
+async fn may_write_allows_chats_of_admitted_people_and_named_groups() {
+    let world = World::new().await;
+    let may_write = |chat: &str| world.bus.may_write(&chat.parse().unwrap());
+    let before =
+        ["bob", "a", "c", "g", "h"].map(|chat| may_write(&format!("terminal:main:{chat}")));
+    assert_eq!(before, [true, false, false, true, false]);
+    assert!(may_write("terminal:local:anywhere") && !may_write("terminal:none:bob"));
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    assert!(may_write("terminal:main:a"), "a private chat with another id than its person");
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    assert!(!may_write("terminal:main:c"));
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    assert!(may_write("terminal:main:c"), "also before they wrote again");
+    world.bus.remove_person(&"terminal:main:cid".parse().unwrap()).await.unwrap();
+    assert!(!may_write("terminal:main:c"));
+}
+
+#[tokio::test]
+async fn f14_approve_accepts_a_code_once_within_ten_minutes_and_explains_refusals() {
+    let world = World::new().await;
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    world.clock.advance(10 * MINUTE);
+    let why = |result: Result<Person, AccessError>| result.unwrap_err().to_string();
+    assert_eq!(
+        why(world.bus.approve(&code, Role::Owner).await),
+        format!("the code {code} has expired; its owner gets a new one by writing again")
+    );
+    assert_eq!(world.bus.pairings(), []);
+
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    let next = world.code();
+    assert_ne!(next, code);
+    world.bus.approve(&next, Role::Owner).await.unwrap();
+    assert_eq!(
+        why(world.bus.approve(&next, Role::Owner).await),
+        format!("the code {next} was approved before; a code can be used once")
+    );
+    assert_eq!(
+        why(world.bus.approve("2222-2222", Role::User).await),
+        "the code 2222-2222 was given to no person in the last day; see the list of codes"
+    );
+    assert!(why(world.bus.approve("please", Role::User).await).contains("8 characters"));
+    let inbound = inbound("terminal:main:c", "cid");
+    assert_eq!(world.bus.role(&inbound), Role::Owner);
+}
+
+#[tokio::test]
+async fn deny_invalidates_a_code_without_a_message_to_the_stranger() {
+    let world = World::new().await;
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    world.told("terminal:main:c").await;
+    world.bus.deny(&code).await.unwrap();
+    assert_eq!(world.told("terminal:main:c").await, "");
+    let again = world.bus.approve(&code, Role::User).await.unwrap_err();
+    assert_eq!(
+        again.to_string(),
+        format!("the code {code} was denied before; a code can be used once")
+    );
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    assert_eq!(world.bus.pairings(), [], "denied is not the way to a new code");
+}
+
+#[tokio::test]
+async fn pairing_notifies_owners_who_have_written_in_private() {
+    let world = World::new().await;
+    for (chat, sender) in [("terminal:main:a", "ann"), ("terminal:main:b", "bob")] {
+        assert_eq!(world.hear(chat, sender).await, Ok(()));
+    }
+    let world = world.restart().await;
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    let told = world.told("terminal:main:a").await;
+    assert!(told.ends_with(&format!("Otherwise: /pair deny {code}.")), "{told}");
+    assert_eq!(world.told("terminal:main:b").await, "", "Bob is no owner");
+}
+
+#[tokio::test]
+async fn remove_person_makes_the_person_a_stranger_again() {
+    let world = World::new().await;
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()));
+    let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:c".parse().unwrap());
+    world.bus.link(&into, &chat).await.unwrap();
+    let person = "terminal:main:cid".parse().unwrap();
+    world.bus.remove_person(&person).await.unwrap();
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    assert_eq!(world.bus.links(), [], "let in again, nobody finds themselves in another's session");
+    let why = |result: Result<(), AccessError>| result.unwrap_err().to_string();
+    assert_eq!(
+        why(world.bus.remove_person(&person).await),
+        "terminal:main:cid was not let in; `avocet people list` shows who was"
+    );
+    assert_eq!(
+        why(world.bus.remove_person(&"terminal:main:bob".parse().unwrap()).await),
+        "terminal:main:bob is named by the configuration; remove the id from [channels.terminal] \
+         there"
+    );
+}
+
+#[tokio::test]
+async fn people_lists_configured_and_approved_people() {
+    let world = World::new().await;
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    let list = world.bus.people().into_iter();
+    let list: Vec<_> =
+        list.map(|one| (one.id.to_string(), one.role, one.since.is_some())).collect();
+    let expected = [
+        ("terminal:main:ann", Role::Owner, false),
+        ("terminal:main:bob", Role::User, false),
+        ("terminal:main:cid", Role::User, true),
+        ("terminal:quiet:ann", Role::Owner, false),
+        ("terminal:quiet:bob", Role::User, false),
+    ];
+    assert_eq!(list, expected.map(|(id, role, since)| (id.to_owned(), role, since)));
+}
+
+#[tokio::test]
+async fn link_moves_a_private_chat_into_another_session_until_unlink() {
+    let world = World::new().await;
+    let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:a".parse().unwrap());
+    let unknown = world.bus.link(&into, &chat).await.unwrap_err();
+    assert!(matches!(unknown, AccessError::NotPrivate(_)), "{unknown}");
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    world.bus.link(&into, &chat).await.unwrap();
+    let sessions = || async {
+        let open = avocet_protocol::Turns::open_sessions(world.store.as_ref()).await.unwrap();
+        open.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    assert_eq!(sessions().await, ["terminal:main:a", "terminal:local:me"]);
+    let mut group = inbound("terminal:main:a", "ann");
+    group.chat = ChatKind::Group;
+    let admitted = world.bus.access.admission.admit(group).unwrap().into_inner();
+    assert_eq!(admitted.session.as_str(), "terminal:main:a", "only private chats are linked");
+
+    let world = world.restart().await;
+    let session = |world: &World| {
+        let admitted = world.bus.access.admission.admit(inbound("terminal:main:a", "ann")).unwrap();
+        admitted.into_inner().session.to_string()
+    };
+    assert_eq!(session(&world), "terminal:local:me", "also after a restart");
+    world.bus.unlink(&chat).await.unwrap();
+    assert_eq!(session(&world), "terminal:main:a");
+}
+
+#[tokio::test]
+async fn link_refuses_chains_and_self_links() {
+    let world = World::new().await;
+    let [a, b, c] = ["terminal:local:a", "terminal:local:b", "terminal:local:c"]
+        .map(|chat| chat.parse::<ChatAddress>().unwrap());
+    world.bus.link(&a, &b).await.unwrap();
+    let table = [
+        (
+            &a,
+            &b,
+            "terminal:local:b speaks in the session terminal:local:a already; unlink it first",
+        ),
+        (
+            &b,
+            &c,
+            "terminal:local:b speaks in the session terminal:local:a already; unlink it first",
+        ),
+        (&c, &a, "terminal:local:a is spoken in by terminal:local:b; unlink that first"),
+        (&c, &c, "terminal:local:c cannot be linked to itself"),
+    ];
+    for (into, chat, refusal) in table {
+        assert_eq!(world.bus.link(into, chat).await.unwrap_err().to_string(), refusal);
+    }
+    world.bus.link(&a, &c).await.unwrap();
+    assert_eq!(
+        world.bus.unlink(&a).await.unwrap_err().to_string(),
+        "terminal:local:a speaks in its own session; there is nothing to unlink"
+    );
+}

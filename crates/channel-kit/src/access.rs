@@ -1,0 +1,64 @@
+//! The people with access to a bot, from the keys of its table.
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{Allow, AllowLists, ChatId, GroupRules, IdError, SenderId};
+
+use crate::GroupConfig;
+
+/// The keys of a bot's table that concern access. The ids are those of the platform.
+#[derive(Debug, Clone, Copy)]
+pub struct BotAccess<'c> {
+    /// People with access.
+    pub allow: &'c [u64],
+    /// Owners, who may be missing from `allow`.
+    pub owners: &'c [u64],
+    /// Settings of single groups, by group id.
+    pub groups: &'c BTreeMap<String, GroupConfig>,
+    /// `true` to send a pairing code to strangers in private chats.
+    pub pairing: bool,
+}
+
+impl BotAccess<'_> {
+    /// Returns the access rule of the bot.
+    ///
+    /// # Errors
+    /// [`IdError`] if the id of a group is malformed.
+    pub fn rule(self) -> Result<Allow, IdError> {
+        let ids = |ids: &[u64]| ids.iter().map(|id| SenderId::parse(&id.to_string())).collect();
+        let rules = |group: &GroupConfig| {
+            let allow = group.allow.as_deref().map(ids).transpose()?;
+            Ok(GroupRules { allow, owner_tools: group.owner_tools })
+        };
+        let groups = self.groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
+        Ok(Allow::Listed(AllowLists {
+            users: ids(self.allow)?,
+            owners: ids(self.owners)?,
+            groups: groups.collect::<Result<_, IdError>>()?,
+            pairing: self.pairing,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_of_a_bot_has_the_ids_of_people_and_groups() {
+        let group = GroupConfig { allow: Some(vec![3]), owner_tools: true, mention: true };
+        let quiet = GroupConfig::default();
+        let groups = [("-5".to_owned(), group), ("-6".to_owned(), quiet)].into();
+        let access = BotAccess { allow: &[1, 2], owners: &[2], groups: &groups, pairing: true };
+        let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
+        let rules = [
+            ("-5".parse().unwrap(), GroupRules { allow: Some(ids(&["3"])), owner_tools: true }),
+            ("-6".parse().unwrap(), GroupRules::default()),
+        ];
+        let (users, owners) = (ids(&["1", "2"]), ids(&["2"]));
+        let lists = AllowLists { users, owners, groups: rules.into(), pairing: true };
+        assert_eq!(access.rule().unwrap(), Allow::Listed(lists));
+        let groups = [(String::new(), GroupConfig::default())].into();
+        assert!(BotAccess { groups: &groups, ..access }.rule().is_err());
+    }
+}

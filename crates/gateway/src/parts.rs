@@ -1,0 +1,27 @@
+//! The ports behind the gateway.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use avocet_protocol::{
+    AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, Publish, Query, Redactor,
+    Report, TurnEvents,
+};
+
+/// The ports that the gateway opens to other processes.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the port of its type")]
+pub struct GatewayParts {
+    pub publish: Arc<dyn Publish>,
+    pub access: Arc<dyn AccessControl>,
+    pub query: Arc<dyn Query>,
+    pub report: Arc<dyn Report>,
+    pub events: Arc<dyn TurnEvents>,
+    pub deliveries: Arc<dyn Deliveries>,
+    pub approvals: Arc<dyn Approvals>,
+    pub clock: Arc<dyn Clock>,
+    /// Removes secrets from the lists of calls.
+    pub redactor: Arc<Redactor>,
+    /// The channels that clients can attach to, by name.
+    pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
+}

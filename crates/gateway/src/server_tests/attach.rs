@@ -1,0 +1,70 @@
+//! Attached clients.
+
+use avocet_protocol::{
+    Content, Delivery, DeliveryId, Handover, Receipt, TurnEvent, TurnEvents, TurnId,
+};
+use avocet_supervise::Group;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::fake_daemon::session;
+use super::world::World;
+use crate::{Attached, Client, Incoming};
+
+#[tokio::test]
+async fn attach_to_a_linked_chat_receives_the_events_of_its_session() {
+    let world = World::new();
+    let attached = Attached { chat: "terminal:local:linked".parse().unwrap() };
+    world.client().await.call::<Value>("attach", &attached).await.unwrap();
+    assert_eq!(*world.daemon.heard.lock().unwrap(), [session()]);
+}
+
+/// Hands a chunk to the attached client.
+async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Receipt> {
+    let (receipt, received) = oneshot::channel();
+    let delivery = Delivery {
+        turn: Some(TurnId(1)),
+        repeat: true,
+        ..Delivery::new(DeliveryId(7), session().address(), Content::text(text))
+    };
+    let attached = world.daemon.attached.lock().unwrap()[0].clone();
+    attached.send_async(Handover { delivery, receipt }).await.unwrap();
+    received
+}
+
+#[tokio::test]
+async fn attached_client_receives_events_and_acknowledges_deliveries() {
+    let world = World::new();
+    let client = world.client().await;
+    let chat = session().address();
+    let _: Value = client.call("attach", &Attached { chat: chat.clone() }).await.unwrap();
+    assert_eq!(world.places.woken(), [chat]);
+
+    world.daemon.emit(&session(), TurnEvent::Thinking { step: 3 });
+    let heard = client.incoming().recv_async().await.unwrap();
+    assert!(matches!(heard, Incoming::Event(TurnEvent::Thinking { step: 3 })));
+
+    let received = hand_over(&world, "hello").await;
+    let Incoming::Deliver { chunk, shown } = client.incoming().recv_async().await.unwrap() else {
+        panic!()
+    };
+    assert_eq!((chunk.id, chunk.text.as_str(), chunk.repeat), (DeliveryId(7), "hello", true));
+    shown.tell().await;
+    assert_eq!(received.await.unwrap(), Receipt { platform_id: None });
+}
+
+#[tokio::test]
+async fn attached_client_that_disconnects_leaves_the_delivery_outcome_unknown() {
+    let world = World::new();
+    let clients = Group::new("clients");
+    let client = Client::connect(&world.path, &clients).await.unwrap();
+    let chat = session().address();
+    let _: Value = client.call("attach", &Attached { chat }).await.unwrap();
+    let received = hand_over(&world, "hello").await;
+    clients.abort();
+    assert!(received.await.is_err());
+    let attached = world.daemon.attached.lock().unwrap()[0].clone();
+    while !attached.is_disconnected() {
+        tokio::task::yield_now().await;
+    }
+}

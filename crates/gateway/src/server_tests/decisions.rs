@@ -1,0 +1,57 @@
+//! Decisions about people, chats and calls.
+
+use avocet_protocol::{ApprovalDecision, Person, Role, WaitId};
+use serde_json::{Value, json};
+
+use super::fake_daemon::session;
+use super::world::{World, refused};
+use crate::{Approve, Decide};
+
+#[tokio::test]
+async fn people_pair_and_link_methods_reach_the_daemon_and_return_its_refusals() {
+    let world = World::new();
+    let client = world.client().await;
+    let approve = Approve { code: "K7QX-M2PA".to_owned(), owner: true };
+    let person: Person = client.call("pair.approve", &approve).await.unwrap();
+    assert_eq!((person.id.to_string().as_str(), person.role), ("telegram:main:8", Role::Owner));
+    let remove = json!({ "person": "telegram:main:8" });
+    assert_eq!(client.call::<Value>("people.remove", &remove).await, Ok(json!(null)));
+    let (into, chat) = ("terminal:local:a", "terminal:local:b");
+    let table = [
+        ("pair.approve", json!({ "code": "2222-2222" }), -32002),
+        ("pair.approve", json!({ "code": "please" }), -32602),
+        ("pair.deny", json!({ "code": "2222-2222" }), -32602),
+        ("people.remove", json!({ "person": "telegram" }), -32602),
+        ("link.add", json!({ "into": into, "chat": chat }), -32003),
+        ("link.remove", json!({ "chat": chat }), -32002),
+    ];
+    for (method, params, code) in table {
+        let (refused, message) = refused(client.call::<Value>(method, &params).await);
+        assert_eq!(refused, code, "{method}: {message}");
+    }
+    for method in ["pair.list", "people.list"] {
+        assert_eq!(client.call::<Value>(method, &json!({})).await, Ok(json!([])));
+    }
+}
+
+#[tokio::test]
+async fn approval_decide_allows_a_call_once() {
+    let world = World::new();
+    let client = world.client().await;
+    let open: Value = client.call("approval.list", &json!({})).await.unwrap();
+    let expected = json!([{
+        "id": "w7",
+        "session": session().to_string(),
+        "chat": null,
+        "tool": "exec_shell",
+        "arguments": { "command": "curl -H 'key: [secret]'" },
+        "grant": null,
+        "expires_at": 5,
+    }]);
+    assert_eq!(open, expected);
+    let decide = |id| Decide { id: WaitId(id), decision: ApprovalDecision::ForSession };
+    let done: Result<Value, _> = client.call("approval.decide", &decide(7)).await;
+    assert_eq!(done.unwrap(), Value::Null);
+    let error = client.call::<Value>("approval.decide", &decide(8)).await.unwrap_err().to_string();
+    assert!(error.contains("nothing waits to be allowed as w8"), "{error}");
+}

@@ -1,0 +1,241 @@
+//! A daemon without parts, behind a real gateway.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
+    Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey,
+    DeliveryId, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus, OpenApproval,
+    Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report,
+    Role, SessionId, SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total,
+    TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy,
+    UsageRow, WaitId,
+};
+use serde_json::json;
+
+use crate::MAX_LINE_BYTES;
+
+/// A secret in the arguments of a call, which lists have to hide.
+pub(super) const KEY: &str = "correct horse";
+
+pub(super) fn session() -> SessionId {
+    SessionId::parse("terminal:local:a").unwrap()
+}
+
+/// A fake daemon behind a real gateway.
+#[derive(Debug, Default)]
+pub(super) struct FakeDaemon {
+    pub(super) asked: Mutex<Vec<Inbound>>,
+    /// If set, publishing signals its start and waits for permission.
+    pub(super) slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
+    pub(super) refusal: Mutex<Option<PublishError>>,
+    pub(super) outcome: Mutex<Option<Outcome>>,
+    pub(super) listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
+    pub(super) attached: Mutex<Vec<flume::Sender<Handover>>>,
+    pub(super) heard: Mutex<Vec<SessionId>>,
+}
+
+#[async_trait]
+impl Publish for FakeDaemon {
+    async fn publish(&self, one: Inbound, _: Option<Cursor>) -> Result<Accepted, PublishError> {
+        if let Some(refusal) = self.refusal.lock().unwrap().clone() {
+            return Err(refusal);
+        }
+        let slow = self.slow.lock().unwrap().clone();
+        if let Some((began, go_on)) = slow {
+            began.send_async(()).await.unwrap();
+            go_on.recv_async().await.unwrap();
+        }
+        let mut asked = self.asked.lock().unwrap();
+        let known = asked.iter().position(|known| known.key == one.key);
+        let what = if known.is_some() { AcceptedAs::Duplicate } else { AcceptedAs::Queued };
+        let place = known.unwrap_or(asked.len());
+        asked.push(one);
+        Ok(Accepted { id: MessageId(place as i64 + 1), what })
+    }
+
+    async fn decline(&self, _: Inbound, _: Content) -> Result<(), PublishError> {
+        Ok(())
+    }
+
+    async fn ignore(
+        &self,
+        _: &ChannelName,
+        _: &AccountName,
+        _: &str,
+        _: Option<Cursor>,
+    ) -> Result<(), PublishError> {
+        Ok(())
+    }
+
+    async fn cursors(&self, _: &ChannelName, _: &AccountName) -> Result<Vec<Cursor>, PublishError> {
+        Ok(Vec::new())
+    }
+
+    async fn move_cursor(
+        &self,
+        _: &ChannelName,
+        _: &AccountName,
+        _: Cursor,
+    ) -> Result<(), PublishError> {
+        Ok(())
+    }
+
+    async fn send(&self, _: Outbound, _: DedupeKey) -> Result<Enqueued, PublishError> {
+        Ok(Enqueued { id: DeliveryId(9), duplicate: false, key_taken: false })
+    }
+}
+
+#[async_trait]
+impl Approvals for FakeDaemon {
+    async fn open(
+        &self,
+        limit: u32,
+        after: Option<WaitId>,
+    ) -> Result<Vec<OpenApproval>, StoreError> {
+        self.open_approvals(limit, after).await
+    }
+    async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
+        Ok(wait == WaitId(7) && decision == ApprovalDecision::ForSession)
+    }
+}
+
+#[async_trait]
+impl Query for FakeDaemon {
+    async fn open_approvals(
+        &self,
+        _: u32,
+        after: Option<WaitId>,
+    ) -> Result<Vec<OpenApproval>, StoreError> {
+        if after.is_some() {
+            return Ok(Vec::new());
+        }
+        let command = format!("curl -H 'key: {KEY}'");
+        Ok(vec![OpenApproval {
+            id: WaitId(7),
+            session: session(),
+            chat: None,
+            tool: "exec_shell".to_owned(),
+            arguments: serde_json::Map::from_iter([("command".to_owned(), json!(command))]),
+            grant: None,
+            expires_at: Timestamp(5),
+        }])
+    }
+    async fn log_status(&self) -> Result<LogStatus, StoreError> {
+        Ok(LogStatus::default())
+    }
+    async fn sessions(
+        &self,
+        limit: u32,
+        after: Option<&SessionRow>,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
+        let first = after.map_or(0, |row| row.used_at.0 + 1);
+        let one = |used_at| SessionSummary {
+            session: SessionId::parse(&format!("terminal:local:{used_at}")).unwrap(),
+            turns: 1,
+            used_at: Timestamp(used_at),
+            open: None,
+        };
+        Ok((first..1200).take(limit as usize).map(one).collect())
+    }
+    async fn transcript_page(
+        &self,
+        session: &SessionId,
+        page: TranscriptPage,
+    ) -> Result<Vec<TurnRecord>, StoreError> {
+        let turn = TurnRecord {
+            id: TurnId(1),
+            session: session.clone(),
+            state: TurnState::Done,
+            started_at: Timestamp(0),
+            origin: Origin::Messages(Vec::new()),
+            steps: Vec::new(),
+            notice: Some(format!("{KEY} {}", "x".repeat(3 * 1024 * 1024))),
+            undelivered: Undelivered::default(),
+        };
+        Ok(if page.before.is_some() { Vec::new() } else { vec![turn] })
+    }
+    async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError> {
+        let outcome = *self.outcome.lock().unwrap();
+        let reply = outcome.map(|_| "the reply".to_owned());
+        let status = MessageStatus { id, session: session(), turn: None, outcome, reply };
+        Ok((id == MessageId(1)).then_some(status))
+    }
+    async fn session_status(&self, _: &SessionId) -> Result<SessionStatus, StoreError> {
+        Err(StoreError::Closed)
+    }
+    async fn usage_page(
+        &self,
+        by: UsageBy,
+        since: Timestamp,
+        _: u32,
+        _: u32,
+    ) -> Result<Vec<UsageRow>, StoreError> {
+        let of = format!("{} since {}", by.word(), since.0);
+        Ok(vec![UsageRow { of, answers: 3, total: Total { unpriced: 7, ..Total::default() } }])
+    }
+}
+
+#[async_trait]
+impl Report for FakeDaemon {
+    async fn report(&self) -> Result<DaemonStatus, StoreError> {
+        Err(StoreError::Closed)
+    }
+}
+
+/// Has no people, and knows the codes `K7QX-M2PA` and `HUGE`.
+#[async_trait]
+impl AccessControl for FakeDaemon {
+    fn pairings(&self) -> Vec<Pairing> {
+        Vec::new()
+    }
+    async fn approve(&self, code: &str, role: Role) -> Result<Person, AccessError> {
+        let id = "telegram:main:8".parse().unwrap();
+        match code {
+            "K7QX-M2PA" => Ok(Person { id, name: None, role, since: None }),
+            "HUGE" => Ok(Person { id, name: Some("x".repeat(MAX_LINE_BYTES)), role, since: None }),
+            other => Err(AccessError::UnknownCode(other.parse()?)),
+        }
+    }
+    async fn deny(&self, code: &str) -> Result<Pairing, AccessError> {
+        Err(AccessError::UsedCode(code.parse()?, "approved"))
+    }
+    fn people(&self) -> Vec<Person> {
+        Vec::new()
+    }
+    async fn remove_person(&self, _: &PersonId) -> Result<(), AccessError> {
+        Ok(())
+    }
+    fn links(&self) -> Vec<ChatLink> {
+        let chat = "terminal:local:linked".parse().unwrap();
+        vec![ChatLink { chat, session: session() }]
+    }
+    async fn link(&self, _: &ChatAddress, _: &ChatAddress) -> Result<ChatLink, AccessError> {
+        Err(AccessError::Log(StoreError::Closed))
+    }
+    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, AccessError> {
+        Err(AccessError::NotLinked(chat.clone()))
+    }
+}
+
+impl TurnEvents for FakeDaemon {
+    fn emit(&self, _: &SessionId, event: TurnEvent) {
+        let listeners = self.listeners.lock().unwrap();
+        listeners.iter().for_each(|listener| drop(listener.try_send(event.clone())));
+    }
+    fn subscribe(&self, to: &SessionId) -> flume::Receiver<TurnEvent> {
+        self.heard.lock().unwrap().push(to.clone());
+        let (listener, events) = flume::bounded(8);
+        self.listeners.lock().unwrap().push(listener);
+        events
+    }
+}
+
+impl Attach for FakeDaemon {
+    fn attach(&self, _: &ChatAddress) -> flume::Receiver<Handover> {
+        let (sender, handovers) = flume::bounded(1);
+        self.attached.lock().unwrap().push(sender);
+        handovers
+    }
+}

@@ -1,0 +1,132 @@
+//! Tests of lists over the socket: page by page, without secrets, and short enough for a line.
+
+use avocet_protocol::{SessionRow, SessionSummary, TurnRecord};
+use avocet_supervise::Group;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
+
+use super::fake_daemon::session;
+use super::world::{World, refused};
+use crate::{Approve, Client, ListSessions, MAX_LINE_BYTES, MOST_ROWS, RpcError};
+
+#[tokio::test]
+async fn sessions_list_is_read_page_by_page() {
+    let world = World::new();
+    let client = world.client().await;
+    let (mut all, mut after) = (Vec::<SessionSummary>::new(), None);
+    loop {
+        let list = ListSessions { limit: MOST_ROWS, after };
+        let page: Vec<SessionSummary> = client.call("sessions.list", &list).await.unwrap();
+        let is_last = page.len() < MOST_ROWS as usize;
+        let last = page.last().unwrap();
+        after = Some(SessionRow { used_at: last.used_at, session: last.session.clone() });
+        all.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    let used_at: Vec<i64> = all.iter().map(|one| one.used_at.0).collect();
+    assert_eq!(used_at, (0..1200).collect::<Vec<_>>());
+    let page: Vec<Value> = client.call("sessions.list", &json!(null)).await.unwrap();
+    assert_eq!(page.len(), 50, "without parameters");
+}
+
+#[tokio::test]
+async fn list_methods_refuse_a_page_that_is_too_large_with_the_largest() {
+    let world = World::new();
+    let client = world.client().await;
+    for (method, name) in [
+        ("approval.list", "limit"),
+        ("link.list", "limit"),
+        ("people.list", "limit"),
+        ("sessions.list", "limit"),
+        ("sessions.show", "turns"),
+        ("usage", "limit"),
+    ] {
+        for rows in [0, 100_000] {
+            let mut params = json!({ name: rows });
+            if method == "sessions.show" {
+                params["session"] = json!(session());
+            }
+            let (code, message) = refused(client.call::<Value>(method, &params).await);
+            assert_eq!(code, RpcError::PARAMS, "{method}");
+            assert!(
+                message.contains(&format!("{name} is {rows}; it has to be from 1 to 500")),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn sessions_show_returns_a_transcript_without_secrets_that_fits_a_line() {
+    let world = World::new();
+    let client = world.client().await;
+    let show = json!({ "session": session() });
+    let turns: Vec<TurnRecord> = client.call("sessions.show", &show).await.unwrap();
+    let notice = turns[0].notice.as_deref().unwrap();
+    assert!(notice.starts_with("[secret] xxx") && notice.ends_with(" more bytes)"));
+}
+
+#[tokio::test]
+async fn server_returns_an_error_for_an_answer_longer_than_a_line() {
+    let world = World::new();
+    let client = world.client().await;
+    let approve = Approve { code: "HUGE".to_owned(), owner: false };
+    let (code, message) = refused(client.call::<Value>("pair.approve", &approve).await);
+    assert_eq!(code, RpcError::PARAMS);
+    assert!(message.contains("a line has at most 1048576"), "{message}");
+    assert_eq!(client.call::<Value>("ping", &json!({})).await, Ok(Value::Null), "it goes on");
+}
+
+#[tokio::test]
+async fn client_call_fails_at_once_if_the_answer_is_too_long() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let group = Group::new("test");
+    let client = Client::connect(&path, &group).await.unwrap();
+    let answering = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let answer = format!(r#"{{"id":0,"result":"{}"}}"#, "x".repeat(MAX_LINE_BYTES));
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.write_all(b"\n").await.unwrap();
+        stream
+    };
+    let params = json!({});
+    let (answer, _stream) = tokio::join!(client.call::<Value>("status", &params), answering);
+    let (_, message) = refused(answer);
+    assert!(message.starts_with("the daemon's answer is too long"), "{message}");
+}
+
+#[tokio::test]
+async fn server_refuses_a_batch_with_one_error() {
+    let world = World::new();
+    let batch = r#"[{"id":1,"method":"ping"},{"id":2,"method":"ping"},{"method":"x"}]"#;
+    let answers =
+        world.raw(format!("{batch}\n{{\"id\":3,\"method\":\"ping\"}}\n").as_bytes(), 2).await;
+    assert_eq!((&answers[0]["id"], &answers[0]["error"]["code"]), (&Value::Null, &json!(-32600)));
+    let message = answers[0]["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("the line is a batch of 3 requests"), "{message}");
+    assert_eq!((&answers[1]["id"], &answers[1]["result"]), (&json!(3), &Value::Null));
+}
+
+#[tokio::test]
+async fn usage_returns_the_cost_of_models() {
+    let world = World::new();
+    let client = world.client().await;
+    let table = [
+        (json!({}), "model since 0"),
+        (json!({"by": "day", "since": 1_767_225_600_000_i64}), "day since 1767225600000"),
+    ];
+    for (params, of) in table {
+        let rows: Value = client.call("usage", &params).await.unwrap();
+        let row = json!({
+            "of": of, "answers": 3, "input": 0, "output": 0, "cached": 0, "cache_written": 0,
+            "cost": 0, "unpriced": 7,
+        });
+        assert_eq!(rows, json!([row]));
+    }
+}

@@ -1,0 +1,79 @@
+//! Messages to the agent, and their outcome.
+
+use std::time::Duration;
+
+use avocet_protocol::{Content, MessageId, MessageStatus, Outcome, TurnEvent, TurnEvents, TurnId};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+
+use super::fake_daemon::session;
+use super::world::{World, ask};
+use crate::{AskResult, Wait};
+
+#[tokio::test]
+async fn ask_is_answered_after_the_commit_and_absorbs_a_repeated_key() {
+    let world = World::new();
+    let client = world.client().await;
+    let first: AskResult = client.call("ask", &ask("hello")).await.unwrap();
+    assert_eq!(first, AskResult { message: MessageId(1), duplicate: false });
+    let again: AskResult = client.call("ask", &ask("hello")).await.unwrap();
+    assert_eq!(again, AskResult { message: MessageId(1), duplicate: true });
+    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let uid = rustix::process::geteuid().as_raw();
+    assert_eq!(asked.sender.id.as_str(), format!("uid:{uid}"));
+    assert_eq!((asked.content, asked.address), (Content::text("hello"), session().address()));
+}
+
+#[tokio::test]
+async fn ask_without_a_key_gets_a_generated_one() {
+    let world = World::new();
+    let line = r#"{"id":1,"method":"ask","params":{"session":"terminal:local:a","text":"hi"}}"#;
+    world.raw(format!("{line}\n{line}\n").as_bytes(), 2).await;
+    let asked = world.daemon.asked.lock().unwrap();
+    assert_ne!(asked[0].key, asked[1].key);
+}
+
+#[tokio::test]
+async fn wait_ends_with_the_outcome() {
+    let world = World::new();
+    let client = world.client().await;
+    let wait = Wait { message: MessageId(1) };
+    let ended = TurnEvent::Ended {
+        turn: Some(TurnId(1)),
+        messages: vec![MessageId(1)],
+        outcome: Outcome::Replied,
+    };
+    for missed in [false, true] {
+        *world.daemon.outcome.lock().unwrap() = None;
+        let (status, ()) = tokio::join!(client.call::<MessageStatus>("wait", &wait), async {
+            world.clock.sleeper(Duration::from_secs(1)).await;
+            *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+            if missed {
+                world.clock.advance(Duration::from_mins(1));
+            } else {
+                world.daemon.emit(&session(), ended.clone());
+            }
+        });
+        assert_eq!(status.unwrap().reply.as_deref(), Some("the reply"));
+    }
+}
+
+#[tokio::test]
+async fn ask_is_completed_although_the_client_disconnected() {
+    let world = World::new();
+    let ((began, begins), (go, go_on)) = (flume::bounded(1), flume::bounded(1));
+    *world.daemon.slow.lock().unwrap() = Some((began, go_on));
+    let mut client = UnixStream::connect(&world.path).await.unwrap();
+    let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "ask", "params": ask("hello")});
+    client.write_all(format!("{ask}\n").as_bytes()).await.unwrap();
+    begins.recv_async().await.unwrap();
+    drop(client);
+    while world.gateway.group.live().iter().any(|task| task.contains("connection-")) {
+        tokio::task::yield_now().await;
+    }
+    go.send_async(()).await.unwrap();
+    while world.daemon.asked.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,83 @@
+//! A gateway in a temporary directory, and its clients.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use avocet_protocol::{Attach, Redactor, Secret};
+use avocet_supervise::Group;
+use avocet_testkit::{FakeDestinations, ManualClock};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use super::fake_daemon::{FakeDaemon, session};
+use crate::{Ask, Client, ClientError, Gateway, GatewayParts};
+
+pub(super) struct World {
+    pub(super) daemon: Arc<FakeDaemon>,
+    pub(super) places: Arc<FakeDestinations>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) group: Group,
+    pub(super) path: PathBuf,
+    pub(super) gateway: Gateway,
+    _directory: TempDir,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("run/avocet.sock");
+        let (daemon, places, clock) =
+            <(Arc<FakeDaemon>, Arc<FakeDestinations>, Arc<ManualClock>)>::default();
+        let group = Group::new("test");
+        let parts = GatewayParts {
+            publish: daemon.clone(),
+            access: daemon.clone(),
+            query: daemon.clone(),
+            report: daemon.clone(),
+            events: daemon.clone(),
+            deliveries: places.clone(),
+            approvals: daemon.clone(),
+            clock: clock.clone(),
+            redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
+            attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),
+        };
+        let gateway = Gateway::open(&path, parts, &group).unwrap();
+        Self { daemon, places, clock, group, path, gateway, _directory: directory }
+    }
+
+    pub(super) async fn client(&self) -> Client {
+        Client::connect(&self.path, &self.group).await.unwrap()
+    }
+
+    /// Writes raw bytes, and reads `answers` lines.
+    pub(super) async fn raw(&self, bytes: &[u8], answers: usize) -> Vec<Value> {
+        let (reader, mut writer) = UnixStream::connect(&self.path).await.unwrap().into_split();
+        let write = async {
+            writer.write_all(bytes).await.unwrap();
+            writer
+        };
+        let read = async {
+            let mut lines = BufReader::new(reader).lines();
+            let mut read = Vec::new();
+            while read.len() < answers {
+                let line = lines.next_line().await.unwrap().unwrap();
+                read.push(serde_json::from_str(&line).unwrap());
+            }
+            read
+        };
+        tokio::join!(write, read).1
+    }
+}
+
+pub(super) fn ask(text: &str) -> Ask {
+    Ask { session: session(), text: text.to_owned(), key: Some("k1".parse().unwrap()) }
+}
+
+pub(super) fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (i64, String) {
+    match result.unwrap_err() {
+        ClientError::Refused(error) => (error.code, error.message),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,296 @@
+//! Models behind the API of Acme, an invented provider. The book shows this file.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_net::{HttpClient, NetError};
+use avocet_protocol::{
+    Clock, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
+    ToolCall, Usage, plain_json,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::dialects::{TextEnd, given_arguments};
+use crate::endpoint::{
+    AnswerError, AnswerPiece, CompleteAnswer, Endpoint, Framing, ITEM, Probe, StreamedAnswer,
+    max_answer, texts,
+};
+use crate::known_model::{ConfiguredFacts, Served};
+use crate::provider::{Reach, check_base_url};
+use crate::schema::WireSchema;
+use crate::{ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
+
+/// A provider of kind `acme`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AcmeConfig {
+    /// The base URL of the API. Default: `https://api.acme.example`.
+    pub(crate) base_url: String,
+    /// The API key: `"${ACME_API_KEY}"`.
+    pub(crate) api_key: Option<Secret>,
+    /// Timeout in seconds until the first piece of an answer. At least 1. Default: 120.
+    pub(crate) first_token_seconds: u64,
+    /// Maximum number of retries of a request, after errors for which a retry can help. Default: 3.
+    pub(crate) max_retries: usize,
+    /// Maximum tokens of one answer. Default: the model's own limit.
+    pub(crate) max_output_tokens: Option<u32>,
+    /// `true` if the models accept images. Default: `false`.
+    pub(crate) images: bool,
+}
+
+impl Default for AcmeConfig {
+    fn default() -> Self {
+        Self {
+            base_url: "https://api.acme.example".to_owned(),
+            api_key: None,
+            first_token_seconds: 120,
+            max_retries: 3,
+            max_output_tokens: None,
+            images: false,
+        }
+    }
+}
+
+impl AcmeConfig {
+    fn timeouts(&self) -> RequestTimeouts {
+        let first_token = Duration::from_secs(self.first_token_seconds);
+        RequestTimeouts { first_token, ..RequestTimeouts::default() }
+    }
+}
+
+impl ProviderConfig for AcmeConfig {
+    const KIND: &'static str = "acme";
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, Reach::Everywhere)?;
+        self.timeouts().check()
+    }
+
+    fn model(
+        self,
+        provider: &str,
+        model: &str,
+        facts: Facts,
+        clock: Arc<dyn Clock>,
+    ) -> Result<ConfiguredModel, NetError> {
+        let max_output = self.max_output_tokens.map(u64::from);
+        let table = Facts { images: Some(self.images), max_output, ..Facts::default() };
+        let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
+        let config = Self { max_output_tokens: facts.max_output(), ..self };
+        let model = Acme::new(provider, model, config, clock)?;
+        Ok(KnownModel::new(model, facts).into())
+    }
+}
+
+/// A model of Acme.
+#[derive(Debug)]
+pub(crate) struct Acme {
+    endpoint: Endpoint,
+    /// The server's name of the model.
+    model: String,
+    config: AcmeConfig,
+}
+
+impl Acme {
+    fn new(
+        provider: &str,
+        model: &str,
+        config: AcmeConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NetError> {
+        let endpoint = Endpoint {
+            name: format!("{provider}/{model}"),
+            url: format!("{}/answer", config.base_url.trim_end_matches('/')),
+            api_key: config.api_key.clone(),
+            headers,
+            retries: config.max_retries,
+            limits: config.timeouts(),
+            max_answer: max_answer(config.max_output_tokens),
+            http: HttpClient::new()?,
+            clock,
+        };
+        Ok(Self { endpoint, model: model.to_owned(), config })
+    }
+
+    fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+        let messages = request.messages.iter().map(|message| wire_message(message, request));
+        let tools = request.tools.iter().map(|tool| {
+            let (name, description) = (&tool.name, &tool.description);
+            json!({ "name": name, "description": description, "schema": WireSchema(&tool.parameters) })
+        });
+        serde_json::to_vec(&json!({
+            "model": self.model,
+            "messages": messages.collect::<Vec<_>>(),
+            "tools": tools.collect::<Vec<_>>(),
+            "max_tokens": self.config.max_output_tokens,
+        }))
+    }
+}
+
+fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+    api_key.map(|key| ("x-api-key", key.expose().to_owned())).into_iter().collect()
+}
+
+fn wire_message(message: &Message, request: &ModelRequest) -> Value {
+    match message {
+        Message::System { text } => json!({ "from": "system", "text": text }),
+        Message::User { text, images } => {
+            let images = images.iter().filter_map(|image| request.images.get(image));
+            let images: Vec<String> = images.map(|image| STANDARD.encode(&image.bytes)).collect();
+            json!({ "from": "user", "text": text, "images": images })
+        }
+        Message::Assistant { text, calls, .. } => {
+            let calls = calls.iter().map(
+                |call| json!({ "id": call.id, "tool": call.name, "arguments": call.arguments }),
+            );
+            json!({ "from": "model", "text": text, "calls": calls.collect::<Vec<_>>() })
+        }
+        Message::ToolResult { call, result, .. } => {
+            json!({ "from": "tool", "id": call, "text": result })
+        }
+    }
+}
+
+#[async_trait]
+impl Model for Acme {
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts { images: self.config.images, ..ModelFacts::default() }
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        self.endpoint.ask::<AcmeAnswer>(request, || self.body(request), deltas).await
+    }
+}
+
+#[async_trait]
+impl Served for Acme {
+    async fn probe(&self) -> Result<Probe, ModelError> {
+        let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
+        let names = |list: &Value| texts(list, "name");
+        let listed = self.endpoint.listed::<AcmeAnswer>(&url, names, &self.model).await?;
+        Ok(listed.unwrap_or(Probe::KeyUnchecked))
+    }
+}
+
+/// The part of an answer that has arrived.
+#[derive(Debug, Default)]
+pub(crate) struct AcmeAnswer {
+    text: String,
+    /// Bytes of reasoning.
+    thought: u64,
+    calls: Vec<AcmeCall>,
+    usage: Usage,
+    end: Option<AcmeEnd>,
+    bytes: usize,
+}
+
+/// A line of the stream. An answer without a stream is one line with everything.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AcmeLine {
+    text: String,
+    thought: String,
+    call: Option<AcmeCall>,
+    error: Option<AcmeError>,
+    end: Option<AcmeEnd>,
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct AcmeCall {
+    tool: String,
+    arguments: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct AcmeError {
+    status: u16,
+    message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum AcmeEnd {
+    Complete,
+    Truncated,
+}
+
+impl StreamedAnswer for AcmeAnswer {
+    const FRAMING: Framing = Framing::Lines;
+    /// The last line ends the answer, so there is nothing to wait for after it.
+    const FAREWELL: Duration = Duration::ZERO;
+
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
+        let line: AcmeLine = serde_json::from_str(data)
+            .map_err(|error| format!("a line is no part of an answer ({})", plain_json(&error)))?;
+        if let Some(AcmeError { status, message }) = line.error {
+            return Err(AnswerError::Status(status, message));
+        }
+        let is_alive = !line.thought.is_empty() || line.call.is_some();
+        self.bytes += line.text.len() + line.thought.len();
+        self.text.push_str(&line.text);
+        self.thought += line.thought.len() as u64;
+        if let Some(call) = line.call {
+            self.bytes += ITEM + call.tool.len() + call.arguments.to_string().len();
+            self.calls.push(call);
+        }
+        if line.end.is_some() {
+            self.usage = Usage::new(line.input_tokens, line.output_tokens);
+            self.end = line.end;
+        }
+        Ok(if !line.text.is_empty() {
+            AnswerPiece::Text(line.text)
+        } else if line.end.is_some() {
+            AnswerPiece::End
+        } else if is_alive {
+            AnswerPiece::Unseen
+        } else {
+            AnswerPiece::KeepAlive
+        })
+    }
+
+    fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn cut(&mut self) {
+        self.end = Some(AcmeEnd::Truncated);
+    }
+
+    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
+        let Some(end) = self.end else {
+            return Err("the stream ended before the answer did".to_owned().into());
+        };
+        let truncated = end == AcmeEnd::Truncated;
+        let call = |AcmeCall { tool, arguments }| ToolCall {
+            name: tool,
+            arguments: given_arguments(&arguments, TextEnd::cut_if(truncated)),
+        };
+        Ok(CompleteAnswer {
+            text: self.text,
+            thought: self.thought,
+            calls: self.calls.into_iter().map(call).collect(),
+            usage: self.usage,
+            truncated,
+            ..CompleteAnswer::default()
+        })
+    }
+}

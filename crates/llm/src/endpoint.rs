@@ -1,0 +1,156 @@
+//! Sends requests to a model over HTTP, independent of the API: retries, enforces timeouts, and
+//! builds the reply. Calls that are written as text stay in the text:
+//! [`Dialected`](crate::Dialected) reads them.
+
+mod answer;
+mod errors;
+mod length;
+mod probe;
+mod read;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_net::{HttpClient, HttpResponse};
+use avocet_protocol::{
+    Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret, Spent,
+    TOKENS_AN_IMAGE, plain_json,
+};
+
+pub(crate) use answer::{AnswerError, AnswerPiece, CompleteAnswer, Framing, StreamedAnswer};
+pub(crate) use length::{ITEM, MAX_ANSWER, max_answer};
+pub use probe::Probe;
+pub(crate) use probe::texts;
+
+use crate::RequestTimeouts;
+use crate::limits::limited;
+use crate::retry::{ShownDeltas, retrying};
+use crate::visible::Visible;
+use read::BegunAnswer;
+
+/// Bytes that are read of an answer without streaming: room for [`MAX_ANSWER`] bytes with escapes.
+const MAX_BODY: usize = 2 * MAX_ANSWER;
+/// Estimated bytes per token, for providers that report no usage.
+pub(crate) const BYTES_A_TOKEN: u64 = 4;
+
+/// The address of a model, and the timeouts and retries of requests to it.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    /// `provider/model`.
+    pub(crate) name: String,
+    pub(crate) url: String,
+    pub(crate) api_key: Option<Secret>,
+    /// The headers of every request, including the key.
+    pub(crate) headers: fn(Option<&Secret>) -> Vec<(&'static str, String)>,
+    pub(crate) retries: usize,
+    pub(crate) limits: RequestTimeouts,
+    /// Bytes that are kept of an answer ([`max_answer`]).
+    pub(crate) max_answer: usize,
+    pub(crate) http: HttpClient,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Endpoint {
+    /// Sends the request. `body` is called anew for each attempt, to free its memory between
+    /// attempts.
+    pub(crate) async fn ask<A: StreamedAnswer>(
+        &self,
+        request: &ModelRequest,
+        body: impl Fn() -> serde_json::Result<Vec<u8>> + Send + Sync,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let shown = ShownDeltas::new(deltas);
+        let take_back = |delta: Delta<'_>| shown.show(delta);
+        let attempt = async || {
+            let body = body().map_err(|error| self.bad_answer(plain_json(&error)))?;
+            let input = estimated_tokens(body.len() as u64, request);
+            let asking = self.ask_once::<A>(body, input, &shown);
+            let asking = self.limited(self.limits.total, "it did not come to an end", asking);
+            shown.attempt(&self.name, input, asking).await
+        };
+        retrying(self.clock.as_ref(), self.retries, &take_back, attempt).await
+    }
+
+    async fn ask_once<A: StreamedAnswer>(
+        &self,
+        body: Vec<u8>,
+        input: u64,
+        shown: &ShownDeltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let begun = self.begin::<A>(body, shown);
+        let begun = self.limited(self.limits.first_token, "no answer began", begun).await?;
+        let mut visible = Visible::keeping_calls();
+        match begun {
+            BegunAnswer::Whole(answer) => {
+                visible.push(length::beginning(&answer.text, self.max_answer), |_| {});
+                let text = visible.finish(|_| {});
+                shown.show(Delta::Text(&text));
+                Ok(self.reply(answer, text, input))
+            }
+            BegunAnswer::Streaming(stream, first) => {
+                let answer = self.read(stream, first, &mut visible, shown).await?;
+                let text = visible.finish(|delta| shown.show(delta));
+                Ok(self.reply(answer, text, input))
+            }
+        }
+    }
+
+    /// Sends the request and waits until the first data of an answer has arrived.
+    async fn begin<A: StreamedAnswer>(
+        &self,
+        body: Vec<u8>,
+        shown: &ShownDeltas<'_>,
+    ) -> Result<BegunAnswer<A>, ModelError> {
+        let response = self.post(body).await?;
+        if response.status() != 200 {
+            return Err(self.refusal::<A>(response).await);
+        }
+        shown.begin();
+        self.first_data(response).await
+    }
+
+    /// Builds the reply with the visible text. `input` is the estimate of input tokens, used if the
+    /// provider reports none.
+    fn reply(&self, answer: CompleteAnswer, text: String, input: u64) -> ModelReply {
+        let mut usage = answer.usage;
+        if usage.input == 0 {
+            usage.input = input;
+        }
+        if usage.output == 0 {
+            usage.output = answer.bytes() / BYTES_A_TOKEN;
+        }
+        let CompleteAnswer { mut calls, reasoning, truncated, filtered, .. } = answer;
+        if truncated {
+            length::shorten_cut_calls(&mut calls);
+        }
+        let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
+        let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
+        ModelReply { text, calls, written: None, reasoning, spent, truncated, filtered }
+    }
+
+    async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {
+        let headers = (self.headers)(self.api_key.as_ref());
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let posted = self.http.post_json(&self.url, &headers, body).await;
+        posted.map_err(|error| self.unanswered(error))
+    }
+
+    async fn limited<T>(
+        &self,
+        limit: Duration,
+        what: &str,
+        part: impl Future<Output = Result<T, ModelError>>,
+    ) -> Result<T, ModelError> {
+        limited(self.clock.as_ref(), &self.name, limit, what, part).await
+    }
+}
+
+/// Estimates the input tokens, for providers that report none.
+fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
+    // Base64 is a third longer than the bytes that it encodes.
+    let of_images = request.images.values().map(|image| image.bytes.len() as u64 * 4 / 3).sum();
+    let text = length.saturating_sub(of_images) / BYTES_A_TOKEN;
+    text + request.images.len() as u64 * TOKENS_AN_IMAGE
+}

@@ -1,0 +1,123 @@
+//! The parts of an answer that all providers have in common. A provider implements [`StreamedAnswer`].
+
+use std::time::Duration;
+
+use avocet_protocol::{Arguments, ToolCall, Usage};
+use serde_json::Value;
+
+/// The unit into which a stream is split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Events,
+    Lines,
+}
+
+/// An answer that is put together from the events of its stream.
+pub(crate) trait StreamedAnswer: Default + Send {
+    const FRAMING: Framing = Framing::Events;
+    /// Time to wait for more data (such as usage) after the end of the answer. A value above the
+    /// gap timeout counts as the gap timeout. Some servers leave the connection open or close it
+    /// uncleanly.
+    const FAREWELL: Duration = Duration::from_secs(10);
+
+    /// Processes the data of the next event.
+    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError>;
+
+    /// Returns `true` once the end of the answer has arrived.
+    fn has_ended(&self) -> bool;
+
+    /// Bytes that are kept of the answer so far, plus [`ITEM`] for each call. Must be fast, because
+    /// it is called for every event.
+    fn bytes(&self) -> usize;
+
+    /// Ends the answer here, as if the model had reached its output limit.
+    fn cut(&mut self);
+
+    /// Returns the whole answer, or an [`AnswerError`] if it is incomplete or failed.
+    fn finish(self) -> Result<CompleteAnswer, AnswerError>;
+
+    /// Processes the complete body of an answer without streaming.
+    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
+        self.take(body).map(drop)
+    }
+
+    /// Parses an answer without streaming and without a length limit.
+    #[cfg(any(test, feature = "testing"))]
+    fn whole(body: &str) -> Result<CompleteAnswer, AnswerError> {
+        let mut answer = Self::default();
+        answer.take_whole(body)?;
+        answer.finish()
+    }
+
+    /// Returns the status to use for a refusal, because some providers send a more precise one in
+    /// the body, and the retry delay if the body states one.
+    fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
+        let _ = error;
+        (status, None)
+    }
+}
+
+/// A complete model answer in the form common to all providers.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct CompleteAnswer {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<ToolCall>,
+    /// The value of [`Reasoning::content`].
+    pub(crate) reasoning: Option<Value>,
+    /// Bytes of reasoning, as far as the reasoning was readable.
+    pub(crate) thought: u64,
+    /// Zero if the provider reports no usage.
+    pub(crate) usage: Usage,
+    /// `true` if the answer was cut off at the output limit.
+    pub(crate) truncated: bool,
+    /// `true` if a content filter of the provider ended the answer.
+    pub(crate) filtered: bool,
+}
+
+/// The result of processing one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AnswerPiece {
+    /// A sign that the connection is alive, although the model may be stalled.
+    KeepAlive,
+    /// A hidden part of the answer.
+    Unseen,
+    Text(String),
+    /// The end of the answer.
+    End,
+}
+
+/// The reason why an answer that had begun failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AnswerError {
+    /// The answer broke off or is invalid.
+    Unreadable(String),
+    /// An error in an answer that had begun with 200, and the status that it stands for.
+    Status(u16, String),
+    /// The model declines to answer this request.
+    Declined(String),
+}
+
+impl From<String> for AnswerError {
+    fn from(detail: String) -> Self {
+        Self::Unreadable(detail)
+    }
+}
+
+impl CompleteAnswer {
+    /// Returns `true` if the text and the calls are empty.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty()
+    }
+
+    /// The length in bytes, used to estimate tokens.
+    pub(super) fn bytes(&self) -> u64 {
+        let of_call = |call: &ToolCall| {
+            let arguments = match &call.arguments {
+                Arguments::Object(object) => Value::Object(object.clone()).to_string().len(),
+                Arguments::Malformed(text) => text.len(),
+            };
+            (call.name.len() + arguments) as u64
+        };
+        self.text.len() as u64 + self.thought + self.calls.iter().map(of_call).sum::<u64>()
+    }
+}

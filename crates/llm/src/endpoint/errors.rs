@@ -1,0 +1,133 @@
+//! Turns errors of all providers into [`ModelError`]: of the network, of a response, and of a begun
+//! answer. The variant shows the remedy, such as a retry, a shorter request or another key.
+
+use std::time::Duration;
+
+use avocet_net::{HttpResponse, NetError};
+use avocet_protocol::ModelError;
+use serde_json::Value;
+
+use super::{AnswerError, Endpoint, StreamedAnswer};
+use crate::detail::{clean, says};
+use crate::openai::codes;
+
+/// Bytes of an error response that are read. A few hundred of them are shown.
+const MAX_REFUSAL: usize = 64 * 1024;
+
+impl Endpoint {
+    /// Turns a response with a status other than 200 into an error.
+    pub(super) async fn refusal<A: StreamedAnswer>(&self, response: HttpResponse) -> ModelError {
+        let (status, retry_after) = (response.status(), response.retry_after());
+        let body = response.text(MAX_REFUSAL).await.unwrap_or_default();
+        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let says = says(&error).unwrap_or(&body);
+        let (code, kind) = (&error["error"]["code"], &error["error"]["type"]);
+        let code = code.as_str().or(kind.as_str()).unwrap_or_default();
+        let (status, asked) = A::refusal(status, &error);
+        self.refused(status, code, says, asked.or(retry_after))
+    }
+
+    /// Turns a status, an error code and a message into an error.
+    pub(super) fn refused(
+        &self,
+        status: u16,
+        code: &str,
+        says: &str,
+        retry_after: Option<Duration>,
+    ) -> ModelError {
+        let detail = self.clean(&format!("{status}: {}", says.trim()));
+        let model = self.name.clone();
+        let lasting = is_lasting(status, code, says);
+        match status {
+            401 | 403 => ModelError::Unauthorized { model, detail },
+            413 => ModelError::TooLong { model, detail, window: None },
+            _ if lasting => ModelError::Refused { model, detail, lasting },
+            // Some servers answer 500 instead of OpenAI's 400.
+            500 if is_about_length(says, code) && exceeds(says, code) => {
+                ModelError::TooLong { model, detail, window: None }
+            }
+            408 | 409 | 425 | 429 | 500.. => ModelError::Busy { model, detail, retry_after },
+            _ if is_about_length(says, code) => ModelError::TooLong { model, detail, window: None },
+            _ => ModelError::Refused { model, detail, lasting },
+        }
+    }
+
+    /// Turns a failure before the response into a [`ModelError`].
+    pub(super) fn unanswered(&self, error: NetError) -> ModelError {
+        match error {
+            NetError::Broken(detail) => self.bad_answer(detail),
+            error @ NetError::TooLong(_) => self.broken(&error),
+            NetError::Invalid(detail) | NetError::Connect(detail) => {
+                ModelError::Unreachable { model: self.name.clone(), detail: self.clean(&detail) }
+            }
+        }
+    }
+
+    /// Turns a failure of a begun answer into a [`ModelError`].
+    pub(super) fn failed(&self, error: AnswerError) -> ModelError {
+        match error {
+            AnswerError::Unreadable(detail) => self.bad_answer(detail),
+            AnswerError::Status(status, says) => self.refused(status, "", &says, None),
+            AnswerError::Declined(detail) => {
+                let (model, detail) = (self.name.clone(), self.clean(&detail));
+                ModelError::Refused { model, detail, lasting: false }
+            }
+        }
+    }
+
+    pub(super) fn bad_answer(&self, detail: impl AsRef<str>) -> ModelError {
+        ModelError::BadAnswer { model: self.name.clone(), detail: self.clean(detail.as_ref()) }
+    }
+
+    pub(super) fn broken(&self, error: &NetError) -> ModelError {
+        self.bad_answer(error.to_string())
+    }
+
+    fn clean(&self, text: &str) -> String {
+        clean(&self.http.redacted(text), self.api_key.as_ref())
+    }
+}
+
+/// Returns `true` if any other request would be refused too: the model is missing, or the credit is
+/// used up (Anthropic reports that with 400). OpenRouter also sends 404 if none of its endpoints
+/// supports a feature of this one request; other requests may work.
+fn is_lasting(status: u16, code: &str, says: &str) -> bool {
+    match status {
+        402 => true,
+        404 => !says.contains("No endpoints found that support"),
+        429 => codes::status(code) == Some(402),
+        400 => says.contains("credit balance is too low"),
+        _ => false,
+    }
+}
+
+/// Error codes for a request that is too long.
+const TOO_LONG: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
+
+/// Returns `true` if an error about length reports that the request is too long. A server may also
+/// fail to allocate memory for a context.
+fn exceeds(says: &str, code: &str) -> bool {
+    TOO_LONG.contains(&code) || says.to_lowercase().contains("exceed")
+}
+
+/// Returns `true` if a refusal is about the context length, in the wording of OpenAI, vLLM,
+/// llama.cpp, Ollama, LM Studio, OpenRouter, Anthropic and Gemini.
+fn is_about_length(says: &str, code: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "context length",
+        "context window",
+        "context size",
+        "maximum context",
+        "too many tokens",
+        "prompt is too long",
+        "exceed context limit",
+        "exceeds the maximum number of tokens",
+        "payload size exceeds",
+    ];
+    let says = says.to_lowercase();
+    TOO_LONG.contains(&code) || WORDS.iter().any(|words| says.contains(words))
+}
+
+#[cfg(test)]
+#[path = "errors_tests.rs"]
+mod tests;

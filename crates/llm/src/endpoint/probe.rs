@@ -1,0 +1,129 @@
+//! Checks that a provider can be used. Reads its list of models if it has one, which is free of
+//! charge.
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{Message, ModelError, ModelRequest, nearest};
+use serde_json::Value;
+
+use super::{Endpoint, MAX_BODY, StreamedAnswer};
+use crate::retry::ShownDeltas;
+
+/// The result of a check of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// The key is valid, and the model exists.
+    Works,
+    /// The model exists. The list of models is public, so the key is unchecked.
+    KeyUnchecked,
+    /// The model is unknown. The key is valid or unchecked.
+    NoModel {
+        /// The most similar name in the list.
+        nearest: Option<String>,
+    },
+    /// The server has a single model, with another name. That is a weak hint: many such servers
+    /// accept every name.
+    OtherModel {
+        /// The name of that model.
+        only: String,
+    },
+}
+
+/// Extracts the names of the models from a list.
+pub(crate) type ModelListParser = fn(&Value) -> Option<Vec<String>>;
+
+impl Endpoint {
+    /// Looks for a model in the list at `url`; `None` if the list is missing. An empty name checks
+    /// only that the list exists.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request to the model.
+    pub(crate) async fn listed<A: StreamedAnswer>(
+        &self,
+        url: &str,
+        names: ModelListParser,
+        model: &str,
+    ) -> Result<Option<Probe>, ModelError> {
+        let Some(names) = self.look::<A>(url).await?.as_ref().and_then(names) else {
+            return Ok(None);
+        };
+        if !model.is_empty() && !is_among(model, &names) {
+            if let [only] = &names[..] {
+                return Ok(Some(Probe::OtherModel { only: only.clone() }));
+            }
+            let nearest = nearest(model, names.iter().map(String::as_str)).map(str::to_owned);
+            return Ok(Some(Probe::NoModel { nearest }));
+        }
+        let is_unchecked = self.api_key.is_some() && self.is_open(url).await;
+        Ok(Some(if is_unchecked { Probe::KeyUnchecked } else { Probe::Works }))
+    }
+
+    /// Returns the JSON at a URL of the API; `None` if the URL does not exist or its body is
+    /// invalid.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request to the model.
+    pub(crate) async fn look<A: StreamedAnswer>(
+        &self,
+        url: &str,
+    ) -> Result<Option<Value>, ModelError> {
+        let headers = (self.headers)(self.api_key.as_ref());
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let response =
+            self.http.get(url, &headers).await.map_err(|error| self.unanswered(error))?;
+        match response.status() {
+            200 => {
+                let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
+                Ok(serde_json::from_str(&text).ok())
+            }
+            404 | 405 | 501 => Ok(None),
+            _ => Err(self.refusal::<A>(response).await),
+        }
+    }
+
+    /// Returns `true` if the URL also answers without a key.
+    async fn is_open(&self, url: &str) -> bool {
+        let headers = (self.headers)(None);
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        self.http.get(url, &headers).await.is_ok_and(|response| response.status() == 200)
+    }
+
+    /// Sends the shortest possible request once and returns when its answer begins: for an API
+    /// without a list of models.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for any request.
+    pub(crate) async fn begins<A: StreamedAnswer>(
+        &self,
+        body: impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>>,
+    ) -> Result<Probe, ModelError> {
+        let request = ModelRequest {
+            messages: vec![Message::user("Say: ok")],
+            tools: [].into(),
+            images: BTreeMap::new(),
+        };
+        let body = body(&request).map_err(|error| self.bad_answer(error.to_string()))?;
+        self.begin::<A>(body, &ShownDeltas::new(&|_| {})).await.map(|_| Probe::Works)
+    }
+}
+
+/// Returns `true` if the list has the model, by its name with or without a tag (Ollama,
+/// OpenRouter).
+fn is_among(model: &str, names: &[String]) -> bool {
+    let bare = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let is_it =
+        |name: &String| name == model || *name == format!("{model}:latest") || *name == bare(model);
+    names.iter().any(is_it)
+}
+
+/// The strings at `key` in the objects of an array.
+pub(crate) fn texts(list: &Value, key: &str) -> Option<Vec<String>> {
+    let list = list.as_array()?;
+    Some(list.iter().filter_map(|one| Some(one[key].as_str()?.to_owned())).collect())
+}
+
+#[cfg(test)]
+#[path = "probe_tests.rs"]
+mod tests;

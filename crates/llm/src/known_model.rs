@@ -1,0 +1,145 @@
+//! A wrapper around every provider's model. The known facts about a model decide how it gets tools
+//! and pictures; they also give the price of its answers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent,
+};
+
+use crate::endpoint::Probe;
+use crate::facts::{BuiltIn, FactSource, Facts, KnownFacts, Learned, host};
+use crate::{Dialected, ToolStyle};
+
+/// A model of a provider. Calls that it writes as text stay in the text.
+#[async_trait]
+pub trait Served: Model {
+    /// Returns the facts that its server reports; empty for servers without such an API. Asks the
+    /// server once.
+    async fn learned(&self) -> Learned {
+        let facts = self.facts().await;
+        Learned { facts, images: facts.images.then_some(true), native_tools: None }
+    }
+
+    /// Checks that the model can be used, without an answer if its API allows that.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request.
+    async fn probe(&self) -> Result<Probe, ModelError>;
+}
+
+/// A model with the known facts about it.
+#[derive(Debug)]
+pub struct KnownModel {
+    model: Arc<dyn Served>,
+    /// The same model as the trait object that `Dialected` takes.
+    asked: Arc<dyn Model>,
+    said: ConfiguredFacts,
+}
+
+/// The facts about a model that are known without asking its server.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ConfiguredFacts {
+    pub(crate) models: Facts,
+    pub(crate) provider: Facts,
+    pub(crate) built_in: BuiltIn,
+}
+
+impl ConfiguredFacts {
+    /// Gathers the facts about `model` at `base_url`: those that the provider's table states about
+    /// all its models, and those of `[models]`.
+    pub(crate) fn new(model: &str, base_url: &str, table: Facts, models: Facts) -> Self {
+        let built_in = BuiltIn::of(model, host(base_url));
+        // A request for more output than the model allows would be refused.
+        let most = built_in.facts.max_output.unwrap_or(u64::MAX);
+        let max_output = table.max_output.map(|tokens| tokens.min(most));
+        Self { models, provider: Facts { max_output, ..table }, built_in }
+    }
+
+    /// The limit on the output of a request, in tokens; `None` if the operator states none.
+    pub(crate) fn max_output(&self) -> Option<u32> {
+        let tokens = self.models.max_output.or(self.provider.max_output)?;
+        Some(u32::try_from(tokens).unwrap_or(u32::MAX))
+    }
+
+    fn with(&self, learned: Learned) -> KnownFacts {
+        let Learned { facts, images, native_tools } = learned;
+        let as_text = self.built_in.dialect.unwrap_or(ToolStyle::Json);
+        let tools = native_tools.map(|native| if native { ToolStyle::Native } else { as_text });
+        let ModelFacts { context, max_output, price, .. } = facts;
+        let server = Facts { context, max_output, images, tools, text_calls: None, price };
+        KnownFacts::from_all(&[
+            (FactSource::Models, self.models),
+            (FactSource::Provider, self.provider),
+            (FactSource::Server, server),
+            (FactSource::BuiltIn, self.built_in.facts),
+        ])
+    }
+}
+
+impl KnownModel {
+    /// Wraps `model` with these facts.
+    #[must_use]
+    pub(crate) fn new<M: Served + 'static>(model: M, said: ConfiguredFacts) -> Self {
+        let model = Arc::new(model);
+        Self { asked: model.clone(), model, said }
+    }
+
+    /// Returns all known facts with their sources. May ask the server once.
+    pub async fn known(&self) -> KnownFacts {
+        self.said.with(self.model.learned().await)
+    }
+
+    fn dialected(&self, known: KnownFacts) -> Dialected {
+        Dialected::new(self.asked.clone(), known.tool_style()).with_text_calls(known.text_calls())
+    }
+
+    /// Checks that the model can be used: see [`Served::probe`].
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request.
+    pub async fn probe(&self) -> Result<Probe, ModelError> {
+        self.model.probe().await
+    }
+}
+
+#[async_trait]
+impl Model for KnownModel {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        self.known().await.into()
+    }
+
+    async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
+        self.dialected(self.known().await).as_sent(request).await
+    }
+
+    /// Adds the price, if it is known, to the answer and to lost attempts.
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let known = self.known().await;
+        let model = self.dialected(known);
+        let priced = |spent: &Spent| {
+            let cost = spent.cost.or_else(|| known.price.map(|(price, _)| price.of(spent.usage)));
+            Spent { cost, ..spent.clone() }
+        };
+        let with_price = |delta: Delta<'_>| match delta {
+            Delta::Lost(spent) => deltas(Delta::Lost(&priced(spent))),
+            Delta::Text(_) | Delta::Restart => deltas(delta),
+        };
+        let mut reply = model.complete(request, &with_price).await?;
+        reply.spent.iter_mut().for_each(|spent| *spent = priced(spent));
+        Ok(reply)
+    }
+}
+
+#[cfg(test)]
+#[path = "known_model_tests.rs"]
+mod tests;

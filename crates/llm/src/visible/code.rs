@@ -1,0 +1,170 @@
+//! Finds code spans and fenced blocks in Markdown (CommonMark, "Code spans", "Fenced code blocks"),
+//! as far as possible while the text still streams.
+
+/// Maximum bytes of a code span. A backtick without a partner within this distance is plain text.
+const LONGEST_SPAN: usize = 2000;
+
+/// The Markdown code state at a position in a text.
+#[derive(Debug)]
+pub(crate) struct Code {
+    /// The open fence: its character, and the minimum number of these that closes it.
+    fence: Option<(char, usize)>,
+    /// `true` at the start of a line.
+    at_line: bool,
+}
+
+impl Default for Code {
+    fn default() -> Self {
+        Self { fence: None, at_line: true }
+    }
+}
+
+/// The kind of the next bytes, and their number.
+pub(crate) enum CodeStep {
+    /// Code and its delimiters.
+    Code(usize),
+    /// Other text.
+    Text(usize),
+    /// The kind depends on text that is yet to come.
+    Wait,
+}
+
+impl Code {
+    /// Classifies the start of a text; `is_all` means that the text is complete. Opens or closes
+    /// the fence if the text begins with one.
+    pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> CodeStep {
+        let line_bytes = rest.find('\n').map(|end| end + 1);
+        if self.at_line {
+            if line_bytes.is_none() && !is_all && can_be_fence(rest) {
+                return CodeStep::Wait;
+            }
+            let bytes = line_bytes.unwrap_or(rest.len());
+            if self.crosses_fence(&rest[..bytes]) {
+                return CodeStep::Code(bytes);
+            }
+        }
+        match self.fence {
+            Some(_) => CodeStep::Code(line_bytes.unwrap_or(rest.len())),
+            None if rest.starts_with('`') => span(rest, is_all),
+            None => CodeStep::Text(match rest.find(['`', '\n']) {
+                Some(end) if rest[end..].starts_with('`') => end,
+                Some(end) => end + 1,
+                None => rest.len(),
+            }),
+        }
+    }
+
+    /// Moves past a text.
+    pub(crate) fn pass(&mut self, text: &str) {
+        self.at_line = text.ends_with('\n');
+    }
+
+    /// Returns `true` inside a fenced block.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.fence.is_some()
+    }
+
+    /// Opens or closes a fence if the line does so.
+    fn crosses_fence(&mut self, line: &str) -> bool {
+        let Some(fence) = Fence::of(line) else { return false };
+        self.fence = match self.fence {
+            None if fence.mark == '`' && fence.info.contains('`') => return false,
+            None => Some((fence.mark, fence.length)),
+            Some((mark, length)) if fence.closes(mark, length) => None,
+            Some(_) => return false,
+        };
+        true
+    }
+}
+
+/// Finds the span from backticks to the same number of backticks in the same paragraph.
+fn span(rest: &str, is_all: bool) -> CodeStep {
+    let opening = ticks(rest);
+    if opening == rest.len() && !is_all {
+        return CodeStep::Wait;
+    }
+    let near = &rest[..rest.floor_char_boundary(LONGEST_SPAN)];
+    let paragraph = paragraph_end(near).map_or(near, |end| &near[..end]);
+    let mut at = opening;
+    while let Some(found) = paragraph.get(at..).and_then(|rest| rest.find('`')) {
+        at += found;
+        let closing = ticks(&rest[at..]);
+        if at + closing == rest.len() && !is_all {
+            return CodeStep::Wait;
+        }
+        at += closing;
+        if closing == opening {
+            return CodeStep::Code(at);
+        }
+    }
+    let is_decided = is_all || paragraph.len() < near.len() || rest.len() >= LONGEST_SPAN;
+    if is_decided { CodeStep::Code(opening) } else { CodeStep::Wait }
+}
+
+fn ticks(text: &str) -> usize {
+    text.len() - text.trim_start_matches('`').len()
+}
+
+/// Removes the characters that may precede a fence: blanks, and quote and list markers.
+fn unindented(line: &str) -> &str {
+    let line = line.trim_start_matches([' ', '\t', '>']);
+    let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let item = ["- ", "* ", "+ ", ". ", ") "].iter().find_map(|mark| bullet.strip_prefix(mark));
+    item.map_or(line, str::trim_start)
+}
+
+/// Bytes before a line's text: blanks, and quote and list markers.
+pub(crate) fn lead(line: &str) -> usize {
+    line.len() - unindented(line).len()
+}
+
+/// Returns `true` if an incomplete line can become a fence.
+pub(crate) fn can_be_fence(line: &str) -> bool {
+    let line = unindented(line);
+    let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    match line.chars().next() {
+        Some(mark @ ('`' | '~')) => {
+            let info = line.trim_start_matches(mark);
+            info.is_empty() || line.len() - info.len() >= 3
+        }
+        _ => matches!(bullet, "" | "-" | "*" | "+" | "." | ")"),
+    }
+}
+
+/// A line that opens or closes a fenced block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fence<'t> {
+    pub(crate) mark: char,
+    /// The number of marks.
+    pub(crate) length: usize,
+    /// The trimmed text after the marks.
+    pub(crate) info: &'t str,
+}
+
+impl<'t> Fence<'t> {
+    /// The fence of a line.
+    pub(crate) fn of(line: &'t str) -> Option<Self> {
+        let line = unindented(line);
+        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = line.trim_start_matches(mark);
+        let length = line.len() - info.len();
+        (length >= 3).then_some(Self { mark, length, info: info.trim() })
+    }
+
+    /// Returns `true` if this fence closes a block that begins with `length` of these marks.
+    pub(crate) fn closes(&self, mark: char, length: usize) -> bool {
+        self.mark == mark && self.length >= length && self.info.is_empty()
+    }
+}
+
+/// The start of the first blank line.
+fn paragraph_end(text: &str) -> Option<usize> {
+    let mut at = text.find('\n')? + 1;
+    loop {
+        let line = text[at..].find('\n')?;
+        if text[at..at + line].trim().is_empty() {
+            return Some(at);
+        }
+        at += line + 1;
+    }
+}

@@ -1,0 +1,68 @@
+//! Chunks that fail for a long time, alone or with the whole account.
+
+use avocet_protocol::{Clock, OnUnknown, Query, SendError};
+
+use super::world::{SECOND, World};
+use crate::rules;
+
+/// The other chats of the account while a chunk fails.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OtherChats {
+    /// After each failure, another chat gets a message.
+    Succeed,
+    Idle,
+}
+
+/// Advances the clock until a chat has tried this number of sends.
+async fn fail_until_tried(world: &World, times: usize, others: OtherChats) {
+    let mut sent = 0;
+    for attempt in 1..=times {
+        world.channel.tried(attempt + sent).await;
+        let wait = rules::wait_after(u32::try_from(attempt).unwrap());
+        world.clock.sleeper(wait).await;
+        if others == OtherChats::Succeed {
+            sent += 1;
+            world.send("b", &format!("b{sent}")).await;
+            world.channel.tried(attempt + sent).await;
+            world.channel.taken(sent).await;
+        }
+        world.clock.advance(wait);
+    }
+}
+
+fn server_error() -> SendError {
+    SendError::Unknown("HTTP 500".to_owned())
+}
+
+#[tokio::test]
+async fn deliverer_abandons_a_chunk_that_fails_alone_and_sends_the_next() {
+    let world = World::with_rule(OnUnknown::RepeatSafe).await;
+    world.channel.set_failing("cursed", Some(server_error()));
+    world.send("a", "cursed").await;
+    world.send("a", "behind it").await;
+    fail_until_tried(&world, 8, OtherChats::Succeed).await;
+    let texts = world.channel.texts(8 + 2).await;
+    let notice = "I could not confirm that this message arrived: “cursed” /resend sends it again.";
+    assert_eq!(texts[8..], ["behind it", notice]);
+    assert_eq!(world.clock.elapsed(), 255 * SECOND);
+    world.idle().await;
+    let status = world.store.log_status().await.unwrap();
+    assert_eq!((status.unconfirmed, status.pending, status.dead), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn deliverer_keeps_retrying_a_chunk_while_no_chat_of_the_account_succeeds() {
+    let world = World::with_rule(OnUnknown::RepeatSafe).await;
+    let no_route = SendError::Failed("no route".to_owned());
+    world.channel.set_failing("of the evening", Some(no_route));
+    world.send("a", "of the evening").await;
+    fail_until_tried(&world, 100, OtherChats::Idle).await;
+    // The other chat is the first to succeed in the morning, and the next attempt still fails.
+    world.send("b", "good morning").await;
+    world.channel.taken(1).await;
+    world.channel.tried(102).await;
+    world.clock.sleeper(rules::wait_after(99)).await;
+    world.channel.set_failing("of the evening", None);
+    world.clock.advance(rules::wait_after(99));
+    assert_eq!(world.channel.texts(2).await, ["good morning", "of the evening"]);
+}

@@ -1,0 +1,107 @@
+//! A deliverer with a real log, a fake channel and a manual clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, Content, DedupeKey, Deliveries,
+    OnUnknown, Outbox, Planned, SessionId,
+};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_supervise::Group;
+use avocet_testkit::{FakeChannel, FakeFiles, ManualClock, OneWorkspace};
+
+use crate::{Channels, Deliverer};
+
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+
+pub(super) struct World {
+    pub(super) deliverer: Deliverer,
+    pub(super) channel: Arc<FakeChannel>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) files: Arc<FakeFiles>,
+    log: TempStore,
+}
+
+impl World {
+    pub(super) async fn new() -> Self {
+        Self::with_rule(OnUnknown::RepeatMarked).await
+    }
+
+    pub(super) async fn with_rule(rule: OnUnknown) -> Self {
+        Self::on(TempStore::new(), Arc::new(FakeChannel::with_rule(rule))).await
+    }
+
+    async fn on(log: TempStore, channel: Arc<FakeChannel>) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let group = Group::new("test");
+        let store = log.open(clock.clone()).await;
+        let channels = Arc::new(Channels::new(vec![channel.clone()]));
+        let files = Arc::<FakeFiles>::default();
+        let deliverer = Deliverer::new(
+            store.clone(),
+            channels,
+            Arc::new(OneWorkspace(files.clone())),
+            clock.clone(),
+            group.child("outbox"),
+        );
+        Self { deliverer, channel, clock, store, files, log }
+    }
+
+    /// Kills the daemon like `kill -9` and starts it again.
+    pub(super) async fn restart(self) -> Self {
+        let Self { deliverer, channel, clock, store, log, .. } = self;
+        let group = deliverer.chats.group().clone();
+        group.abort();
+        group.finish(clock.as_ref(), SECOND).await.unwrap();
+        drop((deliverer, store));
+        Self::on(log, channel).await
+    }
+
+    /// Puts a message into the outbox, and wakes the chat.
+    pub(super) async fn send(&self, chat: &str, text: &str) {
+        let address = chat_address(chat);
+        let planned = Planned {
+            address: address.clone(),
+            chunks: text.split('|').map(Content::text).collect(),
+        };
+        self.store.enqueue(&planned, &DedupeKey::parse(text).unwrap(), None).await.unwrap();
+        self.deliverer.wake(&address);
+    }
+
+    /// Sends like [`Self::send`], with a file of the workspace.
+    pub(super) async fn send_file(&self, chat: &str, text: &str, path: &str) {
+        let source = AttachmentSource::Workspace(path.to_owned());
+        let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
+        let content = Content { attachments, ..Content::text(text) };
+        let planned = Planned { address: chat_address(chat), chunks: vec![content] };
+        self.store
+            .enqueue(&planned, &DedupeKey::parse(&path.replace('/', "-")).unwrap(), None)
+            .await
+            .unwrap();
+        self.deliverer.wake(&planned.address);
+    }
+
+    /// Waits until a task sleeps for this time, and lets the time pass.
+    pub(super) async fn pass(&self, time: Duration) {
+        self.clock.sleeper(time).await;
+        self.clock.advance(time);
+    }
+
+    /// Waits until all workers have ended.
+    pub(super) async fn idle(&self) {
+        while !self.deliverer.chats.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(super) async fn stop(&self) {
+        self.deliverer.stop(SECOND).await.unwrap();
+    }
+}
+
+pub(super) fn chat_address(chat: &str) -> ChatAddress {
+    SessionId::parse(&format!("terminal:local:{chat}")).unwrap().address()
+}

@@ -1,0 +1,285 @@
+//! A delivery worker: takes the first open chunk of a chat, sends it, and records the result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{
+    Channel, ChatAddress, Clock, Content, Delivery, DeliveryId, Head, Outbox, Planned, Receipt,
+    SendEnd, SendError, StoreError, Timestamp, within,
+};
+use avocet_supervise::{catch, patiently};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::Channels;
+use crate::accounts::Accounts;
+use crate::load::{Loader, extra_time};
+use crate::rules::{self, AttemptOutcome, Step};
+
+/// Timeout of a channel for one chunk, without the extra time for its files. After it, the outcome
+/// is unknown.
+pub(crate) const SEND_LIMIT: Duration = Duration::from_mins(1);
+/// Delivers the chunks of one chat at a time; a clone of it runs for each chat with work.
+#[derive(Debug, Clone)]
+pub(crate) struct DeliveryWorker {
+    pub(crate) outbox: Arc<dyn Outbox>,
+    pub(crate) channels: Arc<Channels>,
+    pub(crate) loader: Loader,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) at_once: Arc<Semaphore>,
+    pub(crate) accounts: Arc<Accounts>,
+    /// Cancelled when chunks that cannot be sent now must stay for the next start.
+    pub(crate) stopping: CancellationToken,
+}
+
+/// The next action of a delivery worker.
+#[derive(PartialEq, Eq)]
+enum WorkerAction {
+    Look,
+    Leave,
+}
+
+/// Memory of a delivery worker about the chunk at its head. It may be lost in a crash.
+#[derive(Debug, Default)]
+struct Progress {
+    chunk: Option<DeliveryId>,
+    /// `true` once the chunk's wait has passed, independent of the wall clock.
+    waited: bool,
+    /// Time of the last failure, by the clock's `elapsed`.
+    failed_at: Option<Duration>,
+    /// See [`rules::judge`].
+    failed_alone: u32,
+}
+
+impl Progress {
+    /// Resets the state if another chunk is at the head.
+    fn look_at(&mut self, chunk: DeliveryId) {
+        if self.chunk != Some(chunk) {
+            *self = Self { chunk: Some(chunk), ..Self::default() };
+        }
+    }
+
+    /// Records a failure. `others` is the time of the last success in another chat of the account.
+    fn failed(&mut self, now: Duration, others: Option<Duration>) {
+        if self.failed_at.is_some_and(|before| others.is_some_and(|others| others >= before)) {
+            self.failed_alone += 1;
+        }
+        self.failed_at = Some(now);
+    }
+}
+
+impl DeliveryWorker {
+    /// Delivers all chunks that can be delivered now.
+    pub(crate) async fn serve(&self, chat: &ChatAddress) {
+        let mut progress = Progress::default();
+        loop {
+            match self.deliver_next(chat, &mut progress).await {
+                Ok(WorkerAction::Look) => {}
+                Ok(WorkerAction::Leave) => return,
+                Err(error) => {
+                    tracing::error!(%chat, %error, "the outbox cannot go on; it is looked at \
+                        again at the next message or start");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn deliver_next(
+        &self,
+        chat: &ChatAddress,
+        progress: &mut Progress,
+    ) -> Result<WorkerAction, StoreError> {
+        let Some(mut head) = self.patiently(|| self.outbox.head(chat)).await? else {
+            return Ok(WorkerAction::Leave);
+        };
+        let Some(channel) = self.channels.of(chat) else {
+            tracing::warn!(%chat, "the channel is not configured; its messages wait");
+            return Ok(WorkerAction::Leave);
+        };
+        progress.look_at(head.delivery.id);
+        if progress.waited {
+            head.not_before = Timestamp(0);
+        }
+        let now = self.clock.now();
+        match rules::next(&head, channel.on_unknown(), now) {
+            Step::Wait(until) => {
+                let next = self.wait(now.until(until)).await;
+                progress.waited = true;
+                next
+            }
+            Step::Abandon => self.abandon(channel, &head, rules::never_confirmed(&head)).await,
+            Step::Send { .. } if !channel.reachable(&head.delivery.address) => {
+                Ok(WorkerAction::Leave)
+            }
+            Step::Send { repeat } => {
+                let turn = tokio::select! {
+                    biased;
+                    turn = channel.turn(&head.delivery) => turn,
+                    () = self.stopping.cancelled() => return Ok(WorkerAction::Leave),
+                };
+                if let Err(pause) = turn {
+                    return self.wait(pause).await;
+                }
+                let Delivery { id, turn, .. } = &head.delivery;
+                let turn = turn.map(tracing::field::display);
+                let span = tracing::info_span!("delivery", %id, turn, %chat);
+                self.send(channel, &head, repeat, progress).instrument(span).await
+            }
+        }
+    }
+
+    /// Waits, unless the daemon stops.
+    async fn wait(&self, wait: Duration) -> Result<WorkerAction, StoreError> {
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Ok(WorkerAction::Leave),
+            () = self.clock.sleep(wait) => Ok(WorkerAction::Look),
+        }
+    }
+
+    async fn abandon(
+        &self,
+        channel: &Arc<dyn Channel>,
+        head: &Head,
+        error: String,
+    ) -> Result<WorkerAction, StoreError> {
+        self.finish(head, unconfirmed(channel, head, error)).await?;
+        Ok(WorkerAction::Look)
+    }
+
+    async fn send(
+        &self,
+        channel: &Arc<dyn Channel>,
+        head: &Head,
+        repeat: bool,
+        progress: &mut Progress,
+    ) -> Result<WorkerAction, StoreError> {
+        // The semaphore always stays open.
+        let place = self.at_once.acquire().await;
+        let id = head.delivery.id;
+        let loaded = match self.loader.load(&head.delivery).await {
+            Ok(loaded) => loaded,
+            Err(error) => return self.refuse(channel, head, error.0).await,
+        };
+        self.patiently(|| self.outbox.start(id, repeat)).await?;
+        let repeat = repeat || head.delivery.repeat;
+        let delivery = Delivery { repeat, files: loaded.files, ..head.delivery.clone() };
+        let sent = self.hand_over(channel, &delivery).await;
+        progress.waited = false;
+        self.note(&sent, head, progress);
+        let (rule, now) = (channel.on_unknown(), self.clock.now());
+        let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
+            AttemptOutcome::End(end) => end,
+            AttemptOutcome::Unreachable => {
+                self.finish(head, SendEnd::Unreachable).await?;
+                return Ok(WorkerAction::Leave);
+            }
+            AttemptOutcome::Dead(error) => dead(channel, head, error),
+            AttemptOutcome::Unconfirmed(error) => unconfirmed(channel, head, error),
+        };
+        let unknown = matches!(end, SendEnd::Unknown { .. });
+        self.finish(head, end).await?;
+        drop(place);
+        if !unknown {
+            return Ok(WorkerAction::Look);
+        }
+        // The channel wakes a chat that becomes reachable, so waiting is pointless.
+        if !channel.reachable(&head.delivery.address) {
+            return Ok(WorkerAction::Leave);
+        }
+        self.wait(rules::pause_after_unknown(head, rule)).await
+    }
+
+    /// Records the result for the log and for the account's other chats. Of consecutive failures,
+    /// it logs the first, second, fourth, eighth and so on.
+    fn note(&self, sent: &Result<Receipt, SendError>, head: &Head, progress: &mut Progress) {
+        let (attempts, chat) = (head.attempts + 1, &head.delivery.address);
+        tracing::debug!(attempts, ok = sent.is_ok(), "handed to the channel");
+        match sent {
+            Ok(_) => {
+                self.accounts.succeeded(chat, self.clock.elapsed());
+                if head.failing_since.is_some() {
+                    tracing::info!(attempts, "delivered after failures");
+                }
+            }
+            Err(error @ (SendError::Failed(_) | SendError::Unknown(_))) => {
+                progress.failed(self.clock.elapsed(), self.accounts.others(chat));
+                if attempts.is_power_of_two() {
+                    tracing::warn!(attempts, %error, "delivery failed; retrying");
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Abandons a chunk whose send cannot begin. It is unconfirmed if it may have arrived before.
+    async fn refuse(
+        &self,
+        channel: &Arc<dyn Channel>,
+        head: &Head,
+        error: String,
+    ) -> Result<WorkerAction, StoreError> {
+        if head.unknown {
+            return self.abandon(channel, head, error).await;
+        }
+        self.patiently(|| self.outbox.start(head.delivery.id, false)).await?;
+        self.finish(head, dead(channel, head, error)).await?;
+        Ok(WorkerAction::Look)
+    }
+
+    /// Sends a chunk through the channel. A panic or a timeout is a result too.
+    async fn hand_over(
+        &self,
+        channel: &Arc<dyn Channel>,
+        delivery: &Delivery,
+    ) -> Result<Receipt, SendError> {
+        let sending = catch(channel.deliver(delivery));
+        let limit = SEND_LIMIT + extra_time(&delivery.files);
+        match within(self.clock.as_ref(), limit, sending).await {
+            Ok(Ok(sent)) => sent,
+            Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
+            Err(elapsed) => Err(SendError::Unknown(elapsed.to_string())),
+        }
+    }
+
+    async fn finish(&self, head: &Head, end: SendEnd) -> Result<(), StoreError> {
+        self.patiently(|| self.outbox.finish(head.delivery.id, &end)).await
+    }
+
+    async fn patiently<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
+    where
+        W: Future<Output = Result<T, StoreError>>,
+    {
+        patiently(self.clock.as_ref(), &self.stopping, write).await
+    }
+}
+
+fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
+    warn_abandoned(head, "refused", &error);
+    let content = rules::dead_notice(&head.delivery.content, &error);
+    SendEnd::Dead { notice: notice(channel, head, &content), error }
+}
+
+fn unconfirmed(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
+    warn_abandoned(head, "unconfirmed", &error);
+    let content = rules::unconfirmed_notice(&head.delivery.content);
+    SendEnd::Unconfirmed { notice: notice(channel, head, &content), error }
+}
+
+/// A notice gets no warning of its own: its cause was logged with the message that it is about.
+fn warn_abandoned(head: &Head, state: &'static str, error: &str) {
+    let Delivery { id, address, .. } = &head.delivery;
+    if head.notice {
+        tracing::info!(delivery = %id, chat = %address, state, error, "notice given up");
+    } else {
+        tracing::warn!(delivery = %id, chat = %address, state, error, "given up");
+    }
+}
+
+/// Returns the notice for the chat; `None` if the failed message was itself a notice.
+fn notice(channel: &Arc<dyn Channel>, head: &Head, content: &Content) -> Option<Planned> {
+    let address = head.delivery.address.clone();
+    (!head.notice).then(|| Planned { address, chunks: channel.plan(content) })
+}

@@ -1,0 +1,191 @@
+//! The ports of access control: the stored people, pairing and links, and the roles of messages.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::{
+    ChatAddress, ChatLink, Decision, IdError, Inbound, NoDestination, Pairing, PairingCode, Person,
+    PersonId, Planned, Role, SenderId, SessionId, StoreError, Timestamp,
+};
+
+/// The admitted people, as stored in the log.
+#[async_trait]
+pub trait People: fmt::Debug + Send + Sync {
+    /// All stored people, codes, links and private chats.
+    async fn stored_access(&self) -> Result<StoredAccess, StoreError>;
+
+    /// Stores a code together with its messages: the stranger's hint and the owners' notices.
+    /// Deletes codes that were issued before `forget`.
+    async fn add_pairing(
+        &self,
+        pairing: &Pairing,
+        said: &[Planned],
+        forget: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Decides about a code and commits the message to the stranger. Returns `false` if the code
+    /// was already decided or has expired. Durable when this returns.
+    async fn decide(&self, settled: &SettledPairing) -> Result<bool, StoreError>;
+
+    /// Removes an admitted person, with the person's codes, private chats and their links. Returns
+    /// `false` if the person was not admitted. Durable when this returns.
+    async fn remove_person(&self, person: &PersonId) -> Result<bool, StoreError>;
+
+    /// Records that an admitted person writes in this private chat. The chat then belongs to that
+    /// person, even if others press buttons in it.
+    async fn add_private_chat(
+        &self,
+        chat: &ChatAddress,
+        sender: &SenderId,
+    ) -> Result<(), StoreError>;
+
+    /// Links a chat to the session of another chat. Durable when this returns.
+    async fn link(&self, link: &ChatLink) -> Result<(), StoreError>;
+
+    /// Gives a chat its own session back. Returns `false` if the chat was not linked. Durable when
+    /// this returns.
+    async fn unlink(&self, chat: &ChatAddress) -> Result<bool, StoreError>;
+}
+
+/// Everything in the log about people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoredAccess {
+    /// The admitted people, by their ids.
+    pub people: Vec<Person>,
+    /// The codes issued lately, oldest first.
+    pub pairings: Vec<Pairing>,
+    /// Chats that are linked to the session of another chat.
+    pub links: Vec<ChatLink>,
+    /// The private chats of admitted people.
+    pub chats: Vec<(ChatAddress, SenderId)>,
+}
+
+/// A code that an owner has decided about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettledPairing {
+    /// The code.
+    pub code: PairingCode,
+    /// The owner's decision.
+    pub decision: Decision,
+    /// The message to the stranger, if any.
+    pub told: Option<Planned>,
+}
+
+/// Pairing and links, as the gateway uses them. A change is in the log when the method returns.
+#[async_trait]
+pub trait AccessControl: fmt::Debug + Send + Sync {
+    /// The codes that can be approved, oldest first.
+    fn pairings(&self) -> Vec<Pairing>;
+
+    /// Admits a stranger and sends the news to the stranger's chat.
+    ///
+    /// # Errors
+    /// [`AccessError`]: nothing has changed.
+    async fn approve(&self, code: &str, role: Role) -> Result<Person, AccessError>;
+
+    /// Denies a code, without a message to the stranger.
+    ///
+    /// # Errors
+    /// [`AccessError`]: nothing has changed.
+    async fn deny(&self, code: &str) -> Result<Pairing, AccessError>;
+
+    /// All admitted people: those in the configuration, and those admitted since.
+    fn people(&self) -> Vec<Person>;
+
+    /// Removes an admitted person, with the person's codes and links.
+    ///
+    /// # Errors
+    /// [`AccessError`]: nothing has changed.
+    async fn remove_person(&self, person: &PersonId) -> Result<(), AccessError>;
+
+    /// The private chats that are linked to the session of another chat.
+    fn links(&self) -> Vec<ChatLink>;
+
+    /// Links `chat` to the session of `into`.
+    ///
+    /// # Errors
+    /// [`AccessError`]: nothing has changed.
+    async fn link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, AccessError>;
+
+    /// Gives `chat` its own session back.
+    ///
+    /// # Errors
+    /// [`AccessError`]: nothing has changed.
+    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, AccessError>;
+}
+
+/// The reason for a refused change of people, codes or links.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccessError {
+    /// The code is malformed.
+    #[error(transparent)]
+    NoCode(#[from] IdError),
+    /// The code is unknown: it was never issued, or more than a day ago.
+    #[error("the code {0} was given to no person in the last day; see the list of codes")]
+    UnknownCode(PairingCode),
+    /// The code was decided before.
+    #[error("the code {0} was {1} before; a code can be used once")]
+    UsedCode(PairingCode, &'static str),
+    /// The code has expired.
+    #[error("the code {0} has expired; its owner gets a new one by writing again")]
+    ExpiredCode(PairingCode),
+    /// The person was not admitted through pairing.
+    #[error("{0} was not let in; `avocet people list` shows who was")]
+    UnknownPerson(PersonId),
+    /// The configuration names this person, so the operator has to remove the name there.
+    #[error("{0} is named by the configuration; remove the id from [channels.{channel}] there", channel = .0.channel)]
+    Configured(PersonId),
+    /// The chat is not a private chat of an admitted person.
+    #[error(
+        "no person who may speak has written to me in private in {0}; write there first (/id shows a \
+         chat's name)"
+    )]
+    NotPrivate(ChatAddress),
+    /// Both chats are the same.
+    #[error("{0} cannot be linked to itself")]
+    Itself(ChatAddress),
+    /// The chat is already linked to the session of another chat.
+    #[error("{chat} speaks in the session {session} already; unlink it first")]
+    Linked {
+        /// The chat.
+        chat: ChatAddress,
+        /// The session.
+        session: SessionId,
+    },
+    /// Other chats are linked to the session of this chat.
+    #[error("{chat} is spoken in by {by}; unlink that first")]
+    LinkedTo {
+        /// The chat.
+        chat: ChatAddress,
+        /// A chat that is linked to its session.
+        by: Box<ChatAddress>,
+    },
+    /// The chat is not linked.
+    #[error("{0} speaks in its own session; there is nothing to unlink")]
+    NotLinked(ChatAddress),
+    /// The channel is no longer configured.
+    #[error(transparent)]
+    Destination(#[from] NoDestination),
+    /// The log returned an error. A retry or the operator can help.
+    #[error(transparent)]
+    Log(#[from] StoreError),
+}
+
+/// Determines the role of a message.
+pub trait Roles: fmt::Debug + Send + Sync {
+    /// The role in which a message is processed. In a private chat this is the sender's role; in a
+    /// group it is that of a user, unless the group's configuration grants more. A sender who is
+    /// not admitted counts as a user.
+    fn role(&self, inbound: &Inbound) -> Role;
+
+    /// Returns `true` if an owner wrote this, in a group as well.
+    fn is_owners(&self, inbound: &Inbound) -> bool;
+
+    /// The private chats of owners, for questions that only owners may decide.
+    fn owners_chats(&self) -> Vec<ChatAddress>;
+
+    /// Returns `true` if the agent may write to a chat without being asked: the private chat of an
+    /// admitted person, a group that the configuration names, any chat of the terminal.
+    fn may_write(&self, chat: &ChatAddress) -> bool;
+}

@@ -1,0 +1,69 @@
+//! The trait by which a channel declares itself: its table in the configuration, and the channel that
+//! an account of it becomes.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::{AccountName, Allow, Attach, Channel, ChannelName, Clock, IdError};
+
+/// The table of one account of a channel. Every key has a default.
+pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
+    /// The name of the channel, which is also the key of its table in `[channels]`.
+    const NAME: &'static str;
+    /// The accounts that the channel has.
+    const ACCOUNTS: ChannelAccounts = ChannelAccounts::Configured;
+    /// The channel of an account.
+    type Channel: Channel + 'static;
+    /// The reason why a configuration cannot be used.
+    type Error: fmt::Display;
+
+    /// Checks the values of single keys.
+    ///
+    /// # Errors
+    /// The key with an unusable value, and the reason, which hides secrets.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
+    /// The directory through which an operator speaks, with its key. Before [`Self::channel`] the
+    /// caller makes the path absolute, and refuses a directory that the agent can reach.
+    fn directory(&mut self) -> Option<(&'static str, &mut PathBuf)> {
+        None
+    }
+
+    /// The people with access to the account.
+    ///
+    /// # Errors
+    /// [`IdError`] if an id is malformed.
+    fn allow(&self) -> Result<Allow, IdError>;
+
+    /// Creates the channel of the account.
+    ///
+    /// # Errors
+    /// The required change of the configuration.
+    fn channel(
+        &self,
+        name: ChannelName,
+        account: AccountName,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self::Channel, Self::Error>;
+
+    /// The part of the channel that clients attach to; `None` if clients cannot attach to it.
+    fn attach(channel: &Arc<Self::Channel>) -> Option<Arc<dyn Attach>> {
+        let _ = channel;
+        None
+    }
+}
+
+/// The accounts of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelAccounts {
+    /// One for the channel's table, or one for each table in it.
+    Configured,
+    /// Only this one. It exists without a table as well.
+    Only(&'static str),
+}

@@ -1,0 +1,172 @@
+//! Tests of calls that need approval: prompts, access, and results.
+
+use avocet_protocol::{ApprovalDecision, Approvals, WaitId};
+
+use super::people::household;
+use super::*;
+
+/// A model that calls a dangerous tool on request, and repeats the result.
+fn dangerous() -> ScriptedModel {
+    ScriptedModel::answering(|request| match request.messages.last() {
+        Some(Message::ToolResult { result, .. }) => Scripted::says(result),
+        _ => Scripted::calls(&[("dangerous", json!({ "n": last_said(request).len() }))]),
+    })
+}
+
+#[tokio::test]
+async fn approve_and_deny_apply_to_one_call_or_the_session() {
+    const DENIED: &str = "denied by the owner, who says: not on a Sunday";
+    let table = [
+        ("/approve", "Allowed.", r#"{"n":2}"#, 2),
+        ("/approve w1", "Allowed.", r#"{"n":2}"#, 2),
+        ("/APPROVE W1 Session", "Allowed, and what is like it for this session.", r#"{"n":2}"#, 1),
+        ("/deny not on a Sunday", "Denied.", &format!(r#"{{"error":"{DENIED}"}}"#), 2),
+        ("/deny w1 not on a Sunday", "Denied.", &format!(r#"{{"error":"{DENIED}"}}"#), 2),
+    ];
+    for (command, said, came_to, questions) in table {
+        let harness = SessionHarness::new(dangerous()).await;
+        harness.say("go").await;
+        assert_eq!(harness.channel.texts(1).await, ["May I?"], "{command}");
+        harness.say(command).await;
+        let texts = harness.channel.texts(3).await;
+        assert!(texts.contains(&said.to_owned()), "{command}: {texts:?}");
+        assert!(texts.contains(&came_to.to_owned()), "{command}: {texts:?}");
+        harness.say(&format!("again after {command}")).await;
+        let texts = harness.channel.texts(4).await;
+        let asked = texts.iter().filter(|text| *text == "May I?").count();
+        assert_eq!(asked, questions, "{command}: {texts:?}");
+    }
+}
+
+#[tokio::test]
+async fn f14_approve_and_deny_are_for_owners_and_decide_once() {
+    let harness = SessionHarness::with(dangerous(), household()).await;
+    harness.hear("me", "own", "hello").await.unwrap();
+    assert_eq!(harness.told("own", 1).await, "May I?");
+    harness.hear("bob", "own", "/approve").await.unwrap();
+    assert_eq!(harness.told("own", 2).await, "/approve is for my owner.");
+    harness.hear("bob", "b", "/deny w1").await.unwrap();
+    assert_eq!(harness.told("b", 1).await, "/deny is for my owner.");
+    assert_eq!(harness.tools.runs("dangerous"), 0);
+    harness.hear("me", "own", "/approve w7").await.unwrap();
+    let nothing = "Nothing waits to be allowed here, or it has been decided already.";
+    assert_eq!(harness.told("own", 3).await, nothing);
+    harness.hear("me", "own", "/approve w1 please").await.unwrap();
+    assert!(harness.told("own", 4).await.starts_with("Say /approve"));
+    harness.hear("me", "own", "/approve w1").await.unwrap();
+    harness.told("own", 6).await;
+    harness.idle().await;
+    harness.hear("me", "own", "/deny w1").await.unwrap();
+    assert_eq!(harness.told("own", 7).await, nothing);
+    assert_eq!(harness.tools.runs("dangerous"), 1);
+}
+
+#[tokio::test]
+async fn approval_prompt_is_sent_to_owners_in_private_if_the_asker_may_not_decide() {
+    let harness = SessionHarness::with(dangerous(), household()).await;
+    harness.hear("me", "own", "/status").await.unwrap();
+    harness.told("own", 1).await;
+    harness.hear("bob", "b", "go").await.unwrap();
+    assert_eq!(harness.told("b", 1).await, "May I?");
+    let notice = "In `terminal:local:b` I was asked by `bob`:\n\nMay I?";
+    assert_eq!(harness.told("own", 2).await, notice);
+    harness.hear("me", "own", "/approve").await.unwrap();
+    let nothing = harness.told("own", 3).await;
+    assert!(
+        nothing.ends_with("say which, as in /approve w7."),
+        "elsewhere it has to be named: {nothing}"
+    );
+    harness.hear("me", "own", "/approve w1").await.unwrap();
+    assert_eq!(harness.told("own", 4).await, "Allowed.");
+    assert_eq!(harness.told("b", 2).await, r#"{"n":2}"#);
+}
+
+#[tokio::test]
+async fn approval_prompt_of_a_child_is_sent_to_the_chat_of_its_parent() {
+    let model = || {
+        ScriptedModel::answering(|request| match (last_said(request), request.messages.last()) {
+            (_, Some(Message::ToolResult { result, .. })) => Scripted::says(result),
+            ("dig", _) => Scripted::calls(&[("dangerous", json!({}))]),
+            _ => Scripted::calls(&[("spawn", json!({ "prompt": "dig" }))]),
+        })
+    };
+    let harness = SessionHarness::new(model()).await;
+    harness.say("go").await;
+    assert_eq!(harness.channel.texts(1).await, ["May I?"]);
+    harness.sent().await;
+    let harness = harness.restart(model()).await;
+    harness.say("/approve").await;
+    let texts = harness.channel.texts(3).await;
+    assert!(texts.contains(&"Allowed.".to_owned()), "{texts:?}");
+    assert!(texts.contains(&r#"{"answer":"{}"}"#.to_owned()), "{texts:?}");
+    assert_eq!(harness.tools.runs("dangerous"), 1);
+}
+
+#[tokio::test]
+async fn decisions_lists_open_approvals_and_decides_each_once() {
+    let harness = SessionHarness::new(dangerous()).await;
+    harness.say("go").await;
+    harness.channel.texts(1).await;
+    let decisions = harness.sessions.decisions();
+    let open = decisions.open(50, None).await.unwrap();
+    assert_eq!((open.len(), open[0].id, open[0].tool.as_str()), (1, WaitId(1), "dangerous"));
+    assert_eq!(open[0].chat, Some(session("a").address()));
+    assert_eq!(json!(open[0].arguments), json!({ "n": 2 }));
+    let decide = async |wait, decision| decisions.decide(WaitId(wait), decision).await.unwrap();
+    assert!(!decide(2, ApprovalDecision::Once).await);
+    assert!(decide(1, ApprovalDecision::Once).await);
+    assert!(!decide(1, ApprovalDecision::Once).await);
+    assert_eq!(harness.channel.texts(2).await[1], r#"{"n":2}"#);
+    assert_eq!(decisions.open(50, None).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn trust_command_is_for_owners() {
+    let answers = vec![
+        Scripted::calls(&[("page", json!({ "text": "hi" }))]),
+        Scripted::says("read"),
+        Scripted::calls(&[("careful", json!({}))]),
+        Scripted::says("done"),
+    ];
+    let harness = SessionHarness::with(ScriptedModel::new(answers), household()).await;
+    harness.hear("me", "own", "read").await.unwrap();
+    assert_eq!(harness.told("own", 1).await, "read");
+    harness.hear("bob", "own", "/trust me").await.unwrap();
+    assert_eq!(harness.told("own", 2).await, "/trust is for my owner.");
+    let reads_others = async |place| {
+        let status = format!("/status {place}");
+        harness.hear("me", "own", &status).await.unwrap();
+        harness.told("own", place).await.contains("I have read what others wrote")
+    };
+    assert!(reads_others(3).await);
+    harness.hear("me", "own", "/trust").await.unwrap();
+    assert!(harness.told("own", 4).await.starts_with("I believe what I have read"));
+    assert!(!reads_others(5).await);
+    harness.hear("me", "own", "do it").await.unwrap();
+    assert_eq!(harness.told("own", 6).await, "done");
+    assert!(!reads_others(7).await);
+}
+
+#[tokio::test]
+async fn status_reports_untrusted_content_until_new() {
+    let answers = vec![
+        Scripted::calls(&[("page", json!({ "text": "hi" }))]),
+        Scripted::says("read"),
+        Scripted::says("still there"),
+    ];
+    let harness = SessionHarness::with(ScriptedModel::new(answers), household()).await;
+    let table = [
+        ("/status", "I am not doing anything.", false),
+        ("read", "read", false),
+        ("go on", "still there", false),
+        ("/status now", "I am not doing anything.", true),
+        ("/new", "I start afresh", false),
+        ("/status then", "I am not doing anything.", false),
+    ];
+    for (place, (said, expected, warned)) in (1..).zip(table) {
+        harness.hear("me", "own", said).await.unwrap();
+        let told = harness.told("own", place).await;
+        assert!(told.starts_with(expected), "{told}");
+        assert_eq!(told.contains("I have read what others wrote"), warned, "{said}: {told}");
+    }
+}

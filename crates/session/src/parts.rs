@@ -1,0 +1,29 @@
+//! The components that sessions use.
+
+use std::sync::Arc;
+
+use avocet_bus::Bus;
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{Clock, Inbox, Ledger, Outbox, Query, TurnLog, Turns};
+
+use crate::{Agents, Events, RunningTurns};
+
+/// The components that sessions use. `log` and `ledger` retry as long as `running` allows; the
+/// agents use the same ones.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the part of its type")]
+pub struct SessionParts {
+    pub turns: Arc<dyn Turns>,
+    pub inbox: Arc<dyn Inbox>,
+    pub outbox: Arc<dyn Outbox>,
+    pub query: Arc<dyn Query>,
+    pub log: Arc<dyn TurnLog>,
+    pub ledger: Arc<dyn Ledger>,
+    pub bus: Arc<Bus>,
+    pub agents: Agents,
+    pub channels: Arc<Channels>,
+    pub deliverer: Deliverer,
+    pub events: Arc<Events>,
+    pub running: Arc<RunningTurns>,
+    pub clock: Arc<dyn Clock>,
+}

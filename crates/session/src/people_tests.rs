@@ -1,0 +1,136 @@
+//! Tests of roles and links in commands, turns and chats.
+
+use avocet_protocol::{AccessControl, PublishError, Role};
+
+use super::*;
+
+/// An account where `me` is an owner and `bob` a user; others get a code.
+pub(super) fn household() -> Setup {
+    let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
+    let (users, owners) = (ids(&["bob"]), ids(&["me"]));
+    let allow = Allow::Listed(AllowLists { users, owners, pairing: true, ..AllowLists::default() });
+    Setup { allow, ..Setup::default() }
+}
+
+impl SessionHarness {
+    /// Publishes a message like a platform.
+    pub(super) async fn hear(
+        &self,
+        sender: &str,
+        chat: &str,
+        text: &str,
+    ) -> Result<MessageId, PublishError> {
+        let inbound = Inbound::new(
+            session(chat).address(),
+            Sender::new(sender.parse().unwrap()),
+            text.replace('/', "command ").parse().unwrap(),
+            Content::text(text),
+        );
+        let inbound = Inbound { from_platform: true, ..inbound };
+        self.bus.publish(inbound, None).await.map(|accepted| accepted.id)
+    }
+
+    /// Returns a chat's message number `count`, once it was sent.
+    pub(super) async fn told(&self, chat: &str, count: usize) -> String {
+        let chat = session(chat).address();
+        for all in 1.. {
+            let taken = self.channel.taken(all).await;
+            let mut told = taken.into_iter().filter(|one| one.address == chat);
+            if let Some(one) = told.nth(count - 1) {
+                return one.content.text;
+            }
+        }
+        unreachable!("the chat is told something sooner or later")
+    }
+}
+
+#[tokio::test]
+async fn f14_pair_lets_only_an_owner_admit_a_stranger_from_a_chat() {
+    let harness = SessionHarness::with(parrot(), household()).await;
+    harness.hear("me", "own", "hello").await.unwrap();
+    assert_eq!(harness.told("own", 1).await, "hello");
+    assert!(harness.hear("cid", "c", "let me in").await.is_err());
+    let code = harness.bus.pairings()[0].code.to_string();
+    let notice = harness.told("own", 2).await;
+    assert!(notice.contains("`terminal:local:cid`") && notice.contains(&code), "{notice}");
+
+    let approve = format!("/pair approve {code}");
+    harness.hear("bob", "b", &approve).await.unwrap();
+    let refusal = "/pair is for my owner, and only in a private chat.";
+    assert_eq!(harness.told("b", 1).await, refusal);
+    harness.hear("me", "own", "/pair").await.unwrap();
+    let list = harness.told("own", 3).await;
+    assert!(list.ends_with(&format!("{code}: `terminal:local:cid`, for 10 min")), "{list}");
+    harness.hear("me", "own", &format!("/pair approve {code} --owner")).await.unwrap();
+    assert!(harness.told("own", 4).await.contains("8 characters"), "no chat makes an owner");
+    harness.hear("me", "own", &approve).await.unwrap();
+    assert_eq!(harness.told("own", 5).await, "`terminal:local:cid` may speak with me now.");
+    assert_eq!(harness.told("c", 2).await, "You may speak with me now. What can I do for you?");
+    harness.hear("cid", "c", "thanks").await.unwrap();
+    assert_eq!(harness.told("c", 3).await, "thanks");
+    harness.hear("me", "own", &format!("{approve} ")).await.unwrap();
+    let replayed = format!("The code {code} was approved before; a code can be used once.");
+    assert_eq!(harness.told("own", 6).await, replayed);
+    let role =
+        harness.bus.people().iter().find(|one| one.id.sender.as_str() == "cid").unwrap().role;
+    assert_eq!(role, Role::User);
+}
+
+#[tokio::test]
+async fn f14_owner_tool_is_refused_in_the_turn_of_a_user_and_of_its_child() {
+    let model = || {
+        ScriptedModel::answering(|request| match request.messages.last() {
+            Some(Message::ToolResult { result, .. }) => Scripted::says(result),
+            Some(Message::User { text, .. }) if what_was_said(text) == "delegate" => {
+                Scripted::calls(&[("spawn", json!({"prompt": "the keys"}))])
+            }
+            _ => Scripted::calls(&[("keys", json!({}))]),
+        })
+    };
+    let harness = SessionHarness::with(model(), household()).await;
+    let refusal = r#"{"error":"permission denied: keys is for owners"}"#;
+    for (chat, text) in [("b1", "the keys"), ("b2", "delegate")] {
+        harness.hear("bob", chat, text).await.unwrap();
+        let told = harness.told(chat, 1).await;
+        assert!(told.contains("keys is for owners"), "{told}");
+    }
+    assert_eq!(harness.told("b1", 1).await, refusal);
+    assert_eq!(harness.tools.runs("keys"), 0);
+    assert!(harness.tools.offered().iter().all(|role| *role == Role::User));
+    for (count, (chat, text)) in (1..).zip([("o1", "the keys"), ("o2", "delegate")]) {
+        harness.hear("me", chat, text).await.unwrap();
+        harness.told(chat, 1).await;
+        assert_eq!(harness.tools.runs("keys"), count, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn link_shares_a_session_and_answers_in_the_chat_of_the_message() {
+    let harness = SessionHarness::new(parrot()).await;
+    harness.say_in("a", "one").await;
+    assert_eq!(harness.told("a", 1).await, "one");
+    harness.say_in("a", "/link terminal:local:b").await;
+    let linked = "What is said in `terminal:local:b` belongs to this conversation now.";
+    assert_eq!(harness.told("a", 2).await, linked);
+    harness.say_in("b", "two").await;
+    assert_eq!(harness.told("b", 1).await, "two");
+    let asked = harness.asked(2).await;
+    let said = |message: &Message| match message {
+        Message::User { text, .. } => what_was_said(text).to_owned(),
+        _ => String::new(),
+    };
+    let seen = |text: &str| asked[1].messages.iter().any(|message| said(message) == text);
+    assert!(seen("one") && seen("two"), "{asked:?}");
+    harness.say_in("b", "/id").await;
+    let id = "This chat is terminal:local:b. Its session is terminal:local:a. You are me.";
+    assert_eq!(harness.told("b", 2).await, id);
+    harness.say_in("b", "/link").await;
+    assert_eq!(harness.told("b", 3).await, "`terminal:local:b` speaks in `terminal:local:a`");
+    harness.say_in("b", "/link remove terminal:local:b").await;
+    let own = "`terminal:local:b` is a conversation of its own again.";
+    assert_eq!(harness.told("b", 4).await, own);
+    harness.say_in("b", "three").await;
+    assert_eq!(harness.told("b", 5).await, "three");
+    let asked = harness.asked(3).await;
+    assert!(!asked[2].messages.contains(&Message::user("one")));
+}

@@ -1,0 +1,240 @@
+//! Runs one claimed turn: checks who may still speak, lets the agent answer, and writes the end.
+
+use std::sync::Arc;
+
+use avocet_agent::{TurnContext, UsageMeter};
+use avocet_bus::Admitted;
+use avocet_protocol::{
+    ChatAddress, Claimed, Content, Deliveries, LoggedInbound, Origin, Outcome, SessionId,
+    StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId, TurnRecord,
+};
+use avocet_supervise::Panicked;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::lane::Lanes;
+use crate::settle::SettleReason;
+
+/// A turn is dropped after so many deaths of the process, if in [`POISON_DEATHS_ALONE`] of them it
+/// ran alone. A death shared with other turns proves nothing.
+const POISON_DEATHS: u32 = 3;
+const POISON_DEATHS_ALONE: u32 = 2;
+
+/// Returns `true` if a turn must be dropped because it keeps killing the process.
+pub(crate) fn is_poison(deaths: u32, deaths_alone: u32) -> bool {
+    deaths >= POISON_DEATHS && deaths_alone >= POISON_DEATHS_ALONE
+}
+
+impl Lanes {
+    /// Runs a claimed turn in a log span that names the turn and its messages. `ends` is
+    /// [`RunningTurns::ends`](crate::RunningTurns) before the claim.
+    pub(crate) async fn run_in_span(
+        self: &Arc<Self>,
+        claimed: Claimed,
+        ends: u64,
+    ) -> Result<(), StoreError> {
+        let TurnRecord { id, session, origin, .. } = &claimed.turn;
+        let messages: Vec<String> =
+            origin.messages().iter().map(|message| message.id.to_string()).collect();
+        let span = tracing::info_span!("turn", %id, %session, messages = messages.join(","));
+        let id = *id;
+        // Boxed, so that a lane waiting for its slot stays small.
+        let ran = Box::pin(self.run(claimed, ends).instrument(span)).await;
+        if ran.is_err()
+            && let Err(error) = self.parts.turns.release(id).await
+        {
+            // The log is closed or belongs to another daemon; the next start counts an attempt.
+            tracing::error!(turn = %id, %error, "the turn could not be given back");
+        }
+        ran
+    }
+
+    /// Runs a turn until it ends or waits, a command ends it, or it must be released.
+    async fn run(self: &Arc<Self>, mut claimed: Claimed, ends: u64) -> Result<(), StoreError> {
+        let (id, session) = (claimed.turn.id, claimed.turn.session.clone());
+        let entered = self.parts.running.enter(id, &session);
+        // A `/stop` that lands between `claim` and `enter` cannot signal this turn, so read the log
+        // again.
+        if self.parts.running.ends() != ends && !self.is_open(&session, id).await? {
+            self.emit_stopped(&session, id);
+            return Ok(());
+        }
+        self.emit_started(&claimed.turn);
+        let meter = UsageMeter::new(Some(id), session.clone());
+        let ran = tokio::select! {
+            biased;
+            // The command that ended the turn has written its end.
+            () = entered.ended.cancelled() => {
+                self.emit_stopped(&session, id);
+                self.wake_open_deliveries().await;
+                Ok(())
+            }
+            settled = self.answer(&mut claimed, &entered.ended, &meter) => settled,
+            () = self.parts.running.release.cancelled() => {
+                let released = self.parts.turns.release(id).await;
+                self.wake_open_deliveries().await;
+                released
+            }
+        };
+        self.record_usage(&meter).await;
+        match ran {
+            Err(StoreError::Stale(what)) => self.settle_stale(&claimed.turn, &what).await,
+            ran => ran,
+        }
+    }
+
+    /// Does the work of a turn up to its end or pause in the log.
+    async fn answer(
+        self: &Arc<Self>,
+        claimed: &mut Claimed,
+        ended: &CancellationToken,
+        meter: &UsageMeter,
+    ) -> Result<(), StoreError> {
+        let Claimed { turn, attempts, deaths_alone, model, grants } = claimed;
+        let (attempts, deaths_alone) = (*attempts, *deaths_alone);
+        if is_poison(attempts, deaths_alone) {
+            tracing::error!(
+                deaths = attempts,
+                deaths_alone,
+                "the turn kills the process; dropping it"
+            );
+            return self.settle(turn, SettleReason::Poison { attempts }).await;
+        }
+        if !self.readmit(turn).await? {
+            return self.settle(turn, SettleReason::NothingAdmitted).await;
+        }
+        let context = TurnContext {
+            chat: chat_of(turn).cloned(),
+            cancel: ended.clone(),
+            asked_by: self.asked_by(turn).await?,
+            roles: self.parts.bus.clone(),
+            grants: grants.as_slice().into(),
+        };
+        let agent = self.parts.agents.for_turn(turn, &context.asked_by, model.as_deref());
+        agent.fetch_attachments(turn).await?;
+        let work = agent.run_tool_loop(turn.clone(), &context, meter);
+        let reason = match self.shown(turn, work).await {
+            Ok(Ok(end)) => {
+                self.failures.log(&turn.session, agent.models.main.name(), &end);
+                SettleReason::Agent(Box::new(end))
+            }
+            Ok(Err(StoreError::Internal(error))) => {
+                tracing::error!(error, "the log refused a step");
+                SettleReason::Bug(error)
+            }
+            Ok(Err(error)) => return Err(error),
+            Err(Panicked(error)) => {
+                tracing::error!(error, "the turn panicked");
+                self.wake_open_deliveries().await;
+                SettleReason::Bug(error)
+            }
+        };
+        self.settle(turn, reason).await
+    }
+
+    /// Ends a turn that was not in the expected state. Without an end, it would block its session
+    /// forever.
+    async fn settle_stale(
+        self: &Arc<Self>,
+        turn: &TurnRecord,
+        what: &str,
+    ) -> Result<(), StoreError> {
+        let bug = format!("{what} is not in the state that was expected");
+        match self.settle(turn, SettleReason::Bug(bug)).await {
+            Err(StoreError::Stale(_)) => {
+                tracing::debug!(what, "the turn was ended meanwhile");
+                Ok(())
+            }
+            settled => settled,
+        }
+    }
+
+    /// Records the usage that a cancelled turn or compaction left in its meter.
+    pub(crate) async fn record_usage(&self, meter: &UsageMeter) {
+        if let Err(error) = meter.record(self.parts.ledger.as_ref()).await {
+            tracing::error!(%error, "cannot record the cost of a cancelled request");
+        }
+    }
+
+    /// Wakes the deliveries of all logged messages. A turn that was cancelled or panicked may have
+    /// logged a tool's message without waking its delivery.
+    async fn wake_open_deliveries(&self) {
+        if let Err(error) = self.parts.deliverer.start().await {
+            tracing::error!(
+                %error,
+                "cannot list open deliveries; a message of the cancelled turn may wait for the next \
+                 message in its chat"
+            );
+        }
+    }
+
+    async fn is_open(&self, session: &SessionId, turn: TurnId) -> Result<bool, StoreError> {
+        let status = self.with_retry(|| self.parts.query.session_status(session)).await?;
+        Ok(status.open.is_some_and(|open| open.turn == turn))
+    }
+
+    /// Keeps messages whose senders still have access, and drops the others with a notice. Returns
+    /// `false` if none is left.
+    async fn readmit(&self, turn: &mut TurnRecord) -> Result<bool, StoreError> {
+        let Origin::Messages(messages) = &mut turn.origin else { return Ok(true) };
+        let mut admitted: Vec<Admitted<LoggedInbound>> = Vec::new();
+        for message in messages.drain(..) {
+            let id = message.id;
+            match self.parts.bus.readmit(message.clone()) {
+                Ok(message) => admitted.push(message),
+                Err(refusal) => {
+                    tracing::warn!(message = %id, %refusal, "dropped");
+                    let text = format!("I dropped a message: {refusal}.");
+                    let notice = self.plan(&message, &Content::text(text));
+                    let drop = || self.parts.inbox.drop_message(id, notice.as_ref());
+                    match self.with_retry(drop).await {
+                        // It was dropped before the turn was given back or waited.
+                        Err(StoreError::Stale(_)) => {}
+                        dropped => dropped?,
+                    }
+                    self.parts.deliverer.wake(&message.message.inbound.address);
+                }
+            }
+        }
+        messages.extend(admitted.into_iter().map(Admitted::into_inner));
+        Ok(!messages.is_empty())
+    }
+
+    /// Returns the root turn's messages for a child, else an empty list. The list is constant while
+    /// the root waits; the roles of the senders are looked up at each step.
+    pub(crate) async fn asked_by(
+        &self,
+        turn: &TurnRecord,
+    ) -> Result<Vec<LoggedInbound>, StoreError> {
+        match turn.origin {
+            Origin::Messages(_) => Ok(Vec::new()),
+            Origin::Child { .. } => self.with_retry(|| self.parts.turns.asked_by(turn.id)).await,
+        }
+    }
+
+    fn emit_started(&self, turn: &TurnRecord) {
+        let messages = turn.origin.messages().iter().map(|message| StartedMessage {
+            id: message.id,
+            sender: message.message.inbound.sender.id.to_string(),
+            text: message.model_text(),
+        });
+        let event = TurnEvent::Started { turn: turn.id, messages: messages.collect() };
+        self.parts.events.emit(&turn.session, event);
+    }
+
+    fn emit_stopped(&self, session: &SessionId, turn: TurnId) {
+        let (messages, outcome) = (Vec::new(), Outcome::Stopped);
+        let event = TurnEvent::Ended { turn: Some(turn), messages, outcome };
+        self.parts.events.emit(session, event);
+    }
+}
+
+/// Returns the turn's last message, to which it replies. `None` for a child.
+pub(crate) fn asker(turn: &TurnRecord) -> Option<&LoggedInbound> {
+    turn.origin.messages().last()
+}
+
+/// Returns the chat for the reply.
+pub(crate) fn chat_of(turn: &TurnRecord) -> Option<&ChatAddress> {
+    asker(turn).map(|message| &message.message.inbound.address)
+}

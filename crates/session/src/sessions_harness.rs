@@ -1,0 +1,323 @@
+//! Test helper: a daemon with a real log and with a fake model, tools and platform.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_agent::{
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, Budgets, Marks, PromptSettings,
+};
+use avocet_bus::{Admission, Bus};
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{
+    Accepted, Allow, AllowLists, Attachment, ChatAddress, Content, Deliveries, Inbound,
+    LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish, Query, Sender, SessionId,
+    what_was_said,
+};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_supervise::Group;
+use avocet_testkit::{
+    FakeChannel, FakeFiles, FakeModels, FakeToolbox, ManualClock, OneWorkspace, Scripted,
+    ScriptedModel,
+};
+use tokio::sync::Semaphore;
+
+use super::super::Sessions;
+use crate::{
+    Agent, Agents, AttachmentFetcher, Attachments, BySession, Events, LaneLimits, RetryingLedger,
+    RetryingLog, RunningTurns, SessionParts, remind,
+};
+
+/// A step of the clock.
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+
+/// A daemon with a fake model, tools and platform.
+pub(super) struct SessionHarness {
+    pub(super) sessions: Sessions,
+    pub(super) bus: Arc<Bus>,
+    pub(super) model: Arc<ScriptedModel>,
+    pub(super) tools: Arc<FakeToolbox>,
+    pub(super) channel: Arc<FakeChannel>,
+    pub(super) events: Arc<Events>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) delivery_workers: Group,
+    pub(super) log: TempStore,
+    pub(super) setup: Setup,
+}
+
+/// Settings that differ between tests.
+#[derive(Clone)]
+pub(super) struct Setup {
+    pub(super) limits: LaneLimits,
+    pub(super) allow: Allow,
+    pub(super) post_hangs: bool,
+    pub(super) tool_wakes: ToolWakes,
+    pub(super) files: Arc<FakeFiles>,
+    pub(super) budgets: Budgets,
+    /// Models that sessions can choose.
+    pub(super) models: BTreeMap<&'static str, Arc<ScriptedModel>>,
+    /// Model and files of the agent `work`, which answers sessions whose chat begins with `work`.
+    pub(super) work: Option<(Arc<ScriptedModel>, Arc<FakeFiles>)>,
+    /// Time between the clock's start and the daemon's start.
+    pub(super) starts: Duration,
+}
+
+/// The fate of a wake-up after a tool has logged a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolWakes {
+    Delivered,
+    /// As if the turn was cancelled between both.
+    Lost,
+}
+
+#[derive(Debug)]
+struct LostWakes;
+
+impl Deliveries for LostWakes {
+    fn wake(&self, _: &ChatAddress) {}
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let limits = LaneLimits { burst: Duration::ZERO, ..LaneLimits::default() };
+        let (allow, files) = (Allow::Local, Arc::default());
+        let (budgets, models, starts) = (Budgets::default(), BTreeMap::new(), Duration::ZERO);
+        let tool_wakes = ToolWakes::Delivered;
+        Self {
+            limits,
+            allow,
+            post_hangs: false,
+            tool_wakes,
+            files,
+            budgets,
+            models,
+            work: None,
+            starts,
+        }
+    }
+}
+
+/// Makes the agent that answers with `run`, and `work`, which has its own model and files.
+fn agents(run: AgentLoop, attachments: &AttachmentFetcher, setup: &Setup) -> Agents {
+    let agent = |name, run| Agent { name, run, fallbacks: Vec::new(), has_cheap_model: false };
+    let work = setup.work.clone().map(|(model, files)| {
+        let models = AgentModels { main: model.clone(), cheap: model };
+        let attachments = AttachmentFetcher { files: files.clone(), ..attachments.clone() };
+        let attachments = Arc::new(attachments);
+        let run = AgentLoop { models, files, attachments, ..run.clone() };
+        let patterns = vec!["terminal:local:work*".to_owned()];
+        (patterns, agent(Some("work".to_owned()), run))
+    });
+    Agents {
+        agents: BySession::new(agent(None, run), work.into_iter().collect()),
+        models: Arc::new(FakeModels(setup.models.clone())),
+    }
+}
+
+impl SessionHarness {
+    pub(super) async fn new(model: ScriptedModel) -> Self {
+        Self::with(model, Setup::default()).await
+    }
+
+    pub(super) async fn with(model: ScriptedModel, setup: Setup) -> Self {
+        Self::on(TempStore::new(), Arc::default(), model, setup).await
+    }
+
+    pub(super) async fn on(
+        log: TempStore,
+        channel: Arc<FakeChannel>,
+        model: ScriptedModel,
+        setup: Setup,
+    ) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        clock.advance(setup.starts);
+        let store = log.open(clock.clone()).await;
+        let root = Group::new("test");
+        let channels = Arc::new(Channels::new(vec![channel.clone()]));
+        let delivery_workers = root.child("outbox");
+        let deliverer = Deliverer::new(
+            store.clone(),
+            channels.clone(),
+            Arc::<OneWorkspace>::default(),
+            clock.clone(),
+            delivery_workers.clone(),
+        );
+        let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
+        let (bus, wakes) = Bus::open(avocet_bus::BusParts {
+            admission: Admission::default().with(name, account, setup.allow.clone()),
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+        })
+        .await
+        .unwrap();
+        let (bus, events, model) = (Arc::new(bus), Arc::new(Events::default()), Arc::new(model));
+        let tools =
+            if setup.post_hangs { FakeToolbox::hanging_post() } else { FakeToolbox::default() };
+        let tools = Arc::new(tools);
+        let running = Arc::new(RunningTurns::new(clock.clone()));
+        let woken: Arc<dyn Deliveries> = match setup.tool_wakes {
+            ToolWakes::Delivered => Arc::new(deliverer.clone()),
+            ToolWakes::Lost => Arc::new(LostWakes),
+        };
+        let retrying = Arc::new(RetryingLog::new(store.clone(), running.clone(), woken));
+        let ledger = Arc::new(RetryingLedger::new(store.clone(), running.clone()));
+        let attachments = AttachmentFetcher {
+            settings: Attachments { transcribe: None, max_bytes: 1024 },
+            files: setup.files.clone(),
+            channels: channels.clone(),
+            log: retrying.clone(),
+            clock: clock.clone(),
+        };
+        let run = AgentLoop {
+            models: AgentModels { main: model.clone(), cheap: model.clone() },
+            toolbox: tools.clone(),
+            logs: AgentLogs { turns: retrying.clone(), ledger: ledger.clone() },
+            limits: AgentLimits { budgets: setup.budgets, ..AgentLimits::default() },
+            prompt_settings: PromptSettings {
+                system: "be kind".into(),
+                zone: jiff::tz::TimeZone::UTC,
+                marks: Marks::new(7),
+            },
+            files: setup.files.clone(),
+            attachments: Arc::new(attachments.clone()),
+            events: events.clone(),
+            clock: clock.clone(),
+        };
+        remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
+        deliverer.start().await.unwrap();
+        let parts = SessionParts {
+            turns: store.clone(),
+            inbox: store.clone(),
+            outbox: store.clone(),
+            query: store.clone(),
+            bus: bus.clone(),
+            log: retrying,
+            ledger,
+            agents: agents(run, &attachments, &setup),
+            channels,
+            deliverer,
+            events: events.clone(),
+            running,
+            clock: clock.clone(),
+        };
+        let sessions = Sessions::start(parts, setup.limits, wakes, &root).await.unwrap();
+        Self {
+            sessions,
+            bus,
+            model,
+            tools,
+            channel,
+            events,
+            clock,
+            store,
+            delivery_workers,
+            log,
+            setup,
+        }
+    }
+
+    /// Kills the daemon like `kill -9` and starts it with this model.
+    pub(super) async fn restart(self, model: ScriptedModel) -> Self {
+        let Self { sessions, bus, store, channel, clock, delivery_workers, log, setup, .. } = self;
+        for group in [sessions.lanes.group(), &sessions.group, &delivery_workers] {
+            group.abort();
+            group.finish(clock.as_ref(), SECOND).await.unwrap();
+        }
+        drop((sessions, bus, store));
+        Self::on(log, channel, model, setup).await
+    }
+
+    pub(super) async fn say_in(&self, chat: &str, text: &str) -> Accepted {
+        self.say_with(chat, text, Vec::new()).await
+    }
+
+    pub(super) async fn say_with(
+        &self,
+        chat: &str,
+        text: &str,
+        attachments: Vec<Attachment>,
+    ) -> Accepted {
+        let inbound = Inbound::new(
+            session(chat).address(),
+            Sender::new("me".parse().unwrap()),
+            text.replace('/', "command ").parse().unwrap(),
+            Content { attachments, ..Content::text(text) },
+        );
+        self.bus.publish(inbound, None).await.unwrap()
+    }
+
+    pub(super) async fn open_commands(&self) -> Vec<LoggedInbound> {
+        self.sessions.lanes.parts.inbox.open_commands().await.unwrap()
+    }
+
+    pub(super) async fn say(&self, text: &str) -> MessageId {
+        self.say_in("a", text).await.id
+    }
+
+    pub(super) async fn outcome(&self, message: MessageId) -> Option<Outcome> {
+        self.store.message(message).await.unwrap().unwrap().outcome
+    }
+
+    /// Waits until the model has got this number of requests.
+    pub(super) async fn asked(&self, times: usize) -> Vec<ModelRequest> {
+        loop {
+            let requests = self.model.requests();
+            if requests.len() >= times {
+                return requests;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until all deliveries of the log are done.
+    pub(super) async fn sent(&self) {
+        let outbox = &self.sessions.lanes.parts.outbox;
+        while !outbox.open_chats().await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until all lanes are idle.
+    pub(super) async fn idle(&self) {
+        while !self.sessions.lanes.is_idle() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+pub(super) fn users(ids: &[&str]) -> Allow {
+    let users = ids.iter().map(|id| id.parse().unwrap()).collect();
+    Allow::Listed(AllowLists { users, ..AllowLists::default() })
+}
+
+pub(super) fn session(name: &str) -> SessionId {
+    SessionId::parse(&format!("terminal:local:{name}")).unwrap()
+}
+
+/// Returns the user's last text.
+pub(super) fn last_said(request: &ModelRequest) -> &str {
+    let said = request.messages.iter().rev().find_map(|message| match message {
+        Message::User { text, .. } => Some(what_was_said(text)),
+        _ => None,
+    });
+    said.unwrap()
+}
+
+/// A model that repeats the user's text.
+pub(super) fn parrot() -> ScriptedModel {
+    ScriptedModel::answering(|request| Scripted::says(last_said(request)))
+}
+
+/// A model that repeats the user's text once there is a permit.
+pub(super) fn patient_parrot(permits: &Arc<Semaphore>) -> ScriptedModel {
+    let permits = permits.clone();
+    ScriptedModel::answering(move |request| {
+        Scripted::When(permits.clone(), Box::new(Scripted::says(last_said(request))))
+    })
+}

@@ -1,0 +1,153 @@
+//! Accepts a message: deduplication, and its effect on the open turn of its session.
+
+use avocet_protocol::{
+    Accepted, AcceptedAs, Content, DedupeKey, Inbound, InboundKind, MessageId, NewInbound, Outcome,
+    QueueMode, Resolution, Trust, WaitKind,
+};
+use rusqlite::params;
+
+use crate::cancel::cancel_turn;
+use crate::distrust::is_unsure;
+use crate::rows::messages::{self, ANSWERED, end_message, has_asked};
+use crate::rows::sessions::{mode, use_session};
+use crate::rows::to_json;
+use crate::rows::turns::open_turn;
+use crate::tx::{Result, Tx};
+use crate::waits::{WaitBelow, newest_wait, resolve};
+use crate::{digest, words};
+
+/// Accepts a message, which then waits in its lane or has acted on the session's open turn.
+pub(crate) fn accept(
+    tx: &Tx<'_>,
+    message: &NewInbound,
+    default_mode: QueueMode,
+) -> Result<Accepted> {
+    use_session(tx, &message.session)?;
+    match insert(tx, message)? {
+        None => first_copy(tx, message),
+        Some(id) if is_unsure(tx, message)? => {
+            end_message(tx, id, Outcome::Dropped)?;
+            Ok(Accepted { id, what: AcceptedAs::Unsure })
+        }
+        Some(id) => {
+            let what = consequence(tx, id, message, default_mode)?;
+            Ok(Accepted { id, what })
+        }
+    }
+}
+
+/// Returns `None` if the chat has used the key before.
+fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
+    let NewInbound { session, kind, inbound, removed } = message;
+    let address = &inbound.address;
+    let digest = digest_of(inbound)?;
+    let id = tx.insert(
+        "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
+             sender_name, is_bot, kind, content, removed, state, received_at, written_at, corrects, \
+             edited_at, digest) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15, ?16, \
+             ?17, ?18) \
+         ON CONFLICT (channel, account, chat, key) DO NOTHING",
+        params![
+            session.as_str(),
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            inbound.chat.word(),
+            inbound.key.as_str(),
+            inbound.sender.id.as_str(),
+            inbound.sender.name,
+            inbound.sender.is_bot,
+            messages::kind_word(*kind),
+            to_json(&inbound.content)?,
+            removed,
+            tx.now.0,
+            inbound.written_at.map(|written| written.0),
+            inbound.corrects.as_ref().map(DedupeKey::as_str),
+            inbound.edited_at.map(|edited| edited.0),
+            digest,
+        ],
+    )?;
+    Ok(id.map(MessageId))
+}
+
+/// Returns `None` for platforms, which may add details to a message later. Other processes must
+/// repeat it unchanged.
+fn digest_of(inbound: &Inbound) -> Result<Option<String>> {
+    let Inbound { address, content, from_platform, .. } = inbound;
+    (!from_platform).then(|| digest::of(address.topic.as_ref(), content)).transpose()
+}
+
+/// Returns the earlier message with this key, as a duplicate or as a conflicting use of the key.
+fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
+    let address = &message.inbound.address;
+    let digest = digest_of(&message.inbound)?;
+    tx.db.one(
+        "SELECT id, digest FROM inbound \
+         WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
+        params![
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            message.inbound.key.as_str(),
+        ],
+        |row| {
+            let known: Option<String> = row.get("digest")?;
+            let is_other = digest::is_other(known.as_deref(), digest.as_deref());
+            let what = if is_other { AcceptedAs::KeyTaken } else { AcceptedAs::Duplicate };
+            Ok(Accepted { id: MessageId(row.get("id")?), what })
+        },
+    )
+}
+
+/// Applies a new message to the open turn of its session, and returns the effect.
+fn consequence(
+    tx: &Tx<'_>,
+    id: MessageId,
+    message: &NewInbound,
+    default_mode: QueueMode,
+) -> Result<AcceptedAs> {
+    if message.kind == InboundKind::Command {
+        return Ok(AcceptedAs::Queued);
+    }
+    if let Some(WaitBelow { id: wait, turn, .. }) =
+        newest_wait(tx, &message.session, WaitKind::Answer)?
+        && has_asked(tx, turn, &message.inbound)?
+    {
+        let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
+        let text = choice.unwrap_or_else(|| message.model_text());
+        resolve(tx, wait, &Resolution::Answer { text, trust: answer_trust(message) })?;
+        tx.update_one(
+            id,
+            "UPDATE inbound SET turn = ?2, after_step = ?3 WHERE id = ?1",
+            params![id.0, turn.0, ANSWERED],
+        )?;
+        return Ok(AcceptedAs::Answer);
+    }
+    let reply = words::reply(tx, id, message)?;
+    if let Some(words::QuestionRelation::Decides(says)) = &reply {
+        let content = to_json(&Content { text: says.clone(), ..message.inbound.content.clone() })?;
+        tx.update_one(
+            id,
+            "UPDATE inbound SET kind = 'command', content = ?2 WHERE id = ?1",
+            params![id.0, content],
+        )?;
+        return Ok(AcceptedAs::Decision);
+    }
+    if mode(tx.db, &message.session, default_mode)? == QueueMode::Interrupt
+        && let Some(turn) = open_turn(tx, &message.session)?
+    {
+        let ended = cancel_turn(tx, turn, "interrupted by a newer message")?;
+        return Ok(AcceptedAs::Interrupt(ended));
+    }
+    Ok(match reply {
+        Some(words::QuestionRelation::Behind(question)) => AcceptedAs::Behind(question),
+        _ => AcceptedAs::Queued,
+    })
+}
+
+/// Returns the trust level of an answer from a person for whom the turn works.
+fn answer_trust(message: &NewInbound) -> Trust {
+    if message.inbound.content.has_foreign_words() { Trust::Low } else { Trust::Full }
+}

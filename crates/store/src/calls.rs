@@ -1,0 +1,147 @@
+//! Calls of a turn: their results, and the log writes of tools.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, SessionId, ToolClass, TurnId,
+    TurnState,
+};
+use rusqlite::params;
+
+use crate::SqliteStore;
+use crate::audit;
+use crate::rows::chunks::{OutboxSource, insert_planned};
+use crate::rows::sessions::use_session;
+use crate::rows::turns::{ChildTask, insert_turn, must_run};
+use crate::rows::{self, to_json};
+use crate::tx::{Db, Result, Tx};
+
+#[async_trait]
+impl KeptResults for SqliteStore {
+    async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<KeptResult>> {
+        let (session, handle) = (session.clone(), handle.to_owned());
+        self.read(move |db| kept_result(db, &session, &handle)).await
+    }
+}
+
+/// Returns the full result of a call, also if the model got a cut one.
+fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<KeptResult>> {
+    let Ok(call) = handle.parse::<CallId>() else { return Ok(None) };
+    db.row(
+        "SELECT trust, coalesce((SELECT body FROM kept_results WHERE handle = ?5), result) AS body \
+         FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 \
+             AND result IS NOT NULL AND (SELECT session FROM turns WHERE id = ?1) = ?4",
+        params![call.turn.0, call.step, call.ordinal, session.as_str(), call.to_string()],
+        |row| Ok(KeptResult { body: row.get("body")?, trust: rows::trust(row, "trust")? }),
+    )
+}
+
+/// Records the start of a call.
+pub(crate) fn start(
+    tx: &Tx<'_>,
+    call: CallId,
+    class: ToolClass,
+    evidence: Option<&Evidence>,
+) -> Result<()> {
+    must_run(tx, call.turn)?;
+    tx.update_one(
+        call,
+        "UPDATE calls SET state = 'started', class = ?4, evidence = ?5 \
+         WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 \
+             AND state IN ('planned', 'interrupted')",
+        params![
+            call.turn.0,
+            call.step,
+            call.ordinal,
+            class_word(class),
+            evidence.map(to_json).transpose()?,
+        ],
+    )?;
+    audit::started(tx, call, class)
+}
+
+fn class_word(class: ToolClass) -> &'static str {
+    match class {
+        ToolClass::Pure => "pure",
+        ToolClass::InLog => "in_log",
+        ToolClass::Verifiable => "verifiable",
+        ToolClass::Effect => "effect",
+    }
+}
+
+/// Records the result of a call.
+pub(crate) fn finish(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
+    audit::finished(tx, call, result)?;
+    tx.update_one(
+        call,
+        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6 \
+         WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
+        params![
+            call.turn.0,
+            call.step,
+            call.ordinal,
+            result.ok,
+            to_json(&result.value)?,
+            result.trust.word(),
+        ],
+    )
+}
+
+pub(crate) fn keep_result(tx: &Tx<'_>, call: CallId, body: &str) -> Result<()> {
+    tx.insert(
+        "INSERT INTO kept_results (handle, session, body) \
+         SELECT ?1, session, ?2 FROM turns WHERE id = ?3",
+        params![call.to_string(), body, call.turn.0],
+    )?;
+    Ok(())
+}
+
+/// Trust level of the request that led to the call of turn ?2, step ?3.
+const REQUEST_TRUST: &str = "(SELECT trust FROM steps WHERE turn = ?2 AND number = ?3)";
+
+/// Applies the log writes of a tool. Returns the child turn if the tool spawned one.
+pub(crate) fn apply_writes(
+    tx: &Tx<'_>,
+    call: CallId,
+    writes: &[LogWrite],
+) -> Result<Option<TurnId>> {
+    let mut child = None;
+    for write in writes {
+        match write {
+            LogWrite::Message(planned) => {
+                insert_planned(tx, planned, Some(call.turn), OutboxSource::Tool)?;
+            }
+            LogWrite::Note { text } => {
+                tx.insert(
+                    &format!(
+                        "INSERT INTO notes (text, turn, written_at, trust) \
+                         VALUES (?1, ?2, ?4, {REQUEST_TRUST})"
+                    ),
+                    params![text, call.turn.0, call.step, tx.now.0],
+                )?;
+            }
+            LogWrite::Spawn { prompt } => child = Some(spawn(tx, call, prompt)?),
+        }
+    }
+    Ok(child)
+}
+
+fn spawn(tx: &Tx<'_>, call: CallId, prompt: &str) -> Result<TurnId> {
+    let session = SessionId::of_child(call);
+    use_session(tx, &session)?;
+    tx.update(
+        "UPDATE sessions SET model = (SELECT model FROM sessions AS parent \
+             WHERE parent.id = (SELECT session FROM turns WHERE id = ?2)) WHERE id = ?1",
+        params![session.as_str(), call.turn.0],
+    )?;
+    let child = insert_turn(
+        tx,
+        &session,
+        TurnState::Queued,
+        Some(&ChildTask { parent: call.turn, prompt }),
+    )?;
+    tx.update(
+        &format!("UPDATE turns SET prompt_trust = {REQUEST_TRUST} WHERE id = ?1"),
+        params![child.0, call.turn.0, call.step],
+    )?;
+    Ok(child)
+}

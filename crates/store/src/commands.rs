@@ -1,0 +1,131 @@
+//! The effects of commands, which pass the lane.
+
+use std::time::Duration;
+
+use avocet_protocol::{CommandAction, CommandEffect, MessageId, SessionId};
+use rusqlite::params;
+
+use crate::audit;
+use crate::cancel::cancel_turn;
+use crate::past;
+use crate::people;
+use crate::retry::retry;
+use crate::rows;
+use crate::rows::turns::open_turn;
+use crate::tx::{Result, Tx};
+use crate::undelivered;
+use crate::waits::{is_open, meant_wait, resolve_by_command};
+
+/// Age limit for `/resend`, since people stop waiting for older messages. A delivery is retried for
+/// a day before it is abandoned.
+const RESENT: Duration = Duration::from_hours(7 * 24);
+
+/// Carries out the action of a command in its session.
+pub(crate) fn act(
+    tx: &Tx<'_>,
+    command: MessageId,
+    action: &CommandAction,
+) -> Result<CommandEffect> {
+    let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
+        rows::parsed::<SessionId>(row, "session")
+    })?;
+    match action {
+        CommandAction::None => Ok(CommandEffect::Done),
+        CommandAction::Stop => stop(tx, &session, command),
+        CommandAction::Forget => forget(tx, &session, command),
+        CommandAction::Compact => past::want_compaction(tx, &session, command).map(done_or_nothing),
+        CommandAction::SetMode(mode) => {
+            tx.update(
+                "UPDATE sessions SET mode = ?2 WHERE id = ?1",
+                [session.as_str(), mode.word()],
+            )?;
+            Ok(CommandEffect::Done)
+        }
+        CommandAction::SetModel(model) => {
+            tx.update(
+                "UPDATE sessions SET model = ?2 WHERE id = ?1",
+                params![session.as_str(), model],
+            )?;
+            Ok(CommandEffect::Done)
+        }
+        CommandAction::Resolve { wait, kind, anywhere, resolution } => {
+            let below = (!anywhere).then_some(&session);
+            let wait = match *wait {
+                Some(wait) => is_open(tx, wait, *kind, below)?.then_some(wait),
+                None => meant_wait(tx, &session, *kind, command)?,
+            };
+            let resolved = match wait {
+                Some(wait) => resolve_by_command(tx, command, wait, resolution)?,
+                None => None,
+            };
+            Ok(resolved.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
+        }
+        CommandAction::Retry { wait, sender } => {
+            let goes_on = retry(tx, &session, command, *wait, sender.as_ref())?;
+            Ok(goes_on.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
+        }
+        CommandAction::Believe => past::believe(tx, &session).map(|()| CommandEffect::Done),
+        CommandAction::Resend => resend(tx, command),
+        CommandAction::Decide(settled) => people::decide(tx, settled).map(done_or_nothing),
+        CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),
+        CommandAction::Unlink(chat) => people::unlink(tx, chat).map(done_or_nothing),
+    }
+}
+
+/// Ends the session's work and forgets its past (`/new`).
+fn forget(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+    let stopped = stop(tx, session, command)?;
+    tx.update(
+        "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
+             shortened_to = 0, summary_trust = 'full', \
+             usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
+        params![session.as_str(), command.0],
+    )?;
+    undelivered::forget(tx, session)?;
+    let grants = tx.update("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
+    audit::withdrawn(tx, command, session, grants)?;
+    Ok(stopped)
+}
+
+fn done_or_nothing(done: bool) -> CommandEffect {
+    if done { CommandEffect::Done } else { CommandEffect::Nothing }
+}
+
+/// Ends the session's open turn and its pending compaction.
+fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+    let compaction = past::stop_compaction(tx, session)?;
+    match stop_turn(tx, session, command)? {
+        CommandEffect::Nothing if compaction => Ok(CommandEffect::Stopped(Vec::new())),
+        effect => Ok(effect),
+    }
+}
+
+/// Ends the session's open turn, unless a message that came after the command began it.
+fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+    let Some(turn) = open_turn(tx, session)? else { return Ok(CommandEffect::Nothing) };
+    let first = tx.db.one("SELECT min(id) FROM inbound WHERE turn = ?1", [turn.0], |row| {
+        row.get::<_, Option<i64>>(0)
+    })?;
+    if first.is_some_and(|first| first > command.0) {
+        return Ok(CommandEffect::Nothing);
+    }
+    cancel_turn(tx, turn, "stopped by the user").map(CommandEffect::Stopped)
+}
+
+/// Queues recent failed messages again in the chat of the command, since linked chats share a
+/// session.
+fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
+    let again = tx.update(
+        "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
+             attempts = 0, error = NULL, failing_since = NULL \
+         WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' \
+             AND coalesce(first_sent_at, created_at) > ?2 \
+             AND (channel, account, chat) = (SELECT channel, account, chat FROM inbound WHERE id = ?1)",
+        params![command.0, tx.now.before(RESENT).0],
+    )?;
+    if again == 0 {
+        return Ok(CommandEffect::Nothing);
+    }
+    undelivered::withdraw(tx, command)?;
+    Ok(CommandEffect::Resent(again as u64))
+}

@@ -1,0 +1,116 @@
+//! Rows of `outbox`: a message has one row for each chunk.
+
+use avocet_protocol::{ChatAddress, Content, DedupeKey, Planned, TurnId};
+use rusqlite::params;
+
+use super::to_json;
+use crate::tx::{Result, Tx};
+
+/// The origin of an outgoing message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutboxSource {
+    /// The end of a turn, or a command.
+    Reply,
+    /// The message tool.
+    Tool,
+    /// The prompt of a waiting turn.
+    Prompt,
+    /// The daemon, about a dropped, abandoned or unconfirmed message.
+    Notice,
+    /// Another process.
+    Process,
+    /// An open turn: the reply as far as it is written.
+    Preview,
+}
+
+impl OutboxSource {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Notice => "notice",
+            Self::Process => "process",
+            Self::Preview => "preview",
+        }
+    }
+}
+
+/// Appends a message to the outbox, one row for each chunk.
+pub(crate) fn insert_planned(
+    tx: &Tx<'_>,
+    message: &Planned,
+    turn: Option<TurnId>,
+    source: OutboxSource,
+) -> Result<()> {
+    let ordinal = next_ordinal(tx, turn)?;
+    insert_chunks(tx, message, 0, &ChunkPosition { turn, ordinal, chunk: 0, key: None, source })
+}
+
+/// Appends a message of the daemon itself.
+pub(crate) fn insert_notice(tx: &Tx<'_>, notice: &Planned) -> Result<()> {
+    insert_planned(tx, notice, None, OutboxSource::Notice)
+}
+
+/// Returns the ordinal after all messages of a turn.
+pub(crate) fn next_ordinal(tx: &Tx<'_>, turn: Option<TurnId>) -> Result<i64> {
+    tx.db.one(
+        "SELECT coalesce(max(ordinal) + 1, 0) FROM outbox WHERE turn = ?1",
+        [turn.map(|turn| turn.0)],
+        |row| row.get(0),
+    )
+}
+
+/// Appends the chunks of a message from index `first` on.
+pub(crate) fn insert_chunks(
+    tx: &Tx<'_>,
+    message: &Planned,
+    first: usize,
+    position: &ChunkPosition<'_>,
+) -> Result<()> {
+    for (chunk, content) in message.chunks.iter().enumerate().skip(first) {
+        insert_chunk(tx, &message.address, content, &ChunkPosition { chunk, ..*position })?;
+    }
+    Ok(())
+}
+
+/// The message to which a chunk belongs, and its position there.
+pub(crate) struct ChunkPosition<'a> {
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) ordinal: i64,
+    pub(crate) chunk: usize,
+    pub(crate) key: Option<&'a DedupeKey>,
+    pub(crate) source: OutboxSource,
+}
+
+/// Returns `None` if the chat has used the key before.
+///
+/// The nonce is random instead of derived from the row number: a new, restored or copied database
+/// uses numbers again that a platform may remember.
+pub(crate) fn insert_chunk(
+    tx: &Tx<'_>,
+    address: &ChatAddress,
+    content: &Content,
+    position: &ChunkPosition<'_>,
+) -> Result<Option<i64>> {
+    tx.insert(
+        "INSERT INTO outbox (channel, account, chat, topic, turn, ordinal, chunk, key, source, \
+             content, state, created_at, nonce) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', ?11, \
+             lower(hex(randomblob(8)))) \
+         ON CONFLICT (channel, account, chat, key, chunk) WHERE key IS NOT NULL DO NOTHING",
+        params![
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            position.turn.map(|turn| turn.0),
+            position.ordinal,
+            position.chunk,
+            position.key.map(DedupeKey::as_str),
+            position.source.word(),
+            to_json(content)?,
+            tx.now.0,
+        ],
+    )
+}

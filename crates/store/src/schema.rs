@@ -1,0 +1,101 @@
+//! The schema and its versions.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::OpenError;
+use crate::error::{store_error, unusable};
+use crate::files::{NEW, make_private, put_in_place, with_suffix};
+use crate::tx::Db;
+
+/// The complete schema of the last version, for new databases.
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// The scripts that bring a database from each version to the next, beginning with version 1.
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
+    include_str!("migrations/5.sql"),
+    include_str!("migrations/6.sql"),
+];
+
+/// The complete schema of version 1.
+const FIRST_SCHEMA: &str = include_str!("migrations/schema_v1.sql");
+
+/// Returns the version after all these scripts.
+pub(crate) fn last(migrations: &[&str]) -> usize {
+    migrations.len() + 1
+}
+
+pub(crate) fn newest() -> usize {
+    last(MIGRATIONS)
+}
+
+/// `AVOC` as bytes, in the header of the file (SQLite's `application_id`).
+pub(crate) const APPLICATION_ID: i32 = 0x4156_4F43;
+
+/// Creates a database under a temporary name and renames it when it is complete, so that a file
+/// with the right name is always complete.
+pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
+    let new = with_suffix(path, NEW);
+    drop(make(&new, newest())?);
+    put_in_place(&new, path)
+}
+
+/// Creates an empty database with the schema of this version.
+pub(crate) fn make(path: &Path, version: usize) -> Result<Connection, OpenError> {
+    make_private(path).map_err(|error| unusable(path, error))?;
+    let scripts = if version == newest() {
+        vec![SCHEMA]
+    } else {
+        [&[FIRST_SCHEMA], &MIGRATIONS[..version - 1]].concat()
+    };
+    let make = || {
+        let mut connection = Connection::open(path)?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        apply(&mut connection, &scripts, version)?;
+        Ok(connection)
+    };
+    make().map_err(|error| store_error(path, &error).into())
+}
+
+/// Fails if another version wrote the database.
+pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let known = newest();
+    match version_below(connection, path, known)? {
+        found if found < known => Err(OpenError::Older { path: path.to_owned(), found, known }),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the version of a database; fails if it is newer than `known`.
+pub(crate) fn version_below(
+    connection: &Connection,
+    path: &Path,
+    known: usize,
+) -> Result<usize, OpenError> {
+    let db = Db { connection, path };
+    let found: i64 = db.one("PRAGMA user_version", (), |row| row.get(0))?;
+    usize::try_from(found).ok().filter(|version| (1..=known).contains(version)).ok_or_else(|| {
+        let known = i64::try_from(known).unwrap_or(i64::MAX);
+        OpenError::Newer { path: path.to_owned(), found, known }
+    })
+}
+
+/// Runs all scripts in one transaction and sets the version.
+pub(crate) fn apply(
+    connection: &mut Connection,
+    scripts: &[&str],
+    version: usize,
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    // A migration may recreate a table to which others refer.
+    transaction.pragma_update(None, "defer_foreign_keys", true)?;
+    for script in scripts {
+        transaction.execute_batch(script)?;
+    }
+    transaction.pragma_update(None, "user_version", version)?;
+    transaction.commit()
+}

@@ -1,0 +1,136 @@
+//! A directory of text files as a channel: a file in `inbox` is a message to the agent, and a file
+//! in `outbox` is an answer. Scripts, cron jobs and sync tools talk to the agent through it.
+//!
+//! This is the smallest whole channel, and the one to copy. Read it in this order: `config` (the
+//! table of the configuration), `receive` (the loop), `convert` (a file becomes a message), `send`
+//! (an answer becomes a file), and this file, which implements the port [`Channel`] with them. Only
+//! `folders` is about directories; another channel has its platform's API there.
+
+mod config;
+mod convert;
+mod folders;
+mod receive;
+mod send;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use avocet_channel_kit::Exchanges;
+use avocet_protocol::{
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, ChatId, Check,
+    Clock, Content, Delivery, Health, IdError, LastExchanges, OnUnknown, Receipt, SendError,
+    SenderId,
+};
+use avocet_supervise::blocking;
+use rustix::process::geteuid;
+
+pub use config::DirectoryConfig;
+
+use folders::Folders;
+use receive::DirectoryReceiver;
+
+/// The only chat of a directory.
+const CHAT: &str = "files";
+
+/// A directory with its inbox and outbox.
+#[derive(Debug)]
+pub struct DirectoryChannel {
+    name: ChannelName,
+    account: AccountName,
+    chat: ChatAddress,
+    /// The daemon's user, by the same id as on the socket.
+    sender: SenderId,
+    folders: Folders,
+    /// The polls of the inbox.
+    polls: Exchanges,
+    /// The error of the last write to the outbox; `None` if it succeeded.
+    write_error: Mutex<Option<String>>,
+}
+
+impl DirectoryChannel {
+    /// Makes the channel of a directory. Accesses no file yet.
+    ///
+    /// # Errors
+    /// [`IdError`] if the names cannot be parts of a chat's address.
+    pub fn new(
+        name: ChannelName,
+        account: AccountName,
+        path: PathBuf,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, IdError> {
+        let chat = ChatAddress {
+            channel: name.clone(),
+            account: account.clone(),
+            chat: ChatId::parse(CHAT)?,
+            topic: None,
+        };
+        let sender = SenderId::parse(&format!("uid:{}", geteuid().as_raw()))?;
+        let (folders, polls) = (Folders::new(path), Exchanges::new(clock));
+        Ok(Self { name, account, chat, sender, folders, polls, write_error: Mutex::default() })
+    }
+
+    /// Writes a chunk into the outbox.
+    async fn write(&self, delivery: &Delivery) -> Result<(), SendError> {
+        if delivery.address != self.chat {
+            return Err(SendError::Refused(format!("the only chat here is {}", self.chat)));
+        }
+        let (folders, file) = (self.folders.clone(), send::file(delivery)?);
+        let written = blocking(move || folders.write(&file)).await;
+        written.unwrap_or_else(|panicked| Err(SendError::Unknown(panicked.to_string())))
+    }
+
+    fn write_error(&self) -> MutexGuard<'_, Option<String>> {
+        self.write_error.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Channel for DirectoryChannel {
+    fn name(&self) -> ChannelName {
+        self.name.clone()
+    }
+
+    fn account(&self) -> AccountName {
+        self.account.clone()
+    }
+
+    async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
+        DirectoryReceiver::new(self, &context).run().await
+    }
+
+    async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        let written = self.write(delivery).await;
+        *self.write_error() = written.as_ref().err().map(ToString::to_string);
+        written.map(|()| Receipt { platform_id: None })
+    }
+
+    fn plan(&self, reply: &Content) -> Vec<Content> {
+        send::plan(reply)
+    }
+
+    /// A chunk always gets the same file name, so that a repetition changes nothing.
+    fn on_unknown(&self) -> OnUnknown {
+        OnUnknown::RepeatSafe
+    }
+
+    fn health(&self) -> Health {
+        match self.write_error().clone() {
+            Some(error) => Health::Down(error),
+            None => self.polls.get(),
+        }
+    }
+
+    fn exchanges(&self) -> LastExchanges {
+        self.polls.exchanges()
+    }
+
+    async fn probe(&self) -> Vec<Check> {
+        let (folders, label) = (self.folders.clone(), format!("{}:{}", self.name, self.account));
+        let found = blocking(move || folders.probe()).await;
+        vec![match found.unwrap_or_else(|panicked| Err(panicked.to_string())) {
+            Ok(says) => Check::good(label, says),
+            Err(error) => Check::bad(label, error, "correct the directory, or name another one"),
+        }]
+    }
+}

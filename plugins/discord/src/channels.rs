@@ -1,0 +1,85 @@
+//! Discord's channels, as the platform describes them.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serenity::model::channel::ChannelType;
+use serenity::model::id::{ChannelId, MessageId};
+
+/// A forum of pictures; serenity lacks a name for it.
+const MEDIA: ChannelType = ChannelType::Unknown(16);
+
+/// The type of a channel, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiscordChannel {
+    /// A direct message channel.
+    Direct,
+    /// A channel of a server.
+    Server,
+    /// A thread, or a post of a forum.
+    Thread {
+        /// The channel that contains the thread.
+        parent: ChannelId,
+    },
+}
+
+/// The known channels, which save a request.
+#[derive(Debug, Default)]
+pub(crate) struct KnownChannels(HashMap<ChannelId, DiscordChannel>);
+
+/// The used fields of a channel.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ChannelInfo {
+    pub(crate) id: ChannelId,
+    #[serde(rename = "type")]
+    kind: ChannelType,
+    #[serde(default)]
+    parent_id: Option<ChannelId>,
+    /// The last message, which may be deleted.
+    #[serde(default)]
+    pub(crate) last_message_id: Option<MessageId>,
+}
+
+impl ChannelInfo {
+    pub(crate) fn channel_type(&self) -> DiscordChannel {
+        match (self.kind, self.parent_id) {
+            (ChannelType::Private, _) => DiscordChannel::Direct,
+            (
+                ChannelType::NewsThread | ChannelType::PublicThread | ChannelType::PrivateThread,
+                Some(parent),
+            ) => DiscordChannel::Thread { parent },
+            _ => DiscordChannel::Server,
+        }
+    }
+
+    /// Returns `true` if the channel has messages of its own: the last message of a forum is a
+    /// thread.
+    pub(crate) fn has_messages(&self) -> bool {
+        !matches!(self.kind, ChannelType::Forum | MEDIA)
+    }
+}
+
+/// Returns the channels that an event describes: one channel, or those of a server, with its
+/// threads.
+pub(crate) fn described(event: &Value) -> impl Iterator<Item = ChannelInfo> {
+    let lists = ["channels", "threads"].iter().filter_map(|list| event[list].as_array());
+    lists.flatten().chain([event]).flat_map(ChannelInfo::deserialize)
+}
+
+impl KnownChannels {
+    pub(crate) fn get(&self, channel: ChannelId) -> Option<DiscordChannel> {
+        self.0.get(&channel).copied()
+    }
+
+    pub(crate) fn learn(&mut self, channel: ChannelId, channel_type: DiscordChannel) {
+        self.0.insert(channel, channel_type);
+    }
+
+    /// Learns from an event that describes channels.
+    pub(crate) fn learn_from(&mut self, event: &Value) {
+        for described in described(event) {
+            self.learn(described.id, described.channel_type());
+        }
+    }
+}

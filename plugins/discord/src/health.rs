@@ -1,0 +1,47 @@
+//! The state of a bot's connections, as `avocet status` shows it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use avocet_channel_kit::Exchanges;
+use avocet_protocol::{Clock, Health, LastExchanges};
+
+/// The health of a bot: its exchanges with the platform, and the channels that it cannot read.
+#[derive(Debug)]
+pub(crate) struct BotHealth {
+    exchanges: Exchanges,
+    /// A text about channels that cannot be read, although the platform answers.
+    unread: Mutex<Option<String>>,
+}
+
+impl BotHealth {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { exchanges: Exchanges::new(clock), unread: Mutex::default() }
+    }
+
+    /// Records a successful exchange with the platform.
+    pub(crate) fn works(&self) {
+        self.exchanges.works();
+    }
+
+    /// Records a failed exchange; `why` must not contain the token.
+    pub(crate) fn fails(&self, why: &str) {
+        self.exchanges.fails(why);
+    }
+
+    /// Notes the text about unreadable channels; `None` if all can be read.
+    pub(crate) fn note_unread(&self, why: Option<String>) {
+        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    pub(crate) fn last_exchanges(&self) -> LastExchanges {
+        self.exchanges.exchanges()
+    }
+
+    pub(crate) fn get(&self) -> Health {
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match (self.exchanges.get(), unread) {
+            (Health::Up, Some(why)) => Health::Down(why),
+            (health, _) => health,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Processes commands before missed messages: `/stop` has to work even while a channel's history
+//! cannot be read (F11).
+
+use avocet_channel_kit::Stopped;
+use serenity::model::channel::Message;
+
+use crate::convert::MessageVersion;
+use crate::gateway::{BotIds, LiveEvent, MESSAGE_CREATE};
+use crate::lenient;
+
+use super::Receiver;
+
+impl Receiver<'_> {
+    /// Returns the command in a live event, if it is one of ours.
+    pub(super) fn command_in(&self, bot: BotIds, event: &LiveEvent) -> Option<Message> {
+        let text = event.data["content"].as_str().filter(|_| event.name == MESSAGE_CREATE)?;
+        if !self.identity(bot).is_command(text) {
+            return None;
+        }
+        lenient::message(&event.data)
+    }
+
+    /// Processes a command that is held back. It also stays in its place in the history, and no
+    /// cursor passes it before; then the log recognises it by its key.
+    pub(super) async fn handle_early_command(
+        &self,
+        bot: BotIds,
+        command: &Message,
+    ) -> Result<(), Stopped> {
+        let Some(channel_type) = self.channels.get(command.channel_id) else { return Ok(()) };
+        if self.skip_reason(bot, command, channel_type).is_some() {
+            return Ok(());
+        }
+        let converted = self.identity(bot).message(command, channel_type, MessageVersion::Original);
+        self.intake.take(converted, None).await?;
+        Ok(())
+    }
+}

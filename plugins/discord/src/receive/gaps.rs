@@ -1,0 +1,113 @@
+//! Channels that have to catch up. Their live events wait here until the missed messages are read,
+//! because the cursor of the channel must not pass those.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+use serenity::model::id::{ChannelId, MessageId};
+
+use crate::gateway::{LiveEvent, MESSAGE_CREATE};
+use crate::history::message_id;
+
+/// New messages that may wait in a channel; further ones are read from the history later. Edits and
+/// interactions wait without a limit, because the history does not list them.
+const MAX_HELD: usize = 1000;
+
+/// The next step of a catch-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CatchUpStep {
+    /// Fetch the channel: its type and its last message.
+    Channel,
+    /// Search the messages read before for edits.
+    Edits,
+    /// Read the missed messages.
+    Missed,
+}
+
+/// The gap of a channel that has to catch up.
+#[derive(Debug)]
+pub(super) struct Gap {
+    /// Everything up to this message is committed or ignored.
+    pub(super) after: MessageId,
+    /// The next step.
+    pub(super) next: CatchUpStep,
+    held: Vec<LiveEvent>,
+    dropped: Option<Dropped>,
+}
+
+/// Live messages beyond the limit, which are only in the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dropped {
+    count: usize,
+    first: MessageId,
+    last: MessageId,
+}
+
+/// The channels that have to catch up.
+#[derive(Debug, Default)]
+pub(super) struct Gaps(BTreeMap<ChannelId, Gap>);
+
+impl Gaps {
+    /// Notes a gap in a channel. Events that wait there keep waiting.
+    pub(super) fn note(&mut self, channel: ChannelId, after: MessageId, next: CatchUpStep) {
+        let known = self.0.remove(&channel).map(|gap| (gap.held, gap.dropped));
+        let (held, dropped) = known.unwrap_or_default();
+        self.0.insert(channel, Gap { after, next, held, dropped });
+    }
+
+    pub(super) fn get(&self, channel: ChannelId) -> Option<&Gap> {
+        self.0.get(&channel)
+    }
+
+    pub(super) fn get_mut(&mut self, channel: ChannelId) -> Option<&mut Gap> {
+        self.0.get_mut(&channel)
+    }
+
+    /// Closes a gap. Returns the live events that came meanwhile, in their order.
+    pub(super) fn close(&mut self, channel: ChannelId) -> Vec<LiveEvent> {
+        self.0.remove(&channel).map(|gap| gap.held).unwrap_or_default()
+    }
+}
+
+impl Gap {
+    pub(super) fn hold(&mut self, live: LiveEvent) {
+        let is_new = |live: &&LiveEvent| live.name == MESSAGE_CREATE;
+        if !is_new(&&live) || self.held.iter().filter(is_new).count() < MAX_HELD {
+            self.held.push(live);
+            return;
+        }
+        let last = message_id(&live.data);
+        let dropped = self.dropped.get_or_insert(Dropped { count: 0, first: last, last });
+        (dropped.count, dropped.last) = (dropped.count + 1, last);
+    }
+
+    /// Returns, once, the dropped messages that were not read from the history since. The caller
+    /// requests them.
+    pub(super) fn take_dropped(&mut self) -> Option<Dropped> {
+        self.dropped.take().filter(|dropped| dropped.last > self.after)
+    }
+
+    pub(super) fn has_held_events(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Removes live messages that were read from the history.
+    pub(super) fn remove_read(&mut self, page: &[Value]) {
+        let was_read = |live: &LiveEvent| {
+            page.iter().any(|message| message_id(message) == message_id(&live.data))
+        };
+        self.held.retain(|live| live.name != MESSAGE_CREATE || !was_read(live));
+    }
+}
+
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, first, last } = self;
+        write!(f, "{count} messages, from {first} to {last}")
+    }
+}
+
+#[cfg(test)]
+#[path = "gaps_tests.rs"]
+mod tests;

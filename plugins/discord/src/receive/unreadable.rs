@@ -1,0 +1,46 @@
+//! Events that cannot be parsed: messages are skipped, and users of buttons get an answer.
+
+use avocet_channel_kit::Stopped;
+use serde::Deserialize;
+use serde_json::Value;
+use serenity::builder::{
+    CreateAllowedMentions, CreateInteractionResponse, CreateInteractionResponseMessage,
+};
+use serenity::model::id::{ChannelId, InteractionId, MessageId};
+
+use super::Receiver;
+
+/// The answer to an unreadable interaction; only its user sees it.
+const NOT_UNDERSTOOD: &str = "I could not read this. Write it as a message, please.";
+
+impl Receiver<'_> {
+    /// Skips an unreadable message, and moves the cursor if the id of the message is known.
+    pub(super) async fn skip_unreadable(&mut self, data: &Value) -> Result<(), Stopped> {
+        let channel = ChannelId::deserialize(&data["channel_id"]).ok();
+        let message = MessageId::deserialize(&data["id"]).ok();
+        tracing::info!(?channel, ?message, "a message that cannot be read");
+        let ids = channel.zip(message);
+        let cursor = ids.and_then(|(channel, message)| self.positions.cursor(channel, message));
+        self.intake.ignore("unreadable", cursor).await?;
+        if let Some((channel, message)) = ids {
+            self.positions.note_read(channel, message);
+        }
+        Ok(())
+    }
+
+    /// Answers an unreadable interaction, if its id and token are readable.
+    pub(super) async fn answer_unreadable_interaction(&self, data: &Value) -> Result<(), Stopped> {
+        let id = InteractionId::deserialize(&data["id"]).ok();
+        tracing::info!(?id, "what was pressed or called cannot be read");
+        self.intake.ignore("unreadable", None).await?;
+        if let (Some(id), Some(token)) = (id, data["token"].as_str()) {
+            let line = CreateInteractionResponseMessage::new()
+                .content(NOT_UNDERSTOOD)
+                .ephemeral(true)
+                .allowed_mentions(CreateAllowedMentions::new());
+            let response = CreateInteractionResponse::Message(line);
+            self.discord.respond(self.context.clock.as_ref(), id, token, &response).await;
+        }
+        Ok(())
+    }
+}
