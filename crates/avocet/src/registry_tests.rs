@@ -174,7 +174,10 @@ fn channel_has_one_account_or_a_table_for_each() {
 #[test]
 fn check_refuses_a_directory_without_a_path_and_two_in_one_another() {
     let table = [
-        ("[channels.directory]\n", "1:11: [channels.directory]: there is no path; name a directory"),
+        (
+            "[channels.directory]\n",
+            "1:11: [channels.directory]: there is no path; name a directory",
+        ),
         ("[channels.directory]\npath = \"\"\n", "[channels.directory]: there is no path"),
         (
             "[channels.directory.a]\npath = \"/x\"\n[channels.directory.b]\npath = \"/x/y\"\n",
