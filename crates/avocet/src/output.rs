@@ -8,7 +8,7 @@ use avocet_protocol::{LastExchanges, Timestamp, printable, printable_json};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::{redaction, stderr};
 
 /// Prints lines. A reader that stops early, as in `| head`, is no failure.
@@ -20,6 +20,20 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
     write_out(&printable_json(&format!("{text}\n")))
+}
+
+/// Prints a value as JSON, or as a text for people.
+pub(crate) fn show(
+    json: bool,
+    value: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<Exit, Failure> {
+    if json {
+        print_json(value)?;
+    } else {
+        print(&text())?;
+    }
+    Ok(Exit::Done)
 }
 
 fn write_out(text: &str) -> Result<(), Failure> {

@@ -3,19 +3,17 @@
 
 use std::fmt::Write;
 
-use avocet_gateway::{ClientError, Decide, ListApprovals, RpcError, answer_about_approvals};
+use avocet_gateway::{Decide, ListApprovals, answer_about_approvals};
 use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, WaitId};
 use avocet_session::Decisions;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::CommandContext;
-use crate::commands::{Reached, all_rows, reach};
+use crate::commands::{all_rows, call};
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json, span};
-use crate::places::{Configuration, Uses};
+use crate::output::{print, show, span};
 use crate::redaction;
 
 #[derive(Debug, Args)]
@@ -59,11 +57,7 @@ pub(crate) async fn run(
                 ask::<Vec<OpenApproval>>(context, "approval.list", &list).await
             };
             let open = all_rows(ListApprovals::default().limit, page).await?;
-            if approvals.json {
-                print_json(&open)?;
-            } else {
-                print(&text(&open, context.clock.now()))?;
-            }
+            show(approvals.json, &open, || text(&open, context.clock.now()))?;
         }
         Some(ApprovalsCommand::Approve { id, session }) => {
             let decision =
@@ -80,27 +74,16 @@ pub(crate) async fn run(
     Ok(Exit::Done)
 }
 
-/// Calls a method of the daemon. If no daemon runs, does the same on its log.
 async fn ask<A: DeserializeOwned>(
     context: &CommandContext,
     method: &str,
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
-    let log = match reach(context, &configuration).await? {
-        Reached::Daemon(client) => return Ok(client.call(method, params).await?),
-        Reached::Log(log) => log,
-    };
-    let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
-    let decisions = Decisions::in_log(log.store.clone(), log.store.clone());
-    let redactor = redaction::redactor();
-    let answer = answer_about_approvals(&decisions, &redactor, method, params).await;
-    drop(decisions);
-    log.close().await;
-    // All methods that are called here exist.
-    let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
-    let answer = answer.map_err(ClientError::Refused)?;
-    Ok(serde_json::from_value(answer).map_err(std::io::Error::from)?)
+    call(context, method, params, async |log, params| {
+        let decisions = Decisions::in_log(log.store.clone(), log.store.clone());
+        Ok(answer_about_approvals(&decisions, &redaction::redactor(), method, params).await)
+    })
+    .await
 }
 
 fn text(open: &[OpenApproval], now: Timestamp) -> String {

@@ -14,7 +14,7 @@ use crate::cli::session_id;
 use crate::commands::{LOOK_AGAIN, OfflineLog, Reached, bus_to_log, connect, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, show};
 use crate::places::{Configuration, Uses};
 
 #[derive(Debug, Args)]
@@ -131,14 +131,14 @@ async fn reconnect(
 }
 
 fn report(asked: &AskResult, json: bool, remark: &str) -> Result<Exit, Failure> {
-    if json {
-        print_json(asked)?;
-    } else if asked.duplicate {
-        print(&format!("{} had been taken before\n", asked.message))?;
-    } else {
-        print(&format!("{} is in the log{remark}\n", asked.message))?;
-    }
-    Ok(Exit::Done)
+    let AskResult { message, duplicate } = asked;
+    show(json, asked, || {
+        if *duplicate {
+            format!("{message} had been taken before\n")
+        } else {
+            format!("{message} is in the log{remark}\n")
+        }
+    })
 }
 
 fn answer(status: &MessageStatus, json: bool) -> Result<Exit, Failure> {

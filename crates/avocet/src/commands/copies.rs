@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json};
+use crate::output::show;
 use crate::places::{Configuration, Uses, given};
 use crate::{CommandContext, audit, redaction};
 
@@ -55,14 +55,10 @@ pub(crate) async fn backup(context: &CommandContext, backup: BackupArgs) -> Resu
     let (now, file) = (context.clock.now(), to.clone());
     let copy = move || back_up(&directory, &file, now, &CancelCopy::default());
     let Copied { bytes, messages } = blocking(copy).await??;
-    if backup.json {
-        print_json(&json!({ "file": to, "bytes": bytes, "messages": messages }))?;
-    } else {
+    show(backup.json, &json!({ "file": to, "bytes": bytes, "messages": messages }), || {
         let (messages, kilobytes) = (thousands(messages), thousands(bytes.div_ceil(1000)));
-        let to = to.display();
-        print(&format!("{to}: {messages} messages in {kilobytes} kB, checked.\n"))?;
-    }
-    Ok(Exit::Done)
+        format!("{}: {messages} messages in {kilobytes} kB, checked.\n", to.display())
+    })
 }
 
 pub(crate) async fn restore(
@@ -72,15 +68,12 @@ pub(crate) async fn restore(
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = given(&restore.file)?;
     let restored = replace(context, &configuration, move |log| log.restore(&from)).await?;
-    if restore.json {
-        print_json(&restored)?;
-        return Ok(Exit::Done);
-    }
-    let Restored { from, moved, messages, ended, .. } = &restored;
-    let mut text = format!("Restored {} messages from {}.\n", thousands(*messages), from.display());
-    text.push_str(&what_follows(moved.as_deref(), ended, &configuration));
-    print(&text)?;
-    Ok(Exit::Done)
+    show(restore.json, &restored, || {
+        let Restored { from, moved, messages, ended, .. } = &restored;
+        let (messages, from) = (thousands(*messages), from.display());
+        let follows = what_follows(moved.as_deref(), ended, &configuration);
+        format!("Restored {messages} messages from {from}.\n{follows}")
+    })
 }
 
 pub(crate) async fn recover(
@@ -99,17 +92,12 @@ pub(crate) async fn recover(
             replace(context, &configuration, move |log| log.recover(from.as_deref())).await?
         }
     };
-    if recover.json {
-        print_json(&recovered)?;
-        return Ok(Exit::Done);
-    }
-    let Recovered { from, into, moved, saved } = &recovered;
-    let (rows, from, into) = (thousands(saved.rows()), from.display(), into.display());
-    let mut text = format!("Recovered {rows} rows of {from} into {into}.\n");
-    text.push_str(&report(saved));
-    text.push_str(&what_follows(moved.as_deref(), &saved.ended, &configuration));
-    print(&text)?;
-    Ok(Exit::Done)
+    show(recover.json, &recovered, || {
+        let Recovered { from, into, moved, saved } = &recovered;
+        let (rows, from, into) = (thousands(saved.rows()), from.display(), into.display());
+        let follows = what_follows(moved.as_deref(), &saved.ended, &configuration);
+        format!("Recovered {rows} rows of {from} into {into}.\n{}{follows}", report(saved))
+    })
 }
 
 /// Takes the lock of the data directory and replaces the database in it.

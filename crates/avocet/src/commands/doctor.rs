@@ -16,7 +16,7 @@ use crate::checkup::{Examiner, walls};
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{print, print_json};
+use crate::output::show;
 use crate::places::{Configuration, Uses};
 use crate::registry;
 use crate::shell::Shells;
@@ -49,7 +49,8 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
                 says,
                 "correct it, and run `avocet doctor` again; nothing else was checked",
             );
-            show(&Checkup { avocet: vec![check], ..Checkup::default() }, json)?;
+            let checkup = Checkup { avocet: vec![check], ..Checkup::default() };
+            show(json, &checkup, || text(&checkup))?;
             return Ok(exit);
         }
     };
@@ -86,7 +87,7 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
     };
     own.append(&mut checkup.avocet);
     checkup.avocet = own;
-    show(&checkup, json)?;
+    show(json, &checkup, || text(&checkup))?;
     Ok(exit(&checkup))
 }
 
@@ -157,10 +158,6 @@ pub(crate) fn exit(checkup: &Checkup) -> Exit {
     } else {
         Exit::Done
     }
-}
-
-fn show(checkup: &Checkup, json: bool) -> Result<(), Failure> {
-    if json { print_json(checkup) } else { print(&text(checkup)) }
 }
 
 /// Formats one line for each check, with a sign.

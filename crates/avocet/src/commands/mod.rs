@@ -23,10 +23,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_bus::Bus;
-use avocet_gateway::{Client, ClientError, MAX_LINE_BYTES};
+use avocet_gateway::{Client, ClientError, MAX_LINE_BYTES, RpcError};
 use avocet_outbox::Channels;
 use avocet_protocol::{ChatAddress, Clock, Deliveries, within};
 use avocet_store::{Holder, OpenError, SqliteStore};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::CommandContext;
@@ -184,6 +186,28 @@ async fn reach(
         }
     }
 }
+
+/// Calls a method of the daemon. If no daemon runs, `in_log` does the same on its log; all methods
+/// that are called so exist there, too.
+async fn call<A: DeserializeOwned>(
+    context: &CommandContext,
+    method: &str,
+    params: &(impl Serialize + Sync),
+    in_log: impl AsyncFnOnce(&OfflineLog, Value) -> Result<Option<RpcAnswer>, Failure>,
+) -> Result<A, Failure> {
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let log = match reach(context, &configuration).await? {
+        Reached::Daemon(client) => return Ok(client.call(method, params).await?),
+        Reached::Log(log) => log,
+    };
+    let params = serde_json::to_value(params).map_err(io::Error::from)?;
+    let answered = in_log(&log, params).await;
+    log.close().await;
+    let value = answered?.unwrap_or(Ok(Value::Null)).map_err(ClientError::Refused)?;
+    Ok(serde_json::from_value(value).map_err(io::Error::from)?)
+}
+
+type RpcAnswer = Result<Value, RpcError>;
 
 /// A bus in front of the log of a stopped daemon.
 async fn bus_to_log(

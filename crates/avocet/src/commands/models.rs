@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::output::{print, print_json};
+use crate::output::show;
 use crate::places::{Configuration, Uses};
 
 const LEGEND: &str = "In brackets, the source: your table [models], the provider's table, the model's \
@@ -37,12 +37,7 @@ pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Fa
         };
         rows.push(ModelRow { name, known });
     }
-    if json {
-        print_json(&rows.iter().map(ModelRow::json).collect::<Vec<_>>())?;
-    } else {
-        print(&table(&rows))?;
-    }
-    Ok(Exit::Done)
+    show(json, &rows.iter().map(ModelRow::json).collect::<Vec<_>>(), || table(&rows))
 }
 
 fn table(rows: &[ModelRow]) -> String {

@@ -4,21 +4,20 @@
 use std::fmt::Write;
 
 use avocet_gateway::{
-    AddLink, Approve, ClientError, Deny, ListLinks, ListPeople, Remove, RemoveLink, RpcError,
+    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
 use avocet_protocol::{ChatAddress, ChatLink, Pairing, Person, PersonId, PlainTable, Timestamp};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::CommandContext;
 use crate::cli::chat_address;
-use crate::commands::{Reached, all_rows, bus_to_log, reach};
+use crate::commands::{all_rows, bus_to_log, call};
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, print, print_json, span};
-use crate::places::{Configuration, Uses};
+use crate::output::{moment, print, show, span};
 
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
@@ -146,39 +145,16 @@ pub(crate) async fn link(context: &CommandContext, link: LinkArgs) -> Result<Exi
     show(json, &link, || format!("{} speaks in the session {} now\n", link.chat, link.session))
 }
 
-/// Calls a method of the daemon. If no daemon runs, does the same on its log.
 async fn ask<A: DeserializeOwned>(
     context: &CommandContext,
     method: &str,
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
-    let log = match reach(context, &configuration).await? {
-        Reached::Daemon(client) => return Ok(client.call(method, params).await?),
-        Reached::Log(log) => log,
-    };
-    let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
-    let bus = bus_to_log(context, &log.configuration, &log.store).await?;
-    let answer = avocet_gateway::answer_about_people(&bus, method, params).await;
-    drop(bus);
-    log.close().await;
-    // All methods that are called here exist.
-    let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
-    let answer = answer.map_err(ClientError::Refused)?;
-    Ok(serde_json::from_value(answer).map_err(std::io::Error::from)?)
-}
-
-fn show(
-    json: bool,
-    value: &impl Serialize,
-    text: impl FnOnce() -> String,
-) -> Result<Exit, Failure> {
-    if json {
-        print_json(value)?;
-    } else {
-        print(&text())?;
-    }
-    Ok(Exit::Done)
+    call(context, method, params, async |log, params| {
+        let bus = bus_to_log(context, &log.configuration, &log.store).await?;
+        Ok(answer_about_people(&bus, method, params).await)
+    })
+    .await
 }
 
 fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {

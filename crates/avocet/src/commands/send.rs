@@ -9,7 +9,7 @@ use crate::cli::chat_address;
 use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
-use crate::output::{print, print_json};
+use crate::output::show;
 use crate::places::{Configuration, Uses};
 
 #[derive(Debug, Args)]
@@ -52,12 +52,12 @@ pub(crate) async fn run(context: &CommandContext, send: SendArgs) -> Result<Exit
             (sent, "; no daemon runs, it goes out at its next start")
         }
     };
-    if json {
-        print_json(&sent)?;
-    } else if sent.duplicate {
-        print(&format!("{} had been taken before\n", sent.delivery))?;
-    } else {
-        print(&format!("{} is in the outbox{remark}\n", sent.delivery))?;
-    }
-    Ok(Exit::Done)
+    let SendResult { delivery, duplicate } = &sent;
+    show(json, &sent, || {
+        if *duplicate {
+            format!("{delivery} had been taken before\n")
+        } else {
+            format!("{delivery} is in the outbox{remark}\n")
+        }
+    })
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
-use crate::output::{ago, last_failure, moment, print, print_json, span};
+use crate::output::{ago, last_failure, moment, show, span};
 use crate::places::{Configuration, Uses};
 use crate::{CommandContext, audit, disk};
 
@@ -22,11 +22,7 @@ pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Fa
         Some(client) => client.call("status", &json!({})).await?,
         None => without_daemon(context, &configuration).await?,
     };
-    if json {
-        print_json(&status)?;
-    } else {
-        print(&text(&status, context.clock.now()))?;
-    }
+    show(json, &status, || text(&status, context.clock.now()))?;
     Ok(exit(&status))
 }
 
