@@ -10,11 +10,15 @@ use avocet_protocol::{
 
 use super::{CHANNELS, channel_names, key_error};
 
+/// Makes one account of a channel.
+type MakeChannel =
+    fn(&Document, AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>;
+
 /// A kind of channel, made from its configuration's type.
 pub(crate) struct ChannelKind {
     pub(crate) name: &'static str,
     accounts: ChannelAccounts,
-    make: fn(&Document, AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>,
+    make: MakeChannel,
     #[cfg(test)]
     pub(crate) table: fn() -> super::DeclaredTable,
 }
