@@ -93,6 +93,7 @@ fn check_limits(document: &Document, path: &str, agent: &AgentDefaults) -> Resul
 }
 
 /// An entry of the key `sessions` of an agent.
+#[derive(Clone, Copy)]
 struct SessionPattern<'p> {
     agent: &'p str,
     place: usize,

@@ -13,12 +13,19 @@ use super::{CHANNELS, channel_names, key_error};
 use crate::exit::Failure;
 use crate::places;
 
+/// Makes one account of a channel.
+type MakeChannel =
+    fn(&Document, AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>;
+
+/// Finds the directory of an account through which an operator speaks.
+type FindDirectory = fn(&Document, &AccountTable) -> Result<Option<ChannelDirectory>, ConfigError>;
+
 /// A kind of channel, made from its configuration's type.
 pub(crate) struct ChannelKind {
     pub(crate) name: &'static str,
     accounts: ChannelAccounts,
-    make: fn(&Document, AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>,
-    directory: fn(&Document, &AccountTable) -> Result<Option<ChannelDirectory>, ConfigError>,
+    make: MakeChannel,
+    directory: FindDirectory,
     #[cfg(test)]
     pub(crate) table: fn() -> super::DeclaredTable,
 }

@@ -8,16 +8,21 @@ use avocet_protocol::Clock;
 
 use super::{PROVIDERS, key_error};
 
+/// Makes a model of a provider.
+type MakeModel =
+    fn(&Document, ModelSource<'_>, Arc<dyn Clock>) -> Result<ConfiguredModel, ConfigError>;
+
 /// A kind of provider, made from its configuration's type.
 pub(crate) struct ProviderKind {
     pub(crate) name: &'static str,
     check: fn(&Document, &str) -> Result<(), ConfigError>,
-    make: fn(&Document, ModelSource<'_>, Arc<dyn Clock>) -> Result<ConfiguredModel, ConfigError>,
+    make: MakeModel,
     #[cfg(test)]
     pub(crate) table: fn() -> super::DeclaredTable,
 }
 
 /// The parts of a model's name, and the operator's facts about it.
+#[derive(Clone, Copy)]
 struct ModelSource<'n> {
     provider: &'n str,
     model: &'n str,

@@ -210,9 +210,9 @@ impl GeminiAnswer {
         let text = text.unwrap_or_default();
         self.bytes += text.len();
         if thought {
-            self.thought += text.len() as u64
+            self.thought += text.len() as u64;
         } else {
-            self.text.push_str(&text)
+            self.text.push_str(&text);
         }
         !text.is_empty()
     }
