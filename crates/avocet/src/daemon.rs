@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::CommandContext;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
-use crate::checkup::{Examiner, walls};
+use crate::checkup::{Examiner, layers};
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
@@ -192,7 +192,7 @@ impl RunningDaemon {
             configuration: configuration.clone(),
             channels,
             models,
-            walls: walls::checks(configuration, &shells, cgroup),
+            walls: layers::checks(configuration, &shells, cgroup),
             is_daemon: true,
             clock: clock.clone(),
         };

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
-use avocet_sandbox::{Access, Workspace, trail};
+use avocet_sandbox::{Access, Workspace, trace_symlinks};
 
 use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
@@ -202,7 +202,7 @@ fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
 
 /// Returns `true` if a path passes through such a place on its way through links.
 fn passes(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
-    trail(path).is_ok_and(|trail| trail.iter().any(|place| such(place)))
+    trace_symlinks(path).is_ok_and(|trace| trace.iter().any(|place| such(place)))
 }
 
 /// Resolves the links in a path, as far as the path exists.

@@ -11,7 +11,7 @@ use avocet_sandbox::Cgroups;
 use serde_json::json;
 
 use crate::CommandContext;
-use crate::checkup::{Examiner, walls};
+use crate::checkup::{Examiner, layers};
 use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
@@ -103,7 +103,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
     let examiner = Examiner {
         channels: Arc::new(Channels::new(channels)),
         models: Arc::new(Models::new(document, settings, context.clock.clone())?),
-        walls: walls::checks(&configuration, &shells, cgroup),
+        walls: layers::checks(&configuration, &shells, cgroup),
         is_daemon: false,
         clock: context.clock.clone(),
         configuration,
