@@ -1,8 +1,8 @@
 //! Checks everything that a daemon needs. A running daemon checks itself; otherwise the command
 //! does.
 
+pub(crate) mod layers;
 mod providers;
-pub(crate) mod walls;
 
 use std::fs;
 use std::path::Path;

@@ -23,7 +23,7 @@ use crate::CommandContext;
 use crate::agents::AgentParts;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
-use crate::checkup::{Examiner, walls};
+use crate::checkup::{Examiner, layers};
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::intake::run_channels;
@@ -108,7 +108,7 @@ impl RunningDaemon {
             configuration: configuration.clone(),
             channels,
             models,
-            walls: walls::checks(configuration, &shells, cgroup),
+            walls: layers::checks(configuration, &shells, cgroup),
             is_daemon: true,
             clock: clock.clone(),
         };

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
-use avocet_sandbox::{Access, Workspace, trail};
+use avocet_sandbox::{Access, Workspace, trace_symlinks};
 
 use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
@@ -139,19 +139,28 @@ impl Others<'_> {
 
     /// Returns the fault of an existing directory and the remedy; `None` if it is suitable.
     fn objection(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
+        self.too_much(here)
+            .or_else(|| self.overlap(root, here, before))
+            .or_else(|| self.redirectable(root, here))
+    }
+
+    /// Objects to a directory that holds far more than files for the agent.
+    fn too_much(&self, here: &Path) -> Option<String> {
         let home = self.home.as_deref().map(real);
-        if here == Path::new("/") {
-            return Some("is everything there is; name directories in it".to_owned());
-        }
-        if home.is_some_and(|home| home.starts_with(here)) {
-            return Some(
-                "has all of your home in it, with what other programs keep there; name directories in it"
-                    .to_owned(),
-            );
-        }
-        if KERNEL.iter().any(|kernel| here.starts_with(kernel)) {
-            return Some("is the kernel's; take it out".to_owned());
-        }
+        let why = if here == Path::new("/") {
+            "is everything there is; name directories in it"
+        } else if home.is_some_and(|home| home.starts_with(here)) {
+            "has all of your home in it, with what other programs keep there; name directories in it"
+        } else if KERNEL.iter().any(|kernel| here.starts_with(kernel)) {
+            "is the kernel's; take it out"
+        } else {
+            return None;
+        };
+        Some(why.to_owned())
+    }
+
+    /// Objects to a directory that is above or below another one with a purpose of its own.
+    fn overlap(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
         let overlaps = |other: &&Path| {
             let other = real(other);
             other.starts_with(here) || here.starts_with(&other)
@@ -178,14 +187,16 @@ impl Others<'_> {
                 program.display()
             ));
         }
-        if let Some(other) = before.iter().find(|other| overlaps(&&*other.path)) {
-            return Some(format!(
-                "and {} (`{}`) are in one another; name the upper one only",
-                other.path.display(),
-                other.key
-            ));
-        }
-        // Write access to a directory on the way there is enough to redirect the path.
+        let other = before.iter().find(|other| overlaps(&&*other.path))?;
+        Some(format!(
+            "and {} (`{}`) are in one another; name the upper one only",
+            other.path.display(),
+            other.key
+        ))
+    }
+
+    /// Objects to a path on whose way others may write: that is enough to redirect the path.
+    fn redirectable(&self, root: &Root, here: &Path) -> Option<String> {
         let changes_way = |other: &Path| {
             let other = real(other);
             passes(&root.path, |place| place != other && place.starts_with(&other))
@@ -199,18 +210,19 @@ impl Others<'_> {
             ));
         }
         let above = self.writable.iter().find(|path| changes_way(path))?;
-        Some(match here.starts_with(real(above)) {
-            true => format!(
+        Some(if here.starts_with(real(above)) {
+            format!(
                 "is in {}, where programs may change and replace it ([sandbox] write); name the upper one in \
                  both, or directories apart from each other",
                 above.display()
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "is named by a way through {}, where programs can make it lead elsewhere ([sandbox] write); \
                  name it as {}",
                 above.display(),
                 here.display()
-            ),
+            )
         })
     }
 }
@@ -224,7 +236,7 @@ fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
 
 /// Returns `true` if a path passes through such a place on its way through links.
 fn passes(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
-    trail(path).is_ok_and(|trail| trail.iter().any(|place| such(place)))
+    trace_symlinks(path).is_ok_and(|trace| trace.iter().any(|place| such(place)))
 }
 
 /// Resolves the links in a path, as far as the path exists.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_config::ConfigError;
 use avocet_net::{Interfaces, Proxy};
 use avocet_protocol::Clock;
-use avocet_sandbox::{Behind, Cell, CellLimits, Cgroups, NoCgroups, Walls};
+use avocet_sandbox::{Cgroups, Isolation, NoCgroups, ProgramSandbox, SandboxLayers, SandboxLimits};
 use avocet_supervise::Group;
 use avocet_tools::{Background, OpenHosts, Shell};
 
@@ -21,8 +21,8 @@ const OURSELVES: &str = "/proc/self/exe";
 #[derive(Debug)]
 pub(crate) struct Shells {
     /// The sandbox without a workspace.
-    cell: Option<Cell>,
-    pub(crate) walls: Walls,
+    sandbox: Option<ProgramSandbox>,
+    pub(crate) layers: SandboxLayers,
     longest: Duration,
     commands: Vec<String>,
     background: Arc<Background>,
@@ -47,35 +47,31 @@ impl Shells {
         group: &Group,
     ) -> Result<Self, ConfigError> {
         const MEGABYTE: u64 = 1024 * 1024;
-        let sandbox = &configuration.settings.sandbox;
+        let settings = &configuration.settings.sandbox;
         let hosts = open_hosts(&configuration.document, &configuration.settings)?;
         let wants_hosts = !hosts.is_empty();
         let proxy = || {
             let proxy = Proxy::new(hosts, Arc::new(Interfaces::default()), clock.clone());
             Arc::new(OpenHosts::through(proxy)) as Arc<dyn avocet_sandbox::Proxy>
         };
-        let cell = Cell {
-            program: OURSELVES.into(),
-            namespaces: true,
-            walled: true,
+        let sandbox = ProgramSandbox {
             writable: real(&configuration.sandbox.write),
             readable: real(&configuration.sandbox.read),
-            hidden: Vec::new(),
             protection: configuration.sandbox.protection.clone(),
             secrets_but: Some(configuration.settings.tools.secret_files.clone()),
             environment: program_environment(),
             proxy: wants_hosts.then(proxy),
-            limits: CellLimits {
-                processes: sandbox.max_processes,
-                memory_bytes: sandbox.max_memory_megabytes.saturating_mul(MEGABYTE),
-                disk_bytes: sandbox.max_disk_megabytes.saturating_mul(MEGABYTE),
-                cpu_seconds: sandbox.timeout_seconds,
-                ..CellLimits::default()
+            limits: SandboxLimits {
+                processes: settings.max_processes,
+                memory_bytes: settings.max_memory_megabytes.saturating_mul(MEGABYTE),
+                disk_bytes: settings.max_disk_megabytes.saturating_mul(MEGABYTE),
+                cpu_seconds: settings.timeout_seconds,
+                ..SandboxLimits::default()
             },
             cgroups: cgroups.map(Arc::new),
-            clock: clock.clone(),
+            ..ProgramSandbox::new(OURSELVES, Isolation::Namespaces, clock.clone())
         };
-        let walls = Walls::probe(&cell).await;
+        let layers = SandboxLayers::probe(&sandbox).await;
         let config = configuration.document.path().map(Path::to_owned).into_iter();
         let Configuration { data_dir, socket, head_file, .. } = configuration;
         let places = [data_dir, socket, head_file].map(PathBuf::clone);
@@ -84,14 +80,14 @@ impl Shells {
         let workspaces: Vec<PathBuf> = workspaces.collect();
         Ok(Self {
             wants_hosts,
-            writable: [real(&workspaces), cell.writable.clone()].concat(),
-            cell: behind(walls.best(), cell, sandbox.allow_unsandboxed_shell),
-            walls,
-            longest: Duration::from_secs(sandbox.timeout_seconds),
-            commands: sandbox.commands.clone(),
+            writable: [real(&workspaces), sandbox.writable.clone()].concat(),
+            sandbox: permitted(layers.best(), sandbox, settings.allow_unsandboxed_shell),
+            layers,
+            longest: Duration::from_secs(settings.timeout_seconds),
+            commands: settings.commands.clone(),
             background: Arc::new(Background::new(
                 start,
-                Duration::from_secs(sandbox.background_seconds),
+                Duration::from_secs(settings.background_seconds),
                 clock.clone(),
                 group.child("programs"),
             )),
@@ -102,20 +98,21 @@ impl Shells {
 
     /// Returns a warning about the sandbox, in one sentence; `None` if all is well.
     pub(crate) fn warning(&self) -> Option<String> {
-        let Walls { namespaces, landlock } = &self.walls;
-        let why = [namespaces, landlock].map(|wall| wall.as_ref().err().map_or("", String::as_str));
+        let SandboxLayers { namespaces, landlock } = &self.layers;
+        let why =
+            [namespaces, landlock].map(|layer| layer.as_ref().err().map_or("", String::as_str));
         let [namespaces, landlock] = why;
-        Some(match (self.walls.best(), &self.cell) {
-            (Behind::Namespaces, _) => return None,
-            (Behind::Landlock, _) => format!(
+        Some(match (self.layers.best(), &self.sandbox) {
+            (Isolation::Namespaces, _) => return None,
+            (Isolation::Landlock, _) => format!(
                 "no namespaces here ({namespaces}): programs run behind Landlock alone. They see the secret files \
                  of their workspace, and what they change at protected paths is set aside only when they have ended"
             ),
-            (Behind::Nothing, None) => format!(
+            (Isolation::LimitsOnly, None) => format!(
                 "exec_shell is off: this system gives no walls for programs (namespaces: \
                  {namespaces}; Landlock: {landlock})"
             ),
-            (Behind::Nothing, Some(_)) => format!(
+            (Isolation::LimitsOnly, Some(_)) => format!(
                 "PROGRAMS RUN WITHOUT WALLS, with all that the daemon's user may do: [sandbox] \
                  allow_unsandboxed_shell is true, and this system gives none (namespaces: \
                  {namespaces}; Landlock: {landlock})"
@@ -125,7 +122,7 @@ impl Shells {
 
     /// Returns the hosts that programs may reach.
     pub(crate) fn hosts(&self) -> Option<String> {
-        self.cell.as_ref()?.opened().map(|proxy| proxy.hosts())
+        self.sandbox.as_ref()?.opened().map(|proxy| proxy.hosts())
     }
 
     /// Returns a warning about the open hosts, in one sentence; `None` if they are reachable, or
@@ -134,16 +131,16 @@ impl Shells {
         if !self.wants_hosts {
             return None;
         }
-        match (self.walls.best(), &self.cell) {
-            (Behind::Namespaces, _) => None,
-            (Behind::Landlock, _) => Some(
+        match (self.layers.best(), &self.sandbox) {
+            (Isolation::Namespaces, _) => None,
+            (Isolation::Landlock, _) => Some(
                 "[sandbox] hosts opens nothing here: it takes namespaces, and this system gives none; programs \
                  have no network",
             ),
-            (Behind::Nothing, None) => {
+            (Isolation::LimitsOnly, None) => {
                 Some("[sandbox] hosts opens nothing here: exec_shell is off, and no programs run")
             }
-            (Behind::Nothing, Some(_)) => Some(
+            (Isolation::LimitsOnly, Some(_)) => Some(
                 "[sandbox] hosts limits nothing here: without a sandbox programs reach every host that the \
                  daemon's user can",
             ),
@@ -156,12 +153,11 @@ impl Shells {
             tracing::warn!(workspace = %workspace.display(), why, "exec_shell is off");
             return None;
         }
-        let cell = self.cell.as_ref()?;
-        let writable = [&[workspace.to_owned()], &cell.writable[..]].concat();
-        let cell = Arc::new(Cell { writable, ..cell.clone() });
+        let sandbox = self.sandbox.as_ref()?;
+        let writable = [&[workspace.to_owned()], &sandbox.writable[..]].concat();
+        let sandbox = Arc::new(ProgramSandbox { writable, ..sandbox.clone() });
         Some(Shell {
-            cell,
-            walls: self.walls.best(),
+            sandbox,
             longest: self.longest,
             commands: self.commands.clone(),
             background: self.background.clone(),
@@ -170,9 +166,9 @@ impl Shells {
 
     /// Returns the reason why this workspace has no shell although others may have one.
     pub(crate) fn unsafe_for(&self, workspace: &Path) -> Option<String> {
-        let cell = self.cell.as_ref()?;
-        let writable = [&[workspace.to_owned()], &cell.writable[..]].concat();
-        let (path, why) = self.unsafe_place(&writable, &cell.readable)?;
+        let sandbox = self.sandbox.as_ref()?;
+        let writable = [&[workspace.to_owned()], &sandbox.writable[..]].concat();
+        let (path, why) = self.unsafe_place(&writable, &sandbox.readable)?;
         Some(format!("{}: {why}", path.display()))
     }
 
@@ -229,12 +225,13 @@ fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Returns the sandbox with the available layers. Without layers: only if the operator accepts it.
-fn behind(walls: Behind, cell: Cell, without: bool) -> Option<Cell> {
-    match walls {
-        Behind::Namespaces => Some(cell),
-        Behind::Landlock => Some(Cell { namespaces: false, ..cell }),
-        Behind::Nothing => without.then_some(Cell { namespaces: false, walled: false, ..cell }),
-    }
+fn permitted(
+    isolation: Isolation,
+    sandbox: ProgramSandbox,
+    allow_unsandboxed: bool,
+) -> Option<ProgramSandbox> {
+    let is_permitted = isolation != Isolation::LimitsOnly || allow_unsandboxed;
+    is_permitted.then_some(ProgramSandbox { isolation, ..sandbox })
 }
 
 #[cfg(test)]
@@ -252,8 +249,8 @@ mod tests {
     fn unsafe_place_is_a_path_that_exposes_the_daemons_files() {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let shells = Shells {
-            cell: None,
-            walls: Walls { namespaces: Ok(()), landlock: Ok(()) },
+            sandbox: None,
+            layers: SandboxLayers { namespaces: Ok(()), landlock: Ok(()) },
             longest: Duration::ZERO,
             commands: Vec::new(),
             background: background(),
@@ -285,11 +282,11 @@ mod tests {
     fn shell_without_sandbox_layers_needs_consent_and_warns() {
         let no = |why: &str| Err(why.to_owned());
         let table = [
-            ((Ok(()), no("old")), false, Some((true, true)), None, ""),
+            ((Ok(()), no("old")), false, Some(Isolation::Namespaces), None, ""),
             (
                 (no("denied"), Ok(())),
                 false,
-                Some((false, true)),
+                Some(Isolation::Landlock),
                 Some("no namespaces here (denied)"),
                 "[sandbox] hosts opens nothing here: it takes namespaces",
             ),
@@ -303,17 +300,19 @@ mod tests {
             (
                 (no("denied"), no("old")),
                 true,
-                Some((false, false)),
+                Some(Isolation::LimitsOnly),
                 Some("PROGRAMS RUN WITHOUT WALLS"),
                 "[sandbox] hosts limits nothing",
             ),
-            ((Ok(()), Ok(())), true, Some((true, true)), None, ""),
+            ((Ok(()), Ok(())), true, Some(Isolation::Namespaces), None, ""),
         ];
         for ((namespaces, landlock), without, expected, warning, of_hosts) in table {
-            let walls = Walls { namespaces, landlock };
+            let layers = SandboxLayers { namespaces, landlock };
+            let clock = Arc::new(avocet_testkit::ManualClock::default());
+            let sandbox = ProgramSandbox::new(OURSELVES, Isolation::Namespaces, clock);
             let shells = Shells {
-                cell: behind(walls.best(), cell(), without),
-                walls,
+                sandbox: permitted(layers.best(), sandbox, without),
+                layers,
                 longest: Duration::ZERO,
                 commands: Vec::new(),
                 background: background(),
@@ -323,34 +322,19 @@ mod tests {
                 wants_hosts: true,
             };
             let shell = shells.of(Path::new("/work"));
-            let found = shell.as_ref().map(|shell| (shell.cell.namespaces, shell.cell.walled));
-            assert_eq!(found, expected, "{:?} {without}", shells.walls);
+            assert_eq!(
+                shell.map(|shell| shell.sandbox.isolation),
+                expected,
+                "{:?} {without}",
+                shells.layers
+            );
             let said = shells.warning();
             assert_eq!(said.is_some(), warning.is_some(), "{said:?}");
             assert!(said.unwrap_or_default().starts_with(warning.unwrap_or_default()));
-            assert!(shell.is_none_or(|shell| shell.walls == shells.walls.best()));
             let hosts = shells.warning_of_hosts();
             assert_eq!(hosts.is_some(), warning.is_some(), "{hosts:?}");
             assert!(hosts.unwrap_or_default().starts_with(of_hosts), "{hosts:?}");
             assert_eq!(Shells { wants_hosts: false, ..shells }.warning_of_hosts(), None);
-        }
-    }
-
-    fn cell() -> Cell {
-        Cell {
-            program: OURSELVES.into(),
-            namespaces: true,
-            walled: true,
-            writable: Vec::new(),
-            readable: Vec::new(),
-            hidden: Vec::new(),
-            protection: Arc::default(),
-            secrets_but: None,
-            environment: Vec::new(),
-            proxy: None,
-            limits: CellLimits::default(),
-            cgroups: None,
-            clock: Arc::new(avocet_testkit::ManualClock::default()),
         }
     }
 }

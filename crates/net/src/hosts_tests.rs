@@ -4,70 +4,73 @@ fn hosts(entries: &[&str]) -> Result<Hosts, BadHost> {
     Hosts::parse(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>())
 }
 
+type HostPorts = &'static [(&'static str, u16)];
+
+/// Entries, each with hosts that it opens and hosts that it leaves closed.
+const ENTRIES: &[(&str, HostPorts, HostPorts)] = &[
+    (
+        "crates.io",
+        &[("crates.io", 443), ("crates.io", 80), ("CRATES.IO.", 443), ("cratEs\u{3002}io", 80)],
+        &[
+            ("crates.io", 8443),
+            ("static.crates.io", 443),
+            ("crates.io.evil.example", 443),
+            ("xcrates.io", 443),
+            ("io", 443),
+            ("crates.i\u{43e}", 443),
+        ],
+    ),
+    (
+        "*.crates.io",
+        &[("static.crates.io", 443), ("a.b.crates.io.", 80)],
+        &[
+            ("crates.io", 443),
+            ("xcrates.io", 443),
+            (".crates.io", 443),
+            ("a..crates.io", 443),
+            ("a.crates.io.x.example", 443),
+            ("*.crates.io", 443),
+        ],
+    ),
+    ("Registry.Local.:8443", &[("registry.local", 8443)], &[("registry.local", 443)]),
+    ("*.a.example:81", &[("b.a.example", 81)], &[("b.a.example", 80), ("a.example", 81)]),
+    (
+        "127.0.0.1:3000",
+        &[
+            ("127.0.0.1", 3000),
+            ("127.1", 3000),
+            ("0x7f000001", 3000),
+            ("127.0.0.1.", 3000),
+            ("[::ffff:127.0.0.1]", 3000),
+        ],
+        &[
+            ("127.0.0.1", 80),
+            ("127.0.0.2", 3000),
+            ("localhost", 3000),
+            ("0.0.0.0", 3000),
+            ("[::1]", 3000),
+            ("[::127.0.0.1]", 3000),
+        ],
+    ),
+    ("10.0.0.7", &[("10.0.0.7", 443), ("10.0.0.7", 80)], &[("10.0.0.7", 22)]),
+    ("::1", &[("[::1]", 80)], &[("[::1]", 3000), ("127.0.0.1", 80)]),
+    ("[::1]:3000", &[("[0:0::1]", 3000)], &[("[::1]", 80)]),
+    ("[::1]", &[("[::1]", 80)], &[("[::2]", 80)]),
+    ("::ffff:10.0.0.7", &[("10.0.0.7", 80)], &[("10.0.0.8", 80)]),
+    ("bücher.example", &[("xn--bcher-kva.example", 443), ("BÜCHER.example", 443)], &[]),
+    ("a_b", &[("a_b", 80)], &[("a", 80)]),
+];
+
 #[test]
 fn hosts_entry_opens_one_host_and_no_other() {
-    type HostPorts = &'static [(&'static str, u16)];
-    let table: [(&str, HostPorts, HostPorts); 12] = [
-        (
-            "crates.io",
-            &[("crates.io", 443), ("crates.io", 80), ("CRATES.IO.", 443), ("cratEs\u{3002}io", 80)],
-            &[
-                ("crates.io", 8443),
-                ("static.crates.io", 443),
-                ("crates.io.evil.example", 443),
-                ("xcrates.io", 443),
-                ("io", 443),
-                ("crates.i\u{43e}", 443),
-            ],
-        ),
-        (
-            "*.crates.io",
-            &[("static.crates.io", 443), ("a.b.crates.io.", 80)],
-            &[
-                ("crates.io", 443),
-                ("xcrates.io", 443),
-                (".crates.io", 443),
-                ("a..crates.io", 443),
-                ("a.crates.io.x.example", 443),
-                ("*.crates.io", 443),
-            ],
-        ),
-        ("Registry.Local.:8443", &[("registry.local", 8443)], &[("registry.local", 443)]),
-        ("*.a.example:81", &[("b.a.example", 81)], &[("b.a.example", 80), ("a.example", 81)]),
-        (
-            "127.0.0.1:3000",
-            &[
-                ("127.0.0.1", 3000),
-                ("127.1", 3000),
-                ("0x7f000001", 3000),
-                ("127.0.0.1.", 3000),
-                ("[::ffff:127.0.0.1]", 3000),
-            ],
-            &[
-                ("127.0.0.1", 80),
-                ("127.0.0.2", 3000),
-                ("localhost", 3000),
-                ("0.0.0.0", 3000),
-                ("[::1]", 3000),
-                ("[::127.0.0.1]", 3000),
-            ],
-        ),
-        ("10.0.0.7", &[("10.0.0.7", 443), ("10.0.0.7", 80)], &[("10.0.0.7", 22)]),
-        ("::1", &[("[::1]", 80)], &[("[::1]", 3000), ("127.0.0.1", 80)]),
-        ("[::1]:3000", &[("[0:0::1]", 3000)], &[("[::1]", 80)]),
-        ("[::1]", &[("[::1]", 80)], &[("[::2]", 80)]),
-        ("::ffff:10.0.0.7", &[("10.0.0.7", 80)], &[("10.0.0.8", 80)]),
-        ("bücher.example", &[("xn--bcher-kva.example", 443), ("BÜCHER.example", 443)], &[]),
-        ("a_b", &[("a_b", 80)], &[("a", 80)]),
-    ];
-    for (entry, open, closed) in table {
-        let hosts = hosts(&[entry]).unwrap();
+    for (entry, open, closed) in ENTRIES {
+        let hosts = hosts(&[*entry]).unwrap();
         let is_open =
             |(text, port): &(&str, u16)| host(text).is_some_and(|host| hosts.open(&host, *port));
-        for asked in open {
+        for asked in *open {
             assert!(is_open(asked), "{entry} opens {asked:?}");
         }
-        for asked in closed {
+        for asked in *closed {
             assert!(!is_open(asked), "{entry} does not open {asked:?}");
         }
     }

@@ -10,7 +10,17 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::Dir;
 
 use crate::error::wrong_kind;
+use crate::secrets::PathKind;
 use crate::{DirectoryEntry, EntryKind, FileError, Workspace, WorkspacePath};
+
+/// The treatment of a directory with entries in [`Workspace::remove`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoveMode {
+    /// The directory is refused.
+    Single,
+    /// The directory is removed with all of its entries.
+    Recursive,
+}
 
 /// The kind of a removed entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +40,7 @@ impl Workspace {
     /// [`FileError`], for example if a file has the name.
     pub fn create_directory(&self, path: &WorkspacePath) -> Result<bool, FileError> {
         self.can_change(path)?;
-        self.admit(path, true)?;
+        self.admit(path, PathKind::Directory)?;
         self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
         match self.handle().metadata(path.as_path()) {
             Ok(found) if found.is_dir() => return Ok(false),
@@ -65,7 +75,7 @@ impl Workspace {
     /// [`FileError`] as for writing.
     pub fn can_write(&self, path: &WorkspacePath) -> Result<(), FileError> {
         self.can_change(path)?;
-        self.admit(path, false)?;
+        self.admit(path, PathKind::File)?;
         self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
         match self.kind(path)? {
             None | Some(EntryKind::File(_)) if !path.is_root() => Ok(()),
@@ -73,29 +83,30 @@ impl Workspace {
         }
     }
 
-    /// Removes a file, a link (its target stays), or a directory. `recursive` permits to remove a
-    /// directory with its entries.
+    /// Removes a file, a link (its target stays), or a directory.
     ///
     /// # Errors
     /// [`FileError`]. Everything is still there then, unless the system refuses in the middle of a
     /// directory.
-    pub fn remove(&self, path: &WorkspacePath, recursive: bool) -> Result<Removed, FileError> {
+    pub fn remove(&self, path: &WorkspacePath, mode: RemoveMode) -> Result<Removed, FileError> {
         self.can_change(path)?;
         let (parent, name) = self.parent_of(path)?;
         let refused = |error| self.error(path, &error);
         let kind = EntryKind::of(&parent.symlink_metadata(name).map_err(refused)?);
-        self.admit_entry(path, kind == EntryKind::Directory)?;
-        self.admit_place(path, &parent, Some((name, kind == EntryKind::Directory)))?;
+        self.admit_entry(path, kind.into())?;
+        self.admit_change(path, &parent, name, kind.into())?;
         if kind != EntryKind::Directory {
             parent.remove_file(name).map_err(refused)?;
             return Ok(if kind == EntryKind::Link { Removed::Link } else { Removed::File });
         }
         let entries = self.entries_below(path)?;
-        let removed = match (entries, recursive) {
+        let removed = match (entries, mode) {
             (0, _) => parent.remove_dir(name),
             // Links that appear in it meanwhile are removed; their targets stay.
-            (_, true) => parent.remove_dir_all(name),
-            (_, false) => return Err(FileError::NotEmpty { path: path.as_given(), entries }),
+            (_, RemoveMode::Recursive) => parent.remove_dir_all(name),
+            (_, RemoveMode::Single) => {
+                return Err(FileError::NotEmpty { path: path.as_given(), entries });
+            }
         };
         removed.map_err(refused)?;
         Ok(Removed::Directory(entries))
@@ -108,7 +119,7 @@ impl Workspace {
     pub fn entries_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
         let apart = self.apart();
         // The number reveals no names, but an error does.
-        apart.count_below(path).inspect_err(|_| self.tell(apart.least_read()))
+        apart.count_below(path).inspect_err(|_| self.note_shown(apart.least_read()))
     }
 
     fn count_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
@@ -119,7 +130,7 @@ impl Workspace {
                 let entry = directory.join(&name);
                 // The listing has checked regular files already.
                 if !matches!(kind, EntryKind::File(_)) {
-                    self.admit_entry(&entry, kind == EntryKind::Directory)?;
+                    self.admit_entry(&entry, kind.into())?;
                 }
                 if kind == EntryKind::Directory {
                     open.push(entry);
@@ -146,38 +157,45 @@ impl Workspace {
     }
 
     /// Fails if a path, or its target through links, is a secret.
-    pub(crate) fn admit(&self, path: &WorkspacePath, is_directory: bool) -> Result<(), FileError> {
-        self.admit_path(path, &self.real(path.as_path().to_owned()), is_directory)
+    pub(crate) fn admit(&self, path: &WorkspacePath, kind: PathKind) -> Result<(), FileError> {
+        self.admit_path(path, &self.real(path.as_path().to_owned()), kind)
     }
 
     /// Like `admit`, for the entry itself: the target of a link is ignored.
     pub(crate) fn admit_entry(
         &self,
         path: &WorkspacePath,
-        is_directory: bool,
+        kind: PathKind,
     ) -> Result<(), FileError> {
         let parent = self.real(path.parent().map_or_else(PathBuf::new, PathBuf::from));
         let name = path.as_path().file_name().unwrap_or_default();
-        self.admit_path(path, &parent.join(name), is_directory)
+        self.admit_path(path, &parent.join(name), kind)
     }
 
-    /// Like `admit`, for something that is open already: a file, or a directory with the name of an
-    /// entry and whether that is a directory. A link may have changed between the check of the path
-    /// and its use.
-    pub(crate) fn admit_place(
+    /// Like `admit`, for a file that is open for reading. A link may have changed between the check
+    /// of the path and its use.
+    pub(crate) fn admit_opened(
         &self,
         path: &WorkspacePath,
-        opened: &impl AsFd,
-        entry: Option<(&OsStr, bool)>,
+        file: &impl AsFd,
     ) -> Result<(), FileError> {
-        let Some(place) = self.place(opened) else { return Ok(()) };
-        let (place, is_directory) = match entry {
-            Some((name, is_directory)) => (place.join(name), is_directory),
-            None => (place, false),
-        };
-        self.admit_path(path, &place, is_directory)?;
-        // `entry` is `None` for reading, and protected paths may be read.
-        if entry.is_some() { self.admit_protected(path, &place) } else { Ok(()) }
+        let Some(place) = self.place(file) else { return Ok(()) };
+        self.admit_path(path, &place, PathKind::File)
+    }
+
+    /// Like `admit_opened`, for an entry of an open directory that is about to change. Protected
+    /// paths may be read, but not changed.
+    pub(crate) fn admit_change(
+        &self,
+        path: &WorkspacePath,
+        directory: &impl AsFd,
+        name: &OsStr,
+        kind: PathKind,
+    ) -> Result<(), FileError> {
+        let Some(place) = self.place(directory) else { return Ok(()) };
+        let place = place.join(name);
+        self.admit_path(path, &place, kind)?;
+        self.admit_protected(path, &place)
     }
 
     /// Returns the path of something open, from the root; `None` if `/proc` does not show it.
@@ -199,11 +217,11 @@ impl Workspace {
         &self,
         path: &WorkspacePath,
         real: &Path,
-        is_directory: bool,
+        kind: PathKind,
     ) -> Result<(), FileError> {
         for place in [path.as_path(), real] {
-            if let Some(why) = self.secrets().why(place, is_directory) {
-                self.tell_existing(place);
+            if let Some(why) = self.secrets().why(place, kind) {
+                self.note_shown_existing(place);
                 let opened_by = self.shown(place.display().to_string());
                 return Err(FileError::Secret { path: path.as_given(), why, opened_by });
             }

@@ -28,8 +28,8 @@ impl World {
         self.workspace.resolve(path).unwrap()
     }
 
-    fn remove(&self, path: &str, recursive: bool) -> Result<Removed, String> {
-        let removed = self.workspace.remove(&self.path(path), recursive);
+    fn remove(&self, path: &str, mode: RemoveMode) -> Result<Removed, String> {
+        let removed = self.workspace.remove(&self.path(path), mode);
         removed.map_err(|error| error.to_string())
     }
 
@@ -66,17 +66,23 @@ fn remove_stays_in_the_workspace_and_needs_recursive_for_contents() {
     symlink(world.outside.path(), root.join("tree/out")).unwrap();
     let full = "tree is a directory with 2 entries in it; to remove it with all of them, set \
                 recursive to true";
-    assert_eq!(world.remove("tree", false), Err(full.to_owned()));
-    assert_eq!(world.remove("tree/empty", false), Ok(Removed::Directory(0)));
-    assert_eq!(world.remove("tree", true), Ok(Removed::Directory(1)));
-    assert!(world.remove("door/file", false).unwrap_err().starts_with("door/file: "));
-    assert_eq!(world.remove("door", true), Ok(Removed::Link));
-    assert_eq!(world.remove("same", true), Ok(Removed::Link));
+    assert_eq!(world.remove("tree", RemoveMode::Single), Err(full.to_owned()));
+    assert_eq!(world.remove("tree/empty", RemoveMode::Single), Ok(Removed::Directory(0)));
+    assert_eq!(world.remove("tree", RemoveMode::Recursive), Ok(Removed::Directory(1)));
+    assert!(world.remove("door/file", RemoveMode::Single).unwrap_err().starts_with("door/file: "));
+    assert_eq!(world.remove("door", RemoveMode::Recursive), Ok(Removed::Link));
+    assert_eq!(world.remove("same", RemoveMode::Recursive), Ok(Removed::Link));
     assert_eq!(fs::read_to_string(world.outside.path().join("file")).unwrap(), "outside");
-    assert_eq!(world.remove("src/lib.rs", false), Ok(Removed::File));
-    assert_eq!(world.remove("src/lib.rs", false), Err("src/lib.rs does not exist".to_owned()));
+    assert_eq!(world.remove("src/lib.rs", RemoveMode::Single), Ok(Removed::File));
+    assert_eq!(
+        world.remove("src/lib.rs", RemoveMode::Single),
+        Err("src/lib.rs does not exist".to_owned())
+    );
     for path in [".", "", "src/.."] {
-        assert!(world.remove(path, true).unwrap_err().ends_with("workspace stays"), "{path}");
+        assert!(
+            world.remove(path, RemoveMode::Recursive).unwrap_err().ends_with("workspace stays"),
+            "{path}"
+        );
     }
     assert!(world.is_there("src"));
 }
@@ -103,15 +109,15 @@ fn secrets_are_not_read_written_or_removed_through_links() {
         }
     }
     assert_eq!(
-        world.remove(".env", false).unwrap_err(),
+        world.remove(".env", RemoveMode::Single).unwrap_err(),
         ".env is not opened: by its name it holds a password or a key. The operator can allow it \
          with [tools] secret_files = [\".env\"] in the configuration"
     );
-    let below = world.remove("deep", true).unwrap_err();
+    let below = world.remove("deep", RemoveMode::Recursive).unwrap_err();
     assert!(below.starts_with("deep/a/b/id_rsa is not opened"), "{below}");
     assert!(world.is_there("deep/a/b/id_rsa"));
     // The target of the link is the secret, not the link.
-    assert_eq!(world.remove("src/notes", false), Ok(Removed::Link));
+    assert_eq!(world.remove("src/notes", RemoveMode::Single), Ok(Removed::Link));
     assert!(world.is_there(".env"));
     let listed = world.workspace.list(&world.path(".")).unwrap();
     assert_eq!(listed[0], DirectoryEntry { name: ".env".to_owned(), kind: EntryKind::Secret });
@@ -129,7 +135,7 @@ fn secrets_opened_by_the_operator_exclude_the_daemons_files() {
     assert_eq!(read(".env"), Ok(b"x".to_vec()));
     assert!(read("src/lib.rs").unwrap_err().contains("it is the daemon's own"));
     assert!(read("deep/a/b/id_rsa").is_err());
-    assert!(open.remove(&open.resolve("src").unwrap(), true).is_err());
+    assert!(open.remove(&open.resolve("src").unwrap(), RemoveMode::Recursive).is_err());
 }
 
 #[test]
@@ -150,7 +156,9 @@ fn remove_refuses_a_directory_that_contains_the_daemons_files() {
     ] {
         for own in [root.join(own), outside.path().join("back").join(own)] {
             let guarded = Workspace::open(inside.path()).unwrap().guarded(&[], &[own]).unwrap();
-            let refused = guarded.remove(&guarded.resolve(removed).unwrap(), true).unwrap_err();
+            let refused = guarded
+                .remove(&guarded.resolve(removed).unwrap(), RemoveMode::Recursive)
+                .unwrap_err();
             assert!(refused.to_string().contains("it is the daemon's own"), "{refused}");
         }
         assert!(root.join(own).parent().unwrap().exists() && root.join(removed).exists(), "{own}");
@@ -160,5 +168,8 @@ fn remove_refuses_a_directory_that_contains_the_daemons_files() {
     // A directory without that link may be removed.
     let own = root.join("etc/config.toml");
     let guarded = Workspace::open(inside.path()).unwrap().guarded(&[], &[own]).unwrap();
-    assert_eq!(guarded.remove(&guarded.resolve("var").unwrap(), true), Ok(Removed::Directory(2)));
+    assert_eq!(
+        guarded.remove(&guarded.resolve("var").unwrap(), RemoveMode::Recursive),
+        Ok(Removed::Directory(2))
+    );
 }

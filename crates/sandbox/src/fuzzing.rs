@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path};
 
-use crate::secrets::Secrets;
+use crate::secrets::{PathKind, Secrets};
 use crate::{FileError, WorkspacePath};
 
 /// Reads arbitrary bytes, and panics if an invariant is violated.
@@ -30,7 +30,7 @@ pub fn path(data: &[u8]) {
             let again = resolve(&path.to_string()).map(|path| path.to_string());
             assert_eq!(again, Ok(path.to_string()));
             // A secret stays a secret below another directory, and in capitals.
-            let why = |path: &Path| secrets.why(path, false);
+            let why = |path: &Path| secrets.why(path, PathKind::File);
             if why(path.as_path()).is_some() {
                 assert!(why(&Path::new("a").join(path.as_path())).is_some(), "{path}");
                 assert!(why(Path::new(&path.to_string().to_ascii_uppercase())).is_some(), "{path}");

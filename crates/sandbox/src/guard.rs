@@ -15,7 +15,7 @@ use cap_std::fs::Dir;
 use crate::git::{ConfigEntry, is_plain, parse, written};
 use crate::protection::{Approved, ProtectedKind, Protection};
 use crate::replace::replace;
-use crate::{Cell, Rights};
+use crate::{ProgramSandbox, Rights};
 use survey::{ProtectedFile, read_config};
 
 pub(crate) use survey::{Survey, place_of};
@@ -33,7 +33,7 @@ pub struct Guard {
     approved: Arc<Approved>,
     roots: Vec<WatchedRoot>,
     /// `true` if trusted protected files that existed before were read-only for the program.
-    has_walls: bool,
+    trusted_are_read_only: bool,
     /// `true` if the program is git, which may make and change protected files that git itself does
     /// not run.
     is_git: bool,
@@ -57,7 +57,7 @@ pub struct Guarded {
     pub kept: Vec<PathBuf>,
 }
 
-impl Cell {
+impl ProgramSandbox {
     /// Examines the protected paths before a program starts. This call blocks.
     #[must_use]
     pub fn guard(&self, rights: &Rights) -> Guard {
@@ -80,7 +80,7 @@ impl Cell {
             approved: self.protection.began(),
             roots: roots.iter().filter_map(watched).collect(),
             protection: self.protection.clone(),
-            has_walls: self.namespaces,
+            trusted_are_read_only: self.isolation.has_namespaces(),
             is_git: matches!(rights, Rights::Git(_)),
             is_settled: false,
         }
@@ -97,7 +97,7 @@ impl Guard {
 
     /// Returns the paths that the program finds read-only, absolute.
     pub fn read_only(&self) -> impl Iterator<Item = PathBuf> {
-        let roots = self.roots.iter().filter(|_| self.has_walls);
+        let roots = self.roots.iter().filter(|_| self.trusted_are_read_only);
         roots.flat_map(|root| root.before.trusted.iter().map(|path| root.path.join(path)))
     }
 
@@ -139,10 +139,12 @@ impl Guard {
             }
             let done = match seen.kind {
                 ProtectedKind::Config => self.judge(root, path, before, guarded),
-                ProtectedKind::Hooks if is_sample(path) || self.is_walled(root, path) => continue,
+                ProtectedKind::Hooks if is_sample(path) || self.was_read_only(root, path) => {
+                    continue;
+                }
                 // The survey has examined the target directory, too.
                 ProtectedKind::Link => continue,
-                ProtectedKind::Other if self.is_git || self.is_walled(root, path) => {
+                ProtectedKind::Other if self.is_git || self.was_read_only(root, path) => {
                     self.protection.approve(&place);
                     continue;
                 }
@@ -162,8 +164,9 @@ impl Guard {
     }
 
     /// Returns `true` if the program found a path read-only, so that a change came from elsewhere.
-    fn is_walled(&self, root: &WatchedRoot, path: &Path) -> bool {
-        self.has_walls && path.ancestors().any(|above| root.before.trusted.contains(above))
+    fn was_read_only(&self, root: &WatchedRoot, path: &Path) -> bool {
+        self.trusted_are_read_only
+            && path.ancestors().any(|above| root.before.trusted.contains(above))
     }
 
     /// Removes those entries of a configuration that git would run and did not run before. Returns
@@ -198,9 +201,10 @@ impl Guard {
         }
         let name = if is_kept { None } else { Some(set_aside(&root.directory, path)?) };
         let harmless = written(entries.unwrap_or(known).iter().filter(is_fine));
-        let parent = match git_dir.as_os_str().is_empty() {
-            true => root.directory.try_clone()?,
-            false => root.directory.open_dir(git_dir)?,
+        let parent = if git_dir.as_os_str().is_empty() {
+            root.directory.try_clone()?
+        } else {
+            root.directory.open_dir(git_dir)?
         };
         let file = Path::new(path.file_name().unwrap_or_default());
         replace(&parent, file, harmless.as_bytes(), None, |_| Ok(()))?;

@@ -6,7 +6,7 @@ use avocet_testkit::ManualClock;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{CellLimits, GitPlace};
+use crate::{GitPlace, Isolation};
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 const EVIL: &str = "[core]\n\tbare = false\n\tfsmonitor = touch /tmp/x\n[user]\n\tname = A\n";
@@ -14,28 +14,18 @@ const EVIL: &str = "[core]\n\tbare = false\n\tfsmonitor = touch /tmp/x\n[user]\n
 /// A workspace with a repository in `mine`. Its configuration makes git run a filter.
 struct World {
     directory: TempDir,
-    cell: Cell,
+    sandbox: ProgramSandbox,
 }
 
 impl World {
-    fn new(namespaces: bool) -> Self {
+    fn new(isolation: Isolation) -> Self {
         let directory = TempDir::new().unwrap();
-        let cell = Cell {
-            program: "/nowhere".into(),
-            namespaces,
-            walled: true,
+        let sandbox = ProgramSandbox {
             writable: vec![directory.path().canonicalize().unwrap()],
-            readable: Vec::new(),
-            hidden: Vec::new(),
             secrets_but: None,
-            protection: Arc::default(),
-            environment: Vec::new(),
-            proxy: None,
-            limits: CellLimits::default(),
-            cgroups: None,
-            clock: Arc::new(ManualClock::default()),
+            ..ProgramSandbox::new("/nowhere", isolation, Arc::new(ManualClock::default()))
         };
-        let world = Self { directory, cell };
+        let world = Self { directory, sandbox };
         world.repository("mine/.git");
         world.put(
             "mine/.git/config",
@@ -56,7 +46,7 @@ impl World {
     }
 
     fn at(&self, path: &str) -> PathBuf {
-        self.cell.writable[0].join(path)
+        self.sandbox.writable[0].join(path)
     }
 
     fn put(&self, path: &str, text: &str) {
@@ -70,10 +60,10 @@ impl World {
 
     /// Returns the texts about files set aside after `work`, with paths from the root.
     fn ran(&self, rights: &Rights, work: impl FnOnce(&Self)) -> Vec<String> {
-        let guard = self.cell.guard(rights);
+        let guard = self.sandbox.guard(rights);
         work(self);
         let guarded = guard.settle();
-        let root = format!("{}/", self.cell.writable[0].display());
+        let root = format!("{}/", self.sandbox.writable[0].display());
         guarded.aside.iter().map(|aside| aside.replace(&root, "")).collect()
     }
 
@@ -88,8 +78,8 @@ impl World {
 
 #[test]
 fn settle_sets_aside_hooks_and_configuration_of_a_new_repository() {
-    for namespaces in [true, false] {
-        let world = World::new(namespaces);
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        let world = World::new(isolation);
         let aside = world.ran(&Rights::Ordinary, |world| {
             for git_dir in ["a/.git", "deep/er/bare", "a/.git/modules/part", "x/.GIT"] {
                 world.repository(git_dir);
@@ -120,7 +110,7 @@ fn settle_sets_aside_hooks_and_configuration_of_a_new_repository() {
 
 #[test]
 fn settle_leaves_a_new_repository_that_runs_nothing() {
-    let world = World::new(true);
+    let world = World::new(Isolation::Namespaces);
     let quoted = format!("{CONFIG}[remote \"a\"]\n\turl = \"/srv/#1\"\n");
     let aside = world.ran(&Rights::Ordinary, |world| {
         world.repository("a/.git");
@@ -136,7 +126,7 @@ fn settle_leaves_a_new_repository_that_runs_nothing() {
 
 #[test]
 fn settle_sets_aside_an_unreadable_configuration_and_a_link() {
-    let world = World::new(true);
+    let world = World::new(Isolation::Namespaces);
     let aside = world.ran(&Rights::Ordinary, |world| {
         for (name, text) in [("a", "[core"), ("b", "[x \"]\n[core] fsmonitor = y \"]\n")] {
             world.repository(&format!("{name}/.git"));
@@ -161,7 +151,7 @@ fn settle_sets_aside_an_unreadable_configuration_and_a_link() {
 
 #[test]
 fn settle_without_namespaces_removes_additions_and_keeps_the_rest() {
-    let world = World::new(false);
+    let world = World::new(Isolation::Landlock);
     let aside = world.ran(&Rights::Ordinary, |world| {
         world.put(
             "mine/.git/config",
@@ -188,7 +178,7 @@ fn settle_without_namespaces_removes_additions_and_keeps_the_rest() {
 
 #[test]
 fn settle_with_namespaces_leaves_the_changes_of_others() {
-    let world = World::new(true);
+    let world = World::new(Isolation::Namespaces);
     let aside = world.ran(&Rights::Ordinary, |world| {
         world.put("mine/.git/hooks/pre-push", "a person's");
         world.put("mine/.vscode/tasks.json", "a person's");
@@ -209,9 +199,9 @@ fn settle_with_namespaces_leaves_the_changes_of_others() {
 
 #[test]
 fn settle_of_git_keeps_checked_out_files_and_no_hooks() {
-    let world = World::new(true);
+    let world = World::new(Isolation::Namespaces);
     let rights = Rights::Git(vec![GitPlace { worktree: None, git_dirs: Vec::new() }]);
-    let other = world.cell.guard(&Rights::Ordinary);
+    let other = world.sandbox.guard(&Rights::Ordinary);
     let aside = world.ran(&rights, |world| {
         world.repository("clone/.git");
         world.put("clone/.git/hooks/post-checkout", "evil");
@@ -230,8 +220,8 @@ fn settle_of_git_keeps_checked_out_files_and_no_hooks() {
 
 #[test]
 fn settle_reports_changed_configurations_that_run_nothing_new() {
-    let world = World::new(true);
-    let guard = world.cell.guard(&Rights::Ordinary);
+    let world = World::new(Isolation::Namespaces);
+    let guard = world.sandbox.guard(&Rights::Ordinary);
     world.put("mine/.git/config", &format!("{CONFIG}[branch \"a\"]\n\tremote = origin\n"));
     world.repository("new/.git");
     assert_eq!(guard.settle().kept, [world.at("mine/.git/config")]);
@@ -240,10 +230,10 @@ fn settle_reports_changed_configurations_that_run_nothing_new() {
 #[test]
 fn settle_leaves_an_approved_file_until_it_changes_again() {
     for is_changed_again in [false, true] {
-        let world = World::new(true);
+        let world = World::new(Isolation::Namespaces);
         let aside = world.ran(&Rights::Ordinary, |world| {
             world.put(".envrc", "approved");
-            world.cell.protection.approve(&world.at(".envrc"));
+            world.sandbox.protection.approve(&world.at(".envrc"));
             if is_changed_again {
                 fs::remove_file(world.at(".envrc")).unwrap();
                 world.put(".envrc", "evil");
@@ -256,7 +246,7 @@ fn settle_leaves_an_approved_file_until_it_changes_again() {
 #[test]
 fn settle_checks_the_hooks_directory_that_a_configuration_names() {
     for is_absolute in [false, true] {
-        let world = World::new(true);
+        let world = World::new(Isolation::Namespaces);
         let named = if is_absolute { world.at("mine/team") } else { "team".into() };
         let config = format!("{CONFIG}\thooksPath = {}\n", named.display());
         world.put("mine/.git/config", &config);
@@ -268,7 +258,7 @@ fn settle_checks_the_hooks_directory_that_a_configuration_names() {
 
 #[test]
 fn settle_sets_a_second_file_aside_under_another_name() {
-    let world = World::new(true);
+    let world = World::new(Isolation::Namespaces);
     for expected in [".envrc.avocet-quarantine", ".envrc.avocet-quarantine-2"] {
         let aside = world.ran(&Rights::Ordinary, |world| world.put(".envrc", "evil"));
         assert_eq!(aside, [format!(".envrc: set aside as {expected}")]);
@@ -277,13 +267,14 @@ fn settle_sets_a_second_file_aside_under_another_name() {
 
 #[test]
 fn guard_settles_when_dropped_and_does_nothing_without_paths() {
-    let world = World::new(true);
-    let guard = world.cell.guard(&Rights::Ordinary);
+    let world = World::new(Isolation::Namespaces);
+    let guard = world.sandbox.guard(&Rights::Ordinary);
     world.put(".envrc", "evil");
     drop(guard);
     assert!(!world.at(".envrc").exists());
-    let cell = Cell { protection: Arc::new(Protection::none()), ..world.cell.clone() };
-    let guard = cell.guard(&Rights::Ordinary);
+    let sandbox =
+        ProgramSandbox { protection: Arc::new(Protection::none()), ..world.sandbox.clone() };
+    let guard = sandbox.guard(&Rights::Ordinary);
     world.put(".envrc", "fine");
     assert_eq!(guard.settle(), Guarded::default());
     assert!(world.directory.path().join(".envrc").exists());

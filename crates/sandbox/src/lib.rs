@@ -1,9 +1,9 @@
 //! Confines file tools to a workspace, and programs to a sandbox.
 
-mod belief;
-mod cell;
+mod attributes;
 mod changes;
 mod error;
+mod file_trust;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod git;
@@ -17,18 +17,16 @@ mod provenance;
 mod replace;
 mod repository;
 mod roots;
+mod sandbox;
 mod secrets;
-mod trail;
-mod tree;
+mod symlink_trace;
+mod task_trust;
+mod trust_level;
+mod untrusted_tree;
 mod watch;
 mod workspace;
 
-pub use belief::Standing;
-pub use cell::{
-    Behind, Cell, CellError, CellLimits, Cgroups, GitPlace, NoCgroups, Output, ProgramEnd,
-    ProgramRequest, ProgramResult, Proxy, Reached, Rights, Walls, run_stage,
-};
-pub use changes::Removed;
+pub use changes::{RemoveMode, Removed};
 pub use error::{FileError, WorkspaceError};
 pub use guard::{Guard, Guarded};
 pub use listing::{DirectoryEntry, EntryKind};
@@ -36,7 +34,12 @@ pub use path::WorkspacePath;
 pub use protection::{BadPath, PROTECTED, Protection};
 pub use repository::Repository;
 pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
+pub use sandbox::{
+    Cgroups, GitPlace, Isolation, NoCgroups, Output, ProgramEnd, ProgramRequest, ProgramResult,
+    ProgramSandbox, Proxy, Reached, Rights, SandboxError, SandboxLayers, SandboxLimits, run_stage,
+};
 pub use secrets::{BadPattern, SECRET_FILES};
-pub use trail::trail;
+pub use symlink_trace::trace_symlinks;
+pub use trust_level::ExplainedTrust;
 pub use watch::Watch;
 pub use workspace::{MAX_FILE_BYTES, Workspace, digest};

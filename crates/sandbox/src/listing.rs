@@ -6,6 +6,7 @@ use std::path::Path;
 use cap_std::fs::{Metadata, MetadataExt};
 
 use crate::error::wrong_kind;
+use crate::secrets::PathKind;
 use crate::{FileError, Workspace, WorkspacePath};
 
 /// An entry of a directory.
@@ -83,7 +84,7 @@ impl Workspace {
 
     /// Returns `true` if a regular file at this place stays closed.
     fn is_closed(&self, place: &Path, found: &Metadata) -> bool {
-        self.secrets().why(place, false).is_some() || self.is_shared(place, found)
+        self.secrets().why(place, PathKind::File).is_some() || self.is_shared(place, found)
     }
 
     pub(crate) fn is_shared(&self, place: &Path, found: &Metadata) -> bool {

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::RemoveMode;
 
 const CONFIG: &str =
     "[core]\n\tbare = false\n\thooksPath = team/hooks\n[include]\n\tpath = ../shared\n";
@@ -68,7 +69,7 @@ fn write_refuses_a_link_to_a_protected_path() {
             assert!(error.to_string().contains("a/.git/"), "{error}");
         }
     }
-    let removed = workspace.remove(&workspace.resolve("door/config").unwrap(), false);
+    let removed = workspace.remove(&workspace.resolve("door/config").unwrap(), RemoveMode::Single);
     assert!(matches!(removed, Err(FileError::Protected { .. })), "{removed:?}");
     assert_eq!(fs::read_to_string(directory.path().join("a/.git/config")).unwrap(), CONFIG);
     // Under its own name the file can be changed, after a person has allowed that.

@@ -1,7 +1,8 @@
+use avocet_protocol::LeastTrust;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Access, FileError};
+use crate::{Access, FileError, RemoveMode, WorkspacePath};
 
 struct World {
     workspace: Workspace,
@@ -21,23 +22,23 @@ fn write(workspace: &Workspace, path: &str, trust: Trust) {
 }
 
 /// Returns the trust that is reported to a request that does this.
-fn told<T>(
+fn trust_of_shown<T>(
     workspace: &Workspace,
     work: impl Fn(&Workspace, &WorkspacePath) -> T,
     path: &str,
 ) -> Trust {
-    let told = LeastTrust::default();
-    let used = workspace.on_behalf(Trust::Full, told.clone());
+    let trust_of_shown = LeastTrust::default();
+    let used = workspace.on_behalf(Trust::Full, trust_of_shown.clone());
     work(&used, &used.resolve(path).unwrap());
-    told.get()
+    trust_of_shown.get()
 }
 
 fn read(workspace: &Workspace, path: &str) -> Trust {
-    told(workspace, |workspace, path| workspace.read(path).unwrap(), path)
+    trust_of_shown(workspace, |workspace, path| workspace.read(path).unwrap(), path)
 }
 
 fn list(workspace: &Workspace, path: &str) -> Trust {
-    told(workspace, |workspace, path| workspace.list(path).unwrap(), path)
+    trust_of_shown(workspace, |workspace, path| workspace.list(path).unwrap(), path)
 }
 
 /// A workspace on a file system without attributes.
@@ -98,9 +99,9 @@ fn trust_of_a_listing_is_that_of_its_names() {
     }
     // The error names the path that was probably meant.
     let missed = |workspace: &Workspace, path: &WorkspacePath| workspace.read(path).unwrap_err();
-    assert_eq!(told(&workspace, missed, "wherever/file"), Trust::Low);
+    assert_eq!(trust_of_shown(&workspace, missed, "wherever/file"), Trust::Low);
     fs::remove_dir_all(workspace.root().join("new")).unwrap();
-    assert_eq!(told(&workspace, missed, "wherever/file"), Trust::Full);
+    assert_eq!(trust_of_shown(&workspace, missed, "wherever/file"), Trust::Full);
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn trust_of_a_refusal_is_that_of_the_secret_it_names() {
     let read: Look = |one, path| one.read(path).err();
     let write: Look = |one, path| one.write(path, b"x").err();
     let count: Look = |one, path| one.entries_below(path).err();
-    let remove: Look = |one, path| one.remove(path, true).err();
+    let remove: Look = |one, path| one.remove(path, RemoveMode::Recursive).err();
     for (look, path, trust) in [
         (read, "own/a.pem", Trust::Full),
         (read, "to-own", Trust::Full),
@@ -135,17 +136,21 @@ fn trust_of_a_refusal_is_that_of_the_secret_it_names() {
         let refused = |one: &Workspace, path: &WorkspacePath| {
             assert!(matches!(look(one, path), Some(FileError::Secret { .. })), "{path}");
         };
-        assert_eq!(told(&workspace, refused, path), trust, "{path}");
+        assert_eq!(trust_of_shown(&workspace, refused, path), trust, "{path}");
         let beside = Workspace::beside(root, Access::Change).unwrap();
-        assert_eq!(told(&beside, refused, path), Trust::Low, "beside a workspace: {path}");
+        assert_eq!(
+            trust_of_shown(&beside, refused, path),
+            Trust::Low,
+            "beside a workspace: {path}"
+        );
     }
     let counted = |one: &Workspace, path: &WorkspacePath| one.entries_below(path).unwrap();
     let beside = Workspace::beside(root, Access::Change).unwrap();
-    assert_eq!(told(&beside, counted, "d"), Trust::Full, "a number names nothing");
+    assert_eq!(trust_of_shown(&beside, counted, "d"), Trust::Full, "a number names nothing");
 }
 
 #[test]
-fn apart_reads_lower_the_trust_only_after_tell() {
+fn apart_reads_lower_the_trust_only_after_note_shown() {
     let World { workspace, _inside } = world();
     write(&workspace, "file", Trust::Low);
     let apart = |tells: bool| {
@@ -154,12 +159,12 @@ fn apart_reads_lower_the_trust_only_after_tell() {
             apart.read(path).unwrap();
             assert_eq!((apart.least_read(), workspace.least_read()), (Trust::Low, Trust::Full));
             if tells {
-                workspace.tell(apart.least_read());
+                workspace.note_shown(apart.least_read());
             }
         }
     };
-    assert_eq!(told(&workspace, apart(false), "file"), Trust::Full);
-    assert_eq!(told(&workspace, apart(true), "file"), Trust::Low);
+    assert_eq!(trust_of_shown(&workspace, apart(false), "file"), Trust::Full);
+    assert_eq!(trust_of_shown(&workspace, apart(true), "file"), Trust::Low);
 }
 
 #[test]

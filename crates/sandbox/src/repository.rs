@@ -9,11 +9,12 @@ use avocet_protocol::Trust;
 use cap_std::fs::{OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
+use crate::file_trust::of_place;
 use crate::git::{ConfigEntry, MOST_CONFIG, leads, parse, without_dots};
 use crate::guard::{Survey, place_of};
 use crate::protection::{ProtectedKind, Protection};
-use crate::provenance::of_place;
-use crate::tree::is_untrusted;
+use crate::secrets::PathKind;
+use crate::untrusted_tree::is_untrusted;
 use crate::{FileError, GitPlace, Workspace, WorkspacePath};
 
 /// Depth to which included configuration files are followed.
@@ -63,7 +64,7 @@ impl Workspace {
     /// Reads the text of a file that git reads. Returns `None` if the file is unreadable, too long,
     /// or a secret, perhaps behind a link.
     pub(crate) fn git_text(&self, path: &Path) -> Option<String> {
-        let is_secret = |place: &Path| self.secrets().why(place, false).is_some();
+        let is_secret = |place: &Path| self.secrets().why(place, PathKind::File).is_some();
         if is_secret(path) || is_secret(&self.real(path.to_owned())) {
             return None;
         }
@@ -209,7 +210,7 @@ impl RepositorySearch<'_> {
             Ok(found) => workspace.provenance.least_running(|run| run.can_have_changed(&found)),
             Err(_) => Trust::Full,
         };
-        let least = being_written.min(workspace.provenance.most());
+        let least = being_written.min(workspace.provenance.highest());
         if least < Trust::Full || is_marked(path) || is_marked(&real) {
             self.distrust(path);
         }

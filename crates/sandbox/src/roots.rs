@@ -88,18 +88,18 @@ impl Roots {
     }
 
     fn shown(&self) -> Vec<String> {
+        if self.beside.is_empty() {
+            return Vec::new();
+        }
         let beside = self.beside().map(|(root, access)| shown(root, access));
         let workspace = self.workspace.root().display().to_string();
-        match self.beside.is_empty() {
-            true => Vec::new(),
-            false => [workspace].into_iter().chain(beside).collect(),
-        }
+        [workspace].into_iter().chain(beside).collect()
     }
 
     /// Applies [`Workspace::on_behalf`] to all of them.
     #[must_use]
-    pub fn on_behalf(&self, trust: Trust, told: &LeastTrust) -> Self {
-        self.each(|one| one.on_behalf(trust, told.clone()))
+    pub fn on_behalf(&self, trust: Trust, shown: &LeastTrust) -> Self {
+        self.each(|one| one.on_behalf(trust, shown.clone()))
     }
 
     /// Applies [`Workspace::apart`] to all of them.

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::RemoveMode;
 
 /// A workspace, a writable directory and a read-only one, in a directory of their own.
 fn world() -> (TempDir, Roots) {
@@ -106,7 +107,7 @@ fn roots_refuse_every_change_in_a_read_only_directory() {
         ("can_write", Workspace::can_write),
         ("can_change", Workspace::can_change),
         ("create_directory", |one, path| one.create_directory(path).map(drop)),
-        ("remove", |one, path| one.remove(path, true).map(drop)),
+        ("remove", |one, path| one.remove(path, RemoveMode::Recursive).map(drop)),
     ];
     let world = world();
     for (name, change) in changes {
@@ -127,7 +128,8 @@ fn roots_refuse_every_change_in_a_read_only_directory() {
         }
     }
     assert_eq!(fs::read_dir(world.0.path().join("docs")).unwrap().count(), 1);
-    let stays = done(&world, "$/notes", |one, path| one.remove(path, true)).unwrap_err();
+    let stays =
+        done(&world, "$/notes", |one, path| one.remove(path, RemoveMode::Recursive)).unwrap_err();
     assert_eq!(stays, "$/notes: a directory that the configuration names stays");
 }
 
@@ -150,11 +152,11 @@ fn roots_read_untrusted_content_beside_the_workspace() {
             ("b.txt", |one, path| drop(one.read(path).unwrap_err())),
         ];
         for (below, look) in looks {
-            let told = LeastTrust::default();
-            let roots = roots.on_behalf(Trust::Full, &told);
+            let shown = LeastTrust::default();
+            let roots = roots.on_behalf(Trust::Full, &shown);
             let one = roots.of(&given(below)).unwrap();
             look(one, &one.resolve(&given(below)).unwrap());
-            assert_eq!(told.get(), expected, "{name}/{below}");
+            assert_eq!(shown.get(), expected, "{name}/{below}");
         }
     }
 }

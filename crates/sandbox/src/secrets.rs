@@ -9,6 +9,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use crate::EntryKind;
 use names::{HARMLESS, NAMES, directories};
 
 pub(crate) use names::is_of_packages;
@@ -20,6 +21,19 @@ pub const SECRET_FILES: &str = "[tools] secret_files";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{SECRET_FILES}: {0}; write a name or a path, in which * stands for any characters")]
 pub struct BadPattern(String);
+
+/// The kind of a path in the rules for secrets. A directory is no secret by its own name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathKind {
+    File,
+    Directory,
+}
+
+impl From<EntryKind> for PathKind {
+    fn from(kind: EntryKind) -> Self {
+        if kind == EntryKind::Directory { Self::Directory } else { Self::File }
+    }
+}
 
 /// The rules for secret files, by their paths from the root of a workspace, or of a directory
 /// beside it.
@@ -52,10 +66,10 @@ impl Secrets {
         let owned =
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         Ok(Self {
-            names: set(owned(NAMES).into_iter(), false)?,
-            opened_names: set(owned(HARMLESS).into_iter().chain(names), true)?,
-            opened_paths: set(paths.into_iter().cloned(), false)?,
-            opened_beside: set(beside, false)?,
+            names: set(owned(NAMES).into_iter(), PatternKind::Paths)?,
+            opened_names: set(owned(HARMLESS).into_iter().chain(names), PatternKind::Names)?,
+            opened_paths: set(paths.into_iter().cloned(), PatternKind::Paths)?,
+            opened_beside: set(beside, PatternKind::Paths)?,
             own,
             above: PathBuf::new(),
         })
@@ -92,7 +106,7 @@ impl Secrets {
 
     /// Returns the reason why a file, or a directory with everything in it, stays closed; `None` if
     /// it may be opened.
-    pub(crate) fn why(&self, path: &Path, is_directory: bool) -> Option<&'static str> {
+    pub(crate) fn why(&self, path: &Path, kind: PathKind) -> Option<&'static str> {
         if self.is_opened(path) {
             return None;
         }
@@ -102,7 +116,7 @@ impl Secrets {
             return Some("it is the daemon's own");
         }
         let has_name = self.names.is_match(&plain) && !self.opened_names.is_match(&path);
-        let is_secret = !is_directory && has_name;
+        let is_secret = kind == PathKind::File && has_name;
         is_secret.then_some("by its name it holds a password or a key")
     }
 }
@@ -137,9 +151,15 @@ fn is_unseen(letter: char) -> bool {
         || matches!(letter, '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Compiles patterns in which `*` stands for any characters. In patterns of names, slashes are
-/// excluded.
-fn set(patterns: impl Iterator<Item = String>, of_names: bool) -> Result<GlobSet, BadPattern> {
+/// The meaning of `*` in a pattern: any characters, in patterns of names except for slashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PatternKind {
+    Names,
+    Paths,
+}
+
+fn set(patterns: impl Iterator<Item = String>, kind: PatternKind) -> Result<GlobSet, BadPattern> {
+    let of_names = kind == PatternKind::Names;
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let mut glob = GlobBuilder::new(&pattern);
@@ -150,137 +170,5 @@ fn set(patterns: impl Iterator<Item = String>, of_names: bool) -> Result<GlobSet
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_match_names_in_any_case() {
-        let opened = ["test.pem", "spec*", "keys/*"].map(str::to_owned);
-        let secrets = Secrets::new(&opened, &[]).unwrap();
-        let secret = [
-            "home/.cargo/credentials.toml",
-            "home/.cargo/credentials",
-            "home/.gnupg/private-keys-v1.d/a.key",
-            "home/.kube/config",
-            "home/.netrc",
-            "home/.docker/config.json",
-            "home/.pypirc",
-            "home/.aws/sso/cache/a.json",
-            "home/.config/gcloud/credentials.db",
-            "home/.azure/msal_token_cache.json",
-            "home/.git-credentials",
-            "home/.config/git/credentials",
-            "home/.config/gh/hosts.yml",
-            "home/.config/rclone/rclone.conf",
-            "home/.terraform.d/credentials.tfrc.json",
-            "home/.nuget/NuGet/NuGet.Config",
-            ".env",
-            "a/.ENV",
-            ".env.local",
-            "home/.ssh/known_hosts",
-            ".ssh/deep/x",
-            "id_rsa",
-            "ID_ED25519",
-            "a/b.pem",
-            "b.Key",
-            ".aws/credentials",
-            ".npmrc",
-            "more/keys/a.key",
-            "specs/prod/.env",
-            ".env.",
-            ".env . ",
-            "a/\u{ff0e}\u{ff45}\u{ff4e}\u{ff56}",
-            ".e\u{301}nv",
-            ".e\u{200b}nv",
-            "\u{feff}.env",
-            ".ssh /config",
-            "id_r\u{17f}a",
-            "a.\u{212a}ey",
-            "a.\u{24b6}/x.PEM",
-        ];
-        for path in secret {
-            assert!(secrets.why(Path::new(path), false).is_some(), "{path}");
-        }
-        let open = [
-            ".env.example",
-            ".environment",
-            "id_rsa.pub",
-            "src/key.rs",
-            "credentials.md",
-            ".config/gh/config.yml",
-            ".cargo/config.toml",
-            "deep/test.pem",
-            "deep/spec.pem",
-            "keys/a.key",
-            ".ssh",
-            "environment é",
-            "...",
-            "a. /b ",
-        ];
-        for path in open {
-            assert_eq!(secrets.why(Path::new(path), false), None, "{path}");
-        }
-        assert_eq!(secrets.why(Path::new("src/credentials"), true), None);
-        let of_secrets = |path: &str| Secrets::is_of_secrets(Path::new(path));
-        assert!(
-            [".ssh", "a/.SSH", ".aws", ".docker", ".config/gcloud"].into_iter().all(of_secrets)
-        );
-        assert!(![".ssh/a", "ssh", ".docker/config.json", "src"].into_iter().any(of_secrets));
-        let error = Secrets::new(&["a[".to_owned()], &[]).unwrap_err().to_string();
-        assert!(error.starts_with("[tools] secret_files: "), "{error}");
-    }
-
-    #[test]
-    fn secrets_include_the_daemons_files_and_directories() {
-        let own = [PathBuf::from("state/avocet"), PathBuf::from("config.toml")];
-        let opened = ["state/avocet/notes/*", "avocet*"].map(str::to_owned);
-        let secrets = Secrets::new(&opened, &own).unwrap();
-        for path in ["Config.toml", "./config.toml", "state/avocet", "state/avocet/avocet.db-wal"] {
-            assert!(secrets.why(Path::new(path), true).is_some(), "{path}");
-        }
-        for path in ["config.toml.md", "state/avocets", "state", "state/avocet/notes/a"] {
-            assert_eq!(secrets.why(Path::new(path), false), None, "{path}");
-        }
-    }
-
-    #[test]
-    fn secrets_beside_the_workspace_match_the_whole_path() {
-        let opened = ["/srv/docs/keys/*.pem", "a.key", "srv/docs/more/*", "**/any/*"];
-        let opened = opened.map(str::to_owned);
-        let secrets = |root: &str| {
-            Secrets::new(&opened, &[PathBuf::from("own")]).unwrap().below(Path::new(root))
-        };
-        for (root, path, is_secret) in [
-            ("/srv/docs", "notes.md", false),
-            ("/srv/docs", ".", false),
-            ("/srv/docs", "keys/b.pem", false),
-            ("/srv/docs", "a.key", false),
-            ("/srv/docs", "b.key", true),
-            ("/srv/docs", "more/b.pem", true),
-            ("/srv/docs", "any/b.pem", true),
-            ("/srv/docs", "own/x", true),
-            ("/srv/other", "keys/b.pem", true),
-            ("/srv/other", "srv/docs/keys/b.pem", true),
-            ("/home/me/.ssh", "config", true),
-            ("/home/me/.SSH/more", "config", true),
-            ("/home/me/.docker", "config.json", true),
-            ("/home/me/.docker", "config.md", false),
-        ] {
-            assert_eq!(
-                secrets(root).why(Path::new(path), false).is_some(),
-                is_secret,
-                "{root} {path}"
-            );
-        }
-        // In a workspace, only paths from its root count.
-        let secrets = Secrets::new(&opened, &[]).unwrap();
-        for (path, is_secret) in [
-            ("srv/docs/keys/b.pem", true),
-            ("srv/docs/more/b.pem", false),
-            ("x/any/b.pem", false),
-            ("x/a.key", false),
-        ] {
-            assert_eq!(secrets.why(Path::new(path), false).is_some(), is_secret, "{path}");
-        }
-    }
-}
+#[path = "secrets_tests.rs"]
+mod tests;

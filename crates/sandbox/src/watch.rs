@@ -16,8 +16,9 @@ use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch,
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::provenance::{handle_of, of_place};
-use crate::tree::{is_in_tree, is_tree};
+use crate::attributes::handle_of;
+use crate::file_trust::of_place;
+use crate::untrusted_tree::{is_in_tree, is_tree};
 use crate::{Reached, Workspace};
 
 /// Entries of a workspace that are searched, which takes about half a second. In a larger
@@ -62,7 +63,7 @@ impl Workspace {
     #[must_use]
     pub fn watch(&self) -> Watch {
         let least = LeastTrust::default();
-        least.lower(self.trust_of_writing().min(self.provenance.most()));
+        least.lower(self.trust_of_writing().min(self.provenance.highest()));
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         let since = self.later_than(self.now());
         let run = Arc::new(Run {
@@ -73,7 +74,7 @@ impl Workspace {
             reached: Reached::default(),
         });
         // Files that are marked meanwhile are watched, too.
-        self.provenance.began(&run);
+        self.provenance.register(&run);
         if run.least.get() > Trust::Low
             && let Err(error) = run.set_up(self)
         {
@@ -201,7 +202,7 @@ impl Watch {
         });
         if let Err(error) = marked {
             tracing::warn!(%error, "what a program has changed cannot be marked");
-            workspace.provenance.fall_for_good();
+            workspace.provenance.distrust_all();
         }
     }
 }

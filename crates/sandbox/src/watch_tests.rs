@@ -29,7 +29,7 @@ fn on(workspace: &Workspace, trust: Trust) -> Workspace {
 }
 
 fn trust(workspace: &Workspace, path: &str) -> Trust {
-    workspace.standing(&workspace.resolve(path).unwrap()).unwrap().trust
+    workspace.explain_trust(&workspace.resolve(path).unwrap()).unwrap().trust
 }
 
 /// Returns the trust of a program that does this, and of a file that it has written.

@@ -16,11 +16,12 @@ use sha2::{Digest, Sha256};
 use crate::error::wrong_kind;
 use crate::nearest::{nearest, same_name};
 use crate::protection::Protection;
-use crate::provenance::{Provenance, TaskTrust};
+use crate::provenance::Provenance;
 use crate::replace::replace;
 use crate::roots::BesideRoot;
-use crate::secrets::{BadPattern, Secrets};
-use crate::trail::trail;
+use crate::secrets::{BadPattern, PathKind, Secrets};
+use crate::symlink_trace::trace_symlinks;
+use crate::task_trust::TaskTrust;
 use crate::{Access, FileError, WorkspaceError, WorkspacePath};
 
 /// The largest file that is read or written whole, in bytes.
@@ -37,7 +38,7 @@ pub struct Workspace {
     secrets: Arc<Secrets>,
     pub(crate) protection: Arc<Protection>,
     pub(crate) provenance: Arc<Provenance>,
-    pub(crate) errand: TaskTrust,
+    pub(crate) task_trust: TaskTrust,
     /// The properties of a directory beside a workspace; `None` for a workspace.
     pub(crate) beside: Option<BesideRoot>,
 }
@@ -85,9 +86,19 @@ impl Workspace {
             Err(error) => panic!("the names of secrets are written in the source: {error}"),
         };
         let provenance = Provenance::of(&handle, access).into();
-        let (handle, errand) = (handle.into(), TaskTrust::default());
+        let (handle, task_trust) = (handle.into(), TaskTrust::default());
         let protection = Arc::default();
-        Ok(Self { root, named, handle, identity, secrets, protection, provenance, errand, beside })
+        Ok(Self {
+            root,
+            named,
+            handle,
+            identity,
+            secrets,
+            protection,
+            provenance,
+            task_trust,
+            beside,
+        })
     }
 
     /// Returns the workspace with other rules for secrets. `opened` opens files by patterns of
@@ -100,9 +111,9 @@ impl Workspace {
         // A link to the daemon's own file is secret, too: without the link the daemon could not
         // find the file.
         let places = own.iter().flat_map(|path| {
-            let trail = trail(path).unwrap_or_default();
-            let last = trail.last().cloned();
-            trail.into_iter().filter(|place| place.is_symlink()).chain(last)
+            let trace = trace_symlinks(path).unwrap_or_default();
+            let last = trace.last().cloned();
+            trace.into_iter().filter(|place| place.is_symlink()).chain(last)
         });
         let below = |place: PathBuf| place.strip_prefix(&self.root).ok().map(Path::to_owned);
         let own = places.filter_map(below).filter(|below| !below.as_os_str().is_empty());
@@ -141,7 +152,7 @@ impl Workspace {
             Err(FileError::Outside { input, resolved, roots, .. }) => {
                 tracing::debug!(given, resolved, "a path is outside the workspace");
                 let same_name = same_name(&self.handle, &resolved);
-                self.tell_names(&same_name);
+                self.note_shown_names(&same_name);
                 Err(FileError::Outside { input, resolved, same_name, roots })
             }
             Err(other) => Err(other),
@@ -218,7 +229,7 @@ impl Workspace {
 
     /// Opens a regular file for reading, and returns its size in bytes.
     pub(crate) fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
-        self.admit(path, false)?;
+        self.admit(path, PathKind::File)?;
         // Without these flags, opening a pipe without a writer would block, and a terminal would
         // become the daemon's.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -229,7 +240,7 @@ impl Workspace {
         let found = file.metadata().map_err(|error| self.error(path, &error))?;
         self.admit_regular(path, &found)?;
         // A link may have changed since.
-        self.admit_place(path, &file, None)?;
+        self.admit_opened(path, &file)?;
         self.note_read(self.trust_of(path, &file));
         Ok((file, found.len()))
     }
@@ -251,7 +262,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`]; for a missing file it names the paths that were probably meant.
     pub fn size(&self, path: &WorkspacePath) -> Result<u64, FileError> {
-        self.admit(path, false)?;
+        self.admit(path, PathKind::File)?;
         let found = self.handle.metadata(path.as_path());
         let found = found.map_err(|error| self.error(path, &error))?;
         self.admit_regular(path, &found)?;
@@ -263,7 +274,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] as for reading.
     pub fn read_if_any(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
-        self.admit(path, false)?;
+        self.admit(path, PathKind::File)?;
         // An error with similar names is avoided here: a missing file is meant to be made.
         if self.kind(path)?.is_none() {
             return Ok(None);
@@ -316,7 +327,7 @@ impl Workspace {
             return Err(wrong_kind(path, "a regular file"));
         }
         self.can_change(path)?;
-        self.admit(path, false)?;
+        self.admit(path, PathKind::File)?;
         self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
         let parent = match path.parent() {
             None => self.handle.try_clone(),
@@ -326,7 +337,7 @@ impl Workspace {
         };
         let parent = parent.map_err(|error| self.error(path, &error))?;
         let name = path.as_path().file_name().unwrap_or_default();
-        self.admit_place(path, &parent, Some((name, false)))?;
+        self.admit_change(path, &parent, name, PathKind::File)?;
         let permissions = match parent.symlink_metadata(name) {
             Ok(found) if found.is_file() => Some(found.permissions()),
             Ok(_) => return Err(wrong_kind(path, "a regular file")),
@@ -343,7 +354,7 @@ impl Workspace {
     pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
             let nearest = nearest(&self.handle, path.as_path());
-            self.tell_names(&nearest);
+            self.note_shown_names(&nearest);
             let nearest = nearest.into_iter().map(|near| self.shown(near)).collect();
             return FileError::NotFound { path: path.as_given(), nearest };
         }

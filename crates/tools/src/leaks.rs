@@ -82,11 +82,13 @@ pub(crate) fn why(leaks: &[Leak]) -> String {
     let is_host = |leak: &Leak| matches!(leak.kind, LeakKind::Host(_));
     let (carried, reached) =
         (listed(|leak| !matches!(leak.kind, LeakKind::Host(_))), listed(is_host));
-    match (carried.is_empty(), reached.is_empty()) {
-        (_, true) => format!("it would carry {carried}"),
-        (true, false) => format!("it would look up {reached}"),
-        (false, false) => format!("it would carry {carried} and look up {reached}"),
+    if reached.is_empty() {
+        return format!("it would carry {carried}");
     }
+    if carried.is_empty() {
+        return format!("it would look up {reached}");
+    }
+    format!("it would carry {carried} and look up {reached}")
 }
 
 /// Finds the leaks in a call or an answer, each once: `secrets` in any encoding, links that carry

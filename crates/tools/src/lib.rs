@@ -4,7 +4,7 @@
 mod aliases;
 mod approval;
 mod builtin;
-mod courtesy;
+mod command_precheck;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;

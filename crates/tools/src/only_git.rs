@@ -207,72 +207,77 @@ fn word(text: &str) -> Option<(String, &str)> {
 mod tests {
     use super::*;
 
+    /// Scripts with the directories of their git commands.
+    const ONLY_GIT: &[(&str, &[&str])] = &[
+        ("git status", &[""]),
+        ("git config user.name 'A B'", &[""]),
+        ("git remote add origin https://example.org/r.git && git fetch -q", &["", ""]),
+        (
+            "cd a && git checkout -b side origin/main; cd b\ngit pull 2>&1 | tail -n 5",
+            &["a", "a/b"],
+        ),
+        ("git -C a/b switch \"side\" || echo failed", &["a/b"]),
+        ("cd /work && git log --oneline HEAD~3", &["/work"]),
+        ("git clone https://example.org/r.git > /dev/null 2>&1", &[""]),
+        ("git submodule update --init", &[""]),
+        ("git clone --bare -q a b && git switch -c x && git checkout -- a", &["", "", ""]),
+        ("git commit -m 'a $(b) `c`'", &[""]),
+    ];
+    /// Scripts that do more, or might.
+    const OTHERS: &[&str] = &[
+        "",
+        "ls",
+        "make && git commit -m x",
+        "git commit -m \"$(cat x)\"",
+        "git status > file",
+        "git status >> file",
+        "git status >/dev/nullx",
+        "echo x > .git/config; git status",
+        "GIT_DIR=x git status",
+        "git -c core.fsmonitor=x status",
+        "git --git-dir=x status",
+        "git --exec-path=x status",
+        "git rebase --exec 'make' main",
+        "git rebase -x make main",
+        "git rebase -xmake main",
+        "git rebase --exe make main",
+        "git fetch --upload-p x",
+        "git clone -c core.hooksPath=x y",
+        "git clone -qccore.hooksPath=x y",
+        "git clone -u x y",
+        "git bisect run make",
+        "git submodule foreach 'make'",
+        "git submodule --quiet foreach make",
+        "git clone --template=x y",
+        "git clone --config core.hooksPath=x y",
+        "git fetch --upload-pack=x",
+        "git log --ext-diff",
+        "git co main",
+        "git difftool",
+        "git status &",
+        "git status; (make)",
+        "git add *",
+        "git add {a,b}",
+        "git add $x",
+        "cd ~ && git status",
+        "cd && git status",
+        "cd a b && git status",
+        "git commit -m \"a\\\"; make\"",
+        "git commit -m 'x",
+        "/tmp/git status",
+        "./git status",
+        "git status <x",
+        "git status\\\nmake",
+        "!! git status",
+    ];
+
     #[test]
     fn only_git_returns_the_directories_of_git_commands() {
-        for (script, expected) in [
-            ("git status", &[""][..]),
-            ("git config user.name 'A B'", &[""]),
-            ("git remote add origin https://example.org/r.git && git fetch -q", &["", ""]),
-            (
-                "cd a && git checkout -b side origin/main; cd b\ngit pull 2>&1 | tail -n 5",
-                &["a", "a/b"],
-            ),
-            ("git -C a/b switch \"side\" || echo failed", &["a/b"]),
-            ("cd /work && git log --oneline HEAD~3", &["/work"]),
-            ("git clone https://example.org/r.git > /dev/null 2>&1", &[""]),
-            ("git submodule update --init", &[""]),
-            ("git clone --bare -q a b && git switch -c x && git checkout -- a", &["", "", ""]),
-            ("git commit -m 'a $(b) `c`'", &[""]),
-        ] {
+        for (script, expected) in ONLY_GIT {
             let expected = expected.iter().map(|text| (*text).to_owned()).collect();
             assert_eq!(only_git(script), Some(expected), "{script}");
         }
-        for script in [
-            "",
-            "ls",
-            "make && git commit -m x",
-            "git commit -m \"$(cat x)\"",
-            "git status > file",
-            "git status >> file",
-            "git status >/dev/nullx",
-            "echo x > .git/config; git status",
-            "GIT_DIR=x git status",
-            "git -c core.fsmonitor=x status",
-            "git --git-dir=x status",
-            "git --exec-path=x status",
-            "git rebase --exec 'make' main",
-            "git rebase -x make main",
-            "git rebase -xmake main",
-            "git rebase --exe make main",
-            "git fetch --upload-p x",
-            "git clone -c core.hooksPath=x y",
-            "git clone -qccore.hooksPath=x y",
-            "git clone -u x y",
-            "git bisect run make",
-            "git submodule foreach 'make'",
-            "git submodule --quiet foreach make",
-            "git clone --template=x y",
-            "git clone --config core.hooksPath=x y",
-            "git fetch --upload-pack=x",
-            "git log --ext-diff",
-            "git co main",
-            "git difftool",
-            "git status &",
-            "git status; (make)",
-            "git add *",
-            "git add {a,b}",
-            "git add $x",
-            "cd ~ && git status",
-            "cd && git status",
-            "cd a b && git status",
-            "git commit -m \"a\\\"; make\"",
-            "git commit -m 'x",
-            "/tmp/git status",
-            "./git status",
-            "git status <x",
-            "git status\\\nmake",
-            "!! git status",
-        ] {
+        for script in OTHERS {
             assert_eq!(only_git(script), None, "{script}");
         }
     }

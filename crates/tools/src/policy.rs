@@ -74,13 +74,13 @@ impl Policy {
         caution: &Caution,
         case: Case<'_>,
     ) -> PolicyDecision {
-        let is_believed = case.trust.suffices_for(tool.role);
+        let is_trusted = case.trust.suffices_for(tool.role);
         let reads_only = tool.class == ToolClass::Pure;
         let (by_itself, why) = match caution {
             Caution::Never => (Rule::Allow, ""),
             Caution::Always => (Rule::Ask, "it always needs to be allowed"),
             Caution::Because(why) | Caution::EachTime(why) => (Rule::Ask, why.as_str()),
-            Caution::ByTrust if is_believed || reads_only => (Rule::Allow, ""),
+            Caution::ByTrust if is_trusted || reads_only => (Rule::Allow, ""),
             Caution::ByTrust if case.trust == Trust::Low => (Rule::Ask, READ),
             Caution::ByTrust => (Rule::Ask, USERS),
         };
@@ -99,14 +99,14 @@ impl Policy {
         case: Case<'_>,
         by_itself: &PolicyDecision,
     ) -> PolicyDecision {
-        let is_believed = case.trust.suffices_for(tool.role);
+        let is_trusted = case.trust.suffices_for(tool.role);
         let by_itself = by_itself.clone();
         let Some((pattern, said)) = self.said_of(&tool.name) else { return by_itself };
         let in_group = case.place.chat == ChatKind::Group;
         let cases = [
             ("users", said.users.filter(|_| case.role < Role::Owner)),
             ("groups", said.groups.filter(|_| in_group)),
-            ("low_trust", said.low_trust.filter(|_| !is_believed)),
+            ("low_trust", said.low_trust.filter(|_| !is_trusted)),
         ];
         let cases = cases.into_iter().filter_map(|(name, rule)| Some((name, rule?)));
         let decided = |rule: Rule, case: &str| {
@@ -115,7 +115,7 @@ impl Policy {
         };
         match (cases.max_by_key(|(_, rule)| *rule), said.default) {
             (Some((name, rule)), _) => decided(rule, &format!(".{name}")),
-            (None, Some(Rule::Allow)) if is_believed => decided(Rule::Allow, ""),
+            (None, Some(Rule::Allow)) if is_trusted => decided(Rule::Allow, ""),
             (None, Some(rule @ (Rule::Ask | Rule::Deny))) => decided(rule, ""),
             (None, Some(Rule::Allow) | None) => by_itself,
         }

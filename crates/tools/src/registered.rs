@@ -38,9 +38,8 @@ impl Registered {
 
     /// Adds the tool's name to an error if the model used another name.
     pub(crate) fn named(&self, call: &ToolCall, error: ToolError) -> ToolError {
-        let named = |text: String| match self.name() == call.name {
-            true => text,
-            false => format!("{}: {text}", self.called(call)),
+        let named = |text: String| {
+            if self.name() == call.name { text } else { format!("{}: {text}", self.called(call)) }
         };
         match error {
             ToolError::NotFound(text) => ToolError::NotFound(named(text)),

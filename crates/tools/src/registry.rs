@@ -191,9 +191,10 @@ impl Registry {
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);
             let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            let listed = match names.is_empty() {
-                true => "There are no tools: answer without calls".to_owned(),
-                false => format!("The tools are: {}", names.join(", ")),
+            let listed = if names.is_empty() {
+                "There are no tools: answer without calls".to_owned()
+            } else {
+                format!("The tools are: {}", names.join(", "))
             };
             ToolError::NotFound(format!("{name}; {meant}{listed}"))
         })
@@ -207,7 +208,7 @@ fn case(context: &ToolContext) -> Case<'_> {
 
 /// Returns `true` if the text read is as trusted as the requester. If an owner asks in a group, the
 /// words of users are less trusted.
-fn is_believed(context: &ToolContext) -> bool {
+fn is_trusted(context: &ToolContext) -> bool {
     context.trust.suffices_for(context.role)
 }
 
@@ -269,7 +270,7 @@ impl Toolbox for Registry {
     }
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
-        if is_believed(context) {
+        if is_trusted(context) {
             return None;
         }
         let leaks = self.leaks(&[Leaving::Text(text.to_owned())], context);

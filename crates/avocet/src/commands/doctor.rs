@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::CommandContext;
-use crate::checkup::{Examiner, walls};
+use crate::checkup::{Examiner, layers};
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
@@ -134,7 +134,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
     let examiner = Examiner {
         channels: Arc::new(Channels::new(channels)),
         models: Arc::new(Models::new(document, settings, context.clock.clone())?),
-        walls: walls::checks(&configuration, &shells, cgroup),
+        walls: layers::checks(&configuration, &shells, cgroup),
         is_daemon: false,
         clock: context.clock.clone(),
         configuration,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::{PlainTable, Trust};
-use avocet_sandbox::{Standing, Workspace};
+use avocet_sandbox::{ExplainedTrust, Workspace};
 use clap::Args;
 use serde::Serialize;
 
@@ -124,10 +124,10 @@ fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<Fi
     let path = workspace.resolve("").map_err(failed)?.join(below);
     let was = match change {
         TrustChange::Show => None,
-        TrustChange::Believe => Some(workspace.believe(&path).map_err(failed)?),
-        TrustChange::Distrust => Some(workspace.distrust(&path).map_err(failed)?),
+        TrustChange::Believe => Some(workspace.mark_trusted(&path).map_err(failed)?),
+        TrustChange::Distrust => Some(workspace.mark_untrusted(&path).map_err(failed)?),
     };
-    let Standing { trust, why } = workspace.standing(&path).map_err(failed)?;
+    let ExplainedTrust { trust, why } = workspace.explain_trust(&path).map_err(failed)?;
     Ok(FileTrust { file: file.to_owned(), trust, why, was })
 }
 

@@ -49,89 +49,83 @@ fn head_parse_returns_the_target_and_the_head_for_the_server() {
     }
 }
 
+/// Heads with the status and a part of the reason of their refusal.
+const REFUSED: &[(&str, u16, &str)] = &[
+    ("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", 400, "this is a proxy"),
+    ("GET https://a.example/ HTTP/1.1\r\n\r\n", 400, "this is a proxy"),
+    ("GET ftp://a.example/ HTTP/1.1\r\n\r\n", 400, "this is a proxy"),
+    ("OPTIONS * HTTP/1.1\r\n\r\n", 400, "this is a proxy"),
+    ("GET http://a.example/\r\n\r\n", 400, "no HTTP/1.1"),
+    ("GET http://a.example/ HTTP/2.0\r\n\r\n", 400, "no HTTP/1.1"),
+    ("\r\n\r\n", 400, "no HTTP/1.1"),
+    ("\u{16}\u{3}\u{1}\r\n\r\n", 400, "no HTTP/1.1"),
+    ("CONNECT a.example HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT a.example: HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT a.example:0 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT a.example:443:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT a.example:65979 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT ::1:80 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT a.example/b.example:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT http://a.example:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT a%2eexample:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
+    ("CONNECT crates.io:443@b.example:443 HTTP/1.1\r\n\r\n", 400, "a user name"),
+    ("CONNECT user:word@crates.io:443 HTTP/1.1\r\n\r\n", 400, "a user name"),
+    ("GET http://crates.io@b.example/ HTTP/1.1\r\n\r\n", 400, "a user name"),
+    ("GET http://crates.io:80@b.example/ HTTP/1.1\r\n\r\n", 400, "a user name"),
+    ("GET http://b.example\\@crates.io/ HTTP/1.1\r\n\r\n", 400, "no URL has"),
+    ("GET http://b.example#@crates.io/ HTTP/1.1\r\n\r\n", 400, "no URL has"),
+    ("GET http:///x HTTP/1.1\r\n\r\n", 400, "no host"),
+    ("GET http://a.example:/ HTTP/1.1\r\n\r\n", 400, "no host"),
+    (
+        "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\n\r\n",
+        400,
+        "two Host",
+    ),
+    ("GET http://a.example/ HTTP/1.1\nX: 1\r\n\r\n", 400, "half of a line end"),
+    ("GET http://a.example/ HTTP/1.1\r\nX: 1\nHost: b.example\r\n\r\n", 400, "half of a line end"),
+    ("GET http://a.example/ HTTP/1.1\r\nX: 1\rHost: b.example\r\n\r\n", 400, "half of a line end"),
+    ("GET http://a.example/ HTTP/1.1\r\nX: 1\n\nGET /\r\n\r\n", 400, "half of a line end"),
+    ("GET http://a.example/ HTTP/1.1\r\nX: 1\r\n folded\r\n\r\n", 400, "no HTTP/1.1"),
+    ("GET http://a.example/ HTTP/1.1\r\nX : 1\r\n\r\n", 400, "no HTTP/1.1"),
+    ("GET http://a.example/ HTTP/1.1\r\nX: \0\r\n\r\n", 400, "no HTTP/1.1"),
+    (
+        "POST http://a.example/ HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+        400,
+        "different things",
+    ),
+    (
+        "POST http://a.example/ HTTP/1.1\r\ntransfer-encoding: x\r\ncontent-length: 4\r\n\r\n",
+        400,
+        "different things",
+    ),
+    (
+        "POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        411,
+        "Content-Length",
+    ),
+    ("POST http://a.example/ HTTP/1.1\r\nContent-Length: 4, 4\r\n\r\n", 400, "not one number"),
+    (
+        "POST http://a.example/ HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\n",
+        400,
+        "not one number",
+    ),
+    ("POST http://a.example/ HTTP/1.1\r\nContent-Length: +4\r\n\r\n", 400, "not one number"),
+    ("POST http://a.example/ HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400, "not one number"),
+    ("POST http://a.example/ HTTP/1.1\r\nContent-Length:\r\n\r\n", 400, "not one number"),
+    (
+        "POST http://a.example/ HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n",
+        400,
+        "not one number",
+    ),
+];
+
 #[test]
 fn head_parse_refuses_an_ambiguous_or_invalid_head() {
     let many = (0..=MOST_HEADERS).map(|number| format!("X-{number}: 1\r\n")).collect::<String>();
     let many = format!("GET http://a.example/ HTTP/1.1\r\n{many}\r\n");
-    for (head, status, why) in [
-        ("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", 400, "this is a proxy"),
-        ("GET https://a.example/ HTTP/1.1\r\n\r\n", 400, "this is a proxy"),
-        ("GET ftp://a.example/ HTTP/1.1\r\n\r\n", 400, "this is a proxy"),
-        ("OPTIONS * HTTP/1.1\r\n\r\n", 400, "this is a proxy"),
-        ("GET http://a.example/\r\n\r\n", 400, "no HTTP/1.1"),
-        ("GET http://a.example/ HTTP/2.0\r\n\r\n", 400, "no HTTP/1.1"),
-        ("\r\n\r\n", 400, "no HTTP/1.1"),
-        ("\u{16}\u{3}\u{1}\r\n\r\n", 400, "no HTTP/1.1"),
-        ("CONNECT a.example HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT a.example: HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT a.example:0 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT a.example:443:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT a.example:65979 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT ::1:80 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT a.example/b.example:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT http://a.example:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT a%2eexample:443 HTTP/1.1\r\n\r\n", 400, "no host with a port"),
-        ("CONNECT crates.io:443@b.example:443 HTTP/1.1\r\n\r\n", 400, "a user name"),
-        ("CONNECT user:word@crates.io:443 HTTP/1.1\r\n\r\n", 400, "a user name"),
-        ("GET http://crates.io@b.example/ HTTP/1.1\r\n\r\n", 400, "a user name"),
-        ("GET http://crates.io:80@b.example/ HTTP/1.1\r\n\r\n", 400, "a user name"),
-        ("GET http://b.example\\@crates.io/ HTTP/1.1\r\n\r\n", 400, "no URL has"),
-        ("GET http://b.example#@crates.io/ HTTP/1.1\r\n\r\n", 400, "no URL has"),
-        ("GET http:///x HTTP/1.1\r\n\r\n", 400, "no host"),
-        ("GET http://a.example:/ HTTP/1.1\r\n\r\n", 400, "no host"),
-        (
-            "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\n\r\n",
-            400,
-            "two Host",
-        ),
-        ("GET http://a.example/ HTTP/1.1\nX: 1\r\n\r\n", 400, "half of a line end"),
-        (
-            "GET http://a.example/ HTTP/1.1\r\nX: 1\nHost: b.example\r\n\r\n",
-            400,
-            "half of a line end",
-        ),
-        (
-            "GET http://a.example/ HTTP/1.1\r\nX: 1\rHost: b.example\r\n\r\n",
-            400,
-            "half of a line end",
-        ),
-        ("GET http://a.example/ HTTP/1.1\r\nX: 1\n\nGET /\r\n\r\n", 400, "half of a line end"),
-        ("GET http://a.example/ HTTP/1.1\r\nX: 1\r\n folded\r\n\r\n", 400, "no HTTP/1.1"),
-        ("GET http://a.example/ HTTP/1.1\r\nX : 1\r\n\r\n", 400, "no HTTP/1.1"),
-        ("GET http://a.example/ HTTP/1.1\r\nX: \0\r\n\r\n", 400, "no HTTP/1.1"),
-        (
-            "POST http://a.example/ HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
-            400,
-            "different things",
-        ),
-        (
-            "POST http://a.example/ HTTP/1.1\r\ntransfer-encoding: x\r\ncontent-length: 4\r\n\r\n",
-            400,
-            "different things",
-        ),
-        (
-            "POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
-            411,
-            "Content-Length",
-        ),
-        ("POST http://a.example/ HTTP/1.1\r\nContent-Length: 4, 4\r\n\r\n", 400, "not one number"),
-        (
-            "POST http://a.example/ HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\n",
-            400,
-            "not one number",
-        ),
-        ("POST http://a.example/ HTTP/1.1\r\nContent-Length: +4\r\n\r\n", 400, "not one number"),
-        ("POST http://a.example/ HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400, "not one number"),
-        ("POST http://a.example/ HTTP/1.1\r\nContent-Length:\r\n\r\n", 400, "not one number"),
-        (
-            "POST http://a.example/ HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n",
-            400,
-            "not one number",
-        ),
-        (&many, 431, "too long"),
-    ] {
+    for (head, status, why) in REFUSED.iter().chain([&(&*many, 431, "too long")]) {
         let refused = read(head).expect_err(head);
-        assert_eq!(refused.status, status, "{head}: {refused:?}");
+        assert_eq!(refused.status, *status, "{head}: {refused:?}");
         assert!(refused.why.contains(why), "{head}: {refused:?}");
     }
 }

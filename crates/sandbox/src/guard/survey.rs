@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 
 use crate::git::{ConfigEntry, MOST_CONFIG, leads, parse};
 use crate::protection::{FileIdentity, ProtectedKind, Protection, plain_name};
-use crate::tree::is_untrusted;
+use crate::untrusted_tree::is_untrusted;
 
 /// Entries that are searched. The sandbox of a larger directory does not start.
 const LOOK_AT: usize = 1_000_000;
@@ -56,7 +56,7 @@ impl Survey {
                     survey.trusted.insert(path.clone());
                 }
                 if entries[at].1.is_dir() {
-                    survey.look_into(root, &path, kind, kind == ProtectedKind::Other)?;
+                    survey.look_into(root, &path, kind)?;
                     continue;
                 }
                 is_repository |= is_trusted && kind == ProtectedKind::Config;
@@ -93,7 +93,7 @@ impl Survey {
     fn look_at_lead(&mut self, root: &Dir, path: &Path) -> io::Result<()> {
         match root.symlink_metadata(path) {
             Ok(found) if found.is_dir() => {
-                self.look_into(root, path, ProtectedKind::Hooks, false)?;
+                self.look_into(root, path, ProtectedKind::Hooks)?;
             }
             Ok(_) => self.look_at(root, path, ProtectedKind::Config),
             Err(_) => return Ok(()),
@@ -104,21 +104,15 @@ impl Survey {
         Ok(())
     }
 
-    /// Examines the files in a protected directory.
-    fn look_into(
-        &mut self,
-        root: &Dir,
-        directory: &Path,
-        kind: ProtectedKind,
-        is_deep: bool,
-    ) -> io::Result<()> {
+    /// Examines the files in a protected directory; for `Other`, also those below it.
+    fn look_into(&mut self, root: &Dir, directory: &Path, kind: ProtectedKind) -> io::Result<()> {
         let mut open = vec![directory.to_owned()];
         while let Some(directory) = open.pop() {
             for (name, found) in self.list(root, &directory)?.unwrap_or_default() {
                 let path = directory.join(name);
                 if !found.is_dir() {
                     self.look_at(root, &path, kind);
-                } else if is_deep {
+                } else if kind == ProtectedKind::Other {
                     open.push(path);
                 }
             }
@@ -151,10 +145,10 @@ impl Survey {
             .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)));
         let known: Vec<_> = known.collect();
         self.looked_at += known.len();
-        match self.looked_at > LOOK_AT {
-            true => Err(io::Error::other("there are too many files to look for protected ones")),
-            false => Ok(Some(known)),
+        if self.looked_at > LOOK_AT {
+            return Err(io::Error::other("there are too many files to look for protected ones"));
         }
+        Ok(Some(known))
     }
 }
 

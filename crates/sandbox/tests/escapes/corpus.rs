@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use avocet_sandbox::CellLimits;
+use avocet_sandbox::{Isolation, SandboxLimits};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -45,6 +45,13 @@ impl SandboxKind {
     pub(crate) fn has_namespaces(self) -> bool {
         self != Self::Landlock
     }
+
+    pub(crate) fn isolation(self) -> Isolation {
+        match self {
+            Self::Namespaces | Self::Opened => Isolation::Namespaces,
+            Self::Landlock => Isolation::Landlock,
+        }
+    }
 }
 
 /// The expected end of a case.
@@ -82,8 +89,8 @@ impl ResourceLoad {
         matches!(self, Self::Forks | Self::Memory)
     }
 
-    pub(crate) fn limits(self) -> CellLimits {
-        let mut limits = CellLimits::default();
+    pub(crate) fn limits(self) -> SandboxLimits {
+        let mut limits = SandboxLimits::default();
         match self {
             Self::Time => {}
             Self::Forks => limits.processes = 64,

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, ProgramRequest, Reached, Rights};
+use avocet_sandbox::{Isolation, ProgramRequest, ProgramSandbox, Reached, Rights};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -15,11 +15,14 @@ use super::host::Host;
 
 /// Variables that tell this process the workspace, the mark and the kind of sandbox for its
 /// program.
-const TOLD: [&str; 3] = ["AVOCET_TEST_WORKSPACE", "AVOCET_TEST_MARK", "AVOCET_TEST_NAMESPACES"];
+const TOLD: [&str; 3] = ["AVOCET_TEST_WORKSPACE", "AVOCET_TEST_MARK", "AVOCET_TEST_ISOLATION"];
 /// Processes that the script below starts.
 const PROCESSES: usize = 4;
 /// Attempts to see all processes dead: far more than are needed.
 const LOOKS: usize = 20_000;
+
+/// The isolations with layers.
+const BOTH: [Isolation; 2] = [Isolation::Namespaces, Isolation::Landlock];
 
 const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (nohup sleep 1000 > /dev/null 2>&1 &)
     until [ -s ready ]; do echo > ready; done; while :; do sleep 1000; done";
@@ -28,15 +31,16 @@ const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (nohup sleep 1000 > /dev/
 async fn sandbox_dies_with_its_creator() {
     #[expect(clippy::disallowed_methods, reason = "how this test tells itself what to run")]
     let told = TOLD.map(|name| std::env::var(name).ok());
-    if let [Some(workspace), Some(mark), Some(namespaces)] = told {
-        let cell = cell(Path::new(&workspace), mark, namespaces == "true");
-        cell.run(order(Path::new(&workspace))).await.unwrap();
+    if let [Some(workspace), Some(mark), Some(isolation)] = told {
+        let isolation = BOTH.into_iter().find(|one| format!("{one:?}") == isolation).unwrap();
+        let sandbox = sandbox(Path::new(&workspace), mark, isolation);
+        sandbox.run(request(Path::new(&workspace))).await.unwrap();
         return;
     }
-    for namespaces in [true, false] {
+    for isolation in BOTH {
         let (host, workspace) = (Host::new(), TempDir::new().unwrap());
         let told =
-            [workspace.path().display().to_string(), host.mark.clone(), namespaces.to_string()];
+            [workspace.path().display().to_string(), host.mark.clone(), format!("{isolation:?}")];
         let mut maker = Command::new(std::env::current_exe().unwrap())
             .args(["death::sandbox_dies_with_its_creator", "--exact"])
             .envs(TOLD.into_iter().zip(told))
@@ -44,28 +48,28 @@ async fn sandbox_dies_with_its_creator() {
             .spawn()
             .unwrap();
         let started = || host.left().len() > PROCESSES && workspace.path().join("ready").exists();
-        assert!(comes_true(started).await, "it does not start: {namespaces}");
+        assert!(comes_true(started).await, "it does not start: {isolation:?}");
         maker.kill().unwrap();
         maker.wait().unwrap();
-        assert!(comes_true(|| host.left().is_empty()).await, "{namespaces}: {:?}", host.left());
+        assert!(comes_true(|| host.left().is_empty()).await, "{isolation:?}: {:?}", host.left());
     }
 }
 
 #[tokio::test]
 async fn sandbox_dies_when_its_run_is_dropped() {
-    for namespaces in [true, false] {
+    for isolation in BOTH {
         let (host, workspace) = (Host::new(), TempDir::new().unwrap());
-        let cell = cell(workspace.path(), host.mark.clone(), namespaces);
+        let sandbox = sandbox(workspace.path(), host.mark.clone(), isolation);
         {
             let started =
                 || host.left().len() >= PROCESSES && workspace.path().join("ready").exists();
-            let run = pin!(cell.run(order(workspace.path())));
+            let run = pin!(sandbox.run(request(workspace.path())));
             tokio::select! {
                 ran = run => panic!("it ended: {ran:?}"),
-                started = comes_true(started) => assert!(started, "it does not start: {namespaces}"),
+                started = comes_true(started) => assert!(started, "it does not start: {isolation:?}"),
             }
         }
-        assert!(comes_true(|| host.left().is_empty()).await, "{namespaces}: {:?}", host.left());
+        assert!(comes_true(|| host.left().is_empty()).await, "{isolation:?}: {:?}", host.left());
     }
 }
 
@@ -79,27 +83,21 @@ async fn comes_true(condition: impl Fn() -> bool) -> bool {
     false
 }
 
-fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
-    Cell {
-        program: env!("CARGO_BIN_EXE_avocet-cell").into(),
-        namespaces,
-        walled: true,
+fn sandbox(workspace: &Path, mark: String, isolation: Isolation) -> ProgramSandbox {
+    ProgramSandbox {
         writable: vec![workspace.to_owned()],
-        readable: Vec::new(),
-        hidden: Vec::new(),
-        protection: Arc::default(),
-        secrets_but: Some(Vec::new()),
         environment: [("PATH", "/usr/bin:/bin".to_owned()), ("MARK", mark)]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec(),
-        proxy: None,
-        limits: CellLimits::default(),
-        cgroups: None,
-        clock: Arc::new(SystemClock::new()),
+        ..ProgramSandbox::new(
+            env!("CARGO_BIN_EXE_avocet-sandbox-stage"),
+            isolation,
+            Arc::new(SystemClock::new()),
+        )
     }
 }
 
-fn order(workspace: &Path) -> ProgramRequest {
+fn request(workspace: &Path) -> ProgramRequest {
     ProgramRequest {
         program: ["/bin/sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
         directory: workspace.to_owned(),

@@ -50,7 +50,7 @@ fn sandbox_of_an_ordinary_user_permits_everyday_work() {
 /// Programs that the trials need, in a place that is open to everybody.
 struct TrialPrograms {
     /// The program of the stages.
-    cell: PathBuf,
+    stage: PathBuf,
     /// `id` with the set-user-ID bit of another user.
     set_user_id: Option<PathBuf>,
     _directory: Option<TempDir>,
@@ -60,14 +60,14 @@ fn parts() -> TrialPrograms {
     #[expect(clippy::disallowed_methods, reason = "how this test tells itself where its parts are")]
     if let Some(directory) = std::env::var_os(PARTS).map(PathBuf::from) {
         return TrialPrograms {
-            cell: directory.join("avocet-cell"),
+            stage: directory.join("avocet-sandbox-stage"),
             set_user_id: Some(directory.join("id")).filter(|path| path.exists()),
             _directory: None,
         };
     }
     let directory = TempDir::new().unwrap();
     TrialPrograms {
-        cell: env!("CARGO_BIN_EXE_avocet-cell").into(),
+        stage: env!("CARGO_BIN_EXE_avocet-sandbox-stage").into(),
         set_user_id: set_user_id(directory.path()),
         _directory: Some(directory),
     }
@@ -91,7 +91,11 @@ fn as_an_ordinary_user(test: &str) {
     }
     let directory = TempDir::new().unwrap();
     set_user_id(directory.path()).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_avocet-cell"), directory.path().join("avocet-cell")).unwrap();
+    fs::copy(
+        env!("CARGO_BIN_EXE_avocet-sandbox-stage"),
+        directory.path().join("avocet-sandbox-stage"),
+    )
+    .unwrap();
     let ourselves = directory.path().join("escapes");
     fs::copy(std::env::current_exe().unwrap(), &ourselves).unwrap();
     let id = ORDINARY.to_string();

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, ProgramEnd, ProgramRequest, Reached, Rights};
+use avocet_sandbox::{Isolation, ProgramEnd, ProgramRequest, ProgramSandbox, Reached, Rights};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -59,24 +59,20 @@ async fn sandbox_keeps_mounts_below_a_read_only_path_read_only() {
 
 async fn try_to_write(read: &Path) {
     let workspace = TempDir::new_in("/var/tmp").unwrap();
-    let cell = Cell {
-        program: env!("CARGO_BIN_EXE_avocet-cell").into(),
-        namespaces: true,
-        walled: true,
+    let sandbox = ProgramSandbox {
         writable: vec![workspace.path().to_owned()],
         readable: vec![read.to_owned()],
-        hidden: Vec::new(),
-        protection: Arc::default(),
         secrets_but: None,
         environment: [("PATH", "/usr/bin:/bin".to_owned()), ("READ", read.display().to_string())]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec(),
-        proxy: None,
-        limits: CellLimits::default(),
-        cgroups: None,
-        clock: Arc::new(SystemClock::new()),
+        ..ProgramSandbox::new(
+            env!("CARGO_BIN_EXE_avocet-sandbox-stage"),
+            Isolation::Namespaces,
+            Arc::new(SystemClock::new()),
+        )
     };
-    let order = ProgramRequest {
+    let request = ProgramRequest {
         program: ["/bin/sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
         directory: workspace.path().to_owned(),
         limit: Duration::from_secs(60),
@@ -85,7 +81,7 @@ async fn try_to_write(read: &Path) {
         reached: Reached::default(),
         rights: Rights::default(),
     };
-    let ran = cell.run(order).await.unwrap();
+    let ran = sandbox.run(request).await.unwrap();
     let text = ran.output.text();
     assert!(ran.ended == ProgramEnd::Code(0) && text.contains("shown"), "{:?} {text}", ran.ended);
     assert!(!text.contains("ESCAPED"), "{text}");

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_sandbox::{
-    Cell, CellError, CellLimits, ProgramEnd, ProgramRequest, ProgramResult, Proxy, Reached, Rights,
-    Walls,
+    Isolation, ProgramEnd, ProgramRequest, ProgramResult, ProgramSandbox, Proxy, Reached, Rights,
+    SandboxError, SandboxLayers, SandboxLimits,
 };
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
@@ -144,18 +144,22 @@ impl Trials {
     /// Returns the kinds of sandboxes that this system provides.
     async fn kinds(&self, account: &mut TrialResults) -> Vec<SandboxKind> {
         let workspace = TempDir::new().unwrap();
-        let walls =
-            Walls::probe(&self.cell(&Host::new(), SandboxKind::Namespaces, workspace.path())).await;
-        println!("{walls}");
-        assert!(walls.hold(), "{walls}");
+        let layers = SandboxLayers::probe(&self.sandbox(
+            &Host::new(),
+            SandboxKind::Namespaces,
+            workspace.path(),
+        ))
+        .await;
+        println!("{layers}");
+        assert_ne!(layers.best(), Isolation::LimitsOnly, "{layers}");
         let kinds = [
-            (SandboxKind::Namespaces, walls.namespaces.clone()),
-            (SandboxKind::Opened, walls.namespaces),
-            (SandboxKind::Landlock, walls.landlock),
+            (SandboxKind::Namespaces, layers.namespaces.clone()),
+            (SandboxKind::Opened, layers.namespaces),
+            (SandboxKind::Landlock, layers.landlock),
         ];
         let mut given = Vec::new();
-        for (kind, wall) in kinds {
-            match wall {
+        for (kind, layer) in kinds {
+            match layer {
                 Ok(()) => given.push(kind),
                 Err(why) => account.skip(&format!("{kind:?}"), &why),
             }
@@ -170,10 +174,10 @@ impl Trials {
             return false;
         }
         let workspace = workspace("", kind);
-        let mut cell = self.cell(host, kind, workspace.path());
-        cell.limits = ResourceLoad::Forks.limits();
+        let mut sandbox = self.sandbox(host, kind, workspace.path());
+        sandbox.limits = ResourceLoad::Forks.limits();
         let script = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i + 1)); echo $i; done";
-        let ran = cell.run(order(workspace.path(), script, None)).await.unwrap();
+        let ran = sandbox.run(request(workspace.path(), script, None)).await.unwrap();
         let text = ran.output.text();
         !text.lines().any(|line| line == "100") && text.lines().any(|line| line == "1")
     }
@@ -227,13 +231,13 @@ impl Trials {
         workspace: &Path,
         case: &Case,
         script: &str,
-    ) -> Result<ProgramResult, CellError> {
-        let mut cell = self.cell(host, kind, workspace);
-        cell.limits = case.load.map_or_else(CellLimits::default, ResourceLoad::limits);
-        cell.run(order(workspace, script, case.load)).await
+    ) -> Result<ProgramResult, SandboxError> {
+        let mut sandbox = self.sandbox(host, kind, workspace);
+        sandbox.limits = case.load.map_or_else(SandboxLimits::default, ResourceLoad::limits);
+        sandbox.run(request(workspace, script, case.load)).await
     }
 
-    fn cell(&self, host: &Host, kind: SandboxKind, workspace: &Path) -> Cell {
+    fn sandbox(&self, host: &Host, kind: SandboxKind, workspace: &Path) -> ProgramSandbox {
         let workspace = workspace.to_owned();
         let set_user_id = self.parts.set_user_id.iter();
         let mut hidden = host.hidden();
@@ -258,10 +262,7 @@ impl Trials {
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
-        Cell {
-            program: self.parts.cell.clone(),
-            namespaces: kind.has_namespaces(),
-            walled: true,
+        ProgramSandbox {
             writable: vec![workspace],
             readable: [host.readable.path().to_owned()]
                 .into_iter()
@@ -269,13 +270,14 @@ impl Trials {
                 .chain(self.toolchain.clone())
                 .collect(),
             hidden,
-            protection: Arc::default(),
             secrets_but: Some(vec!["open.pem".to_owned()]),
             environment,
             proxy: (kind == SandboxKind::Opened).then(|| Arc::new(Nowhere) as Arc<dyn Proxy>),
-            limits: CellLimits::default(),
-            cgroups: None,
-            clock: Arc::new(SystemClock::new()),
+            ..ProgramSandbox::new(
+                self.parts.stage.clone(),
+                kind.isolation(),
+                Arc::new(SystemClock::new()),
+            )
         }
     }
 }
@@ -352,7 +354,7 @@ fn keep_repositories(workspace: &Path) {
         .unwrap();
 }
 
-fn order(workspace: &Path, script: &str, load: Option<ResourceLoad>) -> ProgramRequest {
+fn request(workspace: &Path, script: &str, load: Option<ResourceLoad>) -> ProgramRequest {
     let limit = match load {
         Some(ResourceLoad::Time | ResourceLoad::Forks) => Duration::from_millis(700),
         _ => Duration::from_secs(60),

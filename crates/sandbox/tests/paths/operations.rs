@@ -1,6 +1,6 @@
 //! The operations of file tools in a workspace, each on one path.
 
-use avocet_sandbox::{EntryKind, FileError, Workspace, WorkspacePath};
+use avocet_sandbox::{EntryKind, FileError, RemoveMode, Workspace, WorkspacePath};
 
 /// Does something, and returns all that is known about it afterwards.
 pub(crate) type Operation = fn(&Workspace, &WorkspacePath) -> Result<String, String>;
@@ -26,8 +26,10 @@ pub(crate) const OPERATIONS: [(&str, Operation); 17] = [
     }),
     ("rename", |workspace, path| said(rename(workspace, path))),
     ("create_directory", |workspace, path| said(workspace.create_directory(path))),
-    ("remove", |workspace, path| said(workspace.remove(path, false))),
-    ("remove with all in it", |workspace, path| said(workspace.remove(path, true))),
+    ("remove", |workspace, path| said(workspace.remove(path, RemoveMode::Single))),
+    ("remove with all in it", |workspace, path| {
+        said(workspace.remove(path, RemoveMode::Recursive))
+    }),
 ];
 
 fn said<T: std::fmt::Debug>(result: Result<T, FileError>) -> Result<String, String> {
@@ -66,6 +68,6 @@ fn search(workspace: &Workspace, start: &WorkspacePath) -> Result<Vec<String>, F
 fn rename(workspace: &Workspace, path: &WorkspacePath) -> Result<(), FileError> {
     let other = workspace.resolve("renamed.txt")?;
     workspace.write(&other, &workspace.read(path)?)?;
-    workspace.remove(path, false)?;
+    workspace.remove(path, RemoveMode::Single)?;
     workspace.write(path, &workspace.read(&other)?)
 }

@@ -7,7 +7,7 @@ use avocet_protocol::{
     Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     Trust, Verdict,
 };
-use avocet_sandbox::{Workspace, digest};
+use avocet_sandbox::{RemoveMode, Workspace, digest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -131,9 +131,10 @@ impl Stage {
         }
         let text = |text: &Option<FileText>| text.as_ref().map(|it| it.text.clone());
         stage.files.retain(|_, file| text(&file.before) != text(&file.after));
-        match stage.files.is_empty() {
-            true => Err(ToolError::InvalidArgs("the patch changes nothing".to_owned())),
-            false => Ok(stage),
+        if stage.files.is_empty() {
+            Err(ToolError::InvalidArgs("the patch changes nothing".to_owned()))
+        } else {
+            Ok(stage)
         }
     }
 
@@ -184,7 +185,7 @@ impl Stage {
             let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
             let before = is_there.then(|| read_text(&apart, given)).transpose()?;
             let before = before.map(|text| FileText { text, trust: apart.least_read() });
-            workspace.tell(apart.least_read());
+            workspace.note_shown(apart.least_read());
             // Reject links and pipes now, before any file is written.
             workspace.can_write(&path).map_err(tool_error)?;
             self.files.insert(key.clone(), Staged { after: before.clone(), before });
@@ -223,10 +224,8 @@ impl Stage {
                     kept.push(format!("{path} is changed and could not be put back: {error}"));
                 }
             }
-            let outcome = match kept.is_empty() {
-                true => "nothing is changed".to_owned(),
-                false => kept.join("; "),
-            };
+            let outcome =
+                if kept.is_empty() { "nothing is changed".to_owned() } else { kept.join("; ") };
             return Err(failed(format!("{error}; {outcome}")));
         }
         Ok(())
@@ -266,7 +265,7 @@ fn put(workspace: &Workspace, path: &str, text: Option<&FileText>) -> Result<(),
     let path = workspace.resolve(path).map_err(tool_error)?;
     let put = match text {
         Some(FileText { text, trust }) => workspace.write_as(&path, text.as_bytes(), *trust),
-        None => workspace.remove(&path, false).map(|_| ()),
+        None => workspace.remove(&path, RemoveMode::Single).map(|_| ()),
     };
     put.map_err(tool_error)
 }

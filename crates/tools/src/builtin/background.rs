@@ -1,26 +1,24 @@
-//! Background programs, which outlive the call that started them: their sessions, their limits and
-//! the output since the last poll.
+//! Background programs, which outlive the call that started them: their sessions and their limits.
 
-use std::collections::{BTreeMap, VecDeque};
+mod program;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, LeastTrust, SessionId, ToolContext, ToolError, Trust, within};
-use avocet_sandbox::{Cell, CellError, ProgramEnd, ProgramRequest, ProgramResult, Reached, Rights};
+use avocet_protocol::{Clock, SessionId, ToolContext, ToolError, within};
+use avocet_sandbox::{ProgramRequest, ProgramSandbox, Rights};
 use avocet_supervise::Group;
-use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
+use serde_json::{Value, json};
 
-use super::watched::{Notes, ProgramWatch};
+use super::watched::ProgramWatch;
+use program::{BackgroundProgram, ProgramDetails};
 
 /// Running programs per session.
 const MOST_OF_ONE: usize = 8;
 /// Running programs in total, and also the number of ended programs that are kept.
 const MOST: usize = 32;
-/// Bytes of unread output kept per program; the oldest are dropped first.
-const KEPT_BYTES: usize = 64 * 1024;
 /// Time for which an ended program is kept without a poll.
 const KEPT_FOR: Duration = Duration::from_hours(1);
 
@@ -40,13 +38,13 @@ pub struct Background {
 struct ProgramTable {
     started: u64,
     /// Keyed by the program's number.
-    programs: BTreeMap<u64, Arc<Program>>,
+    programs: BTreeMap<u64, Arc<BackgroundProgram>>,
 }
 
 /// A program to start in the background.
 #[derive(Debug)]
 pub(super) struct BackgroundTask {
-    pub(super) cell: Arc<Cell>,
+    pub(super) sandbox: Arc<ProgramSandbox>,
     /// The command as a person sees it.
     pub(super) command: String,
     pub(super) program: Vec<String>,
@@ -55,42 +53,6 @@ pub(super) struct BackgroundTask {
     pub(super) limit: Option<Duration>,
     pub(super) watched: ProgramWatch,
     pub(super) rights: Rights,
-}
-
-#[derive(Debug)]
-struct Program {
-    id: String,
-    session: SessionId,
-    command: String,
-    /// Measured by the clock's `elapsed`.
-    started: Duration,
-    limit: Duration,
-    cancel: CancellationToken,
-    heard: Mutex<UnreadOutput>,
-    changed: Notify,
-    /// The files that the program reads and changes. `None` once it has ended.
-    watched: Mutex<Option<ProgramWatch>>,
-    /// Files that it left at protected paths, known once it has ended.
-    aside: Mutex<Vec<String>>,
-    /// The hosts that it has connected to so far.
-    reached: Reached,
-    /// The trust level of its output.
-    read: LeastTrust,
-}
-
-/// Output that was received and is still unread.
-#[derive(Debug, Default)]
-struct UnreadOutput {
-    unread: VecDeque<u8>,
-    /// Bytes dropped unread because the buffer was full.
-    lost: u64,
-    end: Option<BackgroundEnd>,
-}
-
-#[derive(Debug, Clone)]
-struct BackgroundEnd {
-    how: Result<ProgramEnd, CellError>,
-    at: Duration,
 }
 
 impl Background {
@@ -104,10 +66,10 @@ impl Background {
     /// Starts a program and returns its id.
     pub(super) fn start(
         self: &Arc<Self>,
-        errand: BackgroundTask,
+        task: BackgroundTask,
         session: &SessionId,
     ) -> Result<Value, ToolError> {
-        let BackgroundTask { cell, command, program, directory, limit, watched, rights } = errand;
+        let BackgroundTask { sandbox, command, program, directory, limit, watched, rights } = task;
         let limit = limit.map_or(self.longest, |limit| limit.min(self.longest));
         let started = self.clock.elapsed();
         let entered = {
@@ -116,33 +78,28 @@ impl Background {
             Self::make_room(&table, session)?;
             table.started += 1;
             let number = table.started;
-            let entered = Arc::new(Program {
+            let details = ProgramDetails {
                 id: format!("p{}.{number}", self.start),
                 session: session.clone(),
                 command,
                 started,
                 limit,
                 cancel: self.group.token().child_token(),
-                heard: Mutex::default(),
-                changed: Notify::new(),
-                reached: watched.reached(),
-                watched: Mutex::new(Some(watched)),
-                aside: Mutex::default(),
-                read: LeastTrust::default(),
-            });
+            };
+            let entered = Arc::new(BackgroundProgram::new(details, watched));
             table.programs.insert(number, entered.clone());
             entered
         };
-        let (cancel, reached) = (entered.cancel.clone(), entered.reached.clone());
-        // `output: 0` because `Program` itself keeps the output.
-        let order =
+        let (cancel, reached) = (entered.details.cancel.clone(), entered.reached.clone());
+        // `output: 0` because `BackgroundProgram` itself keeps the output.
+        let request =
             ProgramRequest { program, directory, limit, output: 0, cancel, reached, rights };
-        let mut cell = Cell::clone(&cell);
-        cell.limits.cpu_seconds = cell.limits.cpu_seconds.max(self.longest.as_secs());
-        let (clock, id) = (self.clock.clone(), entered.id.clone());
+        let mut sandbox = ProgramSandbox::clone(&sandbox);
+        sandbox.limits.cpu_seconds = sandbox.limits.cpu_seconds.max(self.longest.as_secs());
+        let (clock, id) = (self.clock.clone(), entered.details.id.clone());
         let seconds = limit.as_secs();
         self.group.spawn(&id.clone(), async move {
-            let ran = cell.run_heard(order, |bytes| entered.hear(bytes)).await;
+            let ran = sandbox.run_with_output(request, |bytes| entered.receive(bytes)).await;
             entered.settle().await;
             entered.end(ran, clock.elapsed());
         });
@@ -176,7 +133,7 @@ impl Background {
     /// Kills a program and all its children.
     pub(super) async fn kill(&self, id: &str, context: &ToolContext) -> Result<Value, ToolError> {
         let program = self.find(id, &context.session)?;
-        program.cancel.cancel();
+        program.details.cancel.cancel();
         program.ended().await;
         Ok(self.report(&program, context))
     }
@@ -185,12 +142,13 @@ impl Background {
         let now = self.clock.elapsed();
         let mut table = self.table();
         table.forget(now);
-        let own = table.programs.values().filter(|program| program.session == context.session);
+        let own =
+            table.programs.values().filter(|program| program.details.session == context.session);
         own.map(|program| {
             // The command carries the trust level of the turn that wrote it.
             context.read.lower(program.trust());
             let mut listed = program.state(now);
-            listed.insert("unread_bytes".to_owned(), program.heard().unread.len().into());
+            listed.insert("unread_bytes".to_owned(), program.unread_bytes().into());
             Value::Object(listed)
         })
         .collect()
@@ -198,10 +156,10 @@ impl Background {
 
     /// The command of a program, to show to a person.
     pub(super) fn command(&self, id: &str, session: &SessionId) -> Option<String> {
-        self.find(id, session).ok().map(|program| program.command.clone())
+        self.find(id, session).ok().map(|program| program.details.command.clone())
     }
 
-    fn find(&self, id: &str, session: &SessionId) -> Result<Arc<Program>, ToolError> {
+    fn find(&self, id: &str, session: &SessionId) -> Result<Arc<BackgroundProgram>, ToolError> {
         let mut table = self.table();
         table.forget(self.clock.elapsed());
         let numbers = id.strip_prefix('p').and_then(|rest| rest.split_once('.'));
@@ -209,7 +167,7 @@ impl Background {
         let why = match numbers.and_then(|(start, one)| Some((number(start)?, number(one)?))) {
             Some((start, one)) if u64::try_from(self.start) == Ok(start) => {
                 let found = table.programs.get(&one);
-                if let Some(program) = found.filter(|program| program.session == *session) {
+                if let Some(program) = found.filter(|program| program.details.session == *session) {
                     return Ok(program.clone());
                 }
                 "it was never started in this conversation, or it has ended and its end was told \
@@ -224,7 +182,7 @@ impl Background {
     }
 
     /// Returns the new output and the state of a program, and forgets the program if it has ended.
-    fn report(&self, program: &Arc<Program>, context: &ToolContext) -> Value {
+    fn report(&self, program: &Arc<BackgroundProgram>, context: &ToolContext) -> Value {
         let mut report = program.state(self.clock.elapsed());
         // The state was read before the output, so a report of the end includes all output. Read
         // the output before its trust, too.
@@ -239,8 +197,8 @@ impl Background {
     fn make_room(table: &ProgramTable, session: &SessionId) -> Result<(), ToolError> {
         let running = || table.programs.values().filter(|program| program.runs());
         let own: Vec<&str> = running()
-            .filter(|program| program.session == *session)
-            .map(|program| program.id.as_str())
+            .filter(|program| program.details.session == *session)
+            .map(|program| program.details.id.as_str())
             .collect();
         if own.len() >= MOST_OF_ONE {
             return Err(ToolError::ExecutionFailed(format!(
@@ -266,134 +224,17 @@ impl Background {
 impl ProgramTable {
     /// Forgets programs that ended long ago, and the oldest ended ones above the limit.
     fn forget(&mut self, now: Duration) {
-        let ended = |program: &Program| program.heard().end.as_ref().map(|end| end.at);
-        self.programs
-            .retain(|_, program| ended(program).is_none_or(|at| now.saturating_sub(at) < KEPT_FOR));
+        self.programs.retain(|_, program| {
+            program.ended_at().is_none_or(|at| now.saturating_sub(at) < KEPT_FOR)
+        });
         let mut over: Vec<(Duration, u64)> = self
             .programs
             .iter()
-            .filter_map(|(number, program)| Some((ended(program)?, *number)))
+            .filter_map(|(number, program)| Some((program.ended_at()?, *number)))
             .collect();
         over.sort_unstable();
         for (_, number) in over.iter().take(over.len().saturating_sub(MOST)) {
             self.programs.remove(number);
-        }
-    }
-}
-
-impl Program {
-    fn heard(&self) -> MutexGuard<'_, UnreadOutput> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn hear(&self, bytes: &[u8]) {
-        self.heard().push(bytes);
-        self.changed.notify_waiters();
-    }
-
-    fn end(&self, ran: Result<ProgramResult, CellError>, at: Duration) {
-        self.heard().end = Some(BackgroundEnd { how: ran.map(|ran| ran.ended), at });
-        self.changed.notify_waiters();
-    }
-
-    /// The lowest trust level of the data that it has read so far.
-    fn trust(&self) -> Trust {
-        if let Some(watched) = &*self.watched() {
-            self.read.lower(watched.least());
-        }
-        self.read.get()
-    }
-
-    /// Marks the files that the program changed, once all its processes have ended.
-    async fn settle(&self) {
-        self.read.lower(self.trust());
-        let Some(watched) = self.watched().take() else { return };
-        let (read, aside) = watched.settle().await;
-        self.read.lower(read);
-        *self.aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
-    }
-
-    fn watched(&self) -> MutexGuard<'_, Option<ProgramWatch>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn runs(&self) -> bool {
-        self.heard().end.is_none()
-    }
-
-    /// Waits for unread output or for the end.
-    async fn news(&self) {
-        self.until(|heard| heard.end.is_some() || !heard.unread.is_empty()).await;
-    }
-
-    async fn ended(&self) {
-        self.until(|heard| heard.end.is_some()).await;
-    }
-
-    async fn until(&self, holds: impl Fn(&UnreadOutput) -> bool) {
-        loop {
-            let changed = self.changed.notified();
-            let mut changed = std::pin::pin!(changed);
-            // Register first, so that a change during the check below wakes us.
-            changed.as_mut().enable();
-            if holds(&self.heard()) {
-                return;
-            }
-            changed.await;
-        }
-    }
-
-    fn read(&self) -> String {
-        self.heard().read()
-    }
-
-    /// The program's id, command and state, for the model.
-    fn state(&self, now: Duration) -> Map<String, Value> {
-        let end = self.heard().end.clone();
-        let until = end.as_ref().map_or(now, |end| end.at);
-        let mut state = Map::new();
-        let mut put = |key: &str, value: Value| state.insert(key.to_owned(), value);
-        put("id", self.id.clone().into());
-        put("command", self.command.clone().into());
-        put("running", end.is_none().into());
-        put("seconds", until.saturating_sub(self.started).as_secs().into());
-        match end.map(|end| end.how) {
-            None => {}
-            Some(Ok(ProgramEnd::Code(code))) => drop(put("exit_code", code.into())),
-            Some(Ok(ProgramEnd::Signal(signal))) => drop(put("killed_by_signal", signal.into())),
-            Some(Ok(ProgramEnd::TimedOut)) => {
-                let why = format!("killed: its {} seconds were up", self.limit.as_secs());
-                put("ended", why.into());
-            }
-            Some(Ok(ProgramEnd::Cancelled)) => drop(put("ended", "killed".into())),
-            Some(Err(error)) => drop(put("ended", format!("never started: {error}").into())),
-        }
-        let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Notes { reached: self.reached.hosts(), aside, read_only: Vec::new() }.add_to(&mut state);
-        state
-    }
-}
-
-impl UnreadOutput {
-    fn push(&mut self, bytes: &[u8]) {
-        self.unread.extend(bytes);
-        let surplus = self.unread.len().saturating_sub(KEPT_BYTES);
-        self.unread.drain(..surplus);
-        self.lost += surplus as u64;
-    }
-
-    /// Takes all unread output, except an incomplete character at its end.
-    fn read(&mut self) -> String {
-        let unread = self.unread.make_contiguous();
-        let whole = match std::str::from_utf8(unread) {
-            Err(error) if error.error_len().is_none() && self.end.is_none() => error.valid_up_to(),
-            _ => unread.len(),
-        };
-        let bytes: Vec<u8> = self.unread.drain(..whole).collect();
-        let text = String::from_utf8_lossy(&bytes);
-        match std::mem::take(&mut self.lost) {
-            0 => text.into_owned(),
-            lost => format!("[… {lost} bytes were not read in time and fell out …]\n{text}"),
         }
     }
 }

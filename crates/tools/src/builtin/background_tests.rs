@@ -7,49 +7,19 @@ use tempfile::TempDir;
 use super::*;
 use crate::builtin::programs::tests::nowhere;
 
-fn heard(pieces: &[&[u8]]) -> UnreadOutput {
-    let mut heard = UnreadOutput::default();
-    pieces.iter().for_each(|piece| heard.push(piece));
-    heard
-}
-
-#[test]
-fn read_keeps_the_newest_output_and_counts_dropped_bytes() {
-    let mut heard = heard(&[b"old", &[b'x'; KEPT_BYTES - 2], b"new"]);
-    let text = heard.read();
-    assert!(text.starts_with("[… 4 bytes were not read in time and fell out …]\nxx"), "{text:.60}");
-    assert!(text.ends_with("xnew"));
-    assert_eq!(heard.read(), "", "what was read is read");
-    heard.push(b"more");
-    assert_eq!(heard.read(), "more", "and what fell out is said once");
-}
-
-#[test]
-fn read_waits_for_the_rest_of_a_split_character() {
-    let mut heard = heard(&["gr\u{fc}".as_bytes().split_last().unwrap().1]);
-    assert_eq!(heard.read(), "gr");
-    heard.push(&[0xbc]);
-    assert_eq!(heard.read(), "\u{fc}");
-    heard.push(&[0xff, b'a', 0xc3]);
-    assert_eq!(heard.read(), "\u{fffd}a\u{fffd}", "what is no text holds nothing up");
-    heard.push(&[0xc3]);
-    heard.end = Some(BackgroundEnd { how: Ok(ProgramEnd::Code(0)), at: Duration::ZERO });
-    assert_eq!(heard.read(), "\u{fffd}");
-}
-
 fn background(clock: &Arc<ManualClock>, start: i64) -> Arc<Background> {
     let hour = Duration::from_hours(1);
     Arc::new(Background::new(start, hour, clock.clone(), Group::new("test")))
 }
 
 /// A program that fails to start, and so ends at once.
-fn errand(clock: &Arc<ManualClock>) -> BackgroundTask {
+fn task(clock: &Arc<ManualClock>) -> BackgroundTask {
     let (command, program) = ("make".to_owned(), vec!["make".to_owned()]);
-    let (cell, rights) = (Arc::new(nowhere(clock.clone())), Rights::Ordinary);
+    let (sandbox, rights) = (Arc::new(nowhere(clock.clone())), Rights::Ordinary);
     let workspace = Workspace::open(TempDir::new().unwrap().path()).unwrap();
     BackgroundTask {
-        watched: ProgramWatch::new(&cell, &rights, &workspace),
-        cell,
+        watched: ProgramWatch::new(&sandbox, &rights, &workspace),
+        sandbox,
         rights,
         command,
         program,
@@ -59,7 +29,7 @@ fn errand(clock: &Arc<ManualClock>) -> BackgroundTask {
 }
 
 async fn start(background: &Arc<Background>, clock: &Arc<ManualClock>, of: &SessionId) -> String {
-    let started = background.start(errand(clock), of).unwrap();
+    let started = background.start(task(clock), of).unwrap();
     let id = started["id"].as_str().unwrap().to_owned();
     background.find(&id, of).unwrap().ended().await;
     id

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::{Access, EntryKind, Removed, Workspace, WorkspacePath};
+use avocet_sandbox::{Access, EntryKind, RemoveMode, Removed, Workspace, WorkspacePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -88,7 +88,9 @@ impl Tool for DeleteFile {
         let Arguments { path, recursive } = arguments;
         let deleted = self.files.at(context, path, move |workspace, path| {
             let path = workspace.resolve(path).map_err(tool_error)?;
-            let removed = workspace.remove(&path, recursive.unwrap_or(false));
+            let is_recursive = recursive.unwrap_or(false);
+            let mode = if is_recursive { RemoveMode::Recursive } else { RemoveMode::Single };
+            let removed = workspace.remove(&path, mode);
             Ok(match removed.map_err(tool_error)? {
                 Removed::File => format!("deleted {path}"),
                 Removed::Link => format!("deleted the link {path}"),

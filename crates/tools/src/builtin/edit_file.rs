@@ -137,9 +137,12 @@ fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolErro
         EditTarget::Lines { first, last } => by_lines(&text, first, last, arguments, &path),
         EditTarget::Before(line) => inserted(&text, line, arguments, &path),
     };
-    edited.and_then(|edited| match edited.text == text {
-        true => invalid(format!("{path} would not change: what is to be put there stands there")),
-        false => Ok(edited),
+    edited.and_then(|edited| {
+        if edited.text == text {
+            invalid(format!("{path} would not change: what is to be put there stands there"))
+        } else {
+            Ok(edited)
+        }
     })
 }
 
@@ -194,10 +197,8 @@ fn by_text(
         end => plain_ends(part).replace('\n', end),
     };
     let (own_find, own_replace) = (adapted(find), adapted(replace));
-    let (find, replace) = match text.contains(&own_find) {
-        true => (&own_find[..], &own_replace[..]),
-        false => (find, replace),
-    };
+    let (find, replace) =
+        if text.contains(&own_find) { (&own_find[..], &own_replace[..]) } else { (find, replace) };
     let count = text.matches(find).count();
     let bytes = text.len() - count * find.len() + count.saturating_mul(replace.len());
     if all && bytes as u64 > MAX_FILE_BYTES {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{Behind, GitPlace, Rights, Roots};
+use avocet_sandbox::{GitPlace, Isolation, Rights, Roots};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::background::BackgroundTask;
 use super::files::tool_error;
 use super::programs::{Done, ENDING, Programs, Shell, Wanted, code_block, shown_directory};
-use crate::courtesy;
+use crate::command_precheck;
 use crate::only_git::only_git;
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
@@ -80,15 +80,15 @@ impl Tool for ExecShell {
         const KEEPS: &str = "What git, shells and editors run outside (.git/config, .git/hooks, .envrc, .vscode and the \
             like) is read-only; a command of nothing but git may still change its repository";
         let shell = &self.programs.shell;
-        let walls = match (shell.walls, shell.hosts()) {
-            (Behind::Namespaces | Behind::Landlock, None) => {
+        let reach = match (shell.sandbox.isolation, shell.hosts()) {
+            (Isolation::Namespaces | Isolation::Landlock, None) => {
                 format!("{SEES}, and has no network")
             }
-            (Behind::Namespaces | Behind::Landlock, Some(hosts)) => format!(
+            (Isolation::Namespaces | Isolation::Landlock, Some(hosts)) => format!(
                 "{SEES}, and of the network these hosts, by http and https through the proxy that \
                  its environment names: {hosts}. What comes from there may be anybody's words"
             ),
-            (Behind::Nothing, _) => {
+            (Isolation::LimitsOnly, _) => {
                 "There are no walls here: it can reach whatever the user can, so \
                 stay in the workspace"
                     .to_owned()
@@ -96,7 +96,7 @@ impl Tool for ExecShell {
         };
         let text = format!(
             "Run a shell command in the workspace and get its exit code and output (standard output \
-             and standard error together). {walls}. {KEEPS}. It has no input, and what it leaves \
+             and standard error together). {reach}. {KEEPS}. It has no input, and what it leaves \
              running is killed. What is to go on without being waited for runs with background: it \
              survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
              search files, use the file tools."
@@ -115,19 +115,18 @@ impl Tool for ExecShell {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { command, working_dir, timeout, background } = arguments;
-        let Shell { cell, longest, commands, background: programs, walls: _ } =
-            &self.programs.shell;
-        courtesy::check(&command, commands).map_err(ToolError::PermissionDenied)?;
+        let Shell { sandbox, longest, commands, background: programs } = &self.programs.shell;
+        command_precheck::check(&command, commands).map_err(ToolError::PermissionDenied)?;
         let rights = self.rights(&command, working_dir.as_deref()).await;
         let directory = self.programs.directory(working_dir, context).await?;
         let program = ["/bin/sh", "-c", &command].map(str::to_owned).to_vec();
         let limit = timeout.map(Duration::from_secs);
         if background.unwrap_or(false) {
             let watched = self.programs.watch(&rights, context).await?;
-            let cell = cell.clone();
-            let errand =
-                BackgroundTask { cell, command, program, directory, limit, watched, rights };
-            return Ok(programs.start(errand, &context.session)?.into());
+            let sandbox = sandbox.clone();
+            let task =
+                BackgroundTask { sandbox, command, program, directory, limit, watched, rights };
+            return Ok(programs.start(task, &context.session)?.into());
         }
         let wanted = Wanted {
             program,

@@ -70,61 +70,63 @@ pub(super) fn extension(path: &std::path::Path) -> &str {
 mod tests {
     use super::*;
 
+    /// Extensions, each with definitions and uses of `run`.
+    const LANGUAGES: &[(&str, &[&str], &[&str])] = &[
+        (
+            "rs",
+            &[
+                "pub(crate) async fn run(",
+                "    fn run() {}",
+                "struct run;",
+                "pub const run: u8 = 1;",
+                "macro_rules! run {",
+                "pub unsafe extern \"C\" fn run()",
+            ],
+            &["run();", "    self.run()", "use a::run;", "fn runner()", "// the fn of run"],
+        ),
+        (
+            "py",
+            &["def run(x):", "    async def run(", "class run:", "run = 1"],
+            &["run()", "x.run == 1"],
+        ),
+        (
+            "ts",
+            &[
+                "export default async function run() {",
+                "export const run = 1",
+                "  private async run(a: A): Promise<B> {",
+                "interface run {",
+            ],
+            &["run();", "  return run(a)", "  this.run(a, b);", "import { run } from 'x'"],
+        ),
+        (
+            "go",
+            &["func run()", "func (s *S) run(a int) {", "type run struct {"],
+            &["run()", "x := run"],
+        ),
+        (
+            "c",
+            &["static int run(int a)", "#define run 1", "struct run {"],
+            &["run(1);", "  return run(1);"],
+        ),
+        (
+            "java",
+            &["  public static List<A> run(", "public class run {"],
+            &["run();", "return run(a);"],
+        ),
+        ("rb", &["  def self.run", "module run"], &["run", "x.run"]),
+        ("sh", &["run() {", "function run {"], &["run a", "x=$(run)"]),
+        (
+            "sql",
+            &["CREATE TABLE IF NOT EXISTS run (", "create unique index run on a"],
+            &["select run"],
+        ),
+        ("el", &["fn run"], &["run"]),
+    ];
+
     #[test]
     fn definition_matches_definitions_and_no_uses() {
-        let table: &[(&str, &[&str], &[&str])] = &[
-            (
-                "rs",
-                &[
-                    "pub(crate) async fn run(",
-                    "    fn run() {}",
-                    "struct run;",
-                    "pub const run: u8 = 1;",
-                    "macro_rules! run {",
-                    "pub unsafe extern \"C\" fn run()",
-                ],
-                &["run();", "    self.run()", "use a::run;", "fn runner()", "// the fn of run"],
-            ),
-            (
-                "py",
-                &["def run(x):", "    async def run(", "class run:", "run = 1"],
-                &["run()", "x.run == 1"],
-            ),
-            (
-                "ts",
-                &[
-                    "export default async function run() {",
-                    "export const run = 1",
-                    "  private async run(a: A): Promise<B> {",
-                    "interface run {",
-                ],
-                &["run();", "  return run(a)", "  this.run(a, b);", "import { run } from 'x'"],
-            ),
-            (
-                "go",
-                &["func run()", "func (s *S) run(a int) {", "type run struct {"],
-                &["run()", "x := run"],
-            ),
-            (
-                "c",
-                &["static int run(int a)", "#define run 1", "struct run {"],
-                &["run(1);", "  return run(1);"],
-            ),
-            (
-                "java",
-                &["  public static List<A> run(", "public class run {"],
-                &["run();", "return run(a);"],
-            ),
-            ("rb", &["  def self.run", "module run"], &["run", "x.run"]),
-            ("sh", &["run() {", "function run {"], &["run a", "x=$(run)"]),
-            (
-                "sql",
-                &["CREATE TABLE IF NOT EXISTS run (", "create unique index run on a"],
-                &["select run"],
-            ),
-            ("el", &["fn run"], &["run"]),
-        ];
-        for (extension, definitions, uses) in table {
+        for (extension, definitions, uses) in LANGUAGES {
             let regex = regex::Regex::new(&definition(extension, "run")).unwrap();
             definitions
                 .iter()

@@ -58,13 +58,12 @@ impl Tool for MessageTool {
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
         let chat = arguments.chat.as_deref().and_then(|chat| chat.parse().ok());
         let is_here = arguments.chat.is_none() || (chat.is_some() && chat == context.chat);
-        match is_here && arguments.files.is_empty() {
+        if is_here && arguments.files.is_empty() {
             // Same as a final answer: `leaving` covers the leak check.
-            true => Caution::Never,
-            // Other chats and files are for owners; `execute` refuses users.
-            false if !context.trust.suffices_for(context.role) => Caution::Always,
-            false => Caution::ByTrust,
+            return Caution::Never;
         }
+        // Other chats and files are for owners; `execute` refuses users.
+        if context.trust.suffices_for(context.role) { Caution::ByTrust } else { Caution::Always }
     }
 
     fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
@@ -80,9 +79,10 @@ impl Tool for MessageTool {
         let chat = chat.as_deref().unwrap_or("this chat");
         let mut sorted = files.clone();
         sorted.sort_unstable();
-        let files = match files.is_empty() {
-            true => String::new(),
-            false => format!("\n\nWith these files:\n{}", fenced(&files.join("\n"), "")),
+        let files = if files.is_empty() {
+            String::new()
+        } else {
+            format!("\n\nWith these files:\n{}", fenced(&files.join("\n"), ""))
         };
         let shown = format!("To:\n{}\n\n{}{files}", fenced(chat, ""), fenced(text, ""));
         let scope = [&[chat.to_owned()], &sorted[..]].concat().join(" ");

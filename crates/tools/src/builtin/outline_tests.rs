@@ -7,78 +7,80 @@ fn outline(path: &str, text: &str) -> Vec<String> {
     entries.iter().map(shown).collect()
 }
 
-#[test]
-fn outline_lists_definitions_with_their_lines() {
-    let table: &[(&str, &str, &[&str])] = &[
-        (
-            "a.rs",
-            "use std::{\n    fs,\n    io,\n};\n\n/// Doc.\npub struct A<T> {\n    a: T,\n}\n\nimpl<T> A<T>\nwhere\n    \
+/// Files, each with its path, its text and its outline.
+const FILES: &[(&str, &str, &[&str])] = &[
+    (
+        "a.rs",
+        "use std::{\n    fs,\n    io,\n};\n\n/// Doc.\npub struct A<T> {\n    a: T,\n}\n\nimpl<T> A<T>\nwhere\n    \
              T: B,\n{\n    pub async fn run(\n        &self,\n    ) -> u8 {\n        fn inner() {}\n        1\n    }\n}\n\nmod m {\n    \
              const X: u8 = 1;\n}\ntrait T { fn f(); }\n",
-            &[
-                "1 use std::{ fs, io, }",
-                "7 pub struct A<T>",
-                "11 impl<T> A<T> where T: B,",
-                "15   pub async fn run( &self, ) -> u8",
-                "23 mod m",
-                "24   const X: u8 = 1",
-                "26 trait T",
-                "26   trait T { fn f()",
-            ],
-        ),
-        (
-            "a.py",
-            "import os\nfrom a import (\n  b,\n)\n\n@decorated\nclass A(B):\n    def run(self, x: int) -> int:\n        \
+        &[
+            "1 use std::{ fs, io, }",
+            "7 pub struct A<T>",
+            "11 impl<T> A<T> where T: B,",
+            "15   pub async fn run( &self, ) -> u8",
+            "23 mod m",
+            "24   const X: u8 = 1",
+            "26 trait T",
+            "26   trait T { fn f()",
+        ],
+    ),
+    (
+        "a.py",
+        "import os\nfrom a import (\n  b,\n)\n\n@decorated\nclass A(B):\n    def run(self, x: int) -> int:\n        \
              def inner(): pass\n        return 1\n\nasync def main():\n    pass\n",
-            &[
-                "1 import os",
-                "2 from a import ( b, )",
-                "7 class A(B)",
-                "8   def run(self, x: int) -> int",
-                "12 async def main()",
-            ],
-        ),
-        (
-            "a.ts",
-            "import { a } from './a';\nexport default class A extends B {\n  private async run(x: number): Promise<void> {\n    \
+        &[
+            "1 import os",
+            "2 from a import ( b, )",
+            "7 class A(B)",
+            "8   def run(self, x: int) -> int",
+            "12 async def main()",
+        ],
+    ),
+    (
+        "a.ts",
+        "import { a } from './a';\nexport default class A extends B {\n  private async run(x: number): Promise<void> {\n    \
              x();\n  }\n}\nexport interface I {\n  a: string;\n}\nexport const f = (x: number) => {\n  return x;\n};\n\
              namespace N {\n  export function g() {}\n}\n",
-            &[
-                "1 import { a } from './a'",
-                "2 export default class A extends B",
-                "3   private async run(x: number): Promise<void>",
-                "7 export interface I",
-                "10 export const f = (x: number)",
-                "13 namespace N",
-                "14   export function g()",
-            ],
-        ),
-        ("a.jsx", "function App() {\n  return <div>{'x'}</div>;\n}\n", &["1 function App()"]),
-        (
-            "a.go",
-            "package a\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\ntype S struct {\n\ta int\n}\n\nfunc (s *S) Run(a int) error {\n\t\
+        &[
+            "1 import { a } from './a'",
+            "2 export default class A extends B",
+            "3   private async run(x: number): Promise<void>",
+            "7 export interface I",
+            "10 export const f = (x: number)",
+            "13 namespace N",
+            "14   export function g()",
+        ],
+    ),
+    ("a.jsx", "function App() {\n  return <div>{'x'}</div>;\n}\n", &["1 function App()"]),
+    (
+        "a.go",
+        "package a\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\ntype S struct {\n\ta int\n}\n\nfunc (s *S) Run(a int) error {\n\t\
              return nil\n}\n",
-            &["4 \"fmt\"", "5 \"os\"", "8 type S struct", "12 func (s *S) Run(a int) error"],
-        ),
-        (
-            "README.md",
-            "# One\n\n```sh\n# no heading\n```\n## Two\n#tag\n####### seven\n",
-            &["1 # One", "6   ## Two"],
-        ),
-        (
-            "a.c",
-            "#include <stdio.h>\nint main(void)\n{\n    if (x(1)) {\n    }\n    return f(1);\n}\n",
-            &["1 #include <stdio.h>", "2 int main(void)"],
-        ),
-        (
-            "A.java",
-            "import a.B;\npublic class A {\n    public static void main(String[] a) {\n        run();\n    }\n}\n",
-            &["1 import a.B;", "2 public class A", "3   public static void main(String[] a)"],
-        ),
-        ("a.toml", "[a]\nb = 1\n[[c]]\n", &["1 [a]", "3 [[c]]"]),
-        ("a.txt", "fn run()\n", &[]),
-    ];
-    for (path, text, expected) in table {
+        &["4 \"fmt\"", "5 \"os\"", "8 type S struct", "12 func (s *S) Run(a int) error"],
+    ),
+    (
+        "README.md",
+        "# One\n\n```sh\n# no heading\n```\n## Two\n#tag\n####### seven\n",
+        &["1 # One", "6   ## Two"],
+    ),
+    (
+        "a.c",
+        "#include <stdio.h>\nint main(void)\n{\n    if (x(1)) {\n    }\n    return f(1);\n}\n",
+        &["1 #include <stdio.h>", "2 int main(void)"],
+    ),
+    (
+        "A.java",
+        "import a.B;\npublic class A {\n    public static void main(String[] a) {\n        run();\n    }\n}\n",
+        &["1 import a.B;", "2 public class A", "3   public static void main(String[] a)"],
+    ),
+    ("a.toml", "[a]\nb = 1\n[[c]]\n", &["1 [a]", "3 [[c]]"]),
+    ("a.txt", "fn run()\n", &[]),
+];
+
+#[test]
+fn outline_lists_definitions_with_their_lines() {
+    for (path, text, expected) in FILES {
         assert_eq!(outline(path, text), *expected, "{path}");
     }
 }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use avocet_protocol::{Caution, ToolContext, ToolError};
 use avocet_sandbox::{
-    Behind, Cell, CellError, Output, ProgramEnd, ProgramRequest, Rights, Roots, Workspace,
+    Isolation, Output, ProgramEnd, ProgramRequest, ProgramSandbox, Rights, Roots, SandboxError,
+    Workspace,
 };
 
 use super::background::Background;
 use super::files::{ToolFiles, tool_error};
 use super::watched::{Notes, ProgramWatch, refused};
-use crate::courtesy;
+use crate::command_precheck;
 
 /// Characters kept from the end of the output after a timeout.
 const LAST_WORDS: usize = 2000;
@@ -24,9 +25,7 @@ pub(super) const ENDING: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Shell {
     /// The sandbox that commands run in.
-    pub cell: Arc<Cell>,
-    /// The sandbox layers in force.
-    pub walls: Behind,
+    pub sandbox: Arc<ProgramSandbox>,
     /// The longest timeout of a command in the foreground.
     pub longest: Duration,
     /// The permitted programs, `*` for any characters. Empty permits all.
@@ -38,15 +37,15 @@ pub struct Shell {
 impl Shell {
     /// A command without a sandbox always needs approval.
     pub(super) fn caution(&self) -> Caution {
-        match self.walls {
-            Behind::Namespaces | Behind::Landlock => Caution::ByTrust,
-            Behind::Nothing => Caution::Always,
+        match self.sandbox.isolation {
+            Isolation::Namespaces | Isolation::Landlock => Caution::ByTrust,
+            Isolation::LimitsOnly => Caution::Always,
         }
     }
 
     /// The hosts that programs can connect to, if any are open to them.
     pub(super) fn hosts(&self) -> Option<String> {
-        self.cell.opened().map(|proxy| proxy.hosts())
+        self.sandbox.opened().map(|proxy| proxy.hosts())
     }
 }
 
@@ -129,18 +128,18 @@ impl Programs {
         context: &ToolContext,
     ) -> Result<Done, ToolError> {
         let Wanted { program, directory, environment, limit, output, rights } = wanted;
-        let mut cell = Cell::clone(&self.shell.cell);
-        cell.environment.extend(environment);
+        let mut sandbox = ProgramSandbox::clone(&self.shell.sandbox);
+        sandbox.environment.extend(environment);
         let cancel = context.cancel.clone();
         // Watch the program until all its processes have ended.
         let watched = self.watch(&rights, context).await?;
         let (reached, read_only) = (watched.reached(), watched.read_only());
-        let order = ProgramRequest { program, directory, limit, output, cancel, reached, rights };
-        let ran = cell.run(order).await;
+        let request = ProgramRequest { program, directory, limit, output, cancel, reached, rights };
+        let ran = sandbox.run(request).await;
         let (read, aside) = watched.settle().await;
         // Before the error return: an error text may contain data that the program read.
         context.read.lower(read);
-        let ran = ran.map_err(cell_error)?;
+        let ran = ran.map_err(sandbox_error)?;
         let end = match ran.ended {
             ProgramEnd::Code(code) => ProgramExit::Code(code),
             ProgramEnd::Signal(signal) => ProgramExit::Signal(signal),
@@ -160,14 +159,15 @@ impl Programs {
         rights: &Rights,
         context: &ToolContext,
     ) -> Result<ProgramWatch, ToolError> {
-        let (cell, rights) = (self.shell.cell.clone(), rights.clone());
-        let watch = move |workspace: &Workspace| Ok(ProgramWatch::new(&cell, &rights, workspace));
+        let (sandbox, rights) = (self.shell.sandbox.clone(), rights.clone());
+        let watch =
+            move |workspace: &Workspace| Ok(ProgramWatch::new(&sandbox, &rights, workspace));
         self.files.with(context, watch).await
     }
 
     /// Rejects a program that is missing from the operator's list.
     pub(super) fn check_allowed(&self, program: &str) -> Result<(), ToolError> {
-        let allowed = courtesy::check_allowed(program, &self.shell.commands);
+        let allowed = command_precheck::check_allowed(program, &self.shell.commands);
         allowed.map_err(ToolError::PermissionDenied)
     }
 }
@@ -181,10 +181,10 @@ fn timed_out(limit: Duration, output: &Output) -> ToolError {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-pub(super) fn cell_error(error: CellError) -> ToolError {
+pub(super) fn sandbox_error(error: SandboxError) -> ToolError {
     match error {
-        CellError::Wall(_) => ToolError::PermissionDenied(error.to_string()),
-        CellError::Program(_) | CellError::Start(_) => {
+        SandboxError::Layer(_) => ToolError::PermissionDenied(error.to_string()),
+        SandboxError::Program(_) | SandboxError::Start(_) => {
             ToolError::ExecutionFailed(error.to_string())
         }
     }

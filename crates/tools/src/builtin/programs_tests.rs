@@ -1,5 +1,5 @@
 use avocet_protocol::{Arguments, Caution, Clock, Question, Tool};
-use avocet_sandbox::{CellLimits, Workspace};
+use avocet_sandbox::{Isolation, Workspace};
 use avocet_supervise::Group;
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Value, json};
@@ -12,29 +12,17 @@ use crate::builtin::process_kill::ProcessKill;
 use crate::builtin::run_tests::RunTests;
 
 /// A sandbox in which every program fails to start.
-pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> Cell {
-    Cell {
-        program: "/nowhere/cell".into(),
-        namespaces: true,
-        walled: true,
-        protection: Arc::default(),
+pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> ProgramSandbox {
+    ProgramSandbox {
         secrets_but: None,
-        writable: Vec::new(),
-        readable: Vec::new(),
-        hidden: Vec::new(),
-        environment: Vec::new(),
-        proxy: None,
-        limits: CellLimits::default(),
-        cgroups: None,
-        clock,
+        ..ProgramSandbox::new("/nowhere/stage", Isolation::Namespaces, clock)
     }
 }
 
 fn shell() -> Shell {
     let (clock, hour) = (Arc::new(ManualClock::default()), Duration::from_hours(1));
     Shell {
-        cell: Arc::new(nowhere(clock.clone())),
-        walls: Behind::Namespaces,
+        sandbox: Arc::new(nowhere(clock.clone())),
         longest: hour,
         commands: Vec::new(),
         background: Arc::new(Background::new(1, hour, clock, Group::new("test"))),

@@ -185,8 +185,8 @@ impl FileSearch {
         let sink = self.hits.of(path.to_string());
         let searched = self.searcher.search_slice(matcher, &bytes, sink);
         if self.hits.bytes() > before {
-            workspace.tell(apart.least_read());
-            workspace.tell_name(path);
+            workspace.note_shown(apart.least_read());
+            workspace.note_shown_name(path);
         }
         searched.map_err(|error| ToolError::ExecutionFailed(format!("{path}: {error}")))
     }

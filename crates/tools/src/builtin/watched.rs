@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use avocet_protocol::Trust;
-use avocet_sandbox::{Cell, Guard, Guarded, Reached, Rights, Watch, Workspace};
+use avocet_sandbox::{Guard, Guarded, ProgramSandbox, Reached, Rights, Watch, Workspace};
 use avocet_supervise::blocking;
 use serde_json::{Map, Value};
 
@@ -55,10 +55,7 @@ impl Notes {
 
 /// The read-only paths, if the output suggests that one of them was refused.
 pub(super) fn refused(output: &str, read_only: Vec<PathBuf>) -> Vec<PathBuf> {
-    match REFUSALS.iter().any(|refusal| output.contains(refusal)) {
-        true => read_only,
-        false => Vec::new(),
-    }
+    if REFUSALS.iter().any(|refusal| output.contains(refusal)) { read_only } else { Vec::new() }
 }
 
 /// Watches a program's reads and its changes at protected paths. Settle or drop this once all
@@ -71,8 +68,8 @@ pub(super) struct ProgramWatch {
 
 impl ProgramWatch {
     /// Begins to watch; call it before the program starts. This blocks.
-    pub(super) fn new(cell: &Cell, rights: &Rights, workspace: &Workspace) -> Self {
-        Self { guard: cell.guard(rights), watch: workspace.watch() }
+    pub(super) fn new(sandbox: &ProgramSandbox, rights: &Rights, workspace: &Workspace) -> Self {
+        Self { guard: sandbox.guard(rights), watch: workspace.watch() }
     }
 
     /// The lowest trust level of the data that it has read so far.

@@ -63,9 +63,10 @@ impl Tool for WebFetch {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { url, format, offset, length } = arguments;
-        let redirects = match context.trust.suffices_for(context.role) {
-            true => Redirects::Anywhere,
-            false => Redirects::SameSite,
+        let redirects = if context.trust.suffices_for(context.role) {
+            Redirects::Anywhere
+        } else {
+            Redirects::SameSite
         };
         let view = self.web.page(url.trim(), format.unwrap_or_default(), redirects).await?;
         let length = length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);

@@ -75,9 +75,10 @@ impl Tool for WebSearch {
             json!({ "title": title, "url": url, "snippet": snippet })
         };
         let results: Vec<Value> = found.into_iter().map(result).collect();
-        Ok(match results.is_empty() {
-            true => json!({ "results": [], "note": "nothing was found; try other or fewer words" }),
-            false => json!({ "results": results }),
+        Ok(if results.is_empty() {
+            json!({ "results": [], "note": "nothing was found; try other or fewer words" })
+        } else {
+            json!({ "results": results })
         }
         .into())
     }

@@ -67,12 +67,12 @@ impl<'a> KnownHosts<'a> {
             in_turn: BTreeSet::new(),
             found: BTreeSet::new(),
         };
-        seen.people.iter().for_each(|words| known.hear(words));
+        seen.people.iter().for_each(|words| known.name_hosts(words));
         known
     }
 
     /// Names the hosts in a person's own words.
-    pub(crate) fn hear(&mut self, words: &str) {
+    pub(crate) fn name_hosts(&mut self, words: &str) {
         for host in urls::hosts(words) {
             self.name(&host);
         }

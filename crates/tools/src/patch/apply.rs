@@ -67,9 +67,10 @@ fn place(lines: &[&str], hunk: &Hunk, number: usize, done: usize) -> Result<usiz
     if fits(expected) {
         return Ok(expected);
     }
-    let places: Vec<usize> = match old.is_empty() {
-        true => Vec::new(),
-        false => (done..lines.len()).filter(|at| fits(*at)).collect(),
+    let places: Vec<usize> = if old.is_empty() {
+        Vec::new()
+    } else {
+        (done..lines.len()).filter(|at| fits(*at)).collect()
     };
     match places[..] {
         [only] => Ok(only),

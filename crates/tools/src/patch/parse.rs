@@ -40,11 +40,11 @@ pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, String> {
         parser.line(number + 1, line)?;
     }
     parser.end_file()?;
-    match parser.files.is_empty() {
-        true => Err("there is no file in it; begin each with the lines --- a/path and +++ b/path"
-            .to_owned()),
-        false => Ok(parser.files),
+    if parser.files.is_empty() {
+        return Err("there is no file in it; begin each with the lines --- a/path and +++ b/path"
+            .to_owned());
     }
+    Ok(parser.files)
 }
 
 impl<'p> Parser<'p> {

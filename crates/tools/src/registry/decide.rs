@@ -4,7 +4,7 @@ use avocet_protocol::{
     Grant, Leaving, Rule, SeenCall, ToolCall, ToolClass, ToolContext, ToolError, Trust, WaitRequest,
 };
 
-use super::{Registry, case, is_believed};
+use super::{Registry, case, is_trusted};
 use crate::erased::Review;
 use crate::leaks::{self, KnownHosts, Leak};
 use crate::policy::PolicyDecision;
@@ -30,7 +30,7 @@ impl Registry {
         }
         // A call that needs approval each time skips the leak check.
         let may_leave =
-            decision.once_only || is_believed(context) || self.policy.lets_go(&tool.name);
+            decision.once_only || is_trusted(context) || self.policy.lets_go(&tool.name);
         let leaks = if may_leave { Vec::new() } else { self.leaks(&review.leaving, context) };
         if !leaks.is_empty() {
             // The destination of a call can be allowed for the session; a message's content or a
@@ -104,13 +104,13 @@ impl Registry {
     fn note(&self, known: &mut KnownHosts<'_>, earlier: &SeenCall, context: &ToolContext) {
         let Some(registered) = self.named(&earlier.call.name) else { return };
         let Ok(leaving) = registered.leaving(&earlier.call) else { return };
-        let was_believed = earlier.trust.suffices_for(context.role);
-        let mut is_query_clean = was_believed;
+        let was_trusted = earlier.trust.suffices_for(context.role);
+        let mut is_query_clean = was_trusted;
         for one in &leaving {
             match one {
                 Leaving::Url(url) => {
                     let Some(host) = leaks::host(url) else { continue };
-                    if was_believed || earlier.is_allowed {
+                    if was_trusted || earlier.is_allowed {
                         known.name(&host);
                     } else if earlier.result.is_some() {
                         known.reach(&host);
@@ -130,7 +130,7 @@ impl Registry {
         if result.trust > Trust::Low
             && let Some(words) = registered.tool.answered(&result.value)
         {
-            known.hear(&words);
+            known.name_hosts(&words);
         }
     }
 

@@ -1,5 +1,8 @@
 //! The words of a page, extracted in one pass and linear time. For pages too complex for a tree,
-//! and for error pages.
+//! and for error pages. html5ever's tokenizer is no substitute: it compares each attribute of a tag
+//! with all before it, so a page that is one tag takes quadratic time.
+
+use html5ever::data::NAMED_ENTITIES;
 
 use super::html::hides;
 
@@ -207,47 +210,31 @@ fn push_words(text: &mut String, more: &str) {
     }
 }
 
-/// Decodes the common character references.
+/// Decodes the character references that end with a semicolon.
 fn entities(text: &str) -> String {
-    const NAMED: [(&str, &str); 16] = [
-        ("amp", "&"),
-        ("apos", "'"),
-        ("copy", "©"),
-        ("gt", ">"),
-        ("hellip", "…"),
-        ("laquo", "«"),
-        ("ldquo", "“"),
-        ("lsquo", "‘"),
-        ("lt", "<"),
-        ("mdash", "—"),
-        ("nbsp", " "),
-        ("ndash", "–"),
-        ("quot", "\""),
-        ("raquo", "»"),
-        ("rdquo", "”"),
-        ("rsquo", "’"),
-    ];
-    let mut out = String::with_capacity(text.len());
     let mut parts = text.split('&');
-    out.push_str(parts.next().unwrap_or_default());
+    let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let found = part.split_once(';').and_then(|(name, rest)| {
-            let number = match name.strip_prefix('#')?.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok(),
-                None => name[1..].parse().ok(),
-            };
-            Some((number.and_then(char::from_u32)?.to_string(), rest))
-        });
-        let named = || {
-            let (name, rest) = part.split_once(';')?;
-            let (_, character) = NAMED.iter().find(|(known, _)| *known == name)?;
-            Some(((*character).to_owned(), rest))
-        };
-        let (character, rest) = found.or_else(named).unwrap_or_else(|| ("&".to_owned(), part));
-        out.push_str(&character);
+        let (characters, rest) = reference(part).unwrap_or_else(|| ("&".to_owned(), part));
+        out.push_str(&characters);
         out.push_str(rest);
     }
     out
+}
+
+/// The characters of a reference without its `&`, and the text behind it.
+fn reference(text: &str) -> Option<(String, &str)> {
+    let (name, rest) = text.split_at(text.find(';')? + 1);
+    let codes = match name.trim_end_matches(';').strip_prefix('#') {
+        Some(number) => {
+            let hex = number.strip_prefix(['x', 'X']);
+            let code = hex.map_or_else(|| number.parse(), |hex| u32::from_str_radix(hex, 16));
+            [code.ok()?, 0]
+        }
+        None => NAMED_ENTITIES.get(name).map(|(first, second)| [*first, *second])?,
+    };
+    let characters = codes.into_iter().filter(|code| *code != 0).map(char::from_u32);
+    Some((characters.collect::<Option<_>>()?, rest))
 }
 
 #[cfg(test)]

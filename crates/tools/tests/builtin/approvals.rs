@@ -142,8 +142,8 @@ async fn answer_is_withheld_if_it_carries_data_away() {
         let prompt = held.and_then(|request| request.prompt).map(|prompt| prompt.text);
         assert!(!prompt.unwrap_or_default().contains("292c6912E7710c83"), "no key is shown");
         let user = ToolContext { role: Role::User, ..context_of(Trust::User) };
-        for believed in [context_of(Trust::Full), user] {
-            assert_eq!(world.registry.hold(text, &believed), None, "{text}");
+        for trusted in [context_of(Trust::Full), user] {
+            assert_eq!(world.registry.hold(text, &trusted), None, "{text}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The file tools: reads, writes, refusals, and `verify` after a crash.
+//! The file tools: reads, writes, directories, and refusals.
 
 use std::fs;
 
-use avocet_protocol::{Evidence, ToolClass, ToolError, Toolbox, Verdict};
+use avocet_protocol::ToolError;
 use serde_json::json;
 
-use crate::world::{World, call, context};
+use crate::world::World;
 
 #[tokio::test]
 async fn read_file_numbers_lines() {
@@ -124,147 +124,6 @@ async fn write_file_makes_parents_and_reports_bytes() {
 }
 
 #[tokio::test]
-async fn edit_file_replaces_a_unique_text_or_all_matches() {
-    let world = World::new().await;
-    let text = "let a = 1;\nlet b = 1;\n  let c = 1;\n";
-    world.put("x.rs", text);
-    let edit = |find: &str, replace: &str, all: Option<bool>| {
-        let mut arguments = json!({"path": "x.rs", "find": find, "replace": replace});
-        if let Some(all) = all {
-            arguments["replace_all"] = json!(all);
-        }
-        arguments
-    };
-    let once = world.value("edit_file", edit("b = 1", "b = 2", None)).await;
-    assert_eq!(once, json!("replaced 1 occurrence in x.rs"));
-    assert_eq!(world.get("x.rs"), "let a = 1;\nlet b = 2;\n  let c = 1;\n");
-    assert_eq!(
-        world.error("edit_file", edit("= 1", "= 3", Some(false))).await,
-        "execution failed: the text to find occurs 2 times in x.rs; give more of the text around \
-         it, or set replace_all. Places:\nline 1: let a = 1;\nline 3: let c = 1;"
-    );
-    let all = world.value("edit_file", edit("= 1", "= 3", Some(true))).await;
-    assert_eq!(all, json!("replaced 2 occurrences in x.rs"));
-    assert_eq!(world.get("x.rs"), "let a = 3;\nlet b = 2;\n  let c = 3;\n");
-    let table = [
-        (edit("nowhere", "x", None), "execution failed: the text to find is not in x.rs"),
-        (edit("", "x", None), "invalid arguments: find is empty"),
-        (edit("let", "let", None), "invalid arguments: find and replace are the same"),
-    ];
-    for (arguments, error) in table {
-        assert!(world.error("edit_file", arguments).await.starts_with(error));
-    }
-}
-
-#[tokio::test]
-async fn edit_file_accepts_line_numbers_and_texts() {
-    let world = World::new().await;
-    let table = [
-        (
-            json!({"start_line": 2, "end_line": 3, "replace": "x\n", "expect": "two\nthree"}),
-            "replaced lines 2 to 3 of 3 in p.txt",
-            "one\r\nx",
-        ),
-        (json!({"l": 2, "replace": ""}), "deleted line 2 of 3 in p.txt", "one\r\nthree"),
-        (
-            json!({"insert_line": 1, "replace": "a\nb", "expect": "one\n"}),
-            "inserted 2 lines as line 1 of p.txt",
-            "a\r\nb\r\none\r\ntwo\r\nthree",
-        ),
-        (
-            json!({"insert_line": 4, "replace": "four"}),
-            "inserted 1 line as line 4 of p.txt",
-            "one\r\ntwo\r\nthree\r\nfour",
-        ),
-        (
-            json!({"find": "one\ntwo", "replace": "1\n2"}),
-            "replaced 1 occurrence in p.txt",
-            "1\r\n2\r\nthree",
-        ),
-    ];
-    for (mut arguments, done, after) in table {
-        world.put("p.txt", "one\r\ntwo\r\nthree");
-        arguments["path"] = json!("p.txt");
-        assert_eq!(world.value("edit_file", arguments).await, json!(done));
-        assert_eq!(world.get("p.txt"), after);
-    }
-}
-
-#[tokio::test]
-async fn edit_file_explains_how_to_name_the_place() {
-    let world = World::new().await;
-    world.put("p.txt", "one\ntwo\nthree\n");
-    let table = [
-        (json!({}), "where to edit is missing; say where in one way"),
-        (json!({"find": "one", "start_line": 1}), "exclude each other; say where in one way"),
-        (json!({"insert_line": 1, "start_line": 1}), "exclude each other"),
-        (json!({"end_line": 1}), "end_line needs start_line"),
-        (json!({"insert_line": 1, "end_line": 1}), "end_line needs start_line"),
-        (json!({"find": "one", "end_line": 1}), "end_line needs start_line"),
-        (json!({"start_line": 1, "replace_all": true}), "replace_all needs find"),
-        (json!({"find": "one", "expect": "one"}), "expect goes with lines"),
-        (json!({"start_line": 0}), "0 is less than the minimum of 1"),
-        (
-            json!({"start_line": 3, "end_line": 4}),
-            "lines 3 to 4 are not in p.txt, which has 3 lines",
-        ),
-        (
-            json!({"start_line": 3, "end_line": 2}),
-            "lines 3 to 2 are not in p.txt, which has 3 lines",
-        ),
-        (
-            json!({"insert_line": 5}),
-            "insert_line 5 is not in p.txt, which has 3 lines; to append, give 4",
-        ),
-        (json!({"insert_line": 1, "replace": ""}), "nothing would be inserted"),
-        (json!({"start_line": 1, "replace": "one"}), "p.txt would not change"),
-        (
-            json!({"start_line": 1, "end_line": 2, "expect": "one\n2"}),
-            "p.txt is not as expected; there now (lines 1 to 2):\none\ntwo\nRead the file again",
-        ),
-    ];
-    for (mut arguments, error) in table {
-        arguments["path"] = json!("p.txt");
-        if arguments["replace"].is_null() {
-            arguments["replace"] = json!("x");
-        }
-        let found = world.error("edit_file", arguments.clone()).await;
-        assert!(found.contains(error), "{arguments}: {found}");
-        assert_eq!(world.get("p.txt"), "one\ntwo\nthree\n");
-    }
-}
-
-#[tokio::test]
-async fn verify_recognises_an_interrupted_write() {
-    let world = World::new().await;
-    world.put("x.txt", "before");
-    for (tool, arguments) in [
-        ("write_file", json!({"path": "x.txt", "content": "after"})),
-        ("edit_file", json!({"path": "x.txt", "find": "before", "replace": "after"})),
-        ("edit_file", json!({"path": "x.txt", "start_line": 1, "replace": "after"})),
-    ] {
-        world.put("x.txt", "before");
-        let call = call(tool, &arguments);
-        let prepared = world.registry.prepare(&call, None, &context()).await.unwrap();
-        assert_eq!(prepared.class, ToolClass::Verifiable);
-        let evidence = prepared.evidence.unwrap();
-        let verify = async || world.registry.verify(&call, &evidence).await;
-        assert_eq!(verify().await, Verdict::DidNotHappen, "{tool}");
-        world.put("x.txt", "after");
-        let happened = "x.txt was written before a restart and is as it should be";
-        assert_eq!(verify().await, Verdict::Happened(json!(happened)), "{tool}");
-        world.put("x.txt", "something else");
-        assert_eq!(verify().await, Verdict::Unknown, "{tool}");
-        fs::remove_file(world.workspace.path().join("x.txt")).unwrap();
-        assert_eq!(verify().await, Verdict::Unknown, "{tool}");
-    }
-    let call = call("write_file", &json!({"path": "new.txt", "content": "x"}));
-    let evidence = world.registry.prepare(&call, None, &context()).await.unwrap().evidence;
-    let verdict = world.registry.verify(&call, &evidence.unwrap()).await;
-    assert_eq!(verdict, Verdict::DidNotHappen);
-}
-
-#[tokio::test]
 async fn create_directory_makes_parents_and_delete_file_removes_files() {
     let world = World::new().await;
     let make = json!({"path": "a/b"});
@@ -287,50 +146,6 @@ async fn create_directory_makes_parents_and_delete_file_removes_files() {
     assert_eq!(gone, "file not found: a does not exist");
     let root = world.error("delete_file", json!({"path": ".", "recursive": true})).await;
     assert_eq!(root, "permission denied: .: the root of the workspace stays");
-}
-
-#[tokio::test]
-async fn verify_recognises_an_interrupted_change_of_directories() {
-    let world = World::new().await;
-    let verdict = async |evidence: &Evidence, tool: &str| {
-        world.registry.verify(&call(tool, &json!({"path": "x"})), evidence).await
-    };
-    let prepare = async |tool: &str| {
-        let call = call(tool, &json!({"path": "x", "recursive": true}));
-        let call =
-            if tool == "create_directory" { self::call(tool, &json!({"path": "x"})) } else { call };
-        world.registry.prepare(&call, None, &context()).await.unwrap().evidence.unwrap()
-    };
-    let real = world.workspace.path().join("x");
-    let evidence = prepare("create_directory").await;
-    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::DidNotHappen);
-    fs::create_dir(&real).unwrap();
-    let made = json!("x is there");
-    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::Happened(made));
-
-    world.put("x/a", "");
-    world.put("x/b", "");
-    let evidence = prepare("delete_file").await;
-    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
-    fs::remove_file(real.join("a")).unwrap();
-    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
-    fs::remove_dir_all(&real).unwrap();
-    let gone = json!("x was deleted before a restart and is gone");
-    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Happened(gone));
-
-    world.put("x", "one");
-    let evidence = prepare("delete_file").await;
-    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
-    world.put("x", "another");
-    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
-}
-
-#[tokio::test]
-async fn delete_file_of_a_missing_file_is_refused_in_prepare() {
-    let world = World::new().await;
-    let call = call("delete_file", &json!({"path": "nope.txt"}));
-    let refused = world.registry.prepare(&call, None, &context()).await.unwrap_err();
-    assert!(matches!(refused, ToolError::FileNotFound(_)), "{refused}");
 }
 
 #[tokio::test]

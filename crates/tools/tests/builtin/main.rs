@@ -5,6 +5,7 @@
 mod approvals;
 mod ask_user;
 mod background;
+mod edit_file;
 mod files;
 mod git;
 mod hosts;
@@ -17,6 +18,7 @@ mod roots;
 mod run_tests;
 mod search;
 mod trust;
+mod verify;
 mod web_fetch;
 mod web_search;
 mod world;

@@ -46,8 +46,73 @@ fn after(people: &[&str], calls: Vec<SeenCall>) -> ToolContext {
     ToolContext { call: id, trust: Trust::Low, seen, ..context() }
 }
 
-/// A case: its name, people's messages, earlier calls, a URL, and `true` if approval is needed.
-type Case = (&'static str, &'static [&'static str], Vec<SeenCall>, &'static str, bool);
+/// A conversation, and the question about a URL after it.
+struct Case {
+    name: &'static str,
+    /// People's messages.
+    people: &'static [&'static str],
+    calls: Vec<SeenCall>,
+    url: &'static str,
+    is_asked: bool,
+}
+
+const DOCS: &str = "https://docs.shop.dev/a";
+const FOUND: &str = "https://found.dev/a";
+
+/// Conversations without calls.
+const MESSAGES: [(&str, &[&str], &str, bool); 5] = [
+    ("nothing before it", &[], "https://shop.dev/", true),
+    ("a person's words", &["look at shop.dev"], "https://shop.dev/", false),
+    ("a label before what a person named", &["shop.dev"], "https://ab.shop.dev/", true),
+    ("a link on the site of what a person named", &["shop.dev"], DOCS, false),
+    ("a link to another site", &["shop.dev"], "https://other.dev/x", true),
+];
+
+/// Conversations without messages, with one call.
+fn calls() -> Vec<(&'static str, SeenCall, &'static str, bool)> {
+    use Trust::{Full, Low};
+    let shop = "https://shop.dev/";
+    let again = SeenCall { result: None, ..fetched(0, shop, Low) };
+    vec![
+        ("a trusted fetch", fetched(0, "https://shop.dev/1", Full), "https://shop.dev/2", false),
+        ("a link after a trusted fetch", fetched(0, "https://shop.dev/1", Full), DOCS, false),
+        ("an untrusted fetch", fetched(0, "https://shop.dev/1", Low), "https://shop.dev/2", false),
+        ("the same call again, which is asked about", again, shop, true),
+        ("a result of a trusted search", searched(0, "pizza", Full), FOUND, false),
+        ("another page of the same host", searched(0, "pizza", Full), "https://found.dev/b", true),
+        ("a result of an untrusted search", searched(0, "zxqvb", Low), FOUND, true),
+        (
+            "a longer URL than the result",
+            searched(0, "pizza", Full),
+            "https://found.dev/a?d=1",
+            true,
+        ),
+        ("a person's answer", answered(Full), "https://answered.dev/", false),
+        ("an untrusted answer", answered(Low), "https://answered.dev/", true),
+    ]
+}
+
+/// Untrusted searches, with people's words before them.
+fn searches() -> [Case; 2] {
+    let people: &[&str] = &["where is good pizza?"];
+    let search = |query| vec![searched(0, query, Trust::Low)];
+    [
+        Case {
+            name: "a search for a person's words",
+            people,
+            calls: search("good pizza"),
+            url: FOUND,
+            is_asked: false,
+        },
+        Case {
+            name: "a search for more than that",
+            people,
+            calls: search("pizza zxqvb"),
+            url: FOUND,
+            is_asked: true,
+        },
+    ]
+}
 
 /// The approval prompt of a fetch; `None` if the fetch may run.
 async fn asked(registry: &Registry, context: &ToolContext, url: &str) -> Option<String> {
@@ -58,80 +123,25 @@ async fn asked(registry: &Registry, context: &ToolContext, url: &str) -> Option<
 
 #[tokio::test]
 async fn new_host_is_asked_about_unless_named_linked_on_its_site_or_found() {
-    use Trust::{Full, Low};
     let world = World::new().await;
-    let docs = "https://docs.shop.dev/a";
-    let found = "https://found.dev/a";
-    let table: [Case; 17] = [
-        ("nothing before it", &[], vec![], "https://shop.dev/", true),
-        ("a person's words", &["look at shop.dev"], vec![], "https://shop.dev/", false),
-        ("a label before what a person named", &["shop.dev"], vec![], "https://ab.shop.dev/", true),
-        ("a link on the site of what a person named", &["shop.dev"], vec![], docs, false),
-        ("a link to another site", &["shop.dev"], vec![], "https://other.dev/x", true),
-        (
-            "a trusted fetch",
-            &[],
-            vec![fetched(0, "https://shop.dev/1", Full)],
-            "https://shop.dev/2",
-            false,
-        ),
-        (
-            "a link after a trusted fetch",
-            &[],
-            vec![fetched(0, "https://shop.dev/1", Full)],
-            docs,
-            false,
-        ),
-        (
-            "an untrusted fetch",
-            &[],
-            vec![fetched(0, "https://shop.dev/1", Low)],
-            "https://shop.dev/2",
-            false,
-        ),
-        ("a result of a trusted search", &[], vec![searched(0, "pizza", Full)], found, false),
-        (
-            "another page of the same host",
-            &[],
-            vec![searched(0, "pizza", Full)],
-            "https://found.dev/b",
-            true,
-        ),
-        ("a result of an untrusted search", &[], vec![searched(0, "zxqvb", Low)], found, true),
-        (
-            "a search for a person's words",
-            &["where is good pizza?"],
-            vec![searched(0, "good pizza", Low)],
-            found,
-            false,
-        ),
-        (
-            "a search for more than that",
-            &["where is good pizza?"],
-            vec![searched(0, "pizza zxqvb", Low)],
-            found,
-            true,
-        ),
-        (
-            "a result that was not the engine's word for word",
-            &[],
-            vec![searched(0, "pizza", Full)],
-            "https://found.dev/a?d=1",
-            true,
-        ),
-        ("a person's answer", &[], vec![answered(Full)], "https://answered.dev/", false),
-        ("an answer that is not believed", &[], vec![answered(Low)], "https://answered.dev/", true),
-        (
-            "the same call again, which is asked about",
-            &[],
-            vec![SeenCall { result: None, ..fetched(0, "https://shop.dev/", Low) }],
-            "https://shop.dev/",
-            true,
-        ),
-    ];
-    for (case, people, calls, url, expected) in table {
+    let messages = MESSAGES.into_iter();
+    let messages = messages.map(|(name, people, url, is_asked)| Case {
+        name,
+        people,
+        calls: vec![],
+        url,
+        is_asked,
+    });
+    let calls = calls().into_iter().map(|(name, call, url, is_asked)| Case {
+        name,
+        people: &[],
+        calls: vec![call],
+        url,
+        is_asked,
+    });
+    for Case { name, people, calls, url, is_asked } in messages.chain(calls).chain(searches()) {
         let asked = asked(&world.registry, &after(people, calls), url).await;
-        assert_eq!(asked.is_some(), expected, "{case}: {asked:?}");
+        assert_eq!(asked.is_some(), is_asked, "{name}: {asked:?}");
     }
 }
 

@@ -221,23 +221,14 @@ async fn protected_path_written_by_a_program_is_set_aside_and_reported() {
     assert!(killed["set_aside"].to_string().contains(".profile.avocet-quarantine"), "{killed}");
 }
 
-#[tokio::test]
-async fn protected_path_is_changed_by_file_tools_only_after_a_question() {
-    let allow = ToolPolicy {
-        default: Some(Rule::Allow),
-        low_trust: Some(Rule::Allow),
-        ..ToolPolicy::default()
-    };
-    let rules = vec![("*".to_owned(), allow)];
-    let world = World::new().await.with_policy(Policy { rules, ..Policy::default() });
-    world.put("a/.git/config", "[core]\n");
-    world.put("a/.git/objects/x", "");
-    world.put("a/.git/refs/x", "");
-    world.put("a/.envrc", "one\n");
-    world.put("plain.txt", "one\n");
-    let patch = |path: &str| json!({"patch": format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-one\n+two\n")});
+fn patch(path: &str) -> Value {
+    json!({"patch": format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-one\n+two\n")})
+}
+
+/// Calls that change a protected path, each with that path.
+fn protected_changes() -> Vec<(&'static str, Value, &'static str)> {
     let rename = "diff --git a/plain.txt b/a/.bashrc\nrename from plain.txt\nrename to a/.bashrc\n";
-    let table = [
+    vec![
         (
             "write_file",
             json!({"path": "a/.git/hooks/pre-commit", "content": "evil"}),
@@ -259,9 +250,25 @@ async fn protected_path_is_changed_by_file_tools_only_after_a_question() {
         ("create_directory", json!({"path": "c/.git/hooks"}), "c/.git/hooks"),
         ("delete_file", json!({"path": "a/.envrc"}), "a/.envrc"),
         ("delete_file", json!({"path": "a", "recursive": true}), "a/"),
-    ];
+    ]
+}
+
+#[tokio::test]
+async fn protected_path_is_changed_by_file_tools_only_after_a_question() {
+    let allow = ToolPolicy {
+        default: Some(Rule::Allow),
+        low_trust: Some(Rule::Allow),
+        ..ToolPolicy::default()
+    };
+    let rules = vec![("*".to_owned(), allow)];
+    let world = World::new().await.with_policy(Policy { rules, ..Policy::default() });
+    world.put("a/.git/config", "[core]\n");
+    world.put("a/.git/objects/x", "");
+    world.put("a/.git/refs/x", "");
+    world.put("a/.envrc", "one\n");
+    world.put("plain.txt", "one\n");
     for trust in [Trust::Full, Trust::Low] {
-        for (tool, arguments, place) in &table {
+        for (tool, arguments, place) in protected_changes() {
             let asked = asked_at(&world, trust, tool, arguments.clone()).await;
             let request = asked.unwrap_or_else(|| panic!("{tool} {arguments}"));
             // A grant for the session is impossible here.

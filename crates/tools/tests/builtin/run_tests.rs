@@ -7,7 +7,7 @@ use crate::world::{World, has, toolchain};
 #[tokio::test]
 async fn run_tests_runs_a_crate_and_reports_compile_errors() {
     if toolchain().is_none() || !has("cc") {
-        println!("skipped: no toolchain that a cell can be shown");
+        println!("skipped: no toolchain that a sandbox can be shown");
         return;
     }
     let world = World::new().await;

@@ -12,7 +12,7 @@ use avocet_net::{FetchLimits, GuardedClient, Hosts, Resolve};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
-use avocet_sandbox::{Behind, Cell, CellLimits, Protection, Proxy, Roots, Workspace};
+use avocet_sandbox::{Isolation, ProgramSandbox, Protection, Proxy, Roots, Workspace};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
@@ -75,10 +75,9 @@ impl World {
         let store = log.open(clock.clone()).await;
         let protection = Arc::<Protection>::default();
         let root = Workspace::open(workspace.path()).unwrap().protecting(protection.clone());
-        let cell = Cell { protection, ..cell(root.root(), hosts, clock.clone()) };
+        let sandbox = ProgramSandbox { protection, ..sandbox(root.root(), hosts, clock.clone()) };
         let shell = Shell {
-            cell: Arc::new(cell),
-            walls: Behind::Namespaces,
+            sandbox: Arc::new(sandbox),
             longest: Duration::from_mins(10),
             commands: commands.iter().map(|name| (*name).to_owned()).collect(),
             background: Arc::new(Background::new(
@@ -145,26 +144,23 @@ impl World {
 }
 
 /// A sandbox with namespaces; the sandbox crate tests the other layers itself.
-fn cell(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Cell {
+fn sandbox(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> ProgramSandbox {
     let toolchain = toolchain();
     let path = toolchain.iter().map(|one| one.join("bin").display().to_string());
     let path =
         path.chain(["/usr/local/bin:/usr/bin:/bin".to_owned()]).collect::<Vec<_>>().join(":");
     let environment = [("PATH", path.as_str()), ("HOME", "/tmp"), ("LANG", "C.UTF-8")];
-    Cell {
-        program: env!("CARGO_BIN_EXE_avocet-tools-cell").into(),
-        namespaces: true,
-        walled: true,
-        protection: Arc::default(),
+    ProgramSandbox {
         secrets_but: None,
         writable: vec![workspace.to_owned()],
         readable: toolchain.into_iter().collect(),
-        hidden: Vec::new(),
         environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         proxy: (!hosts.is_empty()).then(|| proxy(hosts, clock.clone())),
-        limits: CellLimits::default(),
-        cgroups: None,
-        clock,
+        ..ProgramSandbox::new(
+            env!("CARGO_BIN_EXE_avocet-tools-stage"),
+            Isolation::Namespaces,
+            clock,
+        )
     }
 }
 

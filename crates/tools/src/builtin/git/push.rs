@@ -136,9 +136,10 @@ fn question(
         lines.truncate(SHOWN_COMMITS);
         lines.push("… and more");
     }
-    let commits = match lines.is_empty() {
-        true => "Nothing that the remote is not known to have.".to_owned(),
-        false => format!("The commits:\n\n{}", code_block(&lines.join("\n"))),
+    let commits = if lines.is_empty() {
+        "Nothing that the remote is not known to have.".to_owned()
+    } else {
+        format!("The commits:\n\n{}", code_block(&lines.join("\n")))
     };
     let target = code_block(&format!("{branch} -> {remote} {url}\nat {commit}"));
     let shown = format!("Push a branch to a remote:\n\n{target}\n\n{commits}");

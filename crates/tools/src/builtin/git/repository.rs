@@ -193,7 +193,7 @@ impl Git {
         let Allowed { rights, filters } = self.allowed(repository, arguments).await?;
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let program = ["git", "--no-pager", "--literal-pathspecs"].into_iter();
-        let proxy = self.programs.shell.cell.proxy_url().map(|url| format!("http.proxy={url}"));
+        let proxy = self.programs.shell.sandbox.proxy_url().map(|url| format!("http.proxy={url}"));
         let settings = settings.chain(proxy.iter().flat_map(|setting| ["-c", setting.as_str()]));
         let program = program.chain(settings).chain(arguments.iter().copied());
         let mut environment: Vec<(String, String)> =

@@ -120,9 +120,8 @@ impl Grammar {
     ) -> Option<Vec<OutlineEntry>> {
         let mut parser = Parser::new();
         parser.set_language(&(self.language)()).ok()?;
-        let mut goes_on = |_: &ParseState| match is_stopped() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let mut goes_on = |_: &ParseState| {
+            if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut goes_on);
         let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();

@@ -105,9 +105,12 @@ impl TestCommand {
     /// The command, quoted for display.
     pub(super) fn shown(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-        let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-            true => word.clone(),
-            false => format!("'{}'", word.replace('\'', "'\\''")),
+        let quoted = |word: &String| {
+            if !word.is_empty() && word.chars().all(is_plain) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
         };
         self.command.iter().map(quoted).collect::<Vec<_>>().join(" ")
     }

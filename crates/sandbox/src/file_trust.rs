@@ -1,0 +1,104 @@
+//! The trust of a file or a directory by its mark, its place, and the programs that may be changing
+//! it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use avocet_protocol::Trust;
+use cap_std::fs::{Dir, File};
+
+use crate::attributes::handle_of;
+use crate::untrusted_tree::is_in_tree;
+use crate::{Workspace, WorkspacePath};
+
+/// The directory of files that came with messages. They are untrusted even without a mark.
+pub(crate) const INBOX: &str = "inbox";
+
+impl Workspace {
+    /// Returns the trust of a file that is open for reading.
+    pub(crate) fn trust_of(&self, path: &WorkspacePath, file: &File) -> Trust {
+        let marked = self.provenance.of_file(file);
+        let being_written = match file.metadata() {
+            Ok(found) => self.provenance.least_running(|run| run.can_have_changed(&found)),
+            Err(_) => Trust::Low,
+        };
+        marked.min(being_written).min(self.trust_of_place(path, file))
+    }
+
+    /// Returns the least trust of the names in a directory.
+    pub(crate) fn trust_of_entries<'n>(
+        &self,
+        path: &WorkspacePath,
+        directory: &Dir,
+        names: impl Iterator<Item = (&'n str, bool)>,
+    ) -> Trust {
+        let names = names.map(|(name, can_be_marked)| {
+            // Entries that cannot be marked have the trust of their directory.
+            let name = if can_be_marked { name } else { "." };
+            self.provenance.of_entry(directory, name.as_ref())
+        });
+        names.fold(self.trust_of_place(path, directory), Trust::min)
+    }
+
+    pub(crate) fn trust_of_names(&self, path: &Path) -> Trust {
+        let names =
+            path.ancestors().filter_map(|place| Some((place.parent()?, place.file_name()?)));
+        let trusts = names.map(|(parent, name)| {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            match self.handle().open_dir(parent) {
+                Ok(directory) => self.provenance.of_entry(&directory, name),
+                // The directory has gone since.
+                Err(_) => Trust::Low,
+            }
+        });
+        trusts.fold(self.trust_at(path), Trust::min)
+    }
+
+    /// Returns the trust by a path alone: low for files that came with a message, or are in a
+    /// directory that a person has marked as untrusted.
+    pub(crate) fn trust_at(&self, path: &Path) -> Trust {
+        let is_in_tree = self.marks() && is_in_tree(&handle_of(self.handle()), path);
+        if is_in_tree { Trust::Low } else { of_place(path) }
+    }
+
+    /// Returns the trust by the place of something open, and by the path under which it was opened.
+    fn trust_of_place(&self, path: &WorkspacePath, opened: &impl AsFd) -> Trust {
+        let place = self.place(opened).map_or(Trust::Full, |place| self.trust_at(&place));
+        place.min(self.trust_at(path.as_path()))
+    }
+
+    /// Makes a directory and those above it, and marks the new ones.
+    pub(crate) fn make_directories(&self, path: &Path, trust: Trust) -> io::Result<()> {
+        let is_new = |place: &&Path| !place.as_os_str().is_empty() && !self.handle().exists(place);
+        let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
+        self.handle().create_dir_all(path)?;
+        for place in new {
+            self.provenance.mark_directory(&self.handle().open_dir(place)?, trust)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the trust of an entry of a directory, by its mark and by its place. An entry that is
+    /// untrusted by its place is marked, so that it stays untrusted wherever a program moves it.
+    pub(crate) fn settled_trust(
+        &self,
+        directory: &Dir,
+        path: &Path,
+        place: Trust,
+    ) -> io::Result<Trust> {
+        if place < Trust::Full && self.marks() {
+            self.provenance.lower(directory, Some(path), place)?;
+        }
+        let name = path.file_name().unwrap_or_default();
+        Ok(place.min(self.provenance.of_entry(directory, name)))
+    }
+}
+
+/// Returns the trust by a path from the root. The inbox directory itself is trusted.
+pub(crate) fn of_place(path: &Path) -> Trust {
+    match path.strip_prefix(INBOX) {
+        Ok(below) if !below.as_os_str().is_empty() => Trust::Low,
+        _ => Trust::Full,
+    }
+}

@@ -1,0 +1,38 @@
+//! Runs programs in a sandbox. Three stages of our own program build it, and each starts the next:
+//! stage 1, the *supervisor*, leaves the namespaces of the daemon; stage 2, *init*, builds the file
+//! system that programs see and reaps processes; stage 3, *exec*, gives up every right and becomes
+//! the program. Stages start without threads or state of the daemon, and without `unsafe`.
+//!
+//! Each stage reads its plan from a pipe (stage 1 from a socket). That pipe is also its lifeline:
+//! when the daemon closes its end, dies or is killed, everything in the sandbox is killed,
+//! including processes that have left their process group or session.
+
+mod cgroup;
+mod conceal;
+mod exec;
+mod filter;
+mod init;
+mod launch;
+mod layers;
+mod meter;
+mod mounts;
+mod network;
+mod output;
+mod plan;
+mod process_tree;
+mod protect;
+mod report;
+mod request;
+mod root;
+mod run_stage;
+mod stage;
+mod supervisor;
+
+pub use cgroup::{Cgroups, NoCgroups};
+pub use launch::ProgramSandbox;
+pub use layers::SandboxLayers;
+pub use network::{Proxy, Reached};
+pub use output::Output;
+pub use plan::{GitPlace, Isolation, Rights, SandboxLimits};
+pub use request::{ProgramEnd, ProgramRequest, ProgramResult, SandboxError};
+pub use run_stage::run_stage;

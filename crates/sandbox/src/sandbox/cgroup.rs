@@ -1,0 +1,221 @@
+//! The control group of a sandbox: limits for all of its processes together.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::mounts::unescaped;
+use super::plan::SandboxLimits;
+
+/// The controllers that a group needs.
+const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// The group that the daemon itself moves into: a group with limited subgroups may contain no
+/// processes of its own (cgroup-v2, "No Internal Process Constraint").
+const DAEMON: &str = "daemon";
+/// The name of a sandbox's group, before a number. A start of the daemon removes groups of this
+/// name, also those of earlier versions.
+const GROUP: &str = "cell-";
+/// Processes and threads of our own stages in a sandbox.
+const STAGES: u64 = 8;
+
+/// Control groups for sandboxes, below the group that systemd has delegated to this process
+/// (`Delegate=`).
+#[derive(Debug)]
+pub struct Cgroups {
+    place: PathBuf,
+    next: AtomicU64,
+    /// Groups with processes that were still dying when the sandbox ended.
+    dying: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+/// The reason why there is no control group for sandboxes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoCgroups {
+    /// This process sees no cgroup of version 2.
+    #[error("there is no cgroup of version 2 here")]
+    Unknown,
+    /// The group belongs to another process.
+    #[error("{0} is not left to us")]
+    NotOurs(PathBuf),
+    /// The group is delegated, but lacks a controller.
+    #[error("{0} cannot limit memory and processes: it has only {1:?}")]
+    Weak(PathBuf, String),
+    /// Reading or dividing the delegated group failed.
+    #[error("{0}: {1}")]
+    Failed(PathBuf, String),
+}
+
+impl Cgroups {
+    /// Returns the group of this process if systemd has delegated it. Only reads.
+    ///
+    /// # Errors
+    /// [`NoCgroups`] if the group belongs to another process or lacks a controller.
+    pub fn delegated() -> Result<Self, NoCgroups> {
+        let place = Self::place().ok_or(NoCgroups::Unknown)?;
+        // systemd.resource-control(5): the attribute exists since systemd 251, for ordinary users,
+        // too.
+        let mut mark = [0_u8; 8];
+        let marked = rustix::fs::getxattr(&place, "user.delegate", &mut mark[..]);
+        if marked.map(|length| &mark[..length]) != Ok(b"1") {
+            return Err(NoCgroups::NotOurs(place));
+        }
+        Self::at(place)
+    }
+
+    fn place() -> Option<PathBuf> {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        find(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+    }
+
+    fn at(place: PathBuf) -> Result<Self, NoCgroups> {
+        let has = fs::read_to_string(place.join("cgroup.controllers"))
+            .map_err(|error| NoCgroups::Failed(place.clone(), error.to_string()))?;
+        if !CONTROLLERS.iter().all(|one| has.split_whitespace().any(|other| *one == other)) {
+            return Err(NoCgroups::Weak(place, has.trim().to_owned()));
+        }
+        Ok(Self { place, next: AtomicU64::new(0), dying: Arc::default() })
+    }
+
+    /// Moves this process into a group beside those of the sandboxes, so that they can be limited.
+    /// Call this once, while this process is alone in its group.
+    ///
+    /// # Errors
+    /// [`NoCgroups::Failed`] if the system refuses.
+    pub fn divide(self) -> Result<Self, NoCgroups> {
+        let divide = || {
+            self.sweep()?;
+            let daemon = self.place.join(DAEMON);
+            make(&daemon)?;
+            put(&daemon, "cgroup.procs", &std::process::id().to_string())?;
+            let wanted = CONTROLLERS.map(|one| format!("+{one}")).join(" ");
+            put(&self.place, "cgroup.subtree_control", &wanted)
+        };
+        match divide() {
+            Ok(()) => Ok(self),
+            Err(error) => Err(NoCgroups::Failed(self.place, error.to_string())),
+        }
+    }
+
+    /// Removes the groups that a killed daemon has left.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.place)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(GROUP) {
+                drop(self.of(entry.path()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates the group of one sandbox.
+    pub(super) fn group(&self, limits: SandboxLimits) -> io::Result<Cgroup> {
+        self.dying().retain(|place| fs::remove_dir(place).is_err() && place.exists());
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let place = self.place.join(format!("{GROUP}{number}"));
+            match fs::create_dir(&place) {
+                // This group could not be removed earlier, and its events are those of another
+                // sandbox.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(named(&place, &error)),
+                Ok(()) => {
+                    let group = self.of(place);
+                    group.limit(limits)?;
+                    return Ok(group);
+                }
+            }
+        }
+    }
+
+    fn of(&self, place: PathBuf) -> Cgroup {
+        Cgroup { place, dying: self.dying.clone() }
+    }
+
+    fn dying(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.dying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The group of a sandbox. Dropping it kills its processes.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    place: PathBuf,
+    dying: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Cgroup {
+    fn limit(&self, limits: SandboxLimits) -> io::Result<()> {
+        put(&self.place, "memory.max", &limits.memory_bytes.to_string())?;
+        put(&self.place, "pids.max", &limits.processes.saturating_add(STAGES).to_string())?;
+        match put(&self.place, "memory.swap.max", "0") {
+            // A system without swap.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            put => put,
+        }
+    }
+
+    /// Adds a process. Call this before the process starts others.
+    pub(super) fn take(&self, process: u32) -> io::Result<()> {
+        put(&self.place, "cgroup.procs", &process.to_string())
+    }
+
+    /// Returns `true` if a process of the group was killed because the memory was used up.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        let events = fs::read_to_string(self.place.join("memory.events")).unwrap_or_default();
+        let mut killed = events.lines().filter_map(|line| line.strip_prefix("oom_kill "));
+        killed.any(|number| number != "0")
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Linux before 5.14 lacks `cgroup.kill`; there the lifeline alone kills the processes.
+        put(&self.place, "cgroup.kill", "1").unwrap_or_default();
+        if fs::remove_dir(&self.place).is_err() && self.place.exists() {
+            // Processes may take a moment to die; then the group is removed when the next sandbox
+            // is made.
+            let mut dying = self.dying.lock().unwrap_or_else(PoisonError::into_inner);
+            dying.push(self.place.clone());
+        }
+    }
+}
+
+fn make(place: &Path) -> io::Result<()> {
+    match fs::create_dir(place) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(named(place, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes to an existing file of the kernel.
+fn put(place: &Path, file: &str, value: &str) -> io::Result<()> {
+    let path = place.join(file);
+    let written = fs::File::options()
+        .write(true)
+        .open(&path)
+        .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()));
+    written.map_err(|error| named(&path, &error))
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Returns the path of a process's group in the file system: proc_pid_mountinfo(5), cgroups(7).
+fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
+    let group = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::"))?);
+    mounts.lines().find_map(|line| {
+        let (about, kind) = line.split_once(" - ")?;
+        if kind.split(' ').next() != Some("cgroup2") {
+            return None;
+        }
+        let mut fields = about.split(' ').skip(3).map(|field| unescaped(field.as_bytes()));
+        let (root, place) = (fields.next()?, fields.next()?);
+        Some(place.join(group.strip_prefix(root).ok()?))
+    })
+}
+
+#[cfg(test)]
+#[path = "cgroup_tests.rs"]
+mod tests;

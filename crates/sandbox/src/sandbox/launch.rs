@@ -1,0 +1,325 @@
+//! The daemon's side of a sandbox.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::Clock;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+
+use super::cgroup::{Cgroup, Cgroups};
+use super::conceal::sockets_below;
+use super::network::{Proxy, Reached, environment, take_listener, url};
+use super::output::Output;
+use super::plan::{Isolation, Root, SandboxLimits, SandboxPlan};
+use super::report::{SharedLimit, StageReport};
+use super::request::{ProgramEnd, ProgramRequest, ProgramResult, SandboxError};
+use super::stage::{ARGUMENT, Stage};
+use crate::Protection;
+
+/// Time that all processes of a sandbox may take to die.
+const DYING: Duration = Duration::from_secs(5);
+/// The reported signal of a program that was killed for memory or disk.
+const KILLED: i32 = 9;
+/// Longest report, in bytes.
+const MAX_REPORT: u64 = 64 * 1024;
+
+/// The settings of sandboxes, which differ only in their programs.
+#[derive(Debug, Clone)]
+pub struct ProgramSandbox {
+    /// Our own program; its `main` calls [`run_stage`](super::run_stage) first.
+    pub program: PathBuf,
+    /// The layers of the sandbox.
+    pub isolation: Isolation,
+    /// Visible paths beside the system that programs may change.
+    pub writable: Vec<PathBuf>,
+    /// Visible paths beside the system that programs may only read.
+    pub readable: Vec<PathBuf>,
+    /// Paths below those that stay invisible.
+    pub hidden: Vec<PathBuf>,
+    /// The patterns of secrets that are shown all the same, as in
+    /// [`Workspace::guarded`](crate::Workspace::guarded). `None` if all secrets are shown. Secrets
+    /// in `writable` are hidden with namespaces only.
+    pub secrets_but: Option<Vec<String>>,
+    /// The paths in `writable` that are protected from changes. With namespaces they are read-only.
+    pub protection: Arc<Protection>,
+    /// The whole environment of programs, except for the variables about the proxy.
+    pub environment: Vec<(String, String)>,
+    /// The way to the hosts that the operator has opened; `None` if all hosts are closed. Sandboxes
+    /// without namespaces have no network; without any layers they have that of the host.
+    pub proxy: Option<Arc<dyn Proxy>>,
+    /// The resources that a program may use.
+    pub limits: SandboxLimits,
+    /// The control groups that limit all processes of a sandbox together; `None` without a
+    /// delegated group.
+    pub cgroups: Option<Arc<Cgroups>>,
+    /// The clock for timeouts.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl ProgramSandbox {
+    /// Creates a sandbox that shows only the system, with an empty environment, the default limits
+    /// and protection, and every secret hidden. `program` is our own.
+    pub fn new(program: impl Into<PathBuf>, isolation: Isolation, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            program: program.into(),
+            isolation,
+            writable: Vec::new(),
+            readable: Vec::new(),
+            hidden: Vec::new(),
+            secrets_but: Some(Vec::new()),
+            protection: Arc::default(),
+            environment: Vec::new(),
+            proxy: None,
+            limits: SandboxLimits::default(),
+            cgroups: None,
+            clock,
+        }
+    }
+
+    /// Runs a program in a sandbox of its own. When this returns, or its future is dropped, all
+    /// processes of the program are gone.
+    ///
+    /// # Errors
+    /// [`SandboxError`] if the program failed to start.
+    pub async fn run(&self, request: ProgramRequest) -> Result<ProgramResult, SandboxError> {
+        self.run_with_output(request, |_| ()).await
+    }
+
+    /// Like [`ProgramSandbox::run`], but passes the output to `on_output` as it comes. `on_output`
+    /// must not block.
+    ///
+    /// # Errors
+    /// The same as for [`ProgramSandbox::run`].
+    pub async fn run_with_output(
+        &self,
+        request: ProgramRequest,
+        on_output: impl Fn(&[u8]) + Send + Sync,
+    ) -> Result<ProgramResult, SandboxError> {
+        let plan = self.plan(&request)?;
+        let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
+        let group = group.map_err(cgroup_error)?;
+        let started = self.start(&plan, group.as_ref()).await?;
+        let RunningSandbox { mut supervisor, lifeline, stdout, stderr } = started;
+        let (mut output, mut lines) = (Output::new(request.output), Vec::new());
+        let drained = async {
+            tokio::join!(output.drain(stdout, &on_output), read_report(stderr, &mut lines));
+        };
+        let interrupted = self.wait(drained, lifeline, &request).await;
+        end(&mut supervisor).await.map_err(start_error)?;
+        let report = first_report(&lines);
+        let exceeded = match &report {
+            Ok(StageReport::Exceeded(limit)) => Some(*limit),
+            _ if group.is_some_and(|group| group.is_out_of_memory()) => Some(SharedLimit::Memory),
+            _ => None,
+        };
+        if let Some(limit) = exceeded {
+            let note = self.limit_note(limit);
+            on_output(note.as_bytes());
+            output.push(note.as_bytes());
+        }
+        let ended = match (interrupted, report.and_then(program_end)) {
+            (Some(interrupted), _) => interrupted,
+            // The reporting stage was killed together with the program.
+            (None, Err(SandboxError::Layer(_))) if exceeded.is_some() => ProgramEnd::Signal(KILLED),
+            (None, reported) => reported?,
+        };
+        Ok(ProgramResult { ended, output, reached: request.reached.hosts() })
+    }
+
+    /// Returns the way to the opened hosts, if programs can use it.
+    #[must_use]
+    pub fn opened(&self) -> Option<&Arc<dyn Proxy>> {
+        self.proxy.as_ref().filter(|_| self.isolation.has_namespaces())
+    }
+
+    /// Returns the URL of the proxy, for programs that ignore their environment.
+    #[must_use]
+    pub fn proxy_url(&self) -> Option<String> {
+        self.opened().map(|_| url())
+    }
+
+    /// Starts stage 1, in the control group, and sends it the plan.
+    async fn start(
+        &self,
+        plan: &str,
+        group: Option<&Cgroup>,
+    ) -> Result<RunningSandbox, SandboxError> {
+        let (mut lifeline, theirs) = lifeline().map_err(start_error)?;
+        // Dropping `supervisor` leaves it running: after the end of its lifeline it still has to
+        // kill the rest.
+        let mut supervisor = Command::new(&self.program)
+            .args([ARGUMENT, Stage::Supervisor.name()])
+            .env_clear()
+            .stdin(theirs)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(start_error)?;
+        let (Some(stdout), Some(stderr)) = (supervisor.stdout.take(), supervisor.stderr.take())
+        else {
+            return Err(SandboxError::Start("it has no pipes".to_owned()));
+        };
+        if let (Some(group), Some(process)) = (group, supervisor.id()) {
+            // The supervisor is waiting for its plan, before it starts children.
+            group.take(process).map_err(cgroup_error)?;
+        }
+        lifeline.write_all(plan.as_bytes()).await.map_err(start_error)?;
+        Ok(RunningSandbox { supervisor, lifeline, stdout, stderr })
+    }
+
+    /// Waits until the streams of the sandbox end. On cancellation or timeout, kills everything in
+    /// it and returns that end.
+    async fn wait(
+        &self,
+        drained: impl Future<Output = ()>,
+        lifeline: UnixStream,
+        request: &ProgramRequest,
+    ) -> Option<ProgramEnd> {
+        let mut drained = pin!(drained);
+        let interrupted = tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => Some(ProgramEnd::Cancelled),
+            () = &mut drained => None,
+            () = self.clock.sleep(request.limit) => Some(ProgramEnd::TimedOut),
+            never = self.serve(&lifeline, &request.reached) => match never {},
+        };
+        drop(lifeline);
+        if interrupted.is_some() {
+            tokio::select! {
+                () = &mut drained => {}
+                () = self.clock.sleep(DYING) => {
+                    tracing::error!("processes of a sandbox are still alive 5 s after SIGKILL");
+                }
+            }
+        }
+        interrupted
+    }
+
+    /// Connects programs with the opened hosts until the future is dropped.
+    async fn serve(&self, lifeline: &UnixStream, reached: &Reached) -> Infallible {
+        if let Some(proxy) = self.opened() {
+            let served: io::Result<_> =
+                async { proxy.serve(take_listener(lifeline).await?, reached).await }.await;
+            match served {
+                Ok(never) => match never {},
+                // This happens if a sandbox layer could not be built, which is reported elsewhere.
+                Err(error) => tracing::debug!(%error, "a program has no proxy"),
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Returns a text that says why the program was killed, for the end of its output.
+    fn limit_note(&self, limit: SharedLimit) -> String {
+        const MEGABYTE: u32 = 20;
+        match limit {
+            SharedLimit::Memory => format!(
+                "\n[killed for memory: its processes together reached {} MB, [sandbox] max_memory_megabytes]\n",
+                self.limits.memory_bytes >> MEGABYTE
+            ),
+            SharedLimit::Disk => format!(
+                "\n[killed: its processes together wrote more than {} MB to disk, [sandbox] max_disk_megabytes]\n",
+                self.limits.disk_bytes >> MEGABYTE
+            ),
+        }
+    }
+
+    fn plan(&self, request: &ProgramRequest) -> Result<String, SandboxError> {
+        let readable =
+            self.readable.iter().map(|path| Root { path: path.clone(), writable: false });
+        let writable = self.writable.iter().map(|path| Root { path: path.clone(), writable: true });
+        // The filter refuses sockets to programs without namespaces.
+        let sockets = match self.isolation {
+            Isolation::Namespaces => sockets_below(&self.readable),
+            Isolation::Landlock | Isolation::LimitsOnly => Vec::new(),
+        };
+        let of_proxy = self.opened().map(|proxy| environment(&**proxy)).unwrap_or_default();
+        let plan = SandboxPlan {
+            program: request.program.clone(),
+            directory: request.directory.clone(),
+            environment: [&of_proxy[..], &self.environment].concat(),
+            roots: readable.chain(writable).collect(),
+            hidden: [&self.hidden[..], &sockets].concat(),
+            secrets_but: self.secrets_but.clone(),
+            protected: self.protection.patterns().to_vec(),
+            rights: request.rights.clone(),
+            limits: self.limits,
+            meters_memory: self.cgroups.is_none(),
+            isolation: self.isolation,
+            proxied: self.opened().is_some(),
+        };
+        let mut line = serde_json::to_string(&plan).map_err(|error| {
+            SandboxError::Program(format!("it cannot be written down: {error}"))
+        })?;
+        line.push('\n');
+        Ok(line)
+    }
+}
+
+/// Stage 1, and the daemon's ends of its streams.
+struct RunningSandbox {
+    supervisor: Child,
+    /// Dropping this end kills everything in the sandbox.
+    lifeline: UnixStream,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+}
+
+/// Returns the daemon's end of the lifeline and the end for stage 1. No other process ever has
+/// either.
+fn lifeline() -> io::Result<(UnixStream, Stdio)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let theirs = theirs.into_std()?;
+    theirs.set_nonblocking(false)?;
+    Ok((ours, OwnedFd::from(theirs).into()))
+}
+
+async fn end(supervisor: &mut Child) -> io::Result<()> {
+    // If the supervisor has closed its output, it ends by itself.
+    supervisor.start_kill().unwrap_or_default();
+    supervisor.wait().await.map(drop)
+}
+
+async fn read_report(from: impl AsyncRead + Unpin, lines: &mut Vec<u8>) {
+    // Only stages write to this stream, so the limit never blocks the program.
+    from.take(MAX_REPORT).read_to_end(lines).await.unwrap_or_default();
+}
+
+/// Parses the first line. Each stage reports once, and the stage closest to the cause reports
+/// first.
+fn first_report(lines: &[u8]) -> Result<StageReport, SandboxError> {
+    let line = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    serde_json::from_slice(line).map_err(|_| {
+        let text = String::from_utf8_lossy(lines);
+        SandboxError::Layer(format!("the sandbox ended without a report: {}", text.trim()))
+    })
+}
+
+fn program_end(report: StageReport) -> Result<ProgramEnd, SandboxError> {
+    match report {
+        StageReport::Code(code) => Ok(ProgramEnd::Code(code)),
+        StageReport::Signal(signal) => Ok(ProgramEnd::Signal(signal)),
+        StageReport::Exceeded(_) => Ok(ProgramEnd::Signal(KILLED)),
+        StageReport::Layer(layer) => Err(SandboxError::Layer(layer)),
+        StageReport::Program(error) => Err(SandboxError::Program(error)),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
+fn start_error(error: io::Error) -> SandboxError {
+    SandboxError::Start(error.to_string())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
+fn cgroup_error(error: io::Error) -> SandboxError {
+    SandboxError::Layer(format!("the control group: {error}"))
+}

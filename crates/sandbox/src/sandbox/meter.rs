@@ -1,0 +1,105 @@
+//! Measures the resources of a running sandbox that the kernel leaves unlimited: bytes written to
+//! disk, and, without a control group, memory that processes share.
+
+mod disk;
+mod memory;
+
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::plan::{Isolation, SandboxPlan};
+use super::process_tree;
+use super::report::{SharedLimit, StageContext, StageError, StageReport};
+use disk::Disk;
+use memory::Memory;
+
+/// Time from one measurement to the next: shorter at the beginning, since memory is taken quickly.
+const INTERVALS: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(30), Duration::from_millis(100)];
+/// Measuring takes at most one part in `SHARE` of the time.
+const SHARE: u32 = 20;
+
+/// Measures the processes of a sandbox. Clones share their state.
+#[derive(Clone)]
+pub(super) struct Meter(Arc<Mutex<Measured>>);
+
+struct Measured {
+    /// With namespaces, `/proc` shows the processes of the sandbox alone.
+    isolation: Isolation,
+    /// `None` if a control group limits memory.
+    memory: Option<Memory>,
+    disk: Disk,
+}
+
+impl Meter {
+    pub(super) fn new(plan: &SandboxPlan) -> Self {
+        let memory = plan.meters_memory.then(|| Memory::new(plan));
+        let disk = Disk::new(plan);
+        Self(Arc::new(Mutex::new(Measured { isolation: plan.isolation, memory, disk })))
+    }
+
+    /// Starts measuring in a thread of its own. If a limit is exceeded, the thread reports it,
+    /// calls `kill`, and ends this process.
+    pub(super) fn start(&self, kill: fn()) -> Result<(), StageError> {
+        let meter = self.clone();
+        let measure = move || {
+            let mut intervals = INTERVALS.into_iter();
+            let mut interval = INTERVALS[0];
+            loop {
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "a stage has no clock but the system's"
+                )]
+                std::thread::sleep(interval);
+                let before = now();
+                if let Some(limit) = meter.exceeded() {
+                    StageReport::Exceeded(limit).write_to(&mut std::io::stderr());
+                    kill();
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "nothing of this process is worth keeping"
+                    )]
+                    std::process::exit(1)
+                }
+                let spent = now().saturating_sub(before);
+                let next = intervals.next().unwrap_or(INTERVALS[INTERVALS.len() - 1]);
+                interval = next.max(spent * SHARE);
+            }
+        };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this process has no tasks, and ends with it"
+        )]
+        let started = std::thread::Builder::new().name("meter".to_owned()).spawn(measure);
+        started.map(drop).context("the meter")
+    }
+
+    /// Returns the limit that is exceeded now, if any.
+    pub(super) fn exceeded(&self) -> Option<SharedLimit> {
+        let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let processes = match measured.isolation {
+            Isolation::Namespaces => numbers_in_proc(),
+            Isolation::Landlock | Isolation::LimitsOnly => process_tree::below_and_self(),
+        };
+        let is_over = measured.memory.as_ref().is_some_and(|memory| memory.is_over(&processes));
+        if is_over {
+            return Some(SharedLimit::Memory);
+        }
+        measured.disk.is_over(&processes).then_some(SharedLimit::Disk)
+    }
+}
+
+fn numbers_in_proc() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Returns the monotonic time, which ignores changes of the system's clock.
+fn now() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(
+        now.tv_sec.try_into().unwrap_or_default(),
+        now.tv_nsec.try_into().unwrap_or_default(),
+    )
+}

@@ -1,0 +1,67 @@
+//! The request to run a program in a sandbox, and its result.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::network::Reached;
+use super::output::Output;
+use super::plan::Rights;
+
+/// A program to run in a sandbox.
+#[derive(Debug, Clone)]
+pub struct ProgramRequest {
+    /// The program, found in `PATH`, and its arguments.
+    pub program: Vec<String>,
+    /// The working directory, below a visible path.
+    pub directory: PathBuf,
+    /// The timeout.
+    pub limit: Duration,
+    /// Bytes of the output that are kept.
+    pub output: usize,
+    /// Cancels the run.
+    pub cancel: CancellationToken,
+    /// Collects the hosts that the program reaches, while it runs.
+    pub reached: Reached,
+    /// Its rights beyond those of all programs.
+    pub rights: Rights,
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramResult {
+    /// The end of the program.
+    pub ended: ProgramEnd,
+    /// The printed output.
+    pub output: Output,
+    /// The hosts that the program has reached.
+    pub reached: Vec<String>,
+}
+
+/// The way in which a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramEnd {
+    /// The program exited with this code.
+    Code(i32),
+    /// This signal killed the program.
+    Signal(i32),
+    /// The program timed out.
+    TimedOut,
+    /// The program was cancelled.
+    Cancelled,
+}
+
+/// The reason why a program failed to start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    /// The kernel refuses a sandbox layer; a matter for the operator.
+    #[error("a wall could not be built ({0}); `avocet doctor` says which walls this system gives")]
+    Layer(String),
+    /// The program is missing or cannot be run; a matter for the requester.
+    #[error("{0}")]
+    Program(String),
+    /// The system failed to start a process; a matter for the operator.
+    #[error("no process could be started: {0}")]
+    Start(String),
+}

@@ -1,0 +1,276 @@
+//! Runs real programs in a sandbox.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_sandbox::{
+    Isolation, ProgramEnd, ProgramRequest, ProgramResult, ProgramSandbox, Proxy, Reached, Rights,
+    SandboxError, SandboxLayers,
+};
+use avocet_supervise::SystemClock;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio_util::sync::CancellationToken;
+
+const BOTH: [Isolation; 2] = [Isolation::Namespaces, Isolation::Landlock];
+
+fn sandbox(workspace: &Path, isolation: Isolation) -> ProgramSandbox {
+    ProgramSandbox {
+        writable: vec![workspace.to_owned()],
+        environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+        ..ProgramSandbox::new(
+            env!("CARGO_BIN_EXE_avocet-sandbox-stage"),
+            isolation,
+            Arc::new(SystemClock::new()),
+        )
+    }
+}
+
+fn shell(directory: &Path, script: &str) -> ProgramRequest {
+    ProgramRequest {
+        program: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+        directory: directory.to_owned(),
+        limit: Duration::from_secs(20),
+        output: 64 * 1024,
+        cancel: CancellationToken::new(),
+        reached: Reached::default(),
+        rights: Rights::default(),
+    }
+}
+
+async fn run(script: &str, isolation: Isolation) -> Result<ProgramResult, SandboxError> {
+    let home = TempDir::new().unwrap();
+    sandbox(home.path(), isolation).run(shell(home.path(), script)).await
+}
+
+#[tokio::test]
+async fn run_reports_the_output_and_the_end_of_a_program() {
+    for isolation in BOTH {
+        for (script, ended, text) in [
+            ("echo hello; echo error >&2; exit 3", ProgramEnd::Code(3), "hello\nerror\n"),
+            ("kill -TERM $$", ProgramEnd::Signal(15), ""),
+            ("cat; pwd | grep -c tmp", ProgramEnd::Code(0), "1\n"),
+            ("(sleep 100 & setsid sleep 100 &) ; echo done", ProgramEnd::Code(0), "done\n"),
+        ] {
+            let ran = run(script, isolation).await.unwrap();
+            assert_eq!(
+                (ran.ended, ran.output.text().as_str()),
+                (ended, text),
+                "{script} {isolation:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn run_with_output_delivers_output_before_the_end() {
+    for isolation in BOTH {
+        let home = TempDir::new().unwrap();
+        let received = Mutex::new(String::new());
+        // The script ends only after its first word has reached the callback.
+        let script = "echo first; until [ -e go ]; do :; done; echo second";
+        let ran = sandbox(home.path(), isolation)
+            .run_with_output(shell(home.path(), script), |bytes| {
+                received.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+                std::fs::write(home.path().join("go"), "").unwrap();
+            })
+            .await
+            .unwrap();
+        assert_eq!(ran.ended, ProgramEnd::Code(0), "{isolation:?}");
+        assert_eq!(*received.lock().unwrap(), "first\nsecond\n", "{isolation:?}");
+    }
+}
+
+#[tokio::test]
+async fn rights_alone_forbid_to_execute_another_program() {
+    for isolation in BOTH {
+        let home = TempDir::new().unwrap();
+        let sandbox = sandbox(home.path(), isolation);
+        let alone =
+            |script: &str| ProgramRequest { rights: Rights::Alone, ..shell(home.path(), script) };
+        let alone = |script| ProgramRequest {
+            program: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            ..alone(script)
+        };
+        for (script, ended, says) in [
+            ("echo hello; echo error >&2; exit 3", ProgramEnd::Code(3), "hello\nerror\n"),
+            (
+                "cat; pwd > here; read it < here && [ \"$it\" = \"$PWD\" ] && echo here",
+                ProgramEnd::Code(0),
+                "here\n",
+            ),
+            ("/bin/true && echo ESCAPED", ProgramEnd::Code(126), "Permission denied"),
+            (
+                "(exec /bin/echo ESCAPED); /proc/self/exe -c 'echo ESCAPED'",
+                ProgramEnd::Code(126),
+                "Permission denied",
+            ),
+            ("env | grep x", ProgramEnd::Code(126), "Permission denied"),
+        ] {
+            let ran = sandbox.run(alone(script)).await.unwrap();
+            let text = ran.output.text();
+            assert!(
+                text.contains(says) && !text.contains("ESCAPED"),
+                "{script} {isolation:?}: {text}"
+            );
+            assert_eq!(ran.ended, ended, "{script} {isolation:?}: {text}");
+        }
+        let missing = ProgramRequest { program: vec!["no-such-program".to_owned()], ..alone("") };
+        let error = sandbox.run(missing).await.unwrap_err().to_string();
+        assert_eq!(error, "there is no program no-such-program here");
+    }
+}
+
+#[tokio::test]
+async fn probe_finds_the_sandbox_layers_of_this_system() {
+    let home = TempDir::new().unwrap();
+    let layers = SandboxLayers::probe(&sandbox(home.path(), Isolation::Namespaces)).await;
+    println!("{layers}");
+    assert_ne!(layers.best(), Isolation::LimitsOnly, "{layers}");
+}
+
+#[tokio::test]
+async fn run_without_sandbox_layers_sets_limits_and_leaves_no_process() {
+    let (home, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let path = outside.path().display();
+    let sandbox = sandbox(home.path(), Isolation::LimitsOnly);
+    let script = format!(
+        "echo x > {path}/file; env | sort | cut -d= -f1 | tr '\\n' ' '; ulimit -n; umask; ps -o sid= -p $$ | \
+         grep -cw $$; grep -c NoNewPrivs:.1 /proc/self/status; setsid sleep 1000 & sleep 1000 &"
+    );
+    let ran = sandbox.run(shell(home.path(), &script)).await.unwrap();
+    let text = ran.output.text();
+    // The shell sets these itself; the environment of the test is absent.
+    assert!(text.starts_with("OLDPWD PATH PWD ") || text.starts_with("PATH PWD "), "{text}");
+    let rest: Vec<_> = text.lines().collect();
+    assert!(rest[0].ends_with(" 1024") && rest[2..] == ["1", "1"], "{text}");
+    assert_eq!(ran.ended, ProgramEnd::Code(0));
+    assert!(outside.path().join("file").exists(), "there is no layer");
+}
+
+/// A proxy that answers every connection and counts them.
+#[derive(Debug, Default)]
+struct Answering {
+    has: Option<IpAddr>,
+    came: AtomicUsize,
+    ended: Arc<AtomicBool>,
+}
+
+/// Sets the flag when it is dropped.
+struct SetOnDrop(Arc<AtomicBool>);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Proxy for Answering {
+    fn hosts(&self) -> String {
+        "a.example".to_owned()
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        self.has == Some(address)
+    }
+
+    async fn serve(&self, listener: TcpListener, reached: &Reached) -> io::Result<Infallible> {
+        let _ending = SetOnDrop(self.ended.clone());
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        loop {
+            let (mut stream, _) = listener.accept().await?;
+            self.came.fetch_add(1, Ordering::SeqCst);
+            reached.add("a.example:443");
+            stream.write_all(b"answered\n").await?;
+        }
+    }
+}
+
+const ASK: &str = "(exec 3<>/dev/tcp/127.0.0.1/3128 && cat <&3) 2>&1";
+
+fn bash(directory: &Path, script: &str) -> ProgramRequest {
+    let program = ["bash", "-c", script].map(str::to_owned).to_vec();
+    ProgramRequest { program, ..shell(directory, "") }
+}
+
+#[tokio::test]
+async fn proxy_is_found_by_environment_and_reports_reached_hosts() {
+    let home = TempDir::new().unwrap();
+    for (has, direct) in [
+        (None, "localhost,127.0.0.1,::1"),
+        // Otherwise programs would bypass the proxy for this address.
+        (Some("127.0.0.1"), "localhost,::1"),
+    ] {
+        let has = has.map(|address| address.parse().unwrap());
+        let proxy = Arc::new(Answering { has, ..Answering::default() });
+        let sandbox = ProgramSandbox {
+            proxy: Some(proxy.clone()),
+            ..sandbox(home.path(), Isolation::Namespaces)
+        };
+        let script = format!("{ASK}; env | grep -i _proxy | sort");
+        let request = bash(home.path(), &script);
+        let reached = request.reached.clone();
+        let ran = sandbox.run(request).await.unwrap();
+        let url = "http://127.0.0.1:3128";
+        let expected = format!(
+            "answered\nALL_PROXY={url}\nHTTPS_PROXY={url}\nHTTP_PROXY={url}\nNO_PROXY={direct}\n\
+             all_proxy={url}\nhttp_proxy={url}\nhttps_proxy={url}\nno_proxy={direct}\n"
+        );
+        assert_eq!(ran.output.text(), expected);
+        assert_eq!((ran.reached, reached.any()), (vec!["a.example:443".to_owned()], true));
+        assert!(proxy.ended.load(Ordering::SeqCst), "it is served no longer than it runs");
+    }
+}
+
+#[tokio::test]
+async fn proxy_is_absent_without_namespaces_or_open_hosts() {
+    let home = TempDir::new().unwrap();
+    let proxy = Arc::new(Answering::default());
+    let opened: Option<Arc<dyn Proxy>> = Some(proxy.clone());
+    for (isolation, proxy) in [
+        (Isolation::Namespaces, None),
+        (Isolation::Landlock, opened.clone()),
+        (Isolation::LimitsOnly, opened),
+    ] {
+        let sandbox = ProgramSandbox { proxy, ..sandbox(home.path(), isolation) };
+        assert!(sandbox.opened().is_none() && sandbox.proxy_url().is_none());
+        // Without sandbox layers, the host itself may listen there.
+        let ask = if isolation == Isolation::LimitsOnly { ":" } else { ASK };
+        let script = format!("{ask}; env | grep -i _proxy");
+        let ran = sandbox.run(bash(home.path(), &script)).await.unwrap();
+        let text = ran.output.text();
+        assert!(!text.contains("answered") && !text.contains("_PROXY="), "{text}");
+        assert!(ran.reached.is_empty());
+    }
+    assert_eq!(proxy.came.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn proxy_is_reachable_only_for_its_program() {
+    let home = TempDir::new().unwrap();
+    let proxy = Arc::new(Answering::default());
+    let opened = ProgramSandbox {
+        proxy: Some(proxy.clone()),
+        ..sandbox(home.path(), Isolation::Namespaces)
+    };
+    let closed = sandbox(home.path(), Isolation::Namespaces);
+    // The first program waits until the second one has tried.
+    let waits = format!("echo > started; until [ -e tried ]; do :; done; {ASK}");
+    let tries = format!("until [ -e started ]; do :; done; {ASK}; echo > tried");
+    let (waited, tried) =
+        tokio::join!(opened.run(bash(home.path(), &waits)), closed.run(bash(home.path(), &tries)));
+    let (waited, tried) = (waited.unwrap(), tried.unwrap());
+    assert_eq!(waited.output.text(), "answered\n");
+    assert!(tried.output.text().contains("Connection refused"), "{}", tried.output.text());
+    assert_eq!((proxy.came.load(Ordering::SeqCst), tried.reached), (1, Vec::new()));
+}
