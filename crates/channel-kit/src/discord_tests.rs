@@ -97,8 +97,9 @@ fn has_odd_link(styled: &Styled) -> bool {
     styled.styles.iter().any(|range| match &range.style {
         Style::Link { url } => {
             let text = &styled.text[range.start..range.end];
-            let is_odd = !url.starts_with("http") || text.contains("://") || text.contains("www.");
-            is_odd && text != url
+            let is_refused =
+                !url.starts_with("http") || text.contains("://") || text.contains("www.");
+            is_refused && text != url
         }
         _ => false,
     })

@@ -52,6 +52,6 @@ fn mentions(rest: &str) -> bool {
 
 /// Returns `true` if the address is short enough and free of characters that end a written link.
 fn is_clean(url: &str) -> bool {
-    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "<>\\`|".contains(c);
-    !url.contains(is_odd) && url.chars().count() <= MAX_URL_CHARS
+    let ends_link = |c: char| c.is_whitespace() || c.is_control() || "<>\\`|".contains(c);
+    !url.contains(ends_link) && url.chars().count() <= MAX_URL_CHARS
 }

@@ -10,7 +10,8 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 pub(crate) enum MarkdownPiece<'a> {
     Event(Event<'a>),
     /// A `||` that begins a spoiler (`true`) or ends it.
-    Spoiler(bool),
+    SpoilerBegin,
+    SpoilerEnd,
 }
 
 /// Parses Markdown. The text of character references is sanitised too. The bars of a spoiler touch
@@ -82,8 +83,8 @@ fn pair_bars(pieces: &mut [MarkdownPiece<'_>]) {
                 let Some(begun) = waiting.last_mut() else { continue };
                 if let Some(begin) = begun.filter(|begin| closes(pieces, *begin, index)) {
                     *begun = None;
-                    pieces[begin] = MarkdownPiece::Spoiler(true);
-                    pieces[index] = MarkdownPiece::Spoiler(false);
+                    pieces[begin] = MarkdownPiece::SpoilerBegin;
+                    pieces[index] = MarkdownPiece::SpoilerEnd;
                 } else if opens(pieces, index) {
                     *begun = Some(index);
                 }

@@ -62,8 +62,8 @@ enum Quoted {
 impl Renderer {
     fn piece(&mut self, piece: MarkdownPiece<'_>) {
         match piece {
-            MarkdownPiece::Spoiler(true) => self.begin(Style::Spoiler),
-            MarkdownPiece::Spoiler(false) => self.end(&Style::Spoiler),
+            MarkdownPiece::SpoilerBegin => self.begin(Style::Spoiler),
+            MarkdownPiece::SpoilerEnd => self.end(&Style::Spoiler),
             MarkdownPiece::Event(Event::Start(tag)) => self.start_tag(tag),
             MarkdownPiece::Event(Event::End(tag)) => self.end_tag(tag),
             MarkdownPiece::Event(event) => self.leaf(event),

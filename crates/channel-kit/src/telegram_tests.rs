@@ -77,12 +77,12 @@ fn entities_omit_mail_addresses_and_unusual_links() {
     check("<a@b.org> [a](mailto:a@b.org)", &[]);
     check("[a](tg://resolve?domain=x)", &["text_link 0+1"]);
     check("[a](tg://user?id=1)", &[]);
-    let odd = |url: &str| Styled {
+    let linked = |url: &str| Styled {
         text: "a".to_owned(),
         styles: vec![StyleRange::new(0..1, Style::Link { url: url.to_owned() })],
     };
-    assert_eq!(entities(&odd("javascript:x")), []);
-    assert_eq!(entities(&odd(&format!("http://{}", "x".repeat(2000)))), []);
+    assert_eq!(entities(&linked("javascript:x")), []);
+    assert_eq!(entities(&linked(&format!("http://{}", "x".repeat(2000)))), []);
 }
 
 #[test]

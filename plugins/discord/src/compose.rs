@@ -1,6 +1,6 @@
 //! Composes messages for Discord: in its dialect of Markdown, cut into chunks, with buttons.
 
-use avocet_channel_kit::{Styled, discord, messages, render};
+use avocet_channel_kit::{Styled, discord};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
 use serenity::all::ButtonStyle;
 use serenity::builder::{CreateActionRow, CreateButton};
@@ -13,42 +13,22 @@ const MAX_ROWS: usize = 5;
 const MAX_LABEL: usize = 80;
 const MAX_CUSTOM_ID: usize = 100;
 
-/// Cuts a reply into chunks, one per message, numbered or not. Files and buttons go with the last
-/// chunk.
+/// Cuts a reply into chunks, one per message, numbered or not.
 pub(crate) fn chunks(reply: &Content, numbered: bool) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = discord::limit().reserving(mark().chars().count());
-    let chunks = messages(&styled(reply), limit, numbered);
-    let last = chunks.len().saturating_sub(1);
-    let content = |(place, Styled { text, styles })| {
-        let (attachments, choices) = if place == last {
-            (reply.attachments.clone(), reply.choices.clone())
-        } else {
-            Default::default()
-        };
-        Content { styles: Some(styles), attachments, choices, ..Content::text(text) }
-    };
-    chunks.into_iter().enumerate().map(content).collect()
+    avocet_channel_kit::plan(reply, limit, numbered)
 }
 
 /// Returns the text of a message in Discord's Markdown.
 pub(crate) fn text(content: &Content, repeat: bool) -> String {
-    let text = discord::markdown(&styled(content));
+    let text = discord::markdown(&Styled::of(content));
     if repeat { mark() + &text } else { text }
 }
 
 /// Returns the mark of a repeated message. Its characters have no meaning in Markdown.
 fn mark() -> String {
     format!("{REPEAT_MARK}\n")
-}
-
-/// Returns the text with its styles. The text of a chunk is rendered already.
-fn styled(content: &Content) -> Styled {
-    match &content.styles {
-        Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
-        // The files are sent along, so the text leaves them out.
-        None => render(&Content { attachments: Vec::new(), ..content.clone() }.as_text()),
-    }
 }
 
 /// Returns a button for each choice that the platform can carry; the text has the others.

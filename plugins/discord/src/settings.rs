@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use avocet_channel_kit::GroupIds;
 use serenity::model::id::ChannelId;
 
 use crate::config::DiscordConfig;
@@ -35,27 +36,16 @@ impl BotSettings {
     /// # Errors
     /// [`DiscordError::Group`] if the name of a channel's table is not an id.
     pub(crate) fn read(config: &DiscordConfig) -> Result<Self, DiscordError> {
+        let parse = |id: &str| id.parse::<NonZeroU64>().ok().map(ChannelId::from);
+        let groups = GroupIds::parse(&config.groups, parse).map_err(DiscordError::Group)?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
         Ok(Self {
             allow: config.allow.iter().chain(&config.owners).copied().collect(),
             answer_all: config.answer_all,
-            unmentioned: unmentioned(config)?,
+            unmentioned: groups.unmentioned,
             message_content: config.message_content,
             numbered: config.numbered,
             preview: (!preview.is_zero()).then_some(preview.max(FASTEST_PREVIEW)),
         })
     }
-}
-
-/// Returns the channels in which the bot answers without a mention. This also checks the id of
-/// every channel.
-fn unmentioned(config: &DiscordConfig) -> Result<BTreeSet<ChannelId>, DiscordError> {
-    let mut unmentioned = BTreeSet::new();
-    for (id, group) in &config.groups {
-        let parsed: NonZeroU64 = id.parse().map_err(|_| DiscordError::Group(id.clone()))?;
-        if !group.mention {
-            unmentioned.insert(parsed.into());
-        }
-    }
-    Ok(unmentioned)
 }

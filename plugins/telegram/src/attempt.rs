@@ -5,7 +5,7 @@ use avocet_protocol::{ChatAddress, Delivery, PlatformId, REPEAT_MARK, Receipt, S
 use teloxide::types::{ChatId, MessageEntity, MessageId, ReplyParameters, ThreadId};
 
 use crate::Telegram;
-use crate::compose::{entities_of, styled};
+use crate::compose::entities_of;
 use crate::fault::BotApiError;
 use crate::moved::{ChatPlace, MessageNumber};
 use crate::topic::{self, TopicLoss};
@@ -44,7 +44,7 @@ impl<'a> Attempt<'a> {
     /// Composes the text of the message with its extra lines.
     fn composed(mut self) -> Result<Self, SendError> {
         let Self { delivery, edited, lost, .. } = &self;
-        let mut text = styled(&delivery.content);
+        let mut text = Styled::of(&delivery.content);
         if let Some(lost) = lost {
             text = below(lost.line(), text);
         }

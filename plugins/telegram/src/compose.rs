@@ -1,8 +1,8 @@
 //! The parts of a message, as requests contain them: styled text, buttons, and link previews.
 
+use avocet_channel_kit::Styled;
 use avocet_channel_kit::telegram::{Entity, EntityKind, entities};
-use avocet_channel_kit::{Styled, render};
-use avocet_protocol::{Choice, Content, SendError};
+use avocet_protocol::{Choice, SendError};
 use teloxide::types::{
     InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity,
     MessageEntityKind,
@@ -10,14 +10,6 @@ use teloxide::types::{
 
 /// Bytes of a button's data (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
-
-/// The styled text. A planned chunk is rendered already.
-pub(crate) fn styled(content: &Content) -> Styled {
-    match &content.styles {
-        Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
-        None => render(&content.as_text()),
-    }
-}
 
 /// The styles as entities of the platform.
 pub(crate) fn entities_of(text: &Styled) -> Result<Vec<MessageEntity>, SendError> {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_channel_kit::{Exchanges, GroupConfig, Pace};
+use avocet_channel_kit::{Exchanges, GroupIds, Pace};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
     Content, Delivery, FetchError, Health, LastExchanges, PlatformId, Receipt, SendError,
@@ -113,13 +113,15 @@ impl Telegram {
         let token = config.token.as_ref().ok_or(TelegramError::NoToken)?;
         let poll_seconds = config.poll_seconds;
         let api = Api::new(token, &config.api_url, poll_seconds)?;
+        let parse = |id: &str| id.parse().ok().filter(|id: &i64| *id < 0);
+        let groups = GroupIds::parse(&config.groups, parse).map_err(TelegramError::Group)?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
         Ok(Self {
             name,
             account,
             api,
-            unmentioned: groups(config, |group| !group.mention)?,
-            moves: Moves::new(groups(config, |_| true)?),
+            unmentioned: groups.unmentioned,
+            moves: Moves::new(groups.named),
             numbered: config.numbered,
             poll_seconds,
             preview: (!preview.is_zero()).then_some(preview),
@@ -130,18 +132,6 @@ impl Telegram {
             clock,
         })
     }
-}
-
-/// The ids of the groups for which `holds` returns `true`, validated.
-fn groups(
-    config: &TelegramConfig,
-    holds: impl Fn(&GroupConfig) -> bool,
-) -> Result<BTreeSet<i64>, TelegramError> {
-    let groups = config.groups.iter().filter(|(_, group)| holds(group)).map(|(id, _)| {
-        let parsed = id.parse().ok().filter(|parsed: &i64| *parsed < 0);
-        parsed.ok_or_else(|| TelegramError::Group(id.clone()))
-    });
-    groups.collect()
 }
 
 #[async_trait]

@@ -1,11 +1,10 @@
 //! Cuts a reply into chunks, each of which is one message of the platform.
 
+use avocet_channel_kit::Styled;
 use avocet_channel_kit::telegram::{MAX_CAPTION, limit, size};
-use avocet_channel_kit::{Styled, messages};
 use avocet_protocol::{Attachment, Content};
 
 use crate::attempt::LINES_ABOVE;
-use crate::compose::styled;
 
 /// Cuts a reply into chunks, numbered or not.
 pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
@@ -16,16 +15,9 @@ pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     }
 }
 
-/// Splits a text into messages, numbered or not. The buttons go with the last one.
+/// Splits a text into messages, numbered or not.
 fn plan_text(reply: &Content, numbered: bool) -> Vec<Content> {
-    let limit = limit().reserving(LINES_ABOVE);
-    let chunks = messages(&styled(reply), limit, numbered);
-    let last = chunks.len().saturating_sub(1);
-    let content = |(place, Styled { text, styles })| {
-        let choices = if place == last { reply.choices.clone() } else { Vec::new() };
-        Content { text, styles: Some(styles), choices, ..Content::default() }
-    };
-    chunks.into_iter().enumerate().map(content).collect()
+    avocet_channel_kit::plan(reply, limit().reserving(LINES_ABOVE), numbered)
 }
 
 /// Splits a reply with files into chunks. A single file gets the text as its caption if it fits;
@@ -52,5 +44,5 @@ fn alone(file: &Attachment) -> Content {
 
 /// Returns `true` if a text fits into a caption, with room for the lines that may be put above.
 fn fits_below(caption: &Content) -> bool {
-    size(&styled(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
+    size(&Styled::of(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
 }

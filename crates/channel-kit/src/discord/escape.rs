@@ -3,15 +3,23 @@
 /// Characters that have a meaning anywhere.
 const EVERYWHERE: &str = "\\*_`~|<[]";
 
-/// Writes `text`, a part of a line, escaped. `at_line_start` is `true` if the line begins with it.
-/// If `brackets` is `true`, addresses of web pages stand in angle brackets.
-pub(super) fn push(out: &mut String, text: &str, at_line_start: bool, brackets: bool) {
+/// The place of a text in the written Markdown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextPosition {
+    /// `true` if a line begins with the text.
+    pub(super) at_line_start: bool,
+    /// `true` for the text of a link. Elsewhere addresses of web pages get angle brackets.
+    pub(super) in_link: bool,
+}
+
+/// Writes `text`, a part of a line, escaped.
+pub(super) fn push(out: &mut String, text: &str, position: TextPosition) {
     let mut rest = text;
-    if at_line_start {
+    if position.at_line_start {
         rest = push_line_start(out, text);
     }
     while let Some(c) = rest.chars().next() {
-        let address = if brackets && c == 'h' { address(rest) } else { None };
+        let address = if !position.in_link && c == 'h' { address(rest) } else { None };
         if let Some(address) = address {
             out.push('<');
             out.push_str(address);

@@ -3,7 +3,7 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let mut out = String::new();
-    push(&mut out, text, true, true);
+    push(&mut out, text, TextPosition { at_line_start: true, in_link: false });
     assert_eq!(out, expected);
 }
 
@@ -16,7 +16,7 @@ fn push_escapes_more_at_the_start_of_a_line() {
     check("12 a", "12 a");
     check("=== a", "\\=== a");
     let mut out = String::new();
-    push(&mut out, "# a", false, true);
+    push(&mut out, "# a", TextPosition { at_line_start: false, in_link: false });
     assert_eq!(out, "# a");
 }
 
@@ -28,6 +28,6 @@ fn push_puts_addresses_in_brackets_without_trailing_punctuation() {
     check("http:// https://x", "http:// <https://x>");
     check("hello", "hello");
     let mut out = String::new();
-    push(&mut out, "http://x.org/a_b", false, false);
+    push(&mut out, "http://x.org/a_b", TextPosition { at_line_start: false, in_link: true });
     assert_eq!(out, "http://x.org/a\\_b");
 }

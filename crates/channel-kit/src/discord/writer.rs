@@ -1,6 +1,6 @@
 //! Writes styled text as Markdown, from one edge of a style to the next.
 
-use super::escape;
+use super::escape::{self, TextPosition};
 use crate::ranges::nested;
 use crate::styled::Styled;
 use avocet_protocol::{Style, StyleRange};
@@ -73,7 +73,8 @@ impl Writer<'_> {
             Closing::Address(url) => {
                 self.linked = false;
                 self.out.markdown.push_str(" (");
-                escape::push(&mut self.out.markdown, &url, false, true);
+                let position = TextPosition { at_line_start: false, in_link: false };
+                escape::push(&mut self.out.markdown, &url, position);
                 self.out.markdown.push(')');
                 self.out.shown.push_str(&format!(" ({url})"));
             }
@@ -172,11 +173,12 @@ impl Writer<'_> {
             return;
         }
         for line in self.text[self.at..end].split_inclusive('\n') {
-            let is_line_start = self.is_line_start();
+            let at_line_start = self.is_line_start();
             self.at += line.len();
             let text = line.strip_suffix('\n').unwrap_or(line);
-            escape::push(&mut self.out.markdown, text, is_line_start, !self.linked);
-            self.out.shown.push_str(&shown(text, is_line_start));
+            let position = TextPosition { at_line_start, in_link: self.linked };
+            escape::push(&mut self.out.markdown, text, position);
+            self.out.shown.push_str(&shown(text, at_line_start));
             if text.len() < line.len() {
                 self.out.markdown.push_str(self.line_break());
                 self.out.shown.push('\n');

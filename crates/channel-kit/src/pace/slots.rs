@@ -56,10 +56,7 @@ impl Slots {
     pub(super) fn wait(&self, now: Duration) -> Duration {
         let wait = self.next.saturating_sub(now).max(self.full_for(now));
         // While a slow disk delays as many turns as fit into a stretch, further turns have to wait.
-        match self.granted(now) < self.most() {
-            true => wait,
-            false => wait.max(self.distance()),
-        }
+        if self.granted(now) < self.most() { wait } else { wait.max(self.distance()) }
     }
 
     /// The time that `turns` turns take.

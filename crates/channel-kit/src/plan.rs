@@ -1,10 +1,26 @@
-//! Numbers the messages of a long text: `(1/3)`.
+//! Cuts a reply into messages, and numbers them on request: `(1/3)`.
+
+use avocet_protocol::Content;
 
 use crate::split::{Limit, split};
 use crate::styled::Styled;
 
 /// The most characters that a number takes: a line break and `(1234/5678)`.
 const ROOM: usize = 12;
+
+/// Cuts a reply into messages, numbered if `numbered` is `true`. Files and buttons go with the last
+/// message.
+#[must_use]
+pub fn plan(reply: &Content, limit: Limit, numbered: bool) -> Vec<Content> {
+    let texts = messages(&Styled::of(reply), limit, numbered).into_iter();
+    let content = |Styled { text, styles }| Content { styles: Some(styles), ..Content::text(text) };
+    let mut chunks: Vec<Content> = texts.map(content).collect();
+    if let Some(last) = chunks.last_mut() {
+        last.attachments.clone_from(&reply.attachments);
+        last.choices.clone_from(&reply.choices);
+    }
+    chunks
+}
 
 /// Cuts a text as [`split`] does. If `numbered` is `true`, each of several messages ends with its
 /// number: `(1/3)`.
@@ -25,7 +41,19 @@ pub fn messages(styled: &Styled, limit: Limit, numbered: bool) -> Vec<Styled> {
 
 #[cfg(test)]
 mod tests {
+    use avocet_protocol::Choice;
+
     use super::*;
+
+    #[test]
+    fn plan_puts_the_buttons_below_the_last_message() {
+        let choices = vec![Choice::new("Yes", "yes")];
+        let reply = Content { choices: choices.clone(), ..Content::text("*one* two three") };
+        let chunks = plan(&reply, Limit::chars(10), false);
+        let shown: Vec<_> = chunks.iter().map(|chunk| (&chunk.text[..], &chunk.choices)).collect();
+        assert_eq!(shown, [("one two", &Vec::new()), ("three", &choices)]);
+        assert_eq!(plan(&chunks[0], Limit::chars(10), false), chunks[..1], "planned already");
+    }
 
     #[test]
     fn messages_are_numbered_within_the_limit_if_requested() {
