@@ -1,6 +1,6 @@
 //! Composes messages for Discord: in its dialect of Markdown, cut into chunks, with buttons.
 
-use avocet_channel_kit::{Styled, discord};
+use avocet_channel_kit::{Styled, discord, plan};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
 use serenity::all::ButtonStyle;
 use serenity::builder::{CreateActionRow, CreateButton};
@@ -17,7 +17,7 @@ const MAX_CUSTOM_ID: usize = 100;
 pub(crate) fn chunks(reply: &Content, numbered: bool) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = discord::limit().reserving(mark().chars().count());
-    avocet_channel_kit::plan(reply, limit, numbered)
+    plan(reply, limit, numbered)
 }
 
 /// Returns the text of a message in Discord's Markdown.

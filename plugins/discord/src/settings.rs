@@ -37,12 +37,12 @@ impl BotSettings {
     /// [`DiscordError::Group`] if the name of a channel's table is not an id.
     pub(crate) fn read(config: &DiscordConfig) -> Result<Self, DiscordError> {
         let parse = |id: &str| id.parse::<NonZeroU64>().ok().map(ChannelId::from);
-        let groups = GroupIds::parse(&config.groups, parse).map_err(DiscordError::Group)?;
+        let channels = GroupIds::parse(&config.groups, parse).map_err(DiscordError::Group)?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
         Ok(Self {
             allow: config.allow.iter().chain(&config.owners).copied().collect(),
             answer_all: config.answer_all,
-            unmentioned: groups.unmentioned,
+            unmentioned: channels.unmentioned,
             message_content: config.message_content,
             numbered: config.numbered,
             preview: (!preview.is_zero()).then_some(preview.max(FASTEST_PREVIEW)),
