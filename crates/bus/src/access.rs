@@ -1,64 +1,20 @@
 //! Access control: who has access, which chats are linked, and the changes of both. A request is
 //! checked here, becomes one transaction of the log, and then takes effect in memory.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccessControl, AccessError, Allow, ChatAddress, ChatKind, ChatLink, Decision, Inbound, Pairing,
-    People, Person, PersonId, Role, Roles, SessionId, StoreError,
+    AccessControl, AccessError, ChatAddress, ChatLink, Decision, Inbound, Pairing, Person,
+    PersonId, Role, Roles, SessionId, StoreError,
 };
-use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::RwLockWriteGuard;
 
+use crate::Bus;
 use crate::pairing::is_open;
-use crate::{Admission, Bus};
-
-/// Access control data with the locks of its changes.
-#[derive(Debug)]
-pub(crate) struct AccessState {
-    pub(crate) admission: Admission,
-    pub(crate) people: Arc<dyn People>,
-    /// Serializes reads of the log, so that the newest result stays.
-    reading: Mutex<()>,
-    /// Write-locked until a change has taken effect in memory, and before its people are informed.
-    changing: RwLock<()>,
-    /// Serializes the creation of pairing codes, so that two at once stay within the limits.
-    pub(crate) creating_code: Mutex<()>,
-}
-
-impl AccessState {
-    pub(crate) fn new(admission: Admission, people: Arc<dyn People>) -> Self {
-        let (reading, creating_code) = <(Mutex<()>, Mutex<()>)>::default();
-        Self { admission, people, reading, changing: RwLock::default(), creating_code }
-    }
-
-    /// Keeps access control unchanged while a message is published.
-    pub(crate) async fn hold(&self) -> RwLockReadGuard<'_, ()> {
-        self.changing.read().await
-    }
-
-    pub(crate) async fn refresh(&self) -> Result<(), StoreError> {
-        let _reading = self.reading.lock().await;
-        self.admission.cache.replace(self.people.stored_access().await?);
-        Ok(())
-    }
-
-    /// Records the private chat of a person with access.
-    pub(crate) async fn record_private_chat(&self, inbound: &Inbound) -> Result<(), StoreError> {
-        let Inbound { address, sender, chat, .. } = inbound;
-        let local = matches!(self.admission.allow(address), Some(Allow::Local));
-        if *chat == ChatKind::Group || local || self.admission.cache.whose(address).is_some() {
-            return Ok(());
-        }
-        self.people.add_private_chat(&address.whole_chat(), &sender.id).await?;
-        self.refresh().await
-    }
-}
 
 impl Bus {
     /// Blocks publishing while access control changes in the log and then in memory.
     pub async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
-        self.access.changing.write().await
+        self.access.change().await
     }
 
     /// Reloads access control from the log after a change.

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    AllowLists, Content, GroupRules, Outbox, Publish, PublishError, Query, Receipt, SendEnd, Sender,
+    Allow, AllowLists, ChatKind, Content, GroupRules, Outbox, Publish, PublishError, Query,
+    Receipt, SendEnd, Sender,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;

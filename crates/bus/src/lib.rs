@@ -4,6 +4,7 @@
 
 mod access;
 mod access_cache;
+mod access_state;
 mod admission;
 mod bot_limit;
 mod pairing;

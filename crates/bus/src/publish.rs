@@ -11,7 +11,7 @@ use avocet_protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::access::AccessState;
+use crate::access_state::AccessState;
 use crate::admission::{Admission, Admitted, sanitise_content};
 use crate::bot_limit::{BOT_MESSAGES_A_MINUTE, BotRateLimit};
 use crate::wake::{Wake, Waker, Wakes, wakes};
