@@ -1,5 +1,6 @@
 //! Holds the prose of the tree to a few rules that a program can check: comments name their subject,
-//! Markdown has short sentences, and the paths and links in it exist.
+//! Markdown has short sentences, the paths and links in it exist, and the page on troubleshooting
+//! quotes the texts of the program.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -186,23 +187,91 @@ fn is_for_tests(path: &Path) -> bool {
         || path.iter().any(|part| folders.iter().any(|folder| part == *folder))
 }
 
+/// The code of the program, without comments and tests, for each file.
+fn program() -> Vec<(PathBuf, String)> {
+    let comment = Regex::new(r"(?m)^\s*//.*$").unwrap();
+    let paths = files("rs").into_iter().filter(|path| !is_for_tests(path));
+    let code = paths.map(|path| {
+        let file = fs::read_to_string(root().join(&path)).unwrap();
+        let code = file.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        (path, comment.replace_all(code, "").into_owned())
+    });
+    code.collect()
+}
+
+/// The string literals of some code, each in one line and without escapes.
+fn literals(code: &str) -> Vec<String> {
+    let literal = Regex::new(r#"(?s)"((?:[^"\\]|\\.)*)""#).unwrap();
+    let next_line = Regex::new(r"\\\n\s*").unwrap();
+    let found = literal.captures_iter(code).map(|found| {
+        let text = next_line.replace_all(found.get(1).unwrap().as_str(), "");
+        text.replace("\\\"", "\"").replace("\\n", " ")
+    });
+    found.collect()
+}
+
 #[test]
 fn shown_texts_name_their_subject() {
-    let text = Regex::new(r#"(?s)"((?:[^"\\]|\\.)*)""#).unwrap();
     let unclear = Regex::new(UNCLEAR).unwrap();
-    let comment = Regex::new(r"(?m)^\s*//.*$").unwrap();
     let mut found = Vec::new();
-    for path in files("rs").into_iter().filter(|path| !is_for_tests(path)) {
-        let file = fs::read_to_string(root().join(&path)).unwrap();
-        let program = file.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        for shown in text.captures_iter(&comment.replace_all(program, "")) {
-            let shown = shown.get(1).unwrap().as_str();
-            if unclear.is_match(shown) {
-                found.push(format!("{}: {shown:?}", path.display()));
-            }
+    for (path, code) in program() {
+        for shown in literals(&code).into_iter().filter(|shown| unclear.is_match(shown)) {
+            found.push(format!("{}: {shown:?}", path.display()));
         }
     }
     assert!(found.is_empty(), "unclear words:\n{}", found.join("\n"));
+}
+
+/// The page that explains errors, warnings and the lines of `doctor`.
+fn troubleshooting() -> String {
+    fs::read_to_string(root().join("docs/src/operate/troubleshooting.md")).unwrap()
+}
+
+/// The texts that a row of the page quotes. `…` and `...` stand for values.
+fn quoted(row: &str) -> Vec<String> {
+    let quote = Regex::new("`([^`]+)`").unwrap();
+    let first = row.split('|').nth(1).unwrap_or_default();
+    let quotes = quote.captures_iter(first).map(|found| found[1].to_owned());
+    // One word is a name. A command, a table and a path are not texts of the program.
+    let quotes = quotes.filter(|quote| quote.contains(' ') && !quote.starts_with(['[', '/']));
+    quotes.filter(|quote| !quote.starts_with("avocet ")).collect()
+}
+
+#[test]
+fn troubleshooting_quotes_texts_of_the_program() {
+    let code: Vec<String> = program().into_iter().map(|(_, code)| code).collect();
+    let texts = code.iter().flat_map(|code| literals(code)).collect::<Vec<_>>().join("\n");
+    let mut unknown = Vec::new();
+    for quote in troubleshooting().lines().flat_map(quoted) {
+        if !quote.split('…').all(|part| texts.contains(part.trim())) {
+            unknown.push(quote);
+        }
+    }
+    assert!(unknown.is_empty(), "the program has no such text:\n{}", unknown.join("\n"));
+}
+
+#[test]
+fn troubleshooting_explains_warnings_and_errors_of_the_log() {
+    let event = Regex::new(r"(?s)tracing::(?:warn|error)!\((.*?)\n?\s*\)[;,]?\n").unwrap();
+    let value = Regex::new(r"\{[^}]*\}").unwrap();
+    let page = troubleshooting();
+    let quotes: Vec<String> = page.lines().flat_map(quoted).collect();
+    let mut missing = Vec::new();
+    for (path, code) in program() {
+        for fields in event.captures_iter(&code) {
+            let Some(text) = literals(&fields[1]).pop() else { continue };
+            // A text that is only a value is quoted where it is made.
+            let is_value = value.replace_all(&text, "").trim().is_empty();
+            let is_explained = quotes.iter().any(|quote| {
+                quote.split('…').all(|part| text.contains(part.trim())) || quote.contains(&text)
+            });
+            if !is_value && !is_explained {
+                missing.push(format!("{}: {text}", path.display()));
+            }
+        }
+    }
+    let missing = missing.join("\n");
+    assert!(missing.is_empty(), "docs/src/operate/troubleshooting.md lacks:\n{missing}");
 }
 
 #[test]

@@ -80,6 +80,6 @@ fn approvals_lists_and_decides_calls_with_and_without_a_daemon() {
         until("the denial", || (answer().matches(why).count() >= times).then_some(()));
         assert!(!home.workspace().join(&two).exists());
     }
-    assert_eq!(printed(&home, &["approvals"]), "Nothing waits to be allowed.\n");
+    assert_eq!(printed(&home, &["approvals"]), "No calls wait for approval.\n");
     stop(daemon.unwrap());
 }

@@ -67,7 +67,7 @@ fn audit_head_is_noted_outside_of_the_data_directory() {
     let hash = verified["head"]["hash"].as_str().unwrap();
     assert_eq!(noted, format!("3 {hash}\n"));
     let says = printed(&home, &["audit", "verify"]);
-    assert!(says.starts_with("3 rows, all as they were written; row 3 is"), "{says}");
+    assert!(says.starts_with("3 rows, all unchanged; row 3 is"), "{says}");
     let (status, log) = home.daemon().stop();
     assert!(status.success() && log.contains("audit head") && log.contains(hash), "{log}");
 }
@@ -90,9 +90,7 @@ fn audit_tampering_is_reported_everywhere_and_stops_no_work() {
         let status = run(&home, &["status"]);
         assert!(status.out.contains(fault), "{status:?}");
         let mut daemon = home.daemon();
-        until("the warning", || {
-            (daemon.logged("somebody has changed the audit table") > 0).then_some(())
-        });
+        until("the warning", || (daemon.logged("the audit table was changed") > 0).then_some(()));
         assert!(daemon.logged(fault) > 0, "{fault}");
         assert!(printed(&home, &["status"]).contains(fault));
         printed(&home, &["ask", "me", "write_file b.txt hello", "--wait"]);
@@ -105,7 +103,7 @@ fn audit_tampering_is_reported_everywhere_and_stops_no_work() {
 #[test]
 fn audit_verify_succeeds_before_the_first_daemon() {
     let home = Home::new(program!());
-    assert_eq!(printed(&home, &["audit"]), "Nothing of this kind was decided or done.\n");
+    assert_eq!(printed(&home, &["audit"]), "The audit table has no such rows.\n");
     let says = printed(&home, &["audit", "verify"]);
-    assert!(says.starts_with("0 rows, all as they were written; no head was noted"), "{says}");
+    assert!(says.starts_with("0 rows, all unchanged; no head was noted"), "{says}");
 }

@@ -36,14 +36,15 @@ pub(crate) const CASES: &[Case] = &[
     ("[providers.a]\nkind = \"opnai\"\n", ":2:1", &["\"opnai\"", "the kinds are anthropic, gemini, offline, ollama, openai"]),
     ("data_dir = \"x\n", ":1:", &["no closing quotation mark"]),
     ("[providers.a]\nkind = \"openai\"\nbase_url = \"nonsense\"\n", ":3:1",
-        &["`providers.a.base_url`", "no URL of a server"]),
+        &["`providers.a.base_url`", "not the URL of a server"]),
     ("[providers.a]\nkind = \"ollama\"\nbase_url = \"http://127.0.0.1:11434/v1\"\n", ":3:1",
         &["`providers.a.base_url`", "leave out /v1"]),
     ("[providers.a]\nkind = \"openai\"\nbase_url = \"ftp://a/v1\"\n", ":3:1",
         &["`providers.a.base_url`", "http:// or https://"]),
     ("[providers.a]\nkind = \"openai\"\nuntrusted = true\nbase_url = \"http://192.168.1.7:8080/v1\"\n", ":4:1",
         &["`providers.a.base_url`", "http://192.168.1.7:8080 is refused", "192.168.1.7 is not public"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["no closing brace"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["lacks a closing \
+        brace"]),
     // A secret in the wrong place stays hidden too.
     ("[sessions]\nmax_running = \"${KEY}\"\n", ":2:1", &["`sessions.max_running`", "wrong type"]),
     ("[agents.defaults]\nmodel = \"${KEY}\"\n", ":2:1", &["`agents.defaults.model`"]),
@@ -56,16 +57,20 @@ pub(crate) const CASES: &[Case] = &[
         &["`agents.work.model`", "no provider \"b\"", "[providers.b]"]),
     ("[agents.work]\nmax_turn_token = 1\n", ":2:1", &["in [agents.work]", "`max_turn_tokens`?"]),
     ("[sandbox]\nhosts = [\"crates.io\", \"https://crates.io\"]\n", ":2:23",
-        &["`sandbox.hosts[1]`", "\"https://crates.io\" opens nothing", "write a host alone, as crates.io"]),
-    ("[sandbox]\nhosts = [\"localhost:3000\"]\n", ":2:10", &["`sandbox.hosts[0]`", "as 127.0.0.1:3000"]),
-    ("[sandbox]\nhosts = [\"crates.io:https\"]\n", ":2:10", &["`sandbox.hosts[0]`", "from 1 to 65535"]),
+        &["`sandbox.hosts[1]`", "\"https://crates.io\" opens nothing", "write only a host, such \
+            as crates.io"]),
+    ("[sandbox]\nhosts = [\"localhost:3000\"]\n", ":2:10", &["`sandbox.hosts[0]`", "as \
+        127.0.0.1:3000"]),
+    ("[sandbox]\nhosts = [\"crates.io:https\"]\n", ":2:10", &["`sandbox.hosts[0]`", "from 1 to \
+        65535"]),
     ("[sandbox]\nhosts = [\"${KEY}/x\"]\n", ":2:10", &["`sandbox.hosts[0]`"]),
     ("[models.\"offline/*\"]\nprice = { input = -1, output = 1 }\n", ":2:11",
         &["`models.offline/*.price.input`", "-1 is no price"]),
     ("[models.\"${KEY}/x\"]\n", ":1:9", &["no provider"]),
     ("[providers.a]\nkind = \"${KEY}\"\n", ":2:1", &["`providers.a.kind`"]),
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\"\nx = 1\n", ":4:1", &["`x`"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\n", ":3:", &["no closing quotation mark"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\n", ":3:", &["no closing quotation \
+        mark"]),
 ];
 
 /// References without a value here: a daemon refuses them, a check warns of each.
@@ -120,7 +125,7 @@ fn unset_variable_is_refused_by_run_and_a_warning_of_config_check() {
         assert_eq!(checked.code, Some(0), "{checked:?}");
         assert!(checked.err.starts_with("warning: "), "{checked:?}");
         names.iter().for_each(|name| assert!(checked.err.contains(name), "{checked:?}"));
-        assert!(checked.out.ends_with("for which these references have a value.\n"));
+        assert!(checked.out.ends_with("that has values for these references.\n"));
         // Other errors are still reported.
         fs::write(home.path("bad.toml"), format!("durability = \"maybe\"\n{text}")).unwrap();
         assert_fails(&with(&["config", "check"]), 78, &["`durability`"]);

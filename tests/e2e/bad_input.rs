@@ -86,8 +86,8 @@ fn socket_refuses_invalid_requests_and_keeps_the_connection() {
     let table: [(&[u8], i64, &[&str]); 9] = [
         (b"{\"id\": 1, \"method\": \"\xff\"}", -32700, &["not UTF-8 (at byte 21)", "UTF-8"]),
         (b"\xc3", -32700, &["not UTF-8 (at byte 0)", "send JSON in UTF-8"]),
-        (b"{oops", -32700, &["the line cannot be read: it is no JSON", "column 2"]),
-        (b"[]", -32600, &["the line is a batch of 0 requests", "a line of its own"]),
+        (b"{oops", -32700, &["the line cannot be read: it is not JSON", "column 2"]),
+        (b"[]", -32600, &["the line is a batch of 0 requests", "on its own line"]),
         (b"7", -32600, &["give jsonrpc, id, method and params"]),
         (
             b"{\"id\": 1, \"method\": \"aks\"}",

@@ -57,7 +57,7 @@ fn backup_of_a_running_daemon_is_restored_once_it_has_stopped() {
     let said = printed(&home, &["restore", "copy.db"]);
     assert!(said.starts_with("Restored 1 messages from "), "{said}");
     let [kept] = &beside(&home, ".replaced-")[..] else { panic!("{said}") };
-    assert!(said.contains(&format!("The database that was there is now {}.", kept.display())));
+    assert!(said.contains(&format!("The previous database is now {}.", kept.display())));
     assert_eq!((fs::read(kept).unwrap(), fs::read(home.path("copy.db")).unwrap()), (there, copy));
     let _daemon = home.daemon();
     assert_eq!(said_in(&home, "me"), ["count to 2"]);

@@ -157,7 +157,7 @@ fn full_disk_delays_an_answer_until_there_is_room() {
         let waiting = start(home.command(&["ask", "me", "count to 3", "--wait"]), b"");
         until("the turn", || (log_status(home)["running"] == 1).then_some(()));
         disk.fill();
-        daemon.wait_for("the log cannot be written; trying again");
+        daemon.wait_for("cannot write the log; retrying");
         disk.free();
         let answered = end(waiting);
         assert_eq!((answered.code, answered.out.as_str()), (Some(0), "1, 2, 3.\n"));
@@ -173,7 +173,7 @@ fn full_disk_and_kill_resume_once_there_is_room() {
         printed(home, &["ask", "me", "count to 3"]);
         until("the turn", || (log_status(home)["running"] == 1).then_some(()));
         disk.fill();
-        daemon.wait_for("the log cannot be written; trying again");
+        daemon.wait_for("cannot write the log; retrying");
         daemon.kill();
         let ran = end(start(disk.command(home, &["run"]), b""));
         assert_eq!(ran.code, Some(75), "{ran:?}");
@@ -211,12 +211,12 @@ fn full_disk_is_reported_by_status_doctor_and_one_log_line() {
         let checks: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
         let data = checks["avocet"].as_array().unwrap().iter().find(|one| one["name"] == "data");
         assert_eq!((doctor.code, &data.unwrap()["state"]), (Some(76), &"bad".into()), "{checks}");
-        let lines = daemon.logged("the log cannot be written");
+        let lines = daemon.logged("cannot write the log");
         assert!((1..5).contains(&lines), "{lines} lines for as many refusals as there were");
         disk.free();
         // Without any new message, the status finds out that there is room again.
         until("the end of it", || (run(home, &["status"]).code == Some(0)).then_some(()));
-        assert_eq!(daemon.logged("the log is written again"), 1);
+        assert_eq!(daemon.logged("the log can be written again"), 1);
         stop(daemon);
     });
 }

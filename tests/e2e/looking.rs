@@ -37,7 +37,7 @@ fn home(world: World) -> (Home, Option<DaemonProcess>) {
 #[test]
 fn read_only_commands_print_the_state_and_exit_as_documented() {
     use World::{Empty, Running, Stopped};
-    let there_is = "error: nothing was said in terminal:local:nobody yet";
+    let there_is = "error: terminal:local:nobody has no messages yet";
     let none = "There are no sessions yet.";
     let me = "terminal:local:me ";
     #[rustfmt::skip]
@@ -51,19 +51,19 @@ fn read_only_commands_print_the_state_and_exit_as_documented() {
         (Empty, &["sessions", "list"], 0, &[none]),
         (Running, &["sessions", "show", "me"], 0, &["remember the key", "avocet: remembered"]),
         (Stopped, &["sessions", "show", "terminal:local:me"], 0, &["✓ remembered", "done"]),
-        (Empty, &["sessions", "show", "me"], 1, &["nothing was said in terminal:local:me yet"]),
+        (Empty, &["sessions", "show", "me"], 1, &["terminal:local:me has no messages yet"]),
         (Running, &["sessions", "show", "nobody"], 1, &[there_is]),
         (Stopped, &["sessions", "show", "nobody"], 1, &[there_is]),
         (Empty, &["sessions", "show", "nobody"], 1, &[there_is]),
-        (Running, &["usage"], 0, &["Nothing was spent in the last 30 days."]),
-        (Stopped, &["usage", "--days", "7"], 0, &["Nothing was spent in the last 7 days."]),
+        (Running, &["usage"], 0, &["No costs in the last 30 days."]),
+        (Stopped, &["usage", "--days", "7"], 0, &["No costs in the last 7 days."]),
         (Running, &["prompt", "me", "--message", "and?"], 0, &["offline/commands: about ",
             "instructions: built-in", "tools: ", "earlier turns: 2", "── user ──\nand?\n\n[It is ",
             "── tool read_file ──"]),
         (Stopped, &["prompt", "me"], 0, &["(the next message)", "remember the key is under the mat"]),
         (Stopped, &["prompt", "nobody"], 1, &[there_is]),
-        (Empty, &["prompt", "me"], 1, &["nothing was said in terminal:local:me yet"]),
-        (Empty, &["usage", "--days", "1"], 0, &["Nothing was spent today (UTC)."]),
+        (Empty, &["prompt", "me"], 1, &["terminal:local:me has no messages yet"]),
+        (Empty, &["usage", "--days", "1"], 0, &["No costs today (UTC)."]),
     ];
     let worlds = [Running, Stopped, Empty].map(|world| (world, home(world)));
     let mut wrong = Vec::new();

@@ -69,13 +69,9 @@ fn config_check_lists_read_and_write_directories() {
 fn tools_read_and_write_refuse_an_unsuitable_directory_with_its_position() {
     let table = [
         ("read = [\"~/docs\", \"/\"]", "2:19", "`tools.read[1]`: / is everything there is"),
-        (
-            "read = [\"~\"]",
-            "2:9",
-            "has all of your home in it, with what other programs keep there",
-        ),
+        ("read = [\"~\"]", "2:9", "contains your whole home, with the files of other programs"),
         ("write = [\"~/none\"]", "2:10", "HOME/none cannot be used (No such file"),
-        ("write = [\"/proc\"]", "2:10", "/proc is the kernel's"),
+        ("write = [\"/proc\"]", "2:10", "/proc belongs to the kernel"),
         (
             "read = [\"~/.config\"]",
             "2:9",

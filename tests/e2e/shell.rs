@@ -60,12 +60,12 @@ fn background_program_outlives_its_turn_but_ends_at_a_restart() {
     let listed = ask("process_poll {}");
     assert!(listed.contains(&id) && listed.contains(script), "{listed}");
     let elsewhere = printed(&home, &["ask", "other", &format!("process_poll {id}"), "--wait"]);
-    assert!(elsewhere.contains("never started in this conversation"), "{elsewhere}");
+    assert!(elsewhere.contains("not started in this conversation"), "{elsewhere}");
 
     stop(daemon);
     let daemon = home.daemon();
     let polled = ask(&format!("process_poll {id}"));
-    assert!(polled.contains("it ended with a restart of the daemon"), "{polled}");
+    assert!(polled.contains("it ended at a restart of the daemon"), "{polled}");
     assert!(ask("process_poll {}").contains("\"programs\":[]"));
     stop(daemon);
 }
@@ -107,8 +107,8 @@ async fn sandbox_hosts_are_reachable_by_a_program_and_logged() {
     let open = || printed(&home, &["approvals"]);
     until("the question", || open().contains("exec_shell").then_some(()));
     for (says, host) in [
-        ("a program reached a host", address.to_string()),
-        ("a program was not let to a host", format!("localhost:{}", address.port())),
+        ("a program connected to a host", address.to_string()),
+        ("refused a program's connection to a host", format!("localhost:{}", address.port())),
     ] {
         assert_eq!(daemon.logged(&format!("{says} host=\"{host}\"")), 1, "{says}");
     }

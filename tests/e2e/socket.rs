@@ -70,11 +70,11 @@ async fn send_reaches_listeners_of_the_chat() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ask_and_send_without_a_daemon_are_kept_for_its_next_start() {
     let home = Home::new(program!());
-    let later = "; no daemon runs, it goes out at its next start";
+    let later = "; no daemon runs; its next start delivers the message";
     assert_eq!(printed(&home, &["send", "me", "one"]), format!("o1 is in the outbox{later}\n"));
     let sent = printed_json(&home, &["send", "me", "two"]);
     assert_eq!(sent, json!({ "delivery": "o2", "duplicate": false }));
-    let later = "; no daemon runs, it is answered at its next start";
+    let later = "; no daemon runs; its next start answers the message";
     assert_eq!(printed(&home, &["ask", "me", "count to 2"]), format!("m1 is in the log{later}\n"));
     for start in ["first", "second"] {
         let daemon = home.daemon();

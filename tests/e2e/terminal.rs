@@ -78,7 +78,7 @@ impl Terminal {
     #[track_caller]
     fn count_rows_with(&mut self, text: &str) -> usize {
         self.press("/stop\r");
-        self.wait_for("I was not doing anything.");
+        self.wait_for("There was nothing to stop.");
         self.rows().into_iter().filter(|row| row.contains(text)).count()
     }
 
@@ -195,6 +195,6 @@ fn ctrl_c_at_the_prompt_explains_how_to_leave() {
     terminal.press(CTRL_C);
     terminal.wait_for("Ctrl-D or /quit leaves.");
     terminal.press("/stop\r");
-    terminal.wait_for("I was not doing anything.");
+    terminal.wait_for("There was nothing to stop.");
     assert_eq!(terminal.leave(CTRL_D), Some(0));
 }

@@ -19,7 +19,7 @@ fn home() -> Option<Home> {
     fs::create_dir(home.path("docs")).unwrap();
     fs::write(home.path("docs/a.md"), "of docs\n").unwrap();
     let mut daemon = home.daemon();
-    let has_marks = daemon.logged("keeps no extended attributes") == 0;
+    let has_marks = daemon.logged("has no extended attributes") == 0;
     printed(&home, &["ask", "me", "write_file own.md mine", "--wait"]);
     printed(
         &home,
@@ -55,10 +55,10 @@ fn trust_believe_raises_a_file_that_was_read() {
     assert_eq!(
         lines,
         [
-            "own.md full it has no mark of others' words",
-            "page.md low it has words in it that anybody may have written",
+            "own.md full it has no mark as untrusted",
+            "page.md low it has content from unknown people",
             "inbox/m1-0.txt low it came with a message",
-            "HOME/docs/a.md low it is outside the workspaces, where others write, too",
+            "HOME/docs/a.md low it is outside the workspaces, where others also write",
         ]
     );
     assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""));
@@ -66,9 +66,9 @@ fn trust_believe_raises_a_file_that_was_read() {
     let believed = trust(&home, &["--believe", "page.md", "own.md"]);
     assert_eq!(
         believed.out,
-        "page.md  full  believed from now on; it was low\nown.md   full  it was believed already\n"
+        "page.md  full  believed from now on; it was low\nown.md   full  it was trusted already\n"
     );
-    assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it has no mark of others' words\n");
+    assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it has no mark as untrusted\n");
 
     // After reading the file, a new conversation may still do more than read.
     let config = "[tools]\nread = [\"~/docs\"]\n";
@@ -81,7 +81,7 @@ fn trust_believe_raises_a_file_that_was_read() {
     for (arguments, expected) in [
         (&["new.md"][..], "warning: the daemon runs: this is what the marks say"),
         (&["--believe", "new.md"], "warning: the daemon runs: if one of its programs"),
-        (&["--json", "--believe", "new.md"], "it is marked again"),
+        (&["--json", "--believe", "new.md"], "the file is marked again"),
     ] {
         let ran = trust(&home, arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -98,8 +98,8 @@ fn trust_command_is_logged_for_instructions_that_are_left_out() {
     printed(&home, &["ask", "other", "hello", "--wait"]);
     assert!(
         daemon.logged(
-            "what is not the owners' own. Once you have read it, and if it is as it should be: avocet trust \
-             --believe FILE"
+            "its content may come from somebody who is not an owner. Read it; if it is good, run: \
+                avocet trust --believe FILE"
         ) > 0
     );
     stop(daemon);
@@ -112,9 +112,9 @@ fn trust_prints_json() {
     let told = |arguments: &[&str]| -> Value {
         serde_json::from_str(&trust(&home, &[&["--json"], arguments].concat()).out).unwrap()
     };
-    let why = "has words in it that anybody may have written";
+    let why = "has content from unknown people";
     assert_eq!(told(&["page.md"]), json!([{"file": "page.md", "trust": "low", "why": why}]));
-    let own = "has no mark of others' words";
+    let own = "has no mark as untrusted";
     let believed = json!([{"file": "page.md", "trust": "full", "why": own, "was": "low"}]);
     assert_eq!(told(&["--believe", "page.md"]), believed);
 }
@@ -130,13 +130,13 @@ fn trust_believe_reports_refused_files_and_marks_the_others() {
     let table = [
         ("none.md", "none.md does not exist"),
         ("none/none.md", "none/none.md: No such file"),
-        ("inbox", "it came with a message, and what is below inbox/ is never believed"),
-        ("inbox/m1-0.txt", "what is below inbox/ is never believed"),
+        ("inbox", "it came with a message, and files below inbox/ are always untrusted"),
+        ("inbox/m1-0.txt", "files below inbox/ are always untrusted"),
         (".env", "by its name it holds a password"),
         ("out.md", "out.md"),
         (&docs, "copy it into a workspace"),
-        (&elsewhere, "which no file tool of the agent reads; the agent's files are below"),
-        ("../avocet.db", "which no file tool of the agent reads"),
+        (&elsewhere, "where the agent's file tools do not read; the agent's files are below"),
+        ("../avocet.db", "where the agent's file tools do not read"),
     ];
     for (file, expected) in table {
         let ran = trust(&home, &["--believe", file, "page.md"]);
@@ -199,7 +199,7 @@ fn trust_untrusted_marks_files_and_directories_and_believe_reverts_it() {
         ran.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     };
     let shown = trust(&home, &["clone"]);
-    assert_eq!(lines(&shown), ["clone full it has no mark of others' words"]);
+    assert_eq!(lines(&shown), ["clone full it has no mark as untrusted"]);
     let marked = trust(&home, &["--untrusted", "clone", "own.md", "page.md"]);
     assert_eq!(
         lines(&marked),
@@ -233,9 +233,9 @@ fn trust_untrusted_marks_files_and_directories_and_believe_reverts_it() {
     stop(daemon);
 
     let believed = trust(&home, &["--believe", "clone"]);
-    assert_eq!(lines(&believed), ["clone full believed from now on; it was low"]);
+    assert_eq!(lines(&believed), ["clone full trusted from now on; it was low"]);
     let shown = trust(&home, &["clone/new.md"]);
-    assert_eq!(lines(&shown), ["clone/new.md full it has no mark of others' words"]);
+    assert_eq!(lines(&shown), ["clone/new.md full it has no mark as untrusted"]);
     let both = trust(&home, &["--believe", "--untrusted", "clone"]);
     assert!(both.code == Some(2) && both.err.contains("cannot be used with"), "{both:?}");
 }

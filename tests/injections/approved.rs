@@ -13,7 +13,7 @@ use crate::person::{AgentReply, ChatPerson, pressed, until};
 use crate::ways::{Way, lead};
 use crate::world::{BOB, World, stop};
 
-const DECIDED: &str = "Nothing waits to be allowed here, or it has been decided already.";
+const DECIDED: &str = "No call waits for approval here, or it is decided already.";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn injected_call_runs_once_if_an_owner_approves_and_only_then() {
@@ -64,7 +64,7 @@ fn listed(world: &World) -> usize {
 
 fn says(question: &SentMessage) -> String {
     let label =
-        if question.text.contains("I hold an answer back") { "Say it" } else { "Allow once" };
+        if question.text.contains("I am withholding an answer") { "Say it" } else { "Allow once" };
     pressed(question, label)
 }
 

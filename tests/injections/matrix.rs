@@ -106,5 +106,5 @@ async fn deny(world: &World, person: &mut ChatPerson, one: &Scenario) -> Result<
 }
 
 fn denial(question: &str) -> &'static str {
-    if question.contains("I hold an answer back") { "Do not" } else { "Deny" }
+    if question.contains("I am withholding an answer") { "Do not" } else { "Deny" }
 }

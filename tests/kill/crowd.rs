@@ -23,7 +23,7 @@ const PATIENT_LOOKS: u32 = 150;
 /// Looks before a person presses a button: people think first, and a kill may come meanwhile.
 const THOUGHT: u32 = 75;
 /// The beginning of a question that is asked again.
-const AGAIN: &str = "Still to be decided:\n";
+const AGAIN: &str = "Still waiting for a decision:\n";
 
 pub(crate) struct Speaker {
     number: usize,
@@ -158,7 +158,7 @@ impl ReadMessages {
                 self.choices.retain(|(_, known)| *known != says);
                 self.choices.push((message.id, says));
             }
-            _ if text == "I go on without it." => self.settled += 1,
+            _ if text == "I continue without it." => self.settled += 1,
             _ if text.starts_with("There is nothing to decide") => {}
             _ if is_about_open_question(text) => {}
             _ if is_command_reply(text) => {

@@ -202,7 +202,7 @@ impl SimulatedPerson {
                 self.skip(chunk);
                 return true;
             }
-            _ if text == "I go on without it."
+            _ if text == "I continue without it."
                 || text.starts_with("There is nothing to decide") => {}
             _ if is_about_open_question(text) => {}
             _ if is_command_reply(text) => self.hear_command_reply(repeat),

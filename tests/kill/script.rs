@@ -107,7 +107,7 @@ impl Script {
 
 /// The beginnings of the replies to commands.
 const REPLIES: [&str; 4] =
-    ["Stopped.", "I was not doing anything.", "I start afresh:", "The queue mode is "];
+    ["Stopped.", "There was nothing to stop.", "This is a new conversation:", "The queue mode is "];
 
 pub(crate) fn is_command_reply(text: &str) -> bool {
     REPLIES.iter().any(|reply| text.starts_with(reply))
@@ -122,7 +122,7 @@ pub(crate) fn is_unconfirmed_command_reply(text: &str) -> bool {
 /// Returns `true` for a notice that a message waits behind a question, and for a report that this
 /// notice may be lost.
 pub(crate) fn is_about_open_question(text: &str) -> bool {
-    ["I am waiting for an answer to my question", "I am waiting until my owner has decided"]
+    ["I am waiting for an answer to my question", "I am waiting for a decision of my owner"]
         .iter()
         .any(|words| text.contains(words))
 }

@@ -17,7 +17,7 @@ const TOKEN: &str = "4711:AA-secret";
 const ANN: i64 = 7;
 const BOB: i64 = 8;
 const ASK: &str = "[tools.policy]\npost = \"ask\"\n";
-const DECIDED: &str = "Nothing waits to be allowed here, or it has been decided already.";
+const DECIDED: &str = "No call waits for approval here, or it is decided already.";
 
 /// A model that posts the text of the user, and then reports the result.
 fn posts(request: &Value) -> ModelAnswer {
@@ -73,7 +73,7 @@ async fn f14_approval_on_telegram_is_once_for_the_session_or_denied() {
     platform.private_text(ANN, "two");
     let second = told(&platform, 5).await;
     platform.press(ANN, &second, "/approve w2 session");
-    let session = "Allowed, and what is like it for this session.";
+    let session = "Allowed, and similar calls too for this session.";
     assert_eq!(told(&platform, 6).await.text, session);
     assert_eq!(told(&platform, 7).await.text, "thanks");
     platform.private_text(ANN, "three");
@@ -99,7 +99,7 @@ async fn approval_on_telegram_accepts_a_plain_word_of_an_owner() {
     let model = OpenAiFake::start(posts).await;
     let home = on_telegram(&platform, &model, &sink);
     let daemon = home.daemon();
-    let session = "Allowed, and what is like it for this session.";
+    let session = "Allowed, and similar calls too for this session.";
     for (number, (word, decided)) in
         (0..).zip([("y", "Allowed."), ("3", "Denied."), ("No", "Denied."), ("2.", session)])
     {
@@ -225,7 +225,7 @@ async fn approval_that_expires_counts_as_denied() {
     drop(log);
     let daemon = home.daemon();
     let answer = told(&platform, 1).await.text;
-    assert!(answer.contains("the approval did not come in time"), "{answer}");
+    assert!(answer.contains("no approval came in time"), "{answer}");
     platform.press(ANN, &question, "/approve w1");
     assert_eq!(told(&platform, 2).await.text, DECIDED);
     assert!(stop(daemon).await.0.success());
@@ -301,7 +301,7 @@ async fn f14_approval_on_discord_is_once_for_the_session_or_denied() {
     let sent = patiently("the second question", sent).await;
     let second = sent.iter().find(|one| one.text.contains("/approve w2")).unwrap();
     platform.press(ANN, second.id, "/approve w2 session");
-    heard(&["Allowed, and what is like it for this session."]).await;
+    heard(&["Allowed, and similar calls too for this session."]).await;
     until("two posts", async || sink.posts().len() == 2).await;
     platform.say(dm, ANN, "three");
     until("three posts", async || sink.posts().len() == 3).await;

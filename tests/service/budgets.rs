@@ -24,7 +24,7 @@ async fn budget_holds_across_a_restart_and_usage_shows_the_spending() {
     let model = model().await;
     let budgets = "[budgets]\nsession_tokens = 30\n";
     let home = Home::new(program!()).with_config(&config(&model, budgets));
-    assert_eq!(printed(&home, &["usage"]), "Nothing was spent in the last 30 days.\n");
+    assert_eq!(printed(&home, &["usage"]), "No costs in the last 30 days.\n");
     let daemon = home.daemon();
     let chat = AttachedChat::join(&home, "ann").await;
     for _ in 0..2 {

@@ -158,12 +158,12 @@ async fn discord_repeats_an_open_question_pressed_during_downtime() {
     platform.press(ANN, asked.id, "/skip w1");
     let daemon = home.daemon();
     let again = patiently("the choice again", platform.wait_for_sent(2)).await.remove(1);
-    assert_eq!(again.text, format!("Still to be decided:\n{}", asked.text));
+    assert_eq!(again.text, format!("Still waiting for a decision:\n{}", asked.text));
     assert_eq!(again.buttons().len(), 2);
     platform.wait_for_connected().await;
     platform.press(ANN, asked.id, "/skip w1");
     patiently("the answer", platform.wait_for_sent(4)).await;
-    assert!(texts(&platform).contains(&"I go on without it.".to_owned()), "an old button works");
+    assert!(texts(&platform).contains(&"I continue without it.".to_owned()), "an old button works");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((sink.posts().len(), platform.refusals()), (1, vec![]));

@@ -87,7 +87,7 @@ async fn drain_timeout_does_not_rerun_a_tool_and_asks_the_chat() {
     assert!(said.text.starts_with("I was interrupted while running `post`"), "{said:?}");
     chat.ask(&said.choices[1]).await;
     let skipped = [chat.reply().await.text, chat.reply().await.text];
-    assert_eq!(skipped[0], "I go on without it.");
+    assert_eq!(skipped[0], "I continue without it.");
     assert!(skipped[1].contains("outcome unknown"), "{skipped:?}");
     assert_eq!(sink.posts(), ["leaflet"]);
     stop(daemon).await;
@@ -163,7 +163,7 @@ async fn drain_ends_at_a_second_signal() {
         begin_to_stop(&mut daemon).await;
         daemon.signal(second);
         let log = ends_well(daemon).await;
-        assert!(log.contains("not waiting any longer"), "{log}");
+        assert!(log.contains("stopping at once"), "{log}");
         is_answered_once(&home, &model).await;
     }
 }

@@ -88,7 +88,7 @@ async fn check_token<P: TestedPlatform>(platform: &P, row: &TokenRow<P>) {
         asked(&model, 1).await;
         (row.breaks)(platform);
     }
-    logged(&mut daemon, "the channel is down until this is mended", 1).await;
+    logged(&mut daemon, "the channel is down until this is fixed", 1).await;
     permits.add_permits(1);
     // The only other channel goes on.
     let terminal = AttachedChat::join(&home, "ann").await;

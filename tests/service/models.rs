@@ -43,7 +43,7 @@ async fn model_command_selects_a_model_across_restarts_until_reset() {
     let chat = AttachedChat::join(&home, "ann").await;
     assert_eq!(answer(&chat, "hi").await, "one: hi");
     let shown = answer(&chat, "/model").await;
-    assert!(shown.starts_with("one/small answers here, as the configuration has it."), "{shown}");
+    assert!(shown.starts_with("one/small answers here, set by the configuration."), "{shown}");
     assert!(shown.contains("two/big: 32 thousand tokens, price unknown"), "{shown}");
     let refused = answer(&chat, "/model three/x").await;
     assert!(refused.contains("there are offline, one, two"), "{refused}");

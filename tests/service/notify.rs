@@ -214,7 +214,7 @@ async fn notify_is_skipped_without_systemd() {
         assert_eq!(chat.reply().await.text, "Hello.");
         let (status, log) = stop(daemon).await;
         assert!(status.success(), "{log}");
-        assert_eq!(log.contains("systemd was not told"), socket.is_some(), "{log}");
+        assert_eq!(log.contains("cannot notify systemd"), socket.is_some(), "{log}");
     }
 }
 

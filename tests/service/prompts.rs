@@ -357,18 +357,18 @@ async fn prompt_for_each_kind_of_wait_is_the_same_on_every_channel() {
     let daemon = connected(&world).await;
     let (written, ids) = world.asked("an interruption").await;
     assert!(written.starts_with("I was interrupted while running `post`"), "{written}");
-    world.decide("an interruption", "/skip", &ids, "I go on without it.").await;
+    world.decide("an interruption", "/skip", &ids, "I continue without it.").await;
 
     let lookup = json!({ "tool": "mcp_lookup", "arguments": { "topic": "topic" } });
     world.ask_everywhere(&lookup);
     let (written, ids) = world.asked("a withheld answer").await;
-    assert!(written.starts_with("**I hold an answer back.**"), "{written}");
+    assert!(written.starts_with("**I am withholding an answer.**"), "{written}");
     drop((ids, stop(daemon).await));
 
     // Discord loses presses while no daemon runs, so the question is repeated.
     let daemon = connected(&world).await;
     let (_, seen) = world.next("discord").await;
-    let asked = VisibleMessage::of_markdown(&format!("Still to be decided:\n{written}"));
+    let asked = VisibleMessage::of_markdown(&format!("Still waiting for a decision:\n{written}"));
     assert_eq!(seen, asked);
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");

@@ -41,10 +41,15 @@ impl AgentLoop {
             if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
                 return Ok(ModelReply { spent: wasted, ..reply });
             }
-            tracing::debug!(model = self.models.main.name(), "the model answered with nothing");
+            tracing::debug!(
+                model = self.models.main.name(),
+                "the model sent an empty answer; \
+                asking again"
+            );
         }
         Err(NoAnswer::Limit(format!(
-            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts afresh.",
+            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts \
+                afresh.",
             self.models.main.name()
         )))
     }
@@ -83,7 +88,13 @@ impl AgentLoop {
                     if attempts < TOO_MUCH =>
                 {
                     attempts += 1;
-                    tracing::info!(model, detail, tokens, "the request is made shorter");
+                    tracing::info!(
+                        model,
+                        detail,
+                        tokens,
+                        "the request is too long for the model; \
+                        retrying with a shorter one"
+                    );
                     let window = window.map(|tokens| window::of(tokens, None, self.limits.turn));
                     context.learn(model, window.unwrap_or(tokens * 3 / 4));
                 }
@@ -124,7 +135,7 @@ impl AgentLoop {
         if !refused || request.images.is_empty() {
             return reply;
         }
-        tracing::warn!("the request was refused; it is made without its pictures");
+        tracing::warn!("the request was refused; retrying without its pictures");
         if shown.load(Ordering::Relaxed) {
             deltas(Delta::Restart);
         }

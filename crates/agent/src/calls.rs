@@ -109,8 +109,8 @@ impl AgentLoop {
                     }
                     Verdict::Unknown => {
                         return Ok(CallAction::Finish(CallResult::error(&format!(
-                            "interrupted by a restart, and {} is now neither as it was before nor \
-                             as it should be after; look at it before you repeat the call",
+                            "interrupted by a restart, and {} now has neither its old nor its new \
+                                content; check it before you repeat the call",
                             evidence.subject
                         ))));
                     }
@@ -197,7 +197,9 @@ impl AgentLoop {
                 return Ok(CallOutcome::Waiting(request));
             }
             Ok(ToolOutcome::Waiting(_)) => Err(ToolError::ExecutionFailed(
-                "a tool that runs beside others cannot wait; call it alone".to_owned(),
+                "a tool cannot wait while it runs in parallel with others; call it \
+                    alone"
+                    .to_owned(),
             )),
             Ok(ToolOutcome::Finished(output)) => Ok(output),
             Err(error) => Err(error),

@@ -48,7 +48,7 @@ async fn f18_run_tool_loop_refuses_a_third_identical_call_with_the_identical_res
     let harness = AgentHarness::new(vec![same(), same(), same(), Scripted::says("ok")]).await;
     assert_eq!(answered(&harness.turn("go").await), "ok");
     assert_eq!(harness.runs("post"), 2);
-    assert!(harness.last_results()[0].contains("twice with the same result"));
+    assert!(harness.last_results()[0].contains("made twice before"));
 }
 
 #[tokio::test]
@@ -128,8 +128,8 @@ async fn verify_decides_an_interrupted_write_by_comparison() {
         (
             Verdict::Unknown,
             0,
-            "{\"error\":\"interrupted by a restart, and file.txt is now neither as it was before \
-             nor as it should be after; look at it before you repeat the call\"}",
+            "{\"error\":\"interrupted by a restart, and file.txt now has neither its old nor its \
+                new content; check it before you repeat the call\"}",
         ),
     ];
     for (verdict, runs, result) in table {

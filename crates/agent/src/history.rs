@@ -72,7 +72,7 @@ pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
                 Trust::User | Trust::Full => summary.clone(),
             };
             let gap = if past.has_gap { format!("\n\n{LEFT_OUT}") } else { String::new() };
-            Some(format!("[What was said before, in short:]\n\n{summary}{gap}"))
+            Some(format!("[Summary of the earlier conversation:]\n\n{summary}{gap}"))
         }
         None if past.has_gap || past.condensed.summary_to.is_some() => Some(LEFT_OUT.to_owned()),
         None => None,
@@ -142,7 +142,12 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     let own = by.map_or_else(|| own.clone(), |name| marks.said(&place, &name, &own));
     match quote {
         Some(quote) => {
-            let quoted = marks.foreign(&place, "the message that is replied to", &quote.describe());
+            let quoted = marks.foreign(
+                &place,
+                "the message that this one replies \
+                to",
+                &quote.describe(),
+            );
             format!("{quoted}\n{own}")
         }
         None => own,

@@ -40,15 +40,15 @@ impl Instructions {
                     tracing::warn!(
                         file = source,
                         trust,
-                        "it is not part of the instructions: it was written by, or after reading, what is not the \
-                         owners' own. Once you have read it, and if it is as it should be: avocet trust --believe \
-                         FILE"
+                        "it is left out of the instructions, because it is untrusted: its content \
+                            may come from somebody who is not an owner. Read it; if it is good, \
+                            run: avocet trust --believe FILE"
                     );
                     continue;
                 }
                 Ok(None) => continue,
                 Err(error) => {
-                    tracing::warn!(%error, "it is not part of the instructions");
+                    tracing::warn!(%error, "it is left out of the instructions");
                     continue;
                 }
             };
@@ -83,7 +83,7 @@ fn words(bytes: &[u8], size: u64) -> String {
         return text;
     }
     let shown = bytes.len();
-    tracing::warn!(shown, size, "a file of the instructions is longer than what is read of it");
+    tracing::warn!(shown, size, "an instruction file is too long; only its beginning is used");
     format!("{text}\n[cut: {shown} of {size} bytes are shown; read_file shows the rest]")
 }
 

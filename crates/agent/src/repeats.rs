@@ -19,8 +19,8 @@ pub(crate) fn refusal(steps: &[Step], call: &ToolCall) -> Option<CallResult> {
     same.then(|| CallResult::error(REFUSAL))
 }
 
-const REFUSAL: &str = "this call has been made before in this turn, twice with the same result; it \
-    is not made again. Use the result you have, call with other arguments, or answer the user.";
+const REFUSAL: &str = "this call was made twice before in this turn, with the same result, so it \
+    is not repeated. Use that result, call with other arguments, or answer the user.";
 
 fn is_refusal(result: &CallResult) -> bool {
     !result.ok && result.value["error"] == REFUSAL

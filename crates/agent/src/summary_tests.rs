@@ -23,7 +23,7 @@ async fn f10_earlier_summary_survives_a_failed_summary() {
     assert!(cheap.requests().len() > 2);
     let last = texts(model.requests().last().unwrap());
     assert_eq!(last.matches("Ann likes tea.").count(), 1);
-    assert_eq!(last.matches("[Part of what was said is left out here.]").count(), 1);
+    assert_eq!(last.matches("[Part of the conversation is left out here.]").count(), 1);
 }
 
 #[tokio::test]

@@ -98,8 +98,8 @@ impl Keeper {
             tracing::warn!(
                 fault,
                 head_file = %self.file.display(),
-                "somebody has changed the audit table, or put an older one in its place; look at \
-                 `avocet audit verify`. The head that was noted stays until you remove it"
+                "the audit table was changed, or replaced by an older one; run `avocet audit \
+                    verify`. The noted head stays until you remove it"
             );
         }
         self.state().fault = fault;
@@ -115,7 +115,7 @@ impl Keeper {
         let head = match changed {
             Ok(Some(head)) => head,
             Ok(None) | Err(StoreError::Closed) => return,
-            Err(error) => return tracing::warn!(%error, "the head of the audit table is not noted"),
+            Err(error) => return tracing::warn!(%error, "cannot note the head of the audit table"),
         };
         tracing::info!(sequence = head.sequence, hash = head.hash, "audit head");
         let is_whole = {

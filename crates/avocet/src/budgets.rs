@@ -35,8 +35,8 @@ pub(crate) fn tell_unknown_prices(
                 Holds::Configured(budget) => tracing::warn!(
                     budget,
                     model,
-                    "the price of this model is unknown, so that a budget in dollars does not count \
-                     it; say its price, or set a budget in tokens (budgets.day_tokens)"
+                    "the price of this model is unknown, so budgets in dollars do not count it; \
+                        set its price in [models], or set a budget in tokens (budgets.day_tokens)"
                 ),
                 Holds::ByDefault => tracing::info!(
                     model,

@@ -166,13 +166,14 @@ impl RunningDaemon {
         let orderly = async {
             self.sessions.stop(drain).await;
             if let Err(unfinished) = self.deliverer.stop(DELIVERING).await {
-                tracing::info!(%unfinished, "deliveries go on at the next start");
+                tracing::info!(%unfinished, "some deliveries are unfinished; they continue at the \
+                    next start");
             }
         };
         tokio::select! {
             () = orderly => {}
             () = hurry.cancelled() => {
-                tracing::info!("not waiting any longer; the rest goes on at the next start");
+                tracing::info!("stopping at once; unfinished work continues at the next start");
                 self.sessions.stop(Duration::ZERO).await;
             }
         }
@@ -180,7 +181,7 @@ impl RunningDaemon {
         self.group.cancel();
         let group = self.group.clone();
         if let Err(unfinished) = group.finish(self.clock.as_ref(), Duration::from_secs(1)).await {
-            tracing::debug!(%unfinished, "ended where they stood");
+            tracing::debug!(%unfinished, "aborting unfinished tasks");
             group.abort();
         }
         self.audit.note().await;
@@ -253,9 +254,10 @@ impl Connections {
         for account in bus.without_owner() {
             tracing::warn!(
                 account,
-                "the account has no owner: its chats have no tools for files and notes, and no person can let \
-                 anybody in; name yourself in its owners, or write to it and `avocet pair approve \
-                 CODE --owner`"
+                "the account has no owner: its chats have no tools for files and notes, and no \
+                    person can let \
+                 anybody in; add yourself to its `owners`, or write to it and run `avocet pair \
+                 approve CODE --owner`"
             );
         }
         Ok(Self { channels, attach, workspaces, deliverer, bus, wakes })

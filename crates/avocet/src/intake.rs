@@ -51,7 +51,7 @@ async fn run_channel(channel: &dyn Channel, context: ChannelContext) {
             tracing::warn!(%name, %account, error, "the channel was interrupted");
         }
         Err(ChannelError::Fatal(error)) => {
-            tracing::error!(%name, %account, error, "the channel is down until this is mended");
+            tracing::error!(%name, %account, error, "the channel is down until this is fixed");
             stop.cancelled().await;
         }
     }

@@ -77,7 +77,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     }
     redaction::in_panics();
     if let Err(error) = hardening::leave_no_dumps() {
-        output::error(&format!("cannot switch core dumps off; secrets may end in one ({error})"));
+        output::error(&format!("cannot disable core dumps; a dump may contain secrets ({error})"));
     }
     let Cli { global, command } = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -86,7 +86,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            output::error(&format!("the system gives no threads: {error}"));
+            output::error(&format!("cannot start threads: {error}"));
             return Exit::Failed.into();
         }
     };

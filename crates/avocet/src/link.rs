@@ -70,7 +70,7 @@ impl DaemonLink {
     async fn client(&self) -> Arc<Client> {
         let mut client = self.client.lock().await;
         if client.incoming().is_disconnected() {
-            self.remark("The connection to the daemon was lost. I wait for it to come back.");
+            self.remark("The connection to the daemon was lost. Reconnecting.");
             *client = Arc::new(self.reconnect().await);
             self.remark("The daemon is back.");
         }

@@ -60,7 +60,7 @@ pub(crate) fn check(document: &Document, log: &Log) -> Result<(), ConfigError> {
     level(&log.level).map(drop).map_err(|error| {
         let error = match document.get("log.level").and_then(|value| value.as_str()) {
             Some(value) if document.shown("log.level", value) == value => error,
-            _ => "what is referred to is no level".to_owned(),
+            _ => "the value of the reference is not a level".to_owned(),
         };
         document.error_at("log.level", format!("`log.level`: {error}"))
     })
@@ -92,8 +92,8 @@ fn check_level(word: &str) -> Result<(), String> {
     let meant = synonym.or_else(|| nearest(&lower, LEVELS));
     let known = "levels are error, warn, info, debug and trace";
     Err(match meant {
-        Some(level) => format!("{word:?} is no level; did you mean {level}? The {known}"),
-        None => format!("{word:?} is no level; the {known}"),
+        Some(level) => format!("{word:?} is not a level; did you mean {level}? The {known}"),
+        None => format!("{word:?} is not a level; the {known}"),
     })
 }
 
@@ -103,7 +103,10 @@ fn check_part(part: &str) -> Result<(), String> {
     let first = part.split("::").next().unwrap_or_default();
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_:-".contains(c);
     if part.is_empty() || !part.chars().all(is_word) {
-        return Err(format!("{part:?} is no part of the program; write one as avocet_agent=debug"));
+        return Err(format!(
+            "{part:?} is not a part of the program; write it like \
+            avocet_agent=debug"
+        ));
     }
     let whole = format!("avocet_{first}");
     if PARTS.contains(&first) {
@@ -111,7 +114,10 @@ fn check_part(part: &str) -> Result<(), String> {
     }
     let ours = PARTS.iter().find(|one| **one == whole).copied();
     match ours.or_else(|| nearest(first, PARTS).filter(|_| first.starts_with("avo"))) {
-        Some(meant) => Err(format!("{first:?} is no part of the program; did you mean {meant}?")),
+        Some(meant) => Err(format!(
+            "{first:?} is not a part of the program; did you mean \
+            {meant}?"
+        )),
         None => Ok(()),
     }
 }
@@ -177,7 +183,7 @@ pub(crate) fn to_remarks(level: Option<&str>) -> Result<flume::Receiver<String>,
 fn filter(level: &str) -> Result<EnvFilter, Failure> {
     EnvFilter::try_new(level).map_err(|_| {
         let message =
-            format!("{level:?} is no level of the log; give error, warn, info, debug or trace");
+            format!("{level:?} is not a log level; give error, warn, info, debug or trace");
         Failure::new(Exit::Configuration, message)
     })
 }

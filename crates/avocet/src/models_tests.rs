@@ -80,21 +80,24 @@ fn check_error_names_the_place_of_a_wrong_model() {
         ),
         (
             "[models.\"local/a\"]\nprice = { input = -1, output = 1 }\n",
-            "7:11: `models.local/a.price.input`: -1 is no price in US dollars for a million tokens",
+            "7:11: `models.local/a.price.input`: -1 is not a price in US dollars for a million \
+                tokens",
         ),
         (
             "[models.\"local/a\"]\ncontext = 0\n",
-            "7:1: `models.local/a.context`: 0 tokens are too few; leave it out where it is not known",
+            "7:1: `models.local/a.context`: 0 tokens are too few; leave it out if it is unknown",
         ),
         ("[models.qwen]\n", "6:9: `models.qwen`: \"qwen\" is not of the form provider/model"),
         (
             "[models.\"locl/*\"]\n",
-            "6:9: `models.locl/*`: there is no provider \"locl\"; there are local, offline, open. Add a \
+            "6:9: `models.locl/*`: there is no provider \"locl\"; there are local, offline, open. \
+                Add a \
              table [providers.locl]",
         ),
         (
             "[agents.work]\ncheap_model = \"nope/x\"\n",
-            "7:1: `agents.work.cheap_model`: there is no provider \"nope\"; there are local, offline, \
+            "7:1: `agents.work.cheap_model`: there is no provider \"nope\"; there are local, \
+                offline, \
              open. Add a table [providers.nope]",
         ),
         (

@@ -103,7 +103,7 @@ pub(crate) fn check_names(
 pub(crate) fn open_and_warn(registry: &mut Registry, settings: &Settings, policy: &Policy) {
     for pattern in &settings.tools.users {
         if registry.open_to_users(pattern) == 0 {
-            tracing::warn!(pattern, "[tools] users names no tool; check the spelling");
+            tracing::warn!(pattern, "a name in [tools] users matches no tool; check the spelling");
         }
     }
     let named = policy.lists.iter().flat_map(|list| {
@@ -113,7 +113,7 @@ pub(crate) fn open_and_warn(registry: &mut Registry, settings: &Settings, policy
     let rules = policy.rules.iter().map(|(pattern, _)| ("[tools.policy]", pattern));
     for (table, pattern) in named.chain(rules) {
         if !registry.has(pattern) {
-            tracing::warn!(table, pattern, "it names no tool here; check the spelling");
+            tracing::warn!(table, pattern, "it matches no tool; check the spelling");
         }
     }
 }

@@ -192,7 +192,7 @@ fn check_error_names_the_line_of_an_invalid_value() {
     assert!(error.contains("transcription.base_url") && error.contains('3'), "{error}");
     let document = parse("[providers.claude]\nkind = \"anthropic\"\nthinking_tokens = 99\n");
     let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
-    let says = "`providers.claude.thinking_tokens`: 99 is too few; it has to be at least 1024";
+    let says = "`providers.claude.thinking_tokens`: 99 is too few; it must be at least 1024";
     assert!(error.contains(says) && error.contains('3'), "{error}");
     let off = parse("");
     let settings = off.table("").unwrap();
@@ -209,7 +209,7 @@ fn check_error_of_a_search_engine_explains_the_correction() {
         (
             "provider = \"searxng\"",
             1,
-            "base_url`: searxng is a server of your own: say where it is",
+            "base_url`: searxng is a server of your own: give its address",
         ),
         ("provider = \"searxng\"\nbase_url = \"here\"", 3, "base_url`: it is no URL"),
         ("provider = \"tavily\"\napi_key = \"a\\nb\"", 3, "api_key`: it cannot be sent"),

@@ -69,8 +69,8 @@ pub(crate) fn check_workspace(
     let shown = document.get(&key).and_then(|value| value.as_str()).unwrap_or_default();
     let shown = document.shown(&key, shown);
     let message = format!(
-        "`{key}`: {shown} has all of your home in it, with what other programs keep there; name a directory \
-         in it, as \"~/avocet\""
+        "`{key}`: {shown} contains your whole home, with the files of other programs; name a \
+            directory in it, such as \"~/avocet\""
     );
     Err(document.error_at(&key, message).into())
 }
@@ -108,7 +108,7 @@ pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Fail
         if opened.root() != place {
             let (path, place) = (path.display(), place.display());
             return Err(failed(format!(
-                "{path} led to {place}, and leads elsewhere now; try again"
+                "{path} resolved to {place} before and resolves elsewhere now; try again"
             )));
         }
         if let Some(warning) = unmarked(*access, opened.marks()) {
@@ -127,10 +127,14 @@ impl Others<'_> {
     fn place_of(&self, root: &Root, before: &[Root]) -> Result<PathBuf, String> {
         let here = match root.path.canonicalize() {
             Ok(path) if path.is_dir() => path,
-            Ok(_) => return Err("is no directory; name the directory that it is in".to_owned()),
+            Ok(_) => {
+                return Err("is not a directory; name the directory that contains \
+                it"
+                .to_owned());
+            }
             Err(error) => {
                 return Err(format!(
-                    "cannot be used ({error}); make the directory, or take it out"
+                    "cannot be used ({error}); create the directory, or remove the entry"
                 ));
             }
         };
@@ -148,11 +152,11 @@ impl Others<'_> {
     fn too_much(&self, here: &Path) -> Option<String> {
         let home = self.home.as_deref().map(real);
         let why = if here == Path::new("/") {
-            "is everything there is; name directories in it"
+            "is the root of the file system; name directories in it"
         } else if home.is_some_and(|home| home.starts_with(here)) {
-            "has all of your home in it, with what other programs keep there; name directories in it"
+            "contains your whole home, with the files of other programs; name directories in it"
         } else if KERNEL.iter().any(|kernel| here.starts_with(kernel)) {
-            "is the kernel's; take it out"
+            "belongs to the kernel; remove the entry"
         } else {
             return None;
         };
@@ -167,8 +171,8 @@ impl Others<'_> {
         };
         if let Some(workspace) = self.workspaces.iter().copied().find(overlaps) {
             return Some(format!(
-                "and the workspace {} are in one another; choose another workspace, or take it out: in a \
-                 workspace file tools work anyway",
+                "and the workspace {} overlap; choose another workspace, or remove the entry: \
+                    file tools work in a workspace anyway",
                 workspace.display()
             ));
         }
@@ -176,20 +180,21 @@ impl Others<'_> {
         let is_own = |own: &&Path| overlaps(own) || passes(own, |place| place.starts_with(here));
         if let Some(own) = self.own.iter().copied().find(is_own) {
             return Some(format!(
-                "and {}, which is the daemon's own, are in one another; name a directory apart from it",
+                "and {}, which belongs to the daemon, overlap; name a separate directory",
                 own.display()
             ));
         }
         let program = self.program.as_deref().filter(|_| root.access == Access::Change);
         if let Some(program) = program.filter(|program| real(program).starts_with(here)) {
             return Some(format!(
-                "has the daemon's program {} in it, which could be replaced; install it elsewhere",
+                "contains the daemon's program {}, which could then be replaced; install it \
+                    elsewhere",
                 program.display()
             ));
         }
         let other = before.iter().find(|other| overlaps(&&*other.path))?;
         Some(format!(
-            "and {} (`{}`) are in one another; name the upper one only",
+            "and {} (`{}`) overlap; name the upper one only",
             other.path.display(),
             other.key
         ))
@@ -203,8 +208,8 @@ impl Others<'_> {
         };
         if let Some(workspace) = self.workspaces.iter().copied().find(|path| changes_way(path)) {
             return Some(format!(
-                "is named by a way through the workspace {}, where it can be made to lead elsewhere; name it \
-                 as {}",
+                "is reached through the workspace {}, where the path can be redirected; write it \
+                    as {}",
                 workspace.display(),
                 here.display()
             ));
@@ -212,14 +217,14 @@ impl Others<'_> {
         let above = self.writable.iter().find(|path| changes_way(path))?;
         Some(if here.starts_with(real(above)) {
             format!(
-                "is in {}, where programs may change and replace it ([sandbox] write); name the upper one in \
-                 both, or directories apart from each other",
+                "is in {}, where programs may change and replace it ([sandbox] write); name the \
+                    upper one in both, or choose separate directories",
                 above.display()
             )
         } else {
             format!(
-                "is named by a way through {}, where programs can make it lead elsewhere ([sandbox] write); \
-                 name it as {}",
+                "is reached through {}, where programs can redirect the path ([sandbox] write); \
+                    write it as {}",
                 above.display(),
                 here.display()
             )
@@ -229,8 +234,8 @@ impl Others<'_> {
 
 /// Returns a warning if untrusted content in this directory stays unmarked.
 fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
-    let warning = "its file system keeps no extended attributes: what the agent writes there of others' words has no \
-        mark, and is believed once somebody moves it into a workspace";
+    let warning = "its file system has no extended attributes: untrusted content that the agent \
+        writes there has no mark, and counts as trusted once it is moved into a workspace";
     (access == Access::Change && !marks).then_some(warning)
 }
 

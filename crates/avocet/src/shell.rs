@@ -105,17 +105,18 @@ impl Shells {
         Some(match (self.layers.best(), &self.sandbox) {
             (Isolation::Namespaces, _) => return None,
             (Isolation::Landlock, _) => format!(
-                "no namespaces here ({namespaces}): programs run behind Landlock alone. They see the secret files \
-                 of their workspace, and what they change at protected paths is set aside only when they have ended"
+                "this system has no namespaces ({namespaces}): Landlock is the only sandbox layer \
+                    of programs. They see the secret files of their workspace, and their changes \
+                    at protected paths are set aside only after they have ended"
             ),
             (Isolation::LimitsOnly, None) => format!(
-                "exec_shell is off: this system gives no walls for programs (namespaces: \
-                 {namespaces}; Landlock: {landlock})"
+                "exec_shell is off: this system has no sandbox for programs (namespaces: \
+                    {namespaces}; Landlock: {landlock})"
             ),
             (Isolation::LimitsOnly, Some(_)) => format!(
-                "PROGRAMS RUN WITHOUT WALLS, with all that the daemon's user may do: [sandbox] \
-                 allow_unsandboxed_shell is true, and this system gives none (namespaces: \
-                 {namespaces}; Landlock: {landlock})"
+                "PROGRAMS RUN WITHOUT A SANDBOX and may do all that the daemon's user may: \
+                    [sandbox] allow_unsandboxed_shell is true, and this system has no sandbox \
+                    (namespaces: {namespaces}; Landlock: {landlock})"
             ),
         })
     }
@@ -134,15 +135,15 @@ impl Shells {
         match (self.layers.best(), &self.sandbox) {
             (Isolation::Namespaces, _) => None,
             (Isolation::Landlock, _) => Some(
-                "[sandbox] hosts opens nothing here: it takes namespaces, and this system gives none; programs \
-                 have no network",
+                "[sandbox] hosts has no effect: it needs namespaces, which this system lacks; \
+                    programs have no network",
             ),
             (Isolation::LimitsOnly, None) => {
-                Some("[sandbox] hosts opens nothing here: exec_shell is off, and no programs run")
+                Some("[sandbox] hosts has no effect: exec_shell is off, and no programs run")
             }
             (Isolation::LimitsOnly, Some(_)) => Some(
-                "[sandbox] hosts limits nothing here: without a sandbox programs reach every host that the \
-                 daemon's user can",
+                "[sandbox] hosts has no effect: without a sandbox programs reach every host that \
+                    the daemon's user can",
             ),
         }
     }
@@ -189,12 +190,16 @@ impl Shells {
         own.map(|path| of(path, "programs could read this of the daemon: choose another workspace"))
             .or_else(|| {
                 program.map(|path| {
-                    of(path, "programs could replace this, which is the daemon's own: install it elsewhere")
+                    of(path, "programs could replace this file of the daemon: install it elsewhere")
                 })
             })
             .or_else(|| {
                 swapped.map(|path| {
-                    of(path, "it is below another directory that programs may change: name the upper one only")
+                    of(
+                        path,
+                        "it is below another directory that programs may change: name the \
+                        upper one only",
+                    )
                 })
             })
     }
@@ -210,10 +215,10 @@ pub(crate) fn control_groups() -> Result<Cgroups, NoCgroups> {
     divided.inspect_err(|why| match why {
         // Normal when started by hand or in a container.
         NoCgroups::Unknown | NoCgroups::NotOurs(_) => {
-            tracing::debug!(%why, "programs have no control groups of their own");
+            tracing::debug!(%why, "programs have no own control groups");
         }
         NoCgroups::Weak(..) | NoCgroups::Failed(..) => {
-            tracing::warn!(%why, "programs have no control groups of their own, which limit them");
+            tracing::warn!(%why, "programs have no control groups that limit them");
         }
     })
 }
@@ -287,22 +292,22 @@ mod tests {
                 (no("denied"), Ok(())),
                 false,
                 Some(Isolation::Landlock),
-                Some("no namespaces here (denied)"),
-                "[sandbox] hosts opens nothing here: it takes namespaces",
+                Some("this system has no namespaces (denied)"),
+                "[sandbox] hosts has no effect: it needs namespaces",
             ),
             (
                 (no("denied"), no("old")),
                 false,
                 None,
                 Some("exec_shell is off"),
-                "[sandbox] hosts opens nothing here: exec_shell is off",
+                "[sandbox] hosts has no effect: exec_shell is off",
             ),
             (
                 (no("denied"), no("old")),
                 true,
                 Some(Isolation::LimitsOnly),
-                Some("PROGRAMS RUN WITHOUT WALLS"),
-                "[sandbox] hosts limits nothing",
+                Some("PROGRAMS RUN WITHOUT A SANDBOX"),
+                "[sandbox] hosts has no effect",
             ),
             ((Ok(()), Ok(())), true, Some(Isolation::Namespaces), None, ""),
         ];

@@ -23,7 +23,7 @@ pub(crate) fn stopping(status: &str) {
 
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!(%error, "systemd was not told");
+        tracing::warn!(%error, "cannot notify systemd");
     }
 }
 

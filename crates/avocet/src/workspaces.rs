@@ -50,8 +50,8 @@ impl AgentWorkspaces {
                 if !workspace.marks() {
                     tracing::warn!(
                         workspace = %path.display(),
-                        "its file system keeps no extended attributes: once something is written there that \
-                         is not the owners' own, none of its files is believed"
+                        "its file system has no extended attributes: as soon as untrusted content \
+                            is written there, all of its files are untrusted"
                     );
                 }
                 let roots = Arc::new(Roots::new(workspace, beside.clone()));
@@ -69,7 +69,7 @@ impl AgentWorkspaces {
 
     /// Returns the workspace in this directory.
     pub(crate) fn at(&self, path: &Path) -> Result<&OpenWorkspace, Failure> {
-        let missing = || format!("{} is no agent's workspace", path.display());
+        let missing = || format!("{} is not the workspace of an agent", path.display());
         self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
     }
 }

@@ -114,7 +114,8 @@ async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
     assert_eq!(
         world.told("terminal:main:c").await,
         format!(
-            "I do not know you yet. Ask my owner to run: `avocet pair approve {code}` (within 10 \
+            "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` \
+                (within 10 \
              minutes)."
         )
     );
@@ -284,7 +285,7 @@ async fn remove_person_makes_the_person_a_stranger_again() {
     let why = |result: Result<(), AccessError>| result.unwrap_err().to_string();
     assert_eq!(
         why(world.bus.remove_person(&person).await),
-        "terminal:main:cid was not let in; `avocet people list` shows who was"
+        "terminal:main:cid has no access; `avocet people list` shows who has"
     );
     assert_eq!(
         why(world.bus.remove_person(&"terminal:main:bob".parse().unwrap()).await),
@@ -357,7 +358,7 @@ async fn link_refuses_chains_and_self_links() {
             &c,
             "terminal:local:b speaks in the session terminal:local:a already; unlink it first",
         ),
-        (&c, &a, "terminal:local:a is spoken in by terminal:local:b; unlink that first"),
+        (&c, &a, "terminal:local:b is linked to terminal:local:a; unlink it first"),
         (&c, &c, "terminal:local:c cannot be linked to itself"),
     ];
     for (into, chat, refusal) in table {

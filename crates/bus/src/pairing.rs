@@ -44,7 +44,7 @@ impl Bus {
         let _creating = self.access.creating_code.lock().await;
         let (person, now) = (PersonId::of(inbound), self.clock.now());
         if !self.access.admission.cache.read(|access| may_give(&access.pairings, &person, now)) {
-            tracing::debug!(%person, "no code: there were enough lately");
+            tracing::debug!(%person, "no pairing code for a stranger: too many were issued lately");
             return Ok(());
         }
         let pairing = new_pairing(person, sender.name.as_deref(), address.whole_chat(), now);
@@ -52,7 +52,7 @@ impl Bus {
         let forget = Timestamp(now.0.saturating_sub(Timestamp(0).after(KEPT).0));
         self.access.people.add_pairing(&pairing, &messages, forget).await?;
         self.refresh().await?;
-        tracing::info!(person = %pairing.person, "a stranger was given a code");
+        tracing::info!(person = %pairing.person, "a stranger got a pairing code");
         messages.iter().for_each(|one| self.deliveries.wake(&one.address));
         Ok(())
     }
@@ -168,7 +168,7 @@ fn new_pairing(person: PersonId, name: Option<&str>, chat: ChatAddress, now: Tim
 fn hint(code: &PairingCode) -> Content {
     let minutes = CODE_LIFETIME.as_secs() / 60;
     Content::text(format!(
-        "I do not know you yet. Ask my owner to run: `avocet pair approve {code}` (within \
+        "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` (within \
          {minutes} minutes)."
     ))
 }

@@ -237,13 +237,13 @@ impl Bus {
     async fn tell_how_to_answer(&self, message: &NewInbound, question: OpenQuestion) {
         let OpenQuestion { wait, can_answer } = question;
         let text = if can_answer {
-            "I am waiting for an answer to my question above: yes, no, or the number of a choice. I read your \
-             message after that."
+            "I am waiting for an answer to my question above: yes, no, or the number of a choice. \
+                I will read your message after that."
                 .to_owned()
         } else {
             format!(
-                "I am waiting until my owner has decided about a question of mine ({wait}). I read your message after \
-                 that."
+                "I am waiting for a decision of my owner ({wait}). I will read your message after \
+                    that."
             )
         };
         let address = &message.inbound.address;

@@ -106,14 +106,15 @@ impl<'a> Intake<'a> {
                 match self.committed(publish).await? {
                     Ok(_) => return Ok(Taken::Accepted),
                     Err(error) => {
-                        tracing::info!(chat = %inbound.address, %error, "a message was not taken");
+                        tracing::info!(chat = %inbound.address, %error, "the bus refused a \
+                            message");
                         (error.counted_as(), Taken::Refused(error))
                     }
                 }
             }
             Converted::Unreadable(message) => {
                 self.decline(&message).await?;
-                ("of a kind that cannot be read", Taken::Ignored)
+                ("of an unsupported kind", Taken::Ignored)
             }
             Converted::Ignored(reason) => (reason, Taken::Ignored),
         };
@@ -161,7 +162,8 @@ impl<'a> Intake<'a> {
                 tracing::info!(sender = %inbound.sender.id, %error, "not answered");
             }
             Err(error) => {
-                tracing::warn!(chat = %inbound.address, %error, "the sender was not told: {}", line.text);
+                tracing::warn!(chat = %inbound.address, %error, "the sender was not told: \
+                    {}", line.text);
             }
         }
         Ok(())

@@ -70,7 +70,7 @@ async fn take_moves_the_cursor_with_every_update() {
         (inbound("m1"), None, Taken::Accepted, None),
         (inbound("m2"), Some(not_allowed()), Taken::Refused(not_allowed()), Some("not allowed")),
         (Converted::Ignored("of another kind"), None, Taken::Ignored, Some("of another kind")),
-        (unreadable, None, Taken::Ignored, Some("of a kind that cannot be read")),
+        (unreadable, None, Taken::Ignored, Some("of an unsupported kind")),
         (invalid.into(), None, Taken::Ignored, Some("with an unreadable id")),
     ];
     let (world, mut counted) = (World::new(), Vec::new());

@@ -67,8 +67,8 @@ fn document_refuses_a_wrong_value_with_its_position() {
     );
     refuses(
         "durability = \"sync\"\n",
-        "avocet.toml:1:1: `durability`: `sync` is not possible here; did you mean `synced`? \
-         Possible are `synced` or `process`",
+        "avocet.toml:1:1: `durability`: `sync` is not a possible value; did you mean `synced`? \
+            Possible values: `synced` or `process`",
     );
     refuses(
         "[sessions]\nqueue_mode = 7\n",
@@ -224,7 +224,7 @@ fn document_resolves_references_only_in_keys_whose_values_are_used() {
 fn document_refuses_a_malformed_reference_in_any_key() {
     for references in [References::All, References::Possible, References::Places] {
         for (reference, error) in [
-            ("${KEY", "no closing brace"),
+            ("${KEY", "lacks a closing brace"),
             ("${credential:a/b}", "is not the name of a credential"),
         ] {
             let text = format!("[providers.local]\napi_key = \"{reference}\"\n");
@@ -262,14 +262,14 @@ fn document_explains_toml_errors_in_plain_words() {
         ("a = [1 2]\n", "1:6", NO_VALUE),
         ("[a\nb = 1\n", "1:3", "the name of the table has no closing `]`"),
         ("a = { b = 1\n", "1:12", "the table has no closing `}`"),
-        ("a = 1 b = 2\n", "1:9", "there is more on this line than one key and its value"),
-        ("a = 01\n", "1:5", "a number does not begin with 0"),
+        ("a = 1 b = 2\n", "1:9", "this line has more than one key and its value"),
+        ("a = 01\n", "1:5", "a number must not begin with 0"),
         ("a.b = 1\na = 2\n", "2:1", "this key is there twice; keep one of them"),
         ("= 1\n", "1:1", "there is no key before the `=`"),
         (
             "a = \"\\q\"\n",
             "1:7",
-            "after a backslash this character means nothing; write \\\\ for a backslash",
+            "this character has no meaning after a backslash; write \\\\ for a backslash",
         ),
         ("ü = 1\n", "1:1", "a key with such characters has to be in quotation marks"),
         ("a = 99999999999999999999\n", "1:5", "`a`: the number is too large"),

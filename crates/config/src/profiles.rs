@@ -88,7 +88,10 @@ fn check_limits(document: &Document, path: &str, agent: &AgentDefaults) -> Resul
     let too_small = limits.into_iter().find(|(_, value, least)| value < least);
     let Some((key, value, least)) = too_small else { return Ok(()) };
     let at = format!("{path}.{key}");
-    let message = format!("`{at}`: with {value} nothing can be answered; it is at least {least}");
+    let message = format!(
+        "`{at}`: {value} is too small for any answer; it must be at least \
+        {least}"
+    );
     Err(document.error_at(&at, message))
 }
 
@@ -110,7 +113,8 @@ fn check_pattern(
     let shown = document.shown(&at, pattern);
     if !pattern.contains(['*', ':']) {
         let message = format!(
-            "`{at}`: {shown:?} fits no session; write channel:account:chat, with * for any characters"
+            "`{at}`: {shown:?} fits no session; write channel:account:chat, with * for any \
+                characters"
         );
         return Err(document.error_at(&at, message));
     }

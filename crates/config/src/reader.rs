@@ -91,7 +91,7 @@ impl Reader<'_> {
             }
             DeValue::Float(number) => match number.as_str().parse::<f64>() {
                 Ok(number) => number.into(),
-                Err(_) => return refuse(document, "it is no number".to_owned()),
+                Err(_) => return refuse(document, "it is not a number".to_owned()),
             },
             DeValue::Datetime(moment) => Value::String(moment.to_string()),
             DeValue::Array(elements) => {
@@ -119,7 +119,7 @@ impl Reader<'_> {
         let is_place = PLACES.contains(&path);
         let resolved = match self.references {
             References::Places if !is_place => refer::check(text)
-                .and_then(|()| Err(Fault::Missing("its value is not looked for".to_owned()))),
+                .and_then(|()| Err(Fault::Missing("its value is not resolved".to_owned()))),
             _ => refer::resolve(text, self.environment, &mut document.secrets),
         };
         let may_be_left_out = match self.references {

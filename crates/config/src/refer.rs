@@ -53,7 +53,7 @@ fn replace(
         }
         replaced.push_str(before);
         let Some((name, after)) = reference[2..].split_once('}') else {
-            let message = format!("{:?} has no closing brace", cut(reference));
+            let message = format!("{:?} lacks a closing brace", cut(reference));
             return Err(Fault::Malformed(message));
         };
         replaced.push_str(&value_of(name)?);
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(check(text), Ok(()), "{text}");
         }
         let table = [
-            ("${KEY", "\"${KEY\" has no closing brace"),
+            ("${KEY", "\"${KEY\" lacks a closing brace"),
             ("${credential:../key}", "\"../key\" is not the name of a credential"),
             ("${credential:}", "\"\" is not the name of a credential"),
         ];

@@ -2,11 +2,11 @@
 
 /// The beginnings of the parser's messages, and the advice for each.
 const ADVICE: &[(&str, &str)] = &[
-    ("cannot extend value", "this key has a value already and cannot be a table as well"),
+    ("cannot extend value", "this key already has a value, so it cannot be a table"),
     ("cannot recurse further", "the tables are nested too deeply"),
     ("duplicate key", "this key is there twice; keep one of them"),
-    ("extra assignment between key-value pairs", "there is one `=` too many"),
-    ("extra `=`", "there is one `=` too many"),
+    ("extra assignment between key-value pairs", "there is an extra `=`"),
+    ("extra `=`", "there is an extra `=`"),
     (
         "invalid basic string",
         "the text has no closing quotation mark, or a character that cannot stand in it",
@@ -17,7 +17,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
     (
         "invalid escape sequence",
-        "after a backslash this character means nothing; write \\\\ for a backslash",
+        "this character has no meaning after a backslash; write \\\\ for a backslash",
     ),
     ("invalid key-value pair", "this line is neither `key = value` nor a [table]"),
     ("invalid multi-line", "the text has no closing quotation marks"),
@@ -27,7 +27,7 @@ const ADVICE: &[(&str, &str)] = &[
     ("missing comma", "there is no comma between the values"),
     (
         "missing escaped value",
-        "after a backslash this character means nothing; write \\\\ for a backslash",
+        "this character has no meaning after a backslash; write \\\\ for a backslash",
     ),
     ("missing value", "the key has no value; write `key = value`"),
     ("recursion limit", "the tables are nested too deeply"),
@@ -36,8 +36,8 @@ const ADVICE: &[(&str, &str)] = &[
     ("unclosed array", "the list has no closing `]`"),
     ("unclosed inline table", "the table has no closing `}`"),
     ("unclosed table", "the name of the table has no closing `]`"),
-    ("unexpected key or value", "there is more on this line than one key and its value"),
-    ("unexpected leading zero", "a number does not begin with 0"),
+    ("unexpected key or value", "this line has more than one key and its value"),
+    ("unexpected leading zero", "a number must not begin with 0"),
     ("unquoted keys cannot be empty", "there is no key before the `=`"),
 ];
 

@@ -68,6 +68,6 @@ async fn answer(
     if approvals.decide(id, decision).await.map_err(unavailable)? {
         return Ok(Value::Null);
     }
-    let message = format!("nothing waits to be allowed as {id}; it was decided, or has expired");
+    let message = format!("no call waits for approval as {id}; it was decided, or has expired");
     Err(RpcError::new(RpcError::NOT_FOUND, message))
 }

@@ -109,8 +109,8 @@ pub(crate) async fn serve(
             Ok(Some(InputLine::Whole(line))) => connection.take(&line, group).await,
             Ok(Some(InputLine::TooLong(length))) => {
                 let message = format!(
-                    "the line is {length} bytes long; at most {MAX_LINE_BYTES} are taken. Send \
-                     large texts as files"
+                    "the line is {length} bytes long; at most {MAX_LINE_BYTES} are accepted. Send \
+                        large texts as files"
                 );
                 let error = RpcError::new(RpcError::REQUEST, message);
                 connection.respond(Value::Null, Err(error)).await;

@@ -26,8 +26,8 @@ const MAX_PATH_BYTES: usize = 107;
 pub enum GatewayError {
     /// The path is longer than the system allows.
     #[error(
-        "the socket's path {path} is {length} bytes long, and a socket's path has at most \
-         {MAX_PATH_BYTES}; set a shorter one: [gateway] socket"
+        "the socket's path {path} is {length} bytes long; at most {MAX_PATH_BYTES} are possible. \
+            Set a shorter one: [gateway] socket"
     )]
     TooLong {
         /// The path.
@@ -50,7 +50,7 @@ pub enum GatewayError {
     #[error("another process listens on {0}; stop it, or set another socket: [gateway] socket")]
     InUse(PathBuf),
     /// The system refused.
-    #[error("the socket {path} cannot be made ({error}); check its directory")]
+    #[error("cannot create the socket {path} ({error}); check its directory")]
     Refused {
         /// The socket, or its directory.
         path: PathBuf,

@@ -74,7 +74,7 @@ async fn server_errors_name_the_reason() {
             "usage",
             json!({"by": "moon"}),
             -32602,
-            "usage: `moon` is not possible here; possible are `model`, `session`, `day`",
+            "usage: `moon` is not a possible value; possible values: `model`, `session`, `day`",
         ),
     ];
     for (method, params, code, message) in table {
@@ -95,7 +95,7 @@ async fn server_refuses_bad_lines_and_serves_the_next() {
     assert_eq!(codes, [json!(-32600), json!(-32700), json!(-32700), json!(-32600), Value::Null]);
     assert_eq!(
         answers[0]["error"]["message"],
-        "the line is 10485760 bytes long; at most 1048576 are taken. Send large texts as files"
+        "the line is 10485760 bytes long; at most 1048576 are accepted. Send large texts as files"
     );
     assert_eq!((&answers[4]["id"], &answers[4]["result"]), (&json!("last"), &json!([])));
 }

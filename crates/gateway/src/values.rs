@@ -39,7 +39,8 @@ pub(crate) fn check_limit(method: &str, name: &str, rows: u32) -> Result<(), Rpc
         return Ok(());
     }
     let message = format!(
-        "{method}: {name} is {rows}; it has to be from 1 to {MOST_ROWS}. A longer list is read page by page"
+        "{method}: {name} is {rows}; it must be from 1 to {MOST_ROWS}. A longer list is read page \
+            by page"
     );
     Err(RpcError::new(RpcError::PARAMS, message))
 }
@@ -89,9 +90,7 @@ mod tests {
         for rows in [0, 501, 100_000] {
             let error = check_limit("usage", "limit", rows).unwrap_err();
             assert_eq!(error.code, RpcError::PARAMS);
-            assert!(
-                error.message.contains(&format!("limit is {rows}; it has to be from 1 to 500"))
-            );
+            assert!(error.message.contains(&format!("limit is {rows}; it must be from 1 to 500")));
         }
     }
 }

@@ -69,8 +69,8 @@ impl RpcMessage {
         })?;
         if let Value::Array(requests) = &value {
             let message = format!(
-                "the line is a batch of {} requests, and batches are not taken; send each request on a line of its \
-                 own, without waiting for the answers in between",
+                "the line is a batch of {} requests, and batches are not supported; send each \
+                    request on its own line; there is no need to wait for the answers in between",
                 requests.len()
             );
             return Err(RpcError::new(RpcError::REQUEST, message));

@@ -95,12 +95,12 @@ impl Model for Chain {
             }
             // If the last model fails too, the caller reports it.
             if let Some(why) = asked.last.take() {
-                tracing::warn!(why, instead = model.name(), "another model is asked");
+                tracing::warn!(why, instead = model.name(), "asking another model");
                 shown.show(Delta::Restart);
             }
             match self.ask(model, &request, &shown).await {
                 Ok(reply) if is_empty(&reply) => {
-                    asked.last = Some(format!("{} answered with nothing", model.name()));
+                    asked.last = Some(format!("{} sent an empty answer", model.name()));
                     // Report the cost now. It would be lost if the next attempt were dropped.
                     reply.spent.iter().for_each(|spent| shown.show(Delta::Lost(spent)));
                     asked.empty = Some(ModelReply { spent: Vec::new(), ..reply });
@@ -137,7 +137,7 @@ impl ChainOutcomes {
     fn skipped(&mut self, model: &str, tokens: u64, window: u64) {
         tracing::info!(model, tokens, window, "the model's window is too small for the request");
         if self.small.as_ref().is_none_or(|(largest, _)| *largest < window) {
-            let detail = format!("about {tokens} tokens, and it takes {window}");
+            let detail = format!("about {tokens} tokens, and its window is {window}");
             let (model, window) = (model.to_owned(), Some(window));
             let error = ModelError::TooLong { model, detail, window };
             self.small = window.map(|window| (window, error));

@@ -163,14 +163,19 @@ impl Model for Dialected {
         let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let read = streamed.read(&reply.text, TextEnd::cut_if(reply.truncated || reply.filtered));
         let read = if self.is_prose(&read, &reply.calls, tools) {
-            tracing::debug!(model = self.name(), "the calls in the text are no calls but text");
+            tracing::debug!(model = self.name(), "the tool calls in the text are treated as text");
             let text = visible::visible(ending::without_mark(&reply.text));
             ParsedReply { text, ..ParsedReply::default() }
         } else {
             read
         };
         if let Some(dialect) = read.dialect {
-            tracing::debug!(model = self.name(), dialect = dialect.name(), "calls are in the text");
+            tracing::debug!(
+                model = self.name(),
+                dialect = dialect.name(),
+                "found tool calls in \
+                the text"
+            );
         }
         // Calls in the text of a reply with native calls repeat these.
         let is_native = !reply.calls.is_empty();

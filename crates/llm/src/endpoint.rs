@@ -66,7 +66,7 @@ impl Endpoint {
             let body = body().map_err(|error| self.bad_answer(plain_json(&error)))?;
             let input = estimated_tokens(body.len() as u64, request);
             let asking = self.ask_once::<A>(body, input, &shown);
-            let asking = self.limited(self.limits.total, "it did not come to an end", asking);
+            let asking = self.limited(self.limits.total, "it did not end", asking);
             shown.attempt(&self.name, input, asking).await
         };
         retrying(self.clock.as_ref(), self.retries, &take_back, attempt).await

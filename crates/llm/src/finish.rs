@@ -42,7 +42,7 @@ impl Finish {
         let detail = |what: &str| format!("{what} ({reason}) {says}").trim_end().to_owned();
         match self {
             Self::Filtered if is_empty => {
-                return Err(AnswerError::Declined(detail("it will not answer this")));
+                return Err(AnswerError::Declined(detail("the model refuses to answer this")));
             }
             Self::Failed => return Err(AnswerError::Unreadable(detail("it failed"))),
             Self::Unknown if is_empty => {

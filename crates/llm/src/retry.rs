@@ -46,7 +46,7 @@ where
             ModelError::Busy { retry_after: Some(asked), .. } => *asked,
             _ => wait,
         };
-        tracing::info!(%error, ?wait, "asking the model again after a while");
+        tracing::info!(%error, ?wait, "retrying the model request after a pause");
         clock.sleep(wait).await;
         deltas(Delta::Restart);
     }

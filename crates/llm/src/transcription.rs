@@ -161,8 +161,7 @@ impl Transcribe for Transcription {
     async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError> {
         if recording.bytes.len() > MAX_BYTES {
             let limit = MAX_BYTES / 1024 / 1024;
-            let why =
-                format!("it is larger than {limit} MB, which is the most that is listened to");
+            let why = format!("it is larger than {limit} MB, the limit for transcription");
             return Err(TranscribeError::Refused(why));
         }
         let limit = Duration::from_secs(self.config.total_seconds);

@@ -37,7 +37,7 @@ fn known(error: &(dyn Error + 'static)) -> Option<String> {
         let said = error.to_string();
         return said
             .split_once(unresolved)
-            .map(|(_, why)| format!("the name of the server is not known ({why})"));
+            .map(|(_, why)| format!("cannot resolve the name of the server ({why})"));
     }
     Some(plain_io(error))
 }
@@ -52,12 +52,14 @@ fn tls(error: &rustls::Error) -> String {
     let why = match error {
         rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => "it has expired",
         rustls::Error::InvalidCertificate(UnknownIssuer) => "its issuer is unknown",
-        rustls::Error::InvalidCertificate(NotValidForName) => "it is for another name",
+        rustls::Error::InvalidCertificate(NotValidForName) => "it belongs to another name",
         rustls::Error::InvalidCertificate(_) => "it is not valid",
         rustls::Error::InvalidMessage(_) => {
-            return "the server does not speak https there; is the URL one of http://?".to_owned();
+            return "the server does not speak https there; should the URL begin with \
+                http://?"
+                .to_owned();
         }
-        _ => return "no secure connection (TLS) could be made".to_owned(),
+        _ => return "cannot make a secure connection (TLS)".to_owned(),
     };
     format!("the server's certificate is refused: {why}")
 }
@@ -65,10 +67,10 @@ fn tls(error: &rustls::Error) -> String {
 /// Describes an error of unknown cause by its kind.
 fn general(error: &reqwest::Error) -> String {
     let said = match error {
-        error if error.is_timeout() => "nothing answered in time",
+        error if error.is_timeout() => "no answer in time",
         error if error.is_builder() => "the URL, or a header, cannot be sent",
         error if error.is_connect() => "the server cannot be reached",
-        error if error.is_body() || error.is_decode() => "the answer broke off",
+        error if error.is_body() || error.is_decode() => "the answer ended early",
         _ => "the server closed it, or does not speak HTTP",
     };
     said.to_owned()

@@ -35,7 +35,7 @@ async fn detail_explains_an_error_without_the_text_of_the_library() {
     let (silent, mail) = (saying(b"").await, saying(b"220 mail ready\r\n").await);
     let (half, chunk) = (saying(half).await, saying(chunk).await);
     let no_http = "the connection broke: the server closed it, or does not speak HTTP";
-    let broken_off = "the connection broke: the answer broke off";
+    let broken_off = "the connection broke: the answer ended early";
     let table = [
         (format!("http://{unused}/"), "no connection: Connection refused"),
         (format!("http://{}/", silent.address()), no_http),
@@ -53,7 +53,7 @@ async fn detail_explains_an_error_without_the_text_of_the_library() {
 async fn detail_reports_an_unknown_name() {
     let client = builder().dns_resolver(Arc::new(Nothing)).build().unwrap();
     let error = client.get("http://nowhere.invalid/secret").send().await.unwrap_err();
-    assert_eq!(detail(error), "the name of the server is not known (Name or service not known)");
+    assert_eq!(detail(error), "cannot resolve the name of the server (Name or service not known)");
 }
 
 #[test]
@@ -62,11 +62,11 @@ fn tls_reports_a_server_without_https_or_an_invalid_certificate() {
     let table = [
         (Certificate::Expired, "it has expired"),
         (Certificate::UnknownIssuer, "its issuer is unknown"),
-        (Certificate::NotValidForName, "it is for another name"),
+        (Certificate::NotValidForName, "it belongs to another name"),
         (Certificate::BadEncoding, "it is not valid"),
     ];
     let mail = tls(&rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType));
-    assert_eq!(mail, "the server does not speak https there; is the URL one of http://?");
+    assert_eq!(mail, "the server does not speak https there; should the URL begin with http://?");
     for (error, expected) in table {
         let said = tls(&rustls::Error::InvalidCertificate(error));
         assert_eq!(said, format!("the server's certificate is refused: {expected}"));

@@ -118,7 +118,7 @@ pub enum FetchError {
     #[error(transparent)]
     Net(#[from] NetError),
     /// The request timed out after this time.
-    #[error("the answer was not there within {} s", .0.as_secs())]
+    #[error("no answer within {} s", .0.as_secs())]
     Slow(Duration),
     /// The body is longer than this limit, in bytes.
     #[error("the answer is longer than {0} bytes")]
@@ -127,7 +127,7 @@ pub enum FetchError {
     #[error("the page redirects to {0}")]
     Elsewhere(Url),
     /// The body is compressed without being asked for, and could expand to any size.
-    #[error("the answer is compressed, which was not asked for")]
+    #[error("the answer is compressed, although the request did not allow it")]
     Compressed,
 }
 

@@ -39,7 +39,7 @@ enum Which {
 
 /// An unusable entry of the list. The operator has to correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{entry:?} opens nothing: {why}")]
+#[error("{entry:?} is not valid: {why}")]
 pub struct BadHost {
     /// The position in the list, from 0.
     pub number: usize,
@@ -109,10 +109,11 @@ impl fmt::Display for Hosts {
 
 impl HostEntry {
     fn parse(entry: &str) -> Result<Self, &'static str> {
-        const SHAPE: &str = "write a host alone, as crates.io, *.crates.io, registry.example.org:8443, \
+        const SHAPE: &str = "write only a host, such as crates.io, *.crates.io, \
+            registry.example.org:8443, \
             127.0.0.1:3000 or [::1]:3000";
-        const NEAR: &str = "a name has to lead to public addresses, and this one leads to the machine \
-            itself; write the address and the port, as 127.0.0.1:3000";
+        const NEAR: &str = "a name must resolve to public addresses, and this one resolves to the \
+            machine itself; write the address and the port, such as 127.0.0.1:3000";
         if let Ok(address) = entry.parse::<IpAddr>() {
             return Ok(Self { hosts: Which::Address(address.to_canonical()), port: None });
         }
@@ -137,7 +138,7 @@ impl HostEntry {
             (Host::Name(name), false) => Which::Name(name),
             (Host::Name(name), true) => Which::Below(name),
             (Host::Address(address), false) => Which::Address(address),
-            (Host::Address(_), true) => return Err("there are no names below an address"),
+            (Host::Address(_), true) => return Err("an address has no subdomains"),
         };
         Ok(Self { hosts, port })
     }

@@ -30,8 +30,8 @@ impl OwnAddresses for Interfaces {
             Err(error) => tracing::warn!(
                 %error,
                 known = last.len(),
-                "the addresses of this host cannot be read: pages and programs are kept from reaching those that \
-                 were found before, and private ones, only"
+                "cannot read the addresses of this host: only private addresses and those found \
+                    earlier are blocked for pages and programs"
             ),
         }
         last.clone()

@@ -86,7 +86,7 @@ pub fn check_url(url: &str) -> Result<(), NetError> {
     match parsed.as_ref().map(|url| (url.scheme(), url.host())) {
         Some(("http" | "https", Some(_))) => Ok(()),
         _ => Err(NetError::Invalid(
-            "it is no URL of a server: it has to begin with http:// or https:// and a host"
+            "it is not the URL of a server: it must begin with http:// or https:// and a host"
                 .to_owned(),
         )),
     }

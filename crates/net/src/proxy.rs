@@ -224,7 +224,7 @@ impl Proxy {
         let found = within(&*self.clock, CONNECT_LIMIT, self.resolver.resolve(name)).await;
         let found = found.unwrap_or_default();
         if found.is_empty() {
-            return Err(ProxyRefusal::unreachable(to, "its name has no address"));
+            return Err(ProxyRefusal::unreachable(to, "its name does not resolve"));
         }
         let guard = Guard::new(self.own.addresses());
         found.into_iter().map(|address| self.judge(&guard, address, port, to)).collect()
@@ -244,8 +244,8 @@ impl Proxy {
         }
         guard.address(socket).map(|()| socket).map_err(|rule| {
             let why = format!(
-                "its name leads to {address}, which is not public ({rule}), and [sandbox] hosts does \
-                 not list that address"
+                "its name resolves to {address}, which is not public ({rule}), and [sandbox] \
+                    hosts does not list that address"
             );
             ProxyRefusal::forbidden(to, &why)
         })
@@ -263,13 +263,13 @@ impl Told<'_> {
     fn reached(&self, to: &str) {
         (self.reached)(to);
         if is_new(&mut self.logged().reached, to) {
-            tracing::info!(host = to, "a program reached a host");
+            tracing::info!(host = to, "a program connected to a host");
         }
     }
 
     fn refused(&self, to: &str, why: &str) {
         if is_new(&mut self.logged().refused, to) {
-            tracing::warn!(host = to, why, "a program was not let to a host");
+            tracing::warn!(host = to, why, "refused a program's connection to a host");
         }
     }
 
@@ -284,7 +284,7 @@ fn is_new(logged: &mut BTreeSet<String>, to: &str) -> bool {
     if is_new && logged.len() == MOST_LOGGED {
         tracing::warn!(
             after = to,
-            "a program asks for too many hosts; further ones are not logged"
+            "a program connects to too many hosts; further ones are not logged"
         );
     }
     is_new

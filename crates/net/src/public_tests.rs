@@ -81,7 +81,7 @@ async fn public_client_sends_no_request_to_a_private_address() {
 fn check_public_url_refuses_a_local_url_before_any_request() {
     for (url, expected) in [
         ("https://models.a.org/v1", ""),
-        ("ftp://models.a.org", "it has to begin with http"),
+        ("ftp://models.a.org", "it must begin with http"),
         ("http://192.168.1.7:8080/v1", "192.168.1.7 is not public"),
         ("http://localhost:11434/v1", "a local name"),
     ] {

@@ -78,8 +78,8 @@ impl DeliveryWorker {
                 Ok(WorkerAction::Look) => {}
                 Ok(WorkerAction::Leave) => return,
                 Err(error) => {
-                    tracing::error!(%chat, %error, "the outbox cannot go on; it is looked at \
-                        again at the next message or start");
+                    tracing::error!(%chat, %error, "the outbox cannot continue; it retries at the \
+                        next message or start");
                     return;
                 }
             }
@@ -196,7 +196,7 @@ impl DeliveryWorker {
     /// it logs the first, second, fourth, eighth and so on.
     fn note(&self, sent: &Result<Receipt, SendError>, head: &Head, progress: &mut Progress) {
         let (attempts, chat) = (head.attempts + 1, &head.delivery.address);
-        tracing::debug!(attempts, ok = sent.is_ok(), "handed to the channel");
+        tracing::debug!(attempts, ok = sent.is_ok(), "delivering");
         match sent {
             Ok(_) => {
                 self.accounts.succeeded(chat, self.clock.elapsed());

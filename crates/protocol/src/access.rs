@@ -131,7 +131,7 @@ pub enum AccessError {
     #[error("the code {0} has expired; its owner gets a new one by writing again")]
     ExpiredCode(PairingCode),
     /// The person was not admitted through pairing.
-    #[error("{0} was not let in; `avocet people list` shows who was")]
+    #[error("{0} has no access; `avocet people list` shows who has")]
     UnknownPerson(PersonId),
     /// The configuration names this person, so the operator has to remove the name there.
     #[error("{0} is named by the configuration; remove the id from [channels.{channel}] there", channel = .0.channel)]
@@ -154,7 +154,7 @@ pub enum AccessError {
         session: SessionId,
     },
     /// Other chats are linked to the session of this chat.
-    #[error("{chat} is spoken in by {by}; unlink that first")]
+    #[error("{by} is linked to {chat}; unlink it first")]
     LinkedTo {
         /// The chat.
         chat: ChatAddress,

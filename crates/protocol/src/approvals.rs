@@ -11,7 +11,7 @@ use crate::{ChatAddress, Grant, SessionId, StoreError, Timestamp, WaitId};
 /// The beginning of the result of a call that an owner has denied.
 pub(crate) const DENIED: &str = "denied by the owner";
 /// The result of a call whose approval expired.
-pub const EXPIRED: &str = "denied: the approval did not come in time";
+pub const EXPIRED: &str = "denied: no approval came in time";
 
 /// Calls that wait for approval.
 #[async_trait]
@@ -72,11 +72,11 @@ impl ApprovalDecision {
             Self::Once => Resolution::Run,
             Self::ForSession => Resolution::RunAlways,
             Self::Denied { why: Some(why) } => {
-                Resolution::Error(format!("{DENIED}, who says: {why}"))
+                Resolution::Error(format!("{DENIED}; the reason: {why}"))
             }
             Self::Denied { why: None } => Resolution::Error(format!(
-                "{DENIED}; do not try to reach the same in another way, go on without it or say what you \
-                 need it for"
+                "{DENIED}; do not try to get the same result in another way. Continue without it, \
+                    or say why you need it"
             )),
         }
     }

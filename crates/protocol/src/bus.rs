@@ -84,7 +84,7 @@ pub enum PublishError {
     #[error("the message is empty after control and invisible characters were removed")]
     Empty,
     /// The message exceeds the size limit.
-    #[error("the message is {bytes} bytes long; at most {limit} are taken, send a file instead")]
+    #[error("the message is {bytes} bytes long; at most {limit} are accepted, send a file instead")]
     TooLong {
         /// Its length.
         bytes: usize,
@@ -92,7 +92,7 @@ pub enum PublishError {
         limit: usize,
     },
     /// A program exceeded its rate limit, which stops endless exchanges between programs.
-    #[error("{sender} is a program and may write {limit} times a minute in a chat")]
+    #[error("{sender} is a bot and may send {limit} messages a minute in a chat")]
     BotTooOften {
         /// The program.
         sender: String,
@@ -134,8 +134,8 @@ impl PublishError {
             Self::NotAllowed { .. } => "not allowed",
             Self::Empty => "empty",
             Self::TooLong { .. } => "too long",
-            Self::BotTooOften { .. } => "of a bot, too often",
-            Self::NoCorrection(NoCorrection::Unknown) => "an edit of the unknown",
+            Self::BotTooOften { .. } => "too many from a bot",
+            Self::NoCorrection(NoCorrection::Unknown) => "an edit of an unknown message",
             Self::NoCorrection(NoCorrection::Answered) => "an edit too late",
             Self::NoCorrection(NoCorrection::Command) => "an edit of a command",
             Self::KeyTaken { .. }

@@ -56,7 +56,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
 /// A timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not done within {0:?}")]
+#[error("not completed within {0:?}")]
 pub struct Elapsed(pub Duration);
 
 /// Waits for `work`, at most for `limit`.

@@ -263,11 +263,11 @@ impl Attachment {
         let mut details: Vec<String> = self.name.as_deref().map(one_line).into_iter().collect();
         match &self.transcript {
             Some(Transcript::Said(text)) if text.is_empty() => {
-                details.push("no words are heard in it".to_owned());
+                details.push("no words were recognised in it".to_owned());
             }
             Some(Transcript::Said(text)) => details.push(format!("“{text}”")),
             Some(Transcript::Failed(why)) => {
-                details.push(format!("what is said in it is not known: {why}"));
+                details.push(format!("it could not be transcribed: {why}"));
             }
             None => details.extend(self.bytes.map(|bytes| format!("{bytes} bytes"))),
         }

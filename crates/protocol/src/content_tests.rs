@@ -72,11 +72,11 @@ fn as_text_describes_an_attachment_and_its_state_in_a_line() {
         ),
         (
             Attachment { transcript: Some(Transcript::Said(String::new())), ..voice.clone() },
-            "[voice, 12 s: no words are heard in it, saved as inbox/m6-0.ogg]",
+            "[voice, 12 s: no words were recognised in it, saved as inbox/m6-0.ogg]",
         ),
         (
             Attachment { transcript: Some(unheard), ..voice },
-            "[voice, 12 s: what is said in it is not known: nobody answered, saved as inbox/m6-0.ogg]",
+            "[voice, 12 s: it could not be transcribed: nobody answered, saved as inbox/m6-0.ogg]",
         ),
     ];
     for (attachment, line) in cases {

@@ -49,10 +49,10 @@ pub fn plain_error(error: &str) -> String {
 pub fn plain_json(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Data => plain_error(&error.to_string()),
-        Category::Eof => "the JSON breaks off".to_owned(),
+        Category::Eof => "the JSON ends early".to_owned(),
         Category::Syntax | Category::Io => match (error.line(), error.column()) {
-            (0, _) => "it is no JSON".to_owned(),
-            (line, column) => format!("it is no JSON, at line {line}, column {column}"),
+            (0, _) => "it is not JSON".to_owned(),
+            (line, column) => format!("it is not JSON, at line {line}, column {column}"),
         },
     }
 }
@@ -107,9 +107,12 @@ fn unknown_word(rest: &str) -> Option<String> {
         known.split(", ").flat_map(|part| part.split(" or ")).map(bare).collect();
     Some(match nearest(&bare(word), words.iter().map(String::as_str)) {
         Some(near) => {
-            format!("{word} is not possible here; did you mean `{near}`? Possible are {known}")
+            format!(
+                "{word} is not a possible value; did you mean `{near}`? Possible values: \
+                {known}"
+            )
         }
-        None => format!("{word} is not possible here; possible are {known}"),
+        None => format!("{word} is not a possible value; possible values: {known}"),
     })
 }
 
@@ -189,11 +192,12 @@ mod tests {
         says::<Word>(&json!(7), "7 is not a word in quotation marks");
         says::<Word>(
             &json!("sync"),
-            "`sync` is not possible here; did you mean `synced`? Possible are `synced` or `process`",
+            "`sync` is not a possible value; did you mean `synced`? Possible values: `synced` or \
+                `process`",
         );
         says::<StyleName>(
             &json!("yaml"),
-            "`yaml` is not possible here; possible are `native`, `hermes`, `xml`",
+            "`yaml` is not a possible value; possible values: `native`, `hermes`, `xml`",
         );
         says::<Either>(&json!("x"), "this value cannot be used here");
         says::<[u8; 2]>(&json!([1, 2, 3]), "the list has the wrong length");
@@ -202,9 +206,9 @@ mod tests {
     #[test]
     fn plain_json_names_the_position_of_a_syntax_error_or_the_wrong_value() {
         let table = [
-            ("{oops", "it is no JSON, at line 1, column 2"),
-            ("{\"input\": ", "the JSON breaks off"),
-            ("", "the JSON breaks off"),
+            ("{oops", "it is not JSON, at line 1, column 2"),
+            ("{\"input\": ", "the JSON ends early"),
+            ("", "the JSON ends early"),
             ("{\"input\": \"x\"}", "\"x\" is not a number"),
         ];
         for (text, expected) in table {

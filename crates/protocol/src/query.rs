@@ -126,10 +126,13 @@ impl FromStr for SessionRow {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (used_at, session) = text.split_once('/').ok_or_else(|| {
-            format!("{text:?} is no row of the list; it is written as the list shows it, USED_AT/SESSION")
+            format!(
+                "{text:?} is not a row of the list; write it as the list shows it, \
+                USED_AT/SESSION"
+            )
         })?;
         let used_at = used_at.parse().map(Timestamp).map_err(|_| {
-            format!("{used_at:?} is no moment; give the milliseconds that the list shows")
+            format!("{used_at:?} is not a time; give the milliseconds that the list shows")
         })?;
         let session = session.parse().map_err(|error: IdError| error.to_string())?;
         Ok(Self { used_at, session })

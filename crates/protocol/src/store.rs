@@ -72,7 +72,7 @@ pub enum StoreError {
         found: String,
     },
     /// The row has changed state, for example because the turn was stopped.
-    #[error("{0} is no longer in the state that this needs")]
+    #[error("{0} is no longer in the expected state")]
     Stale(String),
     /// The log is closed because the process stops.
     #[error("the log is closed")]

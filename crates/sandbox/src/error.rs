@@ -43,9 +43,9 @@ pub enum FileError {
     },
     /// The directory was moved, removed or replaced after it was opened.
     #[error(
-        "nothing is done in {root}, because it is not the directory any more that was opened when the daemon started \
-         ({now}): file tools would use the old one and programs the new one. Tell the user: put the old directory \
-         back, or restart the daemon"
+        "{root} is no longer the directory that the daemon opened at its start ({now}), so \
+            nothing was done: file tools would use the old one and programs the new one. Tell the \
+            user: put the old directory back, or restart the daemon"
     )]
     Replaced {
         /// The absolute path of the directory.
@@ -128,8 +128,8 @@ pub enum FileError {
     },
     /// A link leads to a protected path.
     #[error(
-        "{path} is not changed: it leads through a link to {place}, whose content is run outside of the sandbox \
-         ({PROTECTED}). Name {place} itself: then the user is asked"
+        "{path} is not changed: it is a link to {place}, whose content is run outside of the \
+            sandbox ({PROTECTED}). Name {place} itself: then the user is asked"
     )]
     Protected {
         /// The path: relative to the root (absolute beside the workspace), and as given.

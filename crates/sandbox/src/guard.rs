@@ -71,7 +71,7 @@ impl ProgramSandbox {
             // A missing directory stays invisible to programs.
             Err(error) => {
                 let error: io::Error = error;
-                tracing::debug!(root = %path.display(), %error, "no protected paths are looked for");
+                tracing::debug!(root = %path.display(), %error, "cannot watch protected paths");
                 None
             }
         };
@@ -112,8 +112,8 @@ impl Guard {
                 Err(error) => {
                     tracing::error!(
                         root = %root.path.display(), %error,
-                        "cannot look for what a program has left at protected paths; look at them before you run \
-                         git or an editor there"
+                        "cannot check the changes of a program at protected paths; check them \
+                            yourself before you run git or an editor there"
                     );
                 }
             }
@@ -121,7 +121,8 @@ impl Guard {
         for aside in &guarded.aside {
             tracing::warn!(
                 aside,
-                "a program has left at a protected path what would be run outside of its sandbox"
+                "a program changed a protected path, whose content would be run outside of its \
+                    sandbox"
             );
         }
         guarded
@@ -190,7 +191,7 @@ impl Guard {
             Some(entries) => {
                 entries.iter().filter(|entry| !is_fine(entry)).map(ConfigEntry::key).collect()
             }
-            None => vec!["all of it, which git would refuse or which is no file".to_owned()],
+            None => vec!["all of it, because git would refuse it or it is not a file".to_owned()],
         };
         let is_kept = taken.is_empty();
         // An older file was written by a person or by git. A new one may be crafted to be misread.
@@ -210,7 +211,7 @@ impl Guard {
         replace(&parent, file, harmless.as_bytes(), None, |_| Ok(()))?;
         self.protection.approve(&place);
         let done = |name: OsString| {
-            format!("taken out: {}; as it was: {}", taken.join(", "), name.display())
+            format!("removed: {}; unchanged: {}", taken.join(", "), name.display())
         };
         Ok(name.map(done))
     }
@@ -245,7 +246,7 @@ fn set_aside(root: &Dir, path: &Path) -> io::Result<OsString> {
             return Ok(new);
         }
     }
-    Err(io::Error::other("there is no name left"))
+    Err(io::Error::other("no free name is left"))
 }
 
 #[cfg(test)]

@@ -93,7 +93,8 @@ impl Provenance {
         self.has_unmarked.store(true, Ordering::Release);
         tracing::warn!(
             note = %note.display(),
-            "a file of the workspace could not be marked as foreign: from now on all of them count as that"
+            "cannot mark a file of the workspace as untrusted: from now on all files of the \
+                workspace count as untrusted"
         );
         Ok(())
     }

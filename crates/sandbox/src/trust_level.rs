@@ -14,9 +14,9 @@ use crate::untrusted_tree::{is_in_tree, is_tree};
 use crate::{FileError, Workspace, WorkspacePath};
 
 const LOW: &[u8] = b"low";
-const NO_MARK: &str = "has no mark of others' words";
+const NO_MARK: &str = "has no mark as untrusted";
 const NO_ATTRIBUTES: &str =
-    "its file system keeps no extended attributes, so it cannot be told from others";
+    "its file system has no extended attributes, so it cannot be told apart from untrusted files";
 
 /// The trust of a file or a directory, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,8 +197,8 @@ impl Workspace {
         let trust = self.trust_of(path, file);
         let why = match (self.untrusted_by(path, Some(file)), trust) {
             (Some(by), _) => by.words(),
-            (None, Trust::Low) => "has words in it that anybody may have written",
-            (None, Trust::User) => "has words in it of somebody who may speak and is no owner",
+            (None, Trust::Low) => "has content from unknown people",
+            (None, Trust::User) => "has content from somebody who may speak and is not an owner",
             (None, Trust::Full) => NO_MARK,
         };
         ExplainedTrust { trust, why: why.into() }
@@ -230,15 +230,15 @@ impl Workspace {
     fn why_kept_untrusted(&self, path: &WorkspacePath, by: Option<UntrustedBy>) -> Option<String> {
         let what = if self.is_directory(path) { "directory" } else { "file" };
         Some(match by? {
-            UntrustedBy::Beside => "it is outside the workspaces, where others write, too, and what is read there is never \
-                believed; once you have read it, copy it into a workspace"
+            UntrustedBy::Beside => "it is outside the workspaces, where others also write, so its \
+                content is always untrusted; read it, then copy it into a workspace"
                 .to_owned(),
-            UntrustedBy::Inbox => "it came with a message, and what is below inbox/ is never believed; once you have read \
-                it, copy it to elsewhere in the workspace"
+            UntrustedBy::Inbox => "it came with a message, and files below inbox/ are always \
+                untrusted; read it, then copy it to another place in the workspace"
                 .to_owned(),
             UntrustedBy::Tree => format!(
-                "this {what} is in a directory that is marked as untrusted with everything in it; take that mark away \
-                 first: avocet trust --believe DIRECTORY"
+                "this {what} is in a directory that is marked as untrusted with everything in it; \
+                    remove that mark first: avocet trust --believe DIRECTORY"
             ),
             UntrustedBy::Workspace => self.why_workspace_is_untrusted(),
         })
@@ -246,28 +246,28 @@ impl Workspace {
 
     fn why_workspace_is_untrusted(&self) -> String {
         let why = if self.marks() {
-            "something foreign was written there that could not be marked"
+            "untrusted content was written there and could not be marked"
         } else {
-            "its file system keeps no extended attributes, and something foreign was written there"
+            "its file system has no extended attributes, and untrusted content was written there"
         };
         let note = match self.provenance.note() {
             Some(note) => format!(
-                "; once you have looked at all of its files, remove {} and start the daemon anew",
+                "; check all of its files, then remove {} and restart the daemon",
                 note.display()
             ),
             None => String::new(),
         };
-        format!("nothing of this workspace is believed any more: {why}{note}")
+        format!("all files of this workspace are untrusted now: {why}{note}")
     }
 }
 
 impl UntrustedBy {
     fn words(&self) -> &'static str {
         match self {
-            Self::Beside => "is outside the workspaces, where others write, too",
+            Self::Beside => "is outside the workspaces, where others also write",
             Self::Inbox => "came with a message",
             Self::Tree => "is in a directory that is marked as untrusted",
-            Self::Workspace => "is in a workspace of which nothing is believed any more",
+            Self::Workspace => "is in a workspace whose files are all untrusted",
         }
     }
 }

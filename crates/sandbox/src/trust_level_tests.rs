@@ -28,14 +28,14 @@ fn mark_trusted_raises_a_file_to_full_trust() {
         return;
     }
     for (trust, why) in [
-        (Trust::Low, "has words in it that anybody may have written"),
-        (Trust::User, "has words in it of somebody who may speak and is no owner"),
-        (Trust::Full, "has no mark of others' words"),
+        (Trust::Low, "has content from unknown people"),
+        (Trust::User, "has content from somebody who may speak and is not an owner"),
+        (Trust::Full, "has no mark as untrusted"),
     ] {
         let path = write(&workspace, "a/b.txt", trust);
         assert_eq!(workspace.explain_trust(&path), Ok(ExplainedTrust { trust, why: why.into() }));
         assert_eq!(workspace.mark_trusted(&path), Ok(trust));
-        let own = ExplainedTrust { trust: Trust::Full, why: "has no mark of others' words".into() };
+        let own = ExplainedTrust { trust: Trust::Full, why: "has no mark as untrusted".into() };
         assert_eq!(workspace.explain_trust(&path), Ok(own.clone()));
         assert_eq!(workspace.mark_trusted(&path), Ok(Trust::Full), "again");
     }
@@ -74,7 +74,7 @@ fn mark_trusted_refuses_a_file_that_is_untrusted_for_another_reason() {
     fs::write(other.path().join("a.txt"), "x").unwrap();
     let beside = Workspace::beside(other.path(), Access::Change).unwrap();
     let path = beside.resolve("a.txt").unwrap();
-    let why = "is outside the workspaces, where others write, too";
+    let why = "is outside the workspaces, where others also write";
     assert_eq!(
         beside.explain_trust(&path),
         Ok(ExplainedTrust { trust: Trust::Low, why: why.into() })
@@ -106,8 +106,8 @@ fn mark_trusted_error_names_the_note_of_an_untrusted_workspace() {
     let note = directory.path().join("note");
     let path = write(&workspace, "a.txt", Trust::Full);
     for (marks, expected) in [
-        (true, "something foreign was written there that could not be marked"),
-        (false, "its file system keeps no extended attributes"),
+        (true, "untrusted content was written there and could not be marked"),
+        (false, "its file system has no extended attributes"),
     ] {
         drop(fs::remove_file(&note));
         let mut workspace = workspace.clone();
@@ -219,6 +219,6 @@ fn mark_untrusted_without_attributes_is_refused_with_the_reason() {
     workspace.provenance = Provenance::new(false, Some(note)).into();
     for path in [path, workspace.resolve("").unwrap()] {
         let error = workspace.mark_untrusted(&path).unwrap_err().to_string();
-        assert!(error.contains("keeps no extended attributes"), "{error}");
+        assert!(error.contains("has no extended attributes"), "{error}");
     }
 }

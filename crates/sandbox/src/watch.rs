@@ -126,9 +126,7 @@ impl Workspace {
             for entry in directory.entries()?.flatten() {
                 seen += 1;
                 if seen > LOOK_AT {
-                    return Err(io::Error::other(
-                        "the workspace is too large to be looked through",
-                    ));
+                    return Err(io::Error::other("the workspace is too large to be searched"));
                 }
                 let Ok(found) = entry.metadata() else { continue };
                 let path = path.join(entry.file_name());
@@ -201,7 +199,7 @@ impl Watch {
             workspace.provenance.lower(directory, entry, trust).map(drop)
         });
         if let Err(error) = marked {
-            tracing::warn!(%error, "what a program has changed cannot be marked");
+            tracing::warn!(%error, "cannot mark the changes of a program as untrusted");
             workspace.provenance.distrust_all();
         }
     }
@@ -234,10 +232,15 @@ impl Run {
     }
 
     fn add(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {
-        let Some(queue) = &self.queue else { return Err(io::Error::other("inotify has no room")) };
+        let Some(queue) = &self.queue else {
+            return Err(io::Error::other(
+                "inotify has no free \
+            watches",
+            ));
+        };
         let mut watched = self.watched();
         if watched.len() >= WATCHED {
-            return Err(io::Error::other("there are too many foreign files to be watched"));
+            return Err(io::Error::other("there are too many untrusted files to be watched"));
         }
         match add_watch(queue, place, WatchFlags::OPEN | how) {
             Ok(watch) => {

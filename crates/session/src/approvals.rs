@@ -12,12 +12,13 @@ use crate::commands::CommandPlan;
 use crate::lane::Lanes;
 
 /// Reply to `/trust`.
-pub(crate) const BELIEVED: &str = "I believe what I have read in this conversation so far as if you had \
-    said it. What I read from now on is another matter.";
+pub(crate) const BELIEVED: &str = "I now trust what I have read in this conversation so far as if \
+    you had written it. What I read from now on is untrusted again.";
 
-const NOTHING: &str = "Nothing waits to be allowed here, or it has been decided already.";
+const NOTHING: &str = "No call waits for approval here, or it is decided already.";
 /// The same for a command without an id.
-const NOT_ONE: &str = "Nothing waits to be allowed here, or it was asked after you wrote: say which, as in /approve w7.";
+const NOT_ONE: &str = "No call waits for approval here, or I asked after you wrote. Name it, for \
+    example /approve w7.";
 
 /// Plans `/approve`.
 pub(crate) fn approve(argument: &str) -> CommandPlan {
@@ -31,11 +32,11 @@ pub(crate) fn approve(argument: &str) -> CommandPlan {
         }
         match word.to_ascii_lowercase().parse::<WaitId>() {
             Ok(id) if wait.is_none() => wait = Some(id),
-            _ => return CommandPlan::say("Say /approve, /approve w7, or /approve w7 session."),
+            _ => return CommandPlan::say("Write /approve, /approve w7, or /approve w7 session."),
         }
     }
     let done = match decision {
-        ApprovalDecision::ForSession => "Allowed, and what is like it for this session.",
+        ApprovalDecision::ForSession => "Allowed, and similar calls too for this session.",
         _ => "Allowed.",
     };
     plan(wait, &decision, done)

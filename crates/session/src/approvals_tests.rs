@@ -19,7 +19,13 @@ async fn approve_and_deny_apply_to_one_call_or_the_session() {
     let table = [
         ("/approve", "Allowed.", r#"{"n":2}"#, 2),
         ("/approve w1", "Allowed.", r#"{"n":2}"#, 2),
-        ("/APPROVE W1 Session", "Allowed, and what is like it for this session.", r#"{"n":2}"#, 1),
+        (
+            "/APPROVE W1 Session",
+            "Allowed, and similar calls too for this \
+            session.",
+            r#"{"n":2}"#,
+            1,
+        ),
         ("/deny not on a Sunday", "Denied.", &format!(r#"{{"error":"{DENIED}"}}"#), 2),
         ("/deny w1 not on a Sunday", "Denied.", &format!(r#"{{"error":"{DENIED}"}}"#), 2),
     ];
@@ -49,10 +55,10 @@ async fn f14_approve_and_deny_are_for_owners_and_decide_once() {
     assert_eq!(harness.told("b", 1).await, "/deny is for my owner.");
     assert_eq!(harness.tools.runs("dangerous"), 0);
     harness.hear("me", "own", "/approve w7").await.unwrap();
-    let nothing = "Nothing waits to be allowed here, or it has been decided already.";
+    let nothing = "No call waits for approval here, or it is decided already.";
     assert_eq!(harness.told("own", 3).await, nothing);
     harness.hear("me", "own", "/approve w1 please").await.unwrap();
-    assert!(harness.told("own", 4).await.starts_with("Say /approve"));
+    assert!(harness.told("own", 4).await.starts_with("Write /approve"));
     harness.hear("me", "own", "/approve w1").await.unwrap();
     harness.told("own", 6).await;
     harness.idle().await;
@@ -73,7 +79,7 @@ async fn approval_prompt_is_sent_to_owners_in_private_if_the_asker_may_not_decid
     harness.hear("me", "own", "/approve").await.unwrap();
     let nothing = harness.told("own", 3).await;
     assert!(
-        nothing.ends_with("say which, as in /approve w7."),
+        nothing.ends_with("Name it, for example /approve w7."),
         "elsewhere it has to be named: {nothing}"
     );
     harness.hear("me", "own", "/approve w1").await.unwrap();
@@ -136,11 +142,11 @@ async fn trust_command_is_for_owners() {
     let reads_others = async |place| {
         let status = format!("/status {place}");
         harness.hear("me", "own", &status).await.unwrap();
-        harness.told("own", place).await.contains("I have read what others wrote")
+        harness.told("own", place).await.contains("I have read untrusted content")
     };
     assert!(reads_others(3).await);
     harness.hear("me", "own", "/trust").await.unwrap();
-    assert!(harness.told("own", 4).await.starts_with("I believe what I have read"));
+    assert!(harness.told("own", 4).await.starts_with("I now trust what I have read"));
     assert!(!reads_others(5).await);
     harness.hear("me", "own", "do it").await.unwrap();
     assert_eq!(harness.told("own", 6).await, "done");
@@ -160,13 +166,13 @@ async fn status_reports_untrusted_content_until_new() {
         ("read", "read", false),
         ("go on", "still there", false),
         ("/status now", "I am not doing anything.", true),
-        ("/new", "I start afresh", false),
+        ("/new", "This is a new conversation", false),
         ("/status then", "I am not doing anything.", false),
     ];
     for (place, (said, expected, warned)) in (1..).zip(table) {
         harness.hear("me", "own", said).await.unwrap();
         let told = harness.told("own", place).await;
         assert!(told.starts_with(expected), "{told}");
-        assert_eq!(told.contains("I have read what others wrote"), warned, "{said}: {told}");
+        assert_eq!(told.contains("I have read untrusted content"), warned, "{said}: {told}");
     }
 }

@@ -90,21 +90,26 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 #[rustfmt::skip]
 const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
-    ChatCommand::new(Verb::Compact, "compact", "", "put a summary in the place of what was said before"),
+    ChatCommand::new(Verb::Compact, "compact", "", "replace the earlier conversation by a summary"),
     ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
     ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
-    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat speak in this conversation").for_owners_in_private(),
-    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
-    ChatCommand::new(Verb::New, "new", "", "start afresh: forget what was said in this chat"),
-    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
-    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "what happens to messages while I work"),
-    ChatCommand::new(Verb::Resend, "resend", "", "send again what did not arrive"),
-    ChatCommand::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted or failed"),
-    ChatCommand::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
+    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join \
+        this conversation").for_owners_in_private(),
+    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers \
+        here; owners choose it"),
+    ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
+    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with \
+        me").for_owners_in_private(),
+    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose \
+        what happens to messages that arrive while I work"),
+    ChatCommand::new(Verb::Resend, "resend", "", "resend what did not arrive"),
+    ChatCommand::new(Verb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
+    ChatCommand::new(Verb::Skip, "skip", "[w…]", "continue without what was interrupted"),
     ChatCommand::new(Verb::Status, "status", "", "show what I am doing"),
-    ChatCommand::new(Verb::Stop, "stop", "", "stop what I am doing; programs in the background go on"),
-    ChatCommand::new(Verb::Trust, "trust", "", "believe what I have read in this conversation so far").for_owners(),
+    ChatCommand::new(Verb::Stop, "stop", "", "stop the current work; background programs continue"),
+    ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so \
+        far").for_owners(),
     ChatCommand::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
 
@@ -249,8 +254,13 @@ async fn plan(
     }
     Ok(match known.verb {
         Verb::Compact => {
-            let already = "I am to condense what was said before already.";
-            CommandPlan::act(CommandAction::Compact, "I condense what was said before.", already)
+            let already = "A summary of the earlier conversation is already planned.";
+            CommandPlan::act(
+                CommandAction::Compact,
+                "I am summarising the earlier \
+                conversation.",
+                already,
+            )
         }
         Verb::Approve => approvals::approve(argument),
         Verb::Deny => approvals::deny(argument),
@@ -263,7 +273,7 @@ async fn plan(
         Verb::Pair => people::pair(lanes, argument),
         Verb::Model => model::plan(lanes, &message.session, argument, role).await?,
         Verb::New => {
-            let done = "I start afresh: what was said in this chat before is forgotten.";
+            let done = "This is a new conversation: I have forgotten the earlier one in this chat.";
             CommandPlan::act(CommandAction::Forget, done, done)
         }
         Verb::Queue => {
@@ -283,7 +293,7 @@ async fn plan(
             CommandPlan::say(status_text(lanes, &message.session, &status))
         }
         Verb::Stop => {
-            CommandPlan::act(CommandAction::Stop, "Stopped.", "I was not doing anything.")
+            CommandPlan::act(CommandAction::Stop, "Stopped.", "There was nothing to stop.")
         }
         Verb::Usage => CommandPlan::say(usage(lanes, &message.session, role, *chat).await?),
     })
@@ -297,7 +307,10 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 fn help(is_owner: bool, chat: ChatKind) -> String {
-    let mut text = String::from("Write to me as to a person. I also understand:\n");
+    let mut text = String::from(
+        "Write to me as you would to a person. I also know these \
+        commands:\n",
+    );
     let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
     for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
         let space = if argument.is_empty() { "" } else { " " };
@@ -327,19 +340,19 @@ fn queue(argument: &str, current: QueueMode) -> CommandPlan {
 
 fn mode_help(mode: QueueMode) -> &'static str {
     match mode {
-        QueueMode::Queue => "messages that come while I work are answered one by one afterwards",
-        QueueMode::Collect => "messages that come while I work are answered together afterwards",
-        QueueMode::Steer => "messages that come while I work are read at my next step",
-        QueueMode::Interrupt => "a message that comes while I work ends that work",
+        QueueMode::Queue => "messages that arrive while I work are answered one by one afterwards",
+        QueueMode::Collect => "messages that arrive while I work are answered together afterwards",
+        QueueMode::Steer => "messages that arrive while I work are read at my next step",
+        QueueMode::Interrupt => "a message that arrives while I work ends that work",
     }
 }
 
 /// Text of `/status` during a compaction.
-const CONDENSING: &str = "I am condensing what was said before.";
+const CONDENSING: &str = "I am summarising the earlier conversation.";
 
 /// Part of the status if untrusted content may influence the next actions.
-const READ_OTHERS: &str = " I have read what others wrote, so I ask before I do more than read; an owner believes it \
-    with /trust, and /new forgets it.";
+const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. \
+    An owner can trust it with /trust, and /new forgets it.";
 
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {

@@ -17,8 +17,8 @@ async fn commands_answer_without_the_lane() {
         ("/id", "This chat is terminal:local:a. Its session is terminal:local:a. You are me."),
         (
             "/queue",
-            "The queue mode is queue: messages that come while I work are answered one by one \
-             afterwards.",
+            "The queue mode is queue: messages that arrive while I work are answered one by one \
+                afterwards.",
         ),
         (
             "/queue never",
@@ -26,13 +26,13 @@ async fn commands_answer_without_the_lane() {
         ),
         (
             "/retry",
-            "There is nothing to run again: no answer failed here in the last day, or I am still \
-             working. A choice that I offered after you wrote has to be named, as in /retry w7.",
+            "There is nothing to repeat: no answer failed here in the last day, or I am still \
+                working. If I asked after you wrote, name the question, for example /retry w7.",
         ),
         ("/skip w", "wait id \"w\" is not a number with the prefix `w`."),
         ("/resend", "There is nothing to send again."),
         ("/dance", "I do not know the command /dance. /help shows them all."),
-        ("/new", "I start afresh: what was said in this chat before is forgotten."),
+        ("/new", "This is a new conversation: I have forgotten the earlier one in this chat."),
     ];
     for (count, (command, reply)) in (1..).zip(table) {
         harness.say(command).await;
@@ -90,7 +90,7 @@ async fn f11_stop_ends_the_turn_at_once_and_the_next_message_is_answered() {
     let texts = harness.channel.texts(4).await;
     assert_eq!(texts, ["Stopped.", "after hang", "Stopped.", "after hang in a tool"]);
     harness.say("/stop 3").await;
-    assert_eq!(harness.channel.texts(5).await[4], "I was not doing anything.");
+    assert_eq!(harness.channel.texts(5).await[4], "There was nothing to stop.");
 }
 
 /// Timeout of a test.

@@ -7,7 +7,7 @@ use avocet_supervise::{Panicked, catch};
 use crate::lane::Lanes;
 
 /// Notice for a compaction that a crash interrupted.
-const INTERRUPTED: &str = "I was interrupted while condensing; say /compact again.";
+const INTERRUPTED: &str = "I was interrupted while summarising; send /compact again.";
 
 impl Lanes {
     /// Ends a compaction that began before a crash, because it may have killed the process.
@@ -43,7 +43,7 @@ impl Lanes {
         let Some(came_to) = came_to else { return Ok(()) };
         let came_to = match came_to {
             Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => {
-                tracing::error!(%session, error = bug, "what was said cannot be condensed");
+                tracing::error!(%session, error = bug, "cannot summarise the conversation");
                 Compaction::Failed(format!("There was an internal error: {bug}."))
             }
             Ok(came_to) => came_to?,
@@ -80,12 +80,12 @@ fn condensed(came_to: &Compaction) -> Option<&Condensed> {
 fn words(came_to: &Compaction) -> String {
     match came_to {
         Compaction::Done { before, after, .. } => format!(
-            "What was said before is condensed: about {before} tokens have become {after}. The log \
-             keeps all of it."
+            "The earlier conversation is summarised: about {before} tokens became {after}. The \
+                log keeps all of it."
         ),
-        Compaction::Nothing => "There is nothing to condense.".to_owned(),
+        Compaction::Nothing => "There is nothing to summarise.".to_owned(),
         Compaction::Failed(reason) => {
-            format!("I could not condense what was said before; it stays as it is. {reason}")
+            format!("I could not summarise the earlier conversation; it stays unchanged. {reason}")
         }
     }
 }

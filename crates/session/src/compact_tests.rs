@@ -5,7 +5,7 @@ use avocet_protocol::{Ledger, Timestamp};
 
 use super::*;
 
-const DOING: &str = "I condense what was said before.";
+const DOING: &str = "I am summarising the earlier conversation.";
 
 /// A model that greets, and runs `summary` when it is asked for a summary.
 fn summarising(summary: impl Fn() -> Scripted + Send + Sync + 'static) -> ScriptedModel {
@@ -31,9 +31,9 @@ async fn compact_is_shown_by_status_and_cancelled_by_stop() {
     harness.asked(2).await;
     harness.say("/status").await;
     let status = harness.channel.texts(3).await.remove(2);
-    assert!(status.starts_with("I am condensing what was said before."), "{status}");
+    assert!(status.starts_with("I am summarising the earlier conversation."), "{status}");
     harness.say("/compact now").await;
-    let already = "I am to condense what was said before already.";
+    let already = "A summary of the earlier conversation is already planned.";
     assert_eq!(harness.channel.texts(4).await[3], already);
     harness.say("/stop").await;
     assert_eq!(harness.channel.texts(5).await[4], "Stopped.");
@@ -65,14 +65,14 @@ async fn new_cancels_a_compaction_without_a_notice() {
     harness.idle().await;
     harness.say("hello").await;
     let texts = harness.channel.texts(4).await;
-    assert!(texts[2].starts_with("I start afresh"), "{texts:?}");
+    assert!(texts[2].starts_with("This is a new conversation"), "{texts:?}");
     assert!(texts[3].starts_with("hello "), "{texts:?}");
 }
 
 #[tokio::test]
 async fn compact_panic_is_reported_and_the_session_goes_on() {
     let harness = condensing(|| panic!("a bug in the model")).await;
-    let notice = "I could not condense what was said before; it stays as it is. There was an \
+    let notice = "I could not summarise the earlier conversation; it stays unchanged. There was an \
                   internal error: a bug in the model.";
     assert_eq!(harness.channel.texts(3).await[2], notice);
     harness.say("go on").await;
@@ -85,7 +85,7 @@ async fn compact_is_not_begun_again_after_a_crash() {
     harness.asked(2).await;
     harness.sent().await;
     let harness = harness.restart(summarising(|| panic!("it is begun once"))).await;
-    let notice = "I was interrupted while condensing; say /compact again.";
+    let notice = "I was interrupted while summarising; send /compact again.";
     assert_eq!(harness.channel.texts(3).await[2], notice);
     harness.say("go on").await;
     assert!(harness.channel.texts(4).await[3].starts_with("hello "));
@@ -107,11 +107,11 @@ async fn compact_is_confirmed_at_once_and_runs_between_turns() {
     harness.say("wait").await;
     harness.asked(2).await;
     harness.say("/compact").await;
-    assert_eq!(harness.channel.texts(2).await[1], "I condense what was said before.");
+    assert_eq!(harness.channel.texts(2).await[1], "I am summarising the earlier conversation.");
     permits.add_permits(1);
     let texts = harness.channel.texts(4).await;
     assert_eq!(texts[2], "waited");
-    assert!(texts[3].starts_with("What was said before is condensed: about "), "{}", texts[3]);
+    assert!(texts[3].starts_with("The earlier conversation is summarised: about "), "{}", texts[3]);
     harness.say("go on").await;
     let last = harness.asked(4).await.pop().unwrap();
     let sent = format!("{:?}", last.messages);

@@ -17,7 +17,7 @@ pub(crate) async fn watch(lanes: Arc<Lanes>) {
         let next = match expire(&lanes).await {
             Ok(next) => next.map(|wait| lanes.parts.clock.now().until(wait.expires_at)),
             Err(error) => {
-                tracing::error!(%error, "the waits cannot be looked at; again in a minute");
+                tracing::error!(%error, "cannot read the open waits; retrying in 60 s");
                 Some(AFTER_ERROR)
             }
         };
@@ -57,8 +57,8 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
 fn expired(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Approval => EXPIRED,
-        WaitKind::Answer => "unanswered: the answer did not come in time",
-        WaitKind::Child => "the sub-agent did not come to an end in time",
+        WaitKind::Answer => "unanswered: no answer came in time",
+        WaitKind::Child => "the sub-agent did not finish in time",
         WaitKind::Choice => {
             "interrupted, outcome unknown, and no decision came in time; check before repeating it"
         }

@@ -85,7 +85,7 @@ async fn retry_runs_the_last_failed_turn_again_once() {
     assert_eq!(harness.settled(asked).await, Outcome::Error);
     harness.say("/retry").await;
     let texts = harness.channel.texts(3).await;
-    assert_eq!(texts[1..], ["I run it again.", "here you are"]);
+    assert_eq!(texts[1..], ["I am running it again.", "here you are"]);
     assert_eq!(harness.outcome(asked).await, Some(Outcome::Error), "what was recorded stays");
     let turns = harness.transcript("a").await;
     let again = &turns[1].origin.messages()[0];
@@ -98,7 +98,7 @@ async fn retry_runs_the_last_failed_turn_again_once() {
     let once_more = harness.say("/RETRY").await;
     assert_eq!(harness.settled(once_more).await, Outcome::Replied);
     let nothing = harness.channel.texts(5).await.remove(4);
-    assert!(nothing.starts_with("There is nothing to run again"), "{nothing}");
+    assert!(nothing.starts_with("There is nothing to repeat"), "{nothing}");
     assert_eq!(harness.transcript("a").await.len(), 2);
 }
 
@@ -110,7 +110,7 @@ async fn retry_refuses_a_turn_that_failed_more_than_a_day_ago() {
     harness.clock.advance(Duration::from_hours(25));
     harness.say("/retry").await;
     let nothing = harness.channel.texts(2).await.remove(1);
-    assert!(nothing.starts_with("There is nothing to run again"), "{nothing}");
+    assert!(nothing.starts_with("There is nothing to repeat"), "{nothing}");
 }
 
 #[tokio::test]

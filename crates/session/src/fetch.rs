@@ -146,7 +146,7 @@ impl AttachmentFetcher {
         Some(match self.with_retry(LISTEN_LIMIT, listen).await {
             Ok(text) => Transcript::Said(sanitise(text.trim()).text),
             Err(why) => {
-                tracing::warn!(%name, why, "a recording is not listened to");
+                tracing::warn!(%name, why, "a recording is not transcribed");
                 Transcript::Failed(why)
             }
         })

@@ -159,8 +159,8 @@ async fn fetch_notes_a_failed_transcription_in_the_line_of_the_attachment() {
     let failed = || Err(TranscribeError::Failed("no connection".to_owned()));
     let refused = Err(TranscribeError::Refused("Invalid file format.".to_owned()));
     let cases = [
-        (vec![refused], 1, "what is said in it is not known: Invalid file format., saved as"),
-        (vec![failed()], 3, "what is said in it is not known: no connection, saved as"),
+        (vec![refused], 1, "it could not be transcribed: Invalid file format., saved as"),
+        (vec![failed()], 3, "it could not be transcribed: no connection, saved as"),
         (vec![failed(), Ok("hi".to_owned())], 2, "“hi”, saved as"),
     ];
     for (answers, tries, line) in cases {

@@ -112,7 +112,7 @@ impl Lanes {
         self.stopping.cancel();
         let (group, clock) = (self.keyed.group(), self.parts.clock.as_ref());
         let Err(unfinished) = group.finish(clock, deadline).await else { return };
-        tracing::info!(%unfinished, "the rest goes on at the next start");
+        tracing::info!(%unfinished, "some turns are unfinished; they continue at the next start");
         self.parts.running.release.cancel();
         if let Err(unfinished) = group.finish(clock, GIVING_BACK).await {
             tracing::warn!(
@@ -129,7 +129,8 @@ impl Lanes {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::error!(%session, %error, "the lane cannot go on; it waits for the next message");
+                    tracing::error!(%session, %error, "the lane cannot continue; it retries at \
+                        the next message");
                     return;
                 }
             }

@@ -67,11 +67,12 @@ fn shortened(text: &str, file: Result<String, String>) -> Content {
                 bytes,
                 ..Attachment::new(AttachmentKind::Document, source)
             };
-            ("The whole of it is in the file answer.md.".to_owned(), vec![whole])
+            ("The whole answer is in the file answer.md.".to_owned(), vec![whole])
         }
         Err(why) => {
             let rest = format!(
-                "It could not be sent as a file ({why}); `avocet sessions show` has the whole of it."
+                "The whole answer could not be sent as a file ({why}); `avocet sessions show` \
+                    prints it."
             );
             (rest, Vec::new())
         }

@@ -27,7 +27,7 @@ pub(crate) async fn plan(
     }
     if role < Role::Owner {
         return Ok(CommandPlan::say(
-            "Only my owner chooses the model; /model shows which one answers.",
+            "Only my owner can choose the model; /model shows the current one.",
         ));
     }
     Ok(choose(lanes, agent, argument).await)
@@ -50,7 +50,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
             }
             CommandPlan::act(CommandAction::SetModel(Some(name.to_owned())), &done, &done)
         }
-        Err(error) => CommandPlan::say(format!("I cannot take that model: {error}.")),
+        Err(error) => CommandPlan::say(format!("I cannot use that model: {error}.")),
     }
 }
 
@@ -61,7 +61,7 @@ async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -
     let (answers, why) = match chosen {
         None => (own, whose(agent)),
         Some(name) => match models.model(name, &[]) {
-            Ok(_) => (name, "as it was chosen with /model".to_owned()),
+            Ok(_) => (name, "chosen with /model".to_owned()),
             Err(error) => {
                 (own, format!("{}; {name} was chosen, but cannot be asked: {error}", whose(agent)))
             }
@@ -71,7 +71,7 @@ async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -
     let fallbacks: Vec<&str> =
         agent.fallbacks.iter().map(String::as_str).filter(|name| *name != answers).collect();
     if !fallbacks.is_empty() {
-        text.push_str(&format!(" Where it gives no answer: {}.", fallbacks.join(", ")));
+        text.push_str(&format!(" If it fails: {}.", fallbacks.join(", ")));
     }
     text.push_str("\n\nThe models of the configuration:\n");
     let list = within(lanes.parts.clock.as_ref(), LEARNING, described(lanes)).await;
@@ -85,8 +85,8 @@ async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -
 /// Returns the reason why the agent's own model answers.
 fn whose(agent: &Agent) -> String {
     match &agent.name {
-        None => "as the configuration has it".to_owned(),
-        Some(name) => format!("as the agent {name} has it"),
+        None => "set by the configuration".to_owned(),
+        Some(name) => format!("set by the agent {name}"),
     }
 }
 

@@ -43,7 +43,7 @@ async fn model_command_selects_the_model_of_a_session_until_default() {
         "b/new answers here from now on; /model default goes back. Price unknown: budgets in dollars do \
          not count it.",
         "b/new: hi 2",
-        "test/scripted answers here again, as the configuration has it.",
+        "test/scripted answers here again, set by the configuration.",
         "hi 3",
     ];
     assert_eq!(said, expected);
@@ -71,8 +71,8 @@ async fn model_command_shows_the_current_model_its_reason_and_the_alternatives()
         a/known: 128 thousand tokens, $0.5 in and $1.5 out a million\n\
         b/new: context unknown, price unknown\n\n\
         /model provider/model chooses one for this conversation.";
-    assert_eq!(said[0], format!("test/scripted answers here, as the configuration has it.{list}"));
-    assert_eq!(said[2], format!("a/known answers here, as it was chosen with /model.{list}"));
+    assert_eq!(said[0], format!("test/scripted answers here, set by the configuration.{list}"));
+    assert_eq!(said[2], format!("a/known answers here, chosen with /model.{list}"));
 }
 
 #[tokio::test]
@@ -80,8 +80,8 @@ async fn model_command_refuses_an_unknown_model_and_names_the_providers() {
     let harness = SessionHarness::with(parrot(), choice()).await;
     let said = says(&harness, &["/model nope/x", "/model x", "hi"]).await;
     let expected = [
-        "I cannot take that model: there is no provider \"nope\"; there are a, b.",
-        "I cannot take that model: \"x\" is not of the form provider/model.",
+        "I cannot use that model: there is no provider \"nope\"; there are a, b.",
+        "I cannot use that model: \"x\" is not of the form provider/model.",
         "hi",
     ];
     assert_eq!(said, expected);
@@ -100,7 +100,8 @@ async fn model_choice_that_is_unavailable_is_skipped_and_shown_by_model() {
     harness.say("/model").await;
     let said = harness.channel.texts(3).await;
     assert_eq!(said[1], "hi");
-    let why = "test/scripted answers here, as the configuration has it; b/new was chosen, but cannot be \
+    let why = "test/scripted answers here, set by the configuration; b/new was chosen, but cannot \
+        be \
         asked: there is no provider \"b\"; there are a.";
     assert!(said[2].starts_with(why), "{}", said[2]);
 }
@@ -110,7 +111,7 @@ async fn model_command_lets_only_owners_choose_and_everybody_see_the_model() {
     let setup = Setup { allow: users(&["me"]), ..choice() };
     let harness = SessionHarness::with(parrot(), setup).await;
     let said = says(&harness, &["/model b/new", "/model", "hi"]).await;
-    assert_eq!(said[0], "Only my owner chooses the model; /model shows which one answers.");
+    assert_eq!(said[0], "Only my owner can choose the model; /model shows the current one.");
     assert!(said[1].starts_with("test/scripted answers here"), "{}", said[1]);
     assert!(!said[1].contains("chooses one"), "{}", said[1]);
     assert_eq!(said[2], "hi");
@@ -134,7 +135,7 @@ async fn agent_answers_its_sessions_and_saves_attachments_in_its_workspace() {
     assert_eq!(harness.channel.texts(2).await[1], "hello");
     harness.say_in("work1", "/model").await;
     let shown = harness.channel.texts(3).await.remove(2);
-    assert!(shown.starts_with("a/work answers here, as the agent work has it."), "{shown}");
+    assert!(shown.starts_with("a/work answers here, set by the agent work."), "{shown}");
 }
 
 #[tokio::test]

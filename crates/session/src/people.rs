@@ -10,7 +10,7 @@ use crate::lane::Lanes;
 
 /// Plans `/pair`.
 pub(crate) fn pair(lanes: &Lanes, argument: &str) -> CommandPlan {
-    const USE: &str = "Say /pair, /pair approve CODE, or /pair deny CODE.";
+    const USE: &str = "Write /pair, /pair approve CODE, or /pair deny CODE.";
     let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let decision = match verb.to_ascii_lowercase().as_str() {
         "" => return CommandPlan::say(open_codes(lanes)),
@@ -30,7 +30,7 @@ pub(crate) fn pair(lanes: &Lanes, argument: &str) -> CommandPlan {
         Decision::Approved(_) => format!("`{who}` may speak with me now."),
         Decision::Denied => format!("`{who}` may not speak with me."),
     };
-    let nothing = format!("The code {} can no longer be decided about.", pairing.code);
+    let nothing = format!("The code {} is no longer open.", pairing.code);
     CommandPlan::act(CommandAction::Decide(settled), &done, &nothing)
 }
 
@@ -52,11 +52,11 @@ pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> Command
     match link {
         Err(error) => CommandPlan::say(sentence(&error)),
         Ok(ChatLink { chat, .. }) if remove => {
-            let done = format!("`{chat}` is a conversation of its own again.");
+            let done = format!("`{chat}` has its own conversation again.");
             CommandPlan::act(CommandAction::Unlink(chat), &done, &done)
         }
         Ok(link) => {
-            let done = format!("What is said in `{}` belongs to this conversation now.", link.chat);
+            let done = format!("`{}` is now part of this conversation.", link.chat);
             CommandPlan::act(CommandAction::Link(link), &done, "")
         }
     }
@@ -73,7 +73,7 @@ fn open_codes(lanes: &Lanes) -> String {
     match lines[..] {
         [] => "No stranger waits for approval.".to_owned(),
         _ => format!(
-            "Say /pair approve CODE, or /pair deny CODE. These wait to be let in:\n\n{}",
+            "Write /pair approve CODE, or /pair deny CODE. These people wait for approval:\n\n{}",
             lines.join("\n\n")
         ),
     }
@@ -82,8 +82,7 @@ fn open_codes(lanes: &Lanes) -> String {
 fn links(links: &[ChatLink]) -> String {
     let lines = links.iter().map(|one| format!("`{}` speaks in `{}`", one.chat, one.session));
     match links {
-        [] => "No chats are linked. /link CHAT lets another private chat speak in this \
-               conversation."
+        [] => "No chats are linked. /link CHAT lets another private chat join this conversation."
             .to_owned(),
         _ => lines.collect::<Vec<_>>().join("\n\n"),
     }

@@ -110,7 +110,7 @@ async fn link_shares_a_session_and_answers_in_the_chat_of_the_message() {
     harness.say_in("a", "one").await;
     assert_eq!(harness.told("a", 1).await, "one");
     harness.say_in("a", "/link terminal:local:b").await;
-    let linked = "What is said in `terminal:local:b` belongs to this conversation now.";
+    let linked = "`terminal:local:b` is now part of this conversation.";
     assert_eq!(harness.told("a", 2).await, linked);
     harness.say_in("b", "two").await;
     assert_eq!(harness.told("b", 1).await, "two");
@@ -127,7 +127,7 @@ async fn link_shares_a_session_and_answers_in_the_chat_of_the_message() {
     harness.say_in("b", "/link").await;
     assert_eq!(harness.told("b", 3).await, "`terminal:local:b` speaks in `terminal:local:a`");
     harness.say_in("b", "/link remove terminal:local:b").await;
-    let own = "`terminal:local:b` is a conversation of its own again.";
+    let own = "`terminal:local:b` has its own conversation again.";
     assert_eq!(harness.told("b", 4).await, own);
     harness.say_in("b", "three").await;
     assert_eq!(harness.told("b", 5).await, "three");

@@ -66,7 +66,7 @@ impl Lanes {
         let Ok(Some(message)) = self.parts.outbox.preview(turn.id).await else { return };
         let retracting = catch(channel.retract(chat, &message));
         let done = avocet_protocol::within(self.parts.clock.as_ref(), LIMIT, retracting).await;
-        tracing::debug!(turn = %turn.id, in_time = done.is_ok(), "its preview is taken back");
+        tracing::debug!(turn = %turn.id, in_time = done.is_ok(), "the preview is deleted");
     }
 }
 

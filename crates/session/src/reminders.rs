@@ -8,7 +8,7 @@ use avocet_protocol::{Clock, Content, OpenPrompt, StoreError, Timestamp, Turns};
 
 /// Minimum time between repetitions of a prompt, which protects the chat from frequent starts.
 const AGAIN_AFTER: Duration = Duration::from_hours(1);
-const FIRST_LINE: &str = "Still to be decided:";
+const FIRST_LINE: &str = "Still waiting for a decision:";
 
 /// Repeats the prompts of open waits whose button presses may be lost. Must run before the outbox
 /// and the lanes start.
@@ -27,7 +27,7 @@ pub async fn remind(
     if reminders.is_empty() {
         return Ok(());
     }
-    tracing::info!(prompts = reminders.len(), "still to be decided; asked again");
+    tracing::info!(prompts = reminders.len(), "repeated an open question");
     turns.say_again(&reminders).await
 }
 

@@ -22,7 +22,7 @@ fn reminder_starts_with_its_line_and_keeps_styles() {
     let choices = vec![Choice::new("Yes", "/approve w1")];
     let asked = Content { styles, choices, ..Content::text("may I ask?") };
     let [reminder] = &reminded(vec![asked.clone()])[..] else { panic!() };
-    assert_eq!(reminder.text, "Still to be decided:\nmay I ask?");
+    assert_eq!(reminder.text, "Still waiting for a decision:\nmay I ask?");
     let range = reminder.styles.as_ref().unwrap()[0].range();
     assert_eq!((&reminder.text[range], &asked.text[4..7]), ("I a", "I a"));
     assert_eq!(reminder.choices, asked.choices);

@@ -19,12 +19,12 @@ pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> CommandPlan {
     let nothing = match wait {
         Some(_) => NOTHING_TO_DECIDE,
         None => {
-            "There is nothing to run again: no answer failed here in the last day, or I am still \
-             working. A choice that I offered after you wrote has to be named, as in /retry w7."
+            "There is nothing to repeat: no answer failed here in the last day, or I am still \
+                working. If I asked after you wrote, name the question, for example /retry w7."
         }
     };
     let action = CommandAction::Retry { wait, sender: sender.cloned() };
-    CommandPlan::act(action, "I run it again.", nothing)
+    CommandPlan::act(action, "I am running it again.", nothing)
 }
 
 /// Lets the turn go on without an interrupted call.
@@ -33,15 +33,18 @@ pub(crate) fn skip(argument: &str) -> CommandPlan {
         Ok(wait) => wait,
         Err(problem) => return CommandPlan::say(problem),
     };
-    let skipped = "interrupted, outcome unknown; the user chose to go on without it";
+    let skipped = "interrupted, outcome unknown; the user chose to continue without it";
     let resolution = Resolution::Error(skipped.to_owned());
     let action =
         CommandAction::Resolve { wait, kind: WaitKind::Choice, anywhere: false, resolution };
     let nothing = match wait {
         Some(_) => NOTHING_TO_DECIDE,
-        None => "There is nothing to decide, or I asked after you wrote: name it, as in /skip w7.",
+        None => {
+            "There is nothing to decide, or I asked after you wrote. Name the question, for \
+            example /skip w7."
+        }
     };
-    CommandPlan::act(action, "I go on without it.", nothing)
+    CommandPlan::act(action, "I continue without it.", nothing)
 }
 
 /// Returns the wait that the command names; `None` without an argument. The error is a sentence for

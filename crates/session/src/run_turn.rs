@@ -44,7 +44,7 @@ impl Lanes {
             && let Err(error) = self.parts.turns.release(id).await
         {
             // The log is closed or belongs to another daemon; the next start counts an attempt.
-            tracing::error!(turn = %id, %error, "the turn could not be given back");
+            tracing::error!(turn = %id, %error, "cannot release the turn");
         }
         ran
     }
@@ -139,10 +139,10 @@ impl Lanes {
         turn: &TurnRecord,
         what: &str,
     ) -> Result<(), StoreError> {
-        let bug = format!("{what} is not in the state that was expected");
+        let bug = format!("{what} is not in the expected state");
         match self.settle(turn, SettleReason::Bug(bug)).await {
             Err(StoreError::Stale(_)) => {
-                tracing::debug!(what, "the turn was ended meanwhile");
+                tracing::debug!(what, "the turn has ended meanwhile");
                 Ok(())
             }
             settled => settled,
@@ -183,7 +183,8 @@ impl Lanes {
             match self.parts.bus.readmit(message.clone()) {
                 Ok(message) => admitted.push(message),
                 Err(refusal) => {
-                    tracing::warn!(message = %id, %refusal, "dropped");
+                    tracing::warn!(message = %id, %refusal, "dropped a message: its sender may no \
+                        longer speak");
                     let text = format!("I dropped a message: {refusal}.");
                     let notice = self.plan(&message, &Content::text(text));
                     let drop = || self.parts.inbox.drop_message(id, notice.as_ref());

@@ -138,7 +138,7 @@ async fn act_on_commands(lanes: Arc<Lanes>, accepted: Arc<Notify>, stop: Cancell
             () = accepted.notified() => {}
         }
         if let Err(error) = commands::act_on_all(&lanes).await {
-            tracing::error!(%error, "commands cannot act; they are looked at again at the next one");
+            tracing::error!(%error, "cannot run commands; retrying at the next one");
         }
     }
 }

@@ -90,7 +90,7 @@ impl Lanes {
             // Sent texts were planned by the same channel, so compare with the planned text.
             let shown = planned.as_ref().map(shown_text).unwrap_or_default();
             if sent.iter().any(|sent| same_words(sent, &shown)) {
-                tracing::debug!(turn = %turn.id, "the message tool has said it already");
+                tracing::debug!(turn = %turn.id, "the message tool has already sent this text");
                 self.retract_preview(turn, chat).await;
             } else {
                 settlement.reply = planned;

@@ -107,7 +107,7 @@ async fn usage_shows_owners_all_costs_in_private_and_others_only_their_own() {
         )
     );
     let user = Setup { allow: users(&["me"]), ..Setup::default() };
-    let day = "All conversations share what may be spent in a day (budget: $50.00).";
+    let day = "All conversations share the budget of a day (budget: $50.00).";
     assert_eq!(told(user.clone()).await, format!("{own}{day}"));
     let budgets = Budgets {
         day_cost: None,

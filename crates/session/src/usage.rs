@@ -45,8 +45,7 @@ pub(crate) async fn usage(
         models(&mut text, &list(UsageBy::Model, 0).await?);
     } else if !day.is_empty() {
         // Writing to a `String` cannot fail.
-        writeln!(text, "All conversations share what may be spent in a day{day}.")
-            .unwrap_or_default();
+        writeln!(text, "All conversations share the budget of a day{day}.").unwrap_or_default();
     }
     Ok(text.trim_end().to_owned())
 }

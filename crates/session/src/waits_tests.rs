@@ -68,8 +68,8 @@ async fn expiry_ends_unanswered_waits_and_the_turn_goes_on() {
             _ => None,
         })
         .collect();
-    let unanswered = "unanswered: the answer did not come in time";
-    let denied = "denied: the approval did not come in time";
+    let unanswered = "unanswered: no answer came in time";
+    let denied = "denied: no approval came in time";
     assert_eq!(results, [unanswered, denied].map(|text| format!("{{\"error\":\"{text}\"}}")));
     assert_eq!(harness.tools.runs("dangerous"), 0);
 }
@@ -77,7 +77,7 @@ async fn expiry_ends_unanswered_waits_and_the_turn_goes_on() {
 #[tokio::test]
 async fn interrupted_effect_waits_for_skip_or_retry() {
     for (choice, said, ran) in
-        [("/skip", "I go on without it.", 0), ("/retry", "I run it again.", 1)]
+        [("/skip", "I continue without it.", 0), ("/retry", "I am running it again.", 1)]
     {
         let calls = Scripted::calls(&[("post", json!({"to": "bank"}))]);
         let setup = Setup { post_hangs: true, ..Setup::default() };
@@ -128,7 +128,14 @@ async fn remind_repeats_open_prompts_at_start_if_button_presses_are_lost() {
             harness.sent().await;
             assert_eq!(harness.channel.taken(*times).await.len(), *times, "{start:?}");
             for reminder in &taken[1..] {
-                assert_eq!(reminder.content.text, format!("Still to be decided:\n{}", asked.text));
+                assert_eq!(
+                    reminder.content.text,
+                    format!(
+                        "Still waiting for a \
+                    decision:\n{}",
+                        asked.text
+                    )
+                );
                 assert_eq!(reminder.content.choices, asked.choices);
             }
         }

@@ -63,7 +63,9 @@ impl Damage {
         if let Ok(damage) = serde_json::from_slice(&bytes) {
             return Ok(Some(damage));
         }
-        let found = "it was damaged before, and the note about that cannot be read".to_owned();
+        let found = "it was found damaged before, and the note about the damage cannot be \
+            read"
+            .to_owned();
         let moved = newest_aside(database)?;
         Ok(Some(Self {
             at: "unknown".to_owned(),
@@ -262,8 +264,8 @@ fn trace(path: &Path) -> io::Result<Option<Trace>> {
 
 fn what_is_left(left: Option<&Path>) -> String {
     match left {
-        Some(left) => format!("What is left of it: {}", left.display()),
-        None => "Nothing is left of it".to_owned(),
+        Some(left) => format!("The remaining files: {}", left.display()),
+        None => "No file of it is left".to_owned(),
     }
 }
 

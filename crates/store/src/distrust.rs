@@ -184,7 +184,7 @@ fn inform(
     open: &OpenWork,
     rolled_back: &RolledBack,
 ) -> Result<()> {
-    let mut text = format!("My log is not up to date, because {}.", rolled_back.for_chats);
+    let mut text = format!("My log is not up to date: {}.", rolled_back.for_chats);
     let theirs = match open.messages {
         0 => None,
         1 => Some("your message".to_owned()),
@@ -216,8 +216,8 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
         tx.db.one("SELECT unsure_until FROM meta", (), |row| row.get("unsure_until"))?;
     let Some(until) = until.filter(|until| written <= *until) else { return Ok(false) };
     let text = format!(
-        "I do not know whether I have answered what you wrote up to {}: a part of my log is lost. Please write \
-         again what still matters.",
+        "A part of my log is lost, so I do not know whether I answered your messages before {}. \
+            Please send again what still matters.",
         crate::damage::date(Timestamp(until))
     );
     let key = DedupeKey::parse(&format!("unsure until {until}"));

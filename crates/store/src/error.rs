@@ -14,7 +14,7 @@ const DECIDE: &str = "To save what it still holds: avocet recover. To go back to
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process holds the log.
-    #[error("{path} is held by {holder}; stop it first, or use another data_dir")]
+    #[error("{path} is in use by {holder}; stop it first, or use another data_dir")]
     Locked {
         /// The data directory.
         path: PathBuf,
@@ -81,7 +81,7 @@ pub enum OpenError {
         left: String,
     },
     /// SQLite rejected a setting, for example on a network file system.
-    #[error("{path}: SQLite did not take {pragma} (it is {found}); use a local file system")]
+    #[error("{path}: SQLite did not accept {pragma} (it is {found}); use a local file system")]
     Pragma {
         /// The database.
         path: PathBuf,

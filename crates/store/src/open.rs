@@ -92,8 +92,12 @@ impl SqliteStore {
         let database = OpenFileIdentity::of(&path).map_err(|error| unusable(&path, error))?;
         let redactor = options.redactor;
         let opened = OpenDatabase { connection, database, epoch, last };
-        let writer = Writer::start(opened, clock, redactor, group)
-            .map_err(|error| StoreError::Internal(format!("no thread for the writer: {error}")))?;
+        let writer = Writer::start(opened, clock, redactor, group).map_err(|error| {
+            StoreError::Internal(format!(
+                "cannot start the writer's thread: \
+                {error}"
+            ))
+        })?;
         let readers = Readers::start(&path, group, || read_only(&path))?;
         Ok(Self {
             writer: Some(writer),
@@ -197,8 +201,9 @@ fn up_to_date(
         messages = ended.messages,
         turns = ended.turns,
         deliveries = ended.deliveries,
-        "the log is an older state than the one that was used last; what was accepted and done since is lost. \
-         What was open in it is ended and not repeated, and its chats are told"
+        "the log is older than the last one that was used; everything accepted and done since is \
+            lost. Its open messages, turns and deliveries are ended, not repeated, and their \
+            chats get a notice"
     );
     Ok(())
 }

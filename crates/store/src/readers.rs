@@ -37,7 +37,7 @@ impl Readers {
                 }
             };
             group.thread(&format!("store-reader-{number}"), thread).map_err(|error| {
-                StoreError::Internal(format!("no thread for a reader: {error}"))
+                StoreError::Internal(format!("cannot start a reader's thread: {error}"))
             })?;
         }
         Ok(Self { queue })

@@ -31,7 +31,7 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
         (),
     )?;
     if !running.is_empty() || deliveries > 0 {
-        tracing::info!(turns = running.len(), deliveries, "resuming what a crash interrupted");
+        tracing::info!(turns = running.len(), deliveries, "resuming work that a crash interrupted");
     }
     Ok(())
 }

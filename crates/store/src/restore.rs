@@ -96,7 +96,7 @@ impl Replace<'_> {
                 return Err(not_whole("there is no such file"));
             }
             (Ok(from), Ok(database)) if from == database => {
-                return Err(not_whole("it is the log that is in use"));
+                return Err(not_whole("it is the log in use"));
             }
             _ => {}
         }
@@ -208,7 +208,7 @@ impl Replace<'_> {
         let there = ["", "-wal", "-shm"].iter().any(|end| with_suffix(&database, end).exists());
         let moved = there.then(|| free_name(&database, REPLACED, self.now));
         if let Some(moved) = &moved {
-            let found = "the command that was to replace it did not end; run it again";
+            let found = "the command that replaces it did not finish; run it again";
             Damage::new(found.to_owned(), Some(moved), self.now).write(&database)?;
             move_pieces(&database, moved)?;
         }

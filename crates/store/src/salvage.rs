@@ -102,7 +102,7 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
     let transaction = connection.transaction().map_err(sql)?;
     let (mut tables, unreadable_rows) = load::load(&transaction, &mut source).map_err(sql)?;
     if tables.iter().all(|table| table.rows == 0) {
-        return Err(not_whole("not one row of it can be read".to_owned()));
+        return Err(not_whole("none of its rows can be read".to_owned()));
     }
     transaction.commit().map_err(sql)?;
     migrate::bring_up(&mut connection, into, source.version, schema::MIGRATIONS)?;
@@ -128,7 +128,7 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
     let db = Db { connection: &connection, path: into };
     let ended = roll_back(db, &rolled_back, given.redactor, given.now)?;
     if let Some(detail) = damage::find_thoroughly(db)? {
-        return Err(not_whole(format!("what was recovered of it is not whole ({detail})")));
+        return Err(not_whole(format!("the recovered part is not consistent ({detail})")));
     }
     let pages = source.pages.last();
     let unreadable_pages = source.unreadable_pages();

@@ -158,7 +158,7 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
             Resolution::Answer { text: answer.text.clone(), trust: answer.trust }
         }
         (_, _, Some(notice)) => Resolution::Error(notice.clone()),
-        _ => Resolution::Error("it came to no answer".to_owned()),
+        _ => Resolution::Error("it ended without an answer".to_owned()),
     };
     resolve_parent(tx, turn, &result)
 }

@@ -242,7 +242,7 @@ impl Thread {
             if !self.connection.is_autocommit()
                 && let Err(error) = self.execute("ROLLBACK")
             {
-                tracing::error!(%error, "a transaction could not be taken back");
+                tracing::error!(%error, "cannot roll a transaction back");
             }
         }
         for job in batch {
@@ -258,7 +258,7 @@ impl Thread {
         let failures = last.failures_in_a_row();
         last.succeed(self.clock.now());
         if failures > 0 && LOG_WRITES.over("log").is_some() {
-            tracing::info!(failures, "the log is written again");
+            tracing::info!(failures, "the log can be written again");
         }
     }
 
@@ -267,7 +267,7 @@ impl Thread {
         self.last().fail(self.clock.now(), &text);
         if let Some(repeated) = LOG_WRITES.note("log", &text, self.clock.elapsed()) {
             let next = if error.is_final() { "stopping" } else { "trying again" };
-            tracing::warn!(%error, writes, repeated, "the log cannot be written; {next}");
+            tracing::warn!(%error, writes, repeated, "cannot write the log; {next}");
         }
     }
 

@@ -131,7 +131,7 @@ impl Group {
                     backoff.reset();
                 }
                 let wait = backoff.next_wait();
-                tracing::warn!(%task, ?wait, "task ended; it is run again after a while");
+                tracing::warn!(%task, ?wait, "a task ended; restarting it after a pause");
                 tokio::select! {
                     () = token.cancelled() => return,
                     () = clock.sleep(wait) => {}

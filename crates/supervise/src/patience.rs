@@ -35,7 +35,7 @@ where
         };
         let wait = backoff.next_wait();
         if let Some(repeated) = LOG_WRITES.note("log", &error.to_string(), clock.elapsed()) {
-            tracing::warn!(%error, repeated, "the log cannot be written; trying again");
+            tracing::warn!(%error, repeated, "cannot write the log; retrying");
         }
         tokio::select! {
             () = stop.cancelled() => return Err(error),

@@ -49,8 +49,9 @@ pub(crate) fn of_call(
 /// The approval prompt for an answer that is withheld because it may leak data.
 pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> WaitRequest {
     let text = format!(
-        "**I hold an answer back.** I have read words that are not my owner's, and it would carry {}:\n\n{}\n\n\
-         Say it: /approve {{wait}}. Do not: /deny {{wait}} [why]",
+        "**I am withholding an answer.** I have read untrusted content, and the answer would \
+            carry {}:\n\n{}\n\n\
+         Send it: /approve {{wait}}. Do not send it: /deny {{wait}} [why]",
         leaks,
         named_nowhere(&fenced(text, ""))
     );
@@ -62,8 +63,9 @@ pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> Wai
 pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     let shown = named_nowhere(shown);
     let text = format!(
-        "I was interrupted while running `{name}` and do not know whether it took effect.\n\n{shown}\n\n\
-         Run it again: /retry {{wait}}. Go on without: /skip {{wait}}"
+        "I was interrupted while running `{name}` and do not know whether it took \
+            effect.\n\n{shown}\n\n\
+         Run it again: /retry {{wait}}. Continue without it: /skip {{wait}}"
     );
     let choices = vec![choice("Run it again", "/retry {wait}"), choice("Skip it", "/skip {wait}")];
     Content { choices, ..Content::text(text) }
@@ -82,7 +84,7 @@ fn request(
     expires_after: Duration,
 ) -> WaitRequest {
     if text.contains(MORE) {
-        text.push_str("\n\n`avocet approvals` shows the arguments as they are.");
+        text.push_str("\n\n`avocet approvals` shows the exact arguments.");
     }
     let shown = Some(digest(text.as_bytes()));
     let prompt = Some(Box::new(Content { choices, ..Content::text(text) }));

@@ -30,12 +30,14 @@ const NOT_OURS: [&str; 8] = ["/", "/*", "/.", "~", "~/", "~/*", "$HOME", "$HOME/
 /// error is the reason.
 pub(crate) fn check(script: &str, allowed: &[String]) -> Result<(), String> {
     if is_fork_bomb(script) {
-        return Err("this is a fork bomb: a function that calls itself twice for ever".to_owned());
+        return Err("this is a fork bomb: a function that calls itself twice without \
+            end"
+        .to_owned());
     }
     for words in commands(script) {
         let name = program(&words);
         if let Some(why) = refused(&words) {
-            return Err(format!("{name} {why}, which is not done here; do without it"));
+            return Err(format!("{name} {why}, which is not allowed here; do it without that"));
         }
         check_allowed(name, allowed)?;
     }
@@ -62,12 +64,12 @@ fn refused(words: &Words) -> Option<&'static str> {
             let recursive =
                 |word: &str| is_flag(word, 'r') || is_flag(word, 'R') || word == "--recursive";
             let of_others = |word: &str| NOT_OURS.contains(&word) || word == "--no-preserve-root";
-            (has(&recursive) && has(&of_others)).then_some("deletes all there is")
+            (has(&recursive) && has(&of_others)).then_some("deletes the whole file system")
         }
         "chmod" | "chown" | "chgrp" => {
             let recursive = |word: &str| is_flag(word, 'R') || word == "--recursive";
             let of_others = |word: &str| NOT_OURS.contains(&word);
-            (has(&recursive) && has(&of_others)).then_some("changes all there is")
+            (has(&recursive) && has(&of_others)).then_some("changes the whole file system")
         }
         "dd" => has(&|word| {
             word.starts_with("if=") && !word.starts_with("if=/dev/zero")

@@ -35,16 +35,13 @@ impl fmt::Display for Leak {
         match kind {
             LeakKind::Secret => write!(f, "a secret of the configuration, {shown}"),
             LeakKind::Key(name) => write!(f, "{name}, {shown}"),
-            LeakKind::Password => write!(f, "what looks like a password, {shown}"),
+            LeakKind::Password => write!(f, "a likely password, {shown}"),
             LeakKind::Url => write!(f, "data in the address {shown}"),
             LeakKind::Host(NewHost::Unnamed) => {
-                write!(f, "{shown}, a host that no message and no setting names")
+                write!(f, "{shown}, a host that is in no message and no setting")
             }
             LeakKind::Host(NewHost::TooMany) => {
-                write!(
-                    f,
-                    "{shown}, one more host that no message names after {NEW_HOSTS} in this turn"
-                )
+                write!(f, "{shown}, one more unnamed host after {NEW_HOSTS} in this turn")
             }
         }
     }

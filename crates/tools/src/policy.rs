@@ -50,9 +50,9 @@ pub(crate) struct PolicyDecision {
 }
 
 /// The reason for an approval prompt after untrusted content.
-const READ: &str = "I have read words that are not my owner's";
+const READ: &str = "I have read untrusted content";
 /// The reason if only admitted users wrote that content.
-const USERS: &str = "somebody who is no owner has said something here";
+const USERS: &str = "somebody who is not an owner has written here";
 
 impl Policy {
     /// The table of a list that excludes a tool; `None` if every list includes it.
@@ -78,7 +78,7 @@ impl Policy {
         let reads_only = tool.class == ToolClass::Pure;
         let (by_itself, why) = match caution {
             Caution::Never => (Rule::Allow, ""),
-            Caution::Always => (Rule::Ask, "it always needs to be allowed"),
+            Caution::Always => (Rule::Ask, "it always needs approval"),
             Caution::Because(why) | Caution::EachTime(why) => (Rule::Ask, why.as_str()),
             Caution::ByTrust if is_trusted || reads_only => (Rule::Allow, ""),
             Caution::ByTrust if case.trust == Trust::Low => (Rule::Ask, READ),

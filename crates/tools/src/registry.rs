@@ -165,7 +165,7 @@ impl Registry {
             return Some("is for owners".to_owned());
         }
         if let Some(table) = self.policy.left_out(&description.name, case) {
-            return Some(format!("is not among the tools here, by {table}"));
+            return Some(format!("is not a tool here, because of {table}"));
         }
         let decision = self.policy.decide(description, &Caution::Never, case);
         (decision.rule == Rule::Deny).then(|| format!("is not allowed here: {}", decision.why))

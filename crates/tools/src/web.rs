@@ -130,7 +130,7 @@ impl Web {
         };
         let page = self.client.get_following(url, &[ACCEPT], &follows).await.map_err(refused)?;
         let (status, bytes) = (page.status, page.body.len());
-        tracing::debug!(host = page.url.host_str(), status, bytes, "a page was fetched");
+        tracing::debug!(host = page.url.host_str(), status, bytes, "fetched a page");
         let url_found = shortened(page.url.as_str());
         let may_be_kept = may_be_kept(page.cache_control.as_deref());
         let read = self.read(page, format).await?;
@@ -207,8 +207,8 @@ impl Web {
 }
 
 async fn words(html: Arc<str>) -> Result<PageContent, ToolError> {
-    const NOTE: &str = "the page is too large, too deeply nested or too slow to be made Markdown: these \
-        are its words alone, without links";
+    const NOTE: &str = "the page is too large, too deeply nested or too slow to convert to \
+        Markdown: this is its plain text, without links";
     off_thread(move || {
         let plain = plain::plain(&html);
         Ok(PageContent { title: plain.title, content: plain.text, note: Some(NOTE) })
@@ -225,7 +225,7 @@ async fn off_thread<T: Send + 'static>(
 
 fn as_json(text: &str) -> Result<String, ToolError> {
     json::pretty(text).map_err(|error| {
-        let why = format!("the page is no JSON ({error}); fetch it with format \"markdown\"");
+        let why = format!("the page is not JSON ({error}); fetch it with format \"markdown\"");
         ToolError::ExecutionFailed(why)
     })
 }
@@ -246,14 +246,14 @@ fn refused(error: FetchError) -> ToolError {
             let hint = match refusal.rule {
                 Rule::NoAddress => "the name cannot be resolved; check the spelling",
                 Rule::NoUrl => "give a whole URL, such as https://example.org/page",
-                Rule::UserInfo => "leave out what stands before @",
+                Rule::UserInfo => "leave out the part before @",
                 Rule::Redirects | Rule::Downgrade => "the page cannot be fetched from here",
                 _ => "only pages of the public web can be fetched, by http and https",
             };
             ToolError::PermissionDenied(format!("{refusal}; {hint}"))
         }
         error @ FetchError::Compressed => ToolError::ExecutionFailed(format!(
-            "{error}: the server cannot be read from; look for the same elsewhere"
+            "{error}: this server cannot be read; look for the same content elsewhere"
         )),
         FetchError::Elsewhere(url) => ToolError::ExecutionFailed(format!(
             "the page redirects to another site, which is not followed after untrusted text was read; \
@@ -278,7 +278,7 @@ fn complaint(page: &Page) -> ToolError {
         said => format!(": {said}"),
     };
     let wait = match page.retry_after {
-        Some(wait) => format!("; it asks to be left alone for {} s", wait.as_secs()),
+        Some(wait) => format!("; it asks for a pause of {} s", wait.as_secs()),
         None => String::new(),
     };
     ToolError::ExecutionFailed(format!("the server answers {status}{wait}{said}"))
@@ -286,11 +286,12 @@ fn complaint(page: &Page) -> ToolError {
 
 fn unreadable(media_type: &str, bytes: usize) -> ToolError {
     let instead = match media_type {
-        "application/pdf" => "look for a page that says the same in HTML, such as its abstract",
+        "application/pdf" => "look for the same content as HTML, such as its abstract",
         _ => "look for a page about it, or give its URL to the user",
     };
     ToolError::ExecutionFailed(format!(
-        "it is {} ({bytes} bytes), and only HTML, text, JSON and XML can be read; nothing is saved: {instead}",
+        "it is {} ({bytes} bytes); only HTML, text, JSON and XML can be read, and it was not \
+            saved: {instead}",
         on_a_line(media_type, 100)
     ))
 }

@@ -74,7 +74,7 @@ mod tests {
         let start = files.start_of("inbox/m1-0.bin", 10).await.unwrap().unwrap();
         assert_eq!((start.bytes, start.size), (vec![7; 10], large.len() as u64));
         assert_eq!(files.start_of("inbox/none", 10).await, Ok(None));
-        assert!(files.start_of("inbox", 10).await.is_err(), "a directory is no file");
+        assert!(files.start_of("inbox", 10).await.is_err(), "a directory is not a file");
         for path in ["../m1-0.bin", "/etc/passwd"] {
             let error = files.read(path, 10).await.unwrap_err().to_string();
             assert!(error.contains("outside the workspace"), "{error}");

@@ -70,7 +70,7 @@ impl<'a> DirectoryReceiver<'a> {
                 }
             }
             Err(reason) => {
-                self.intake.ignore("of a kind that cannot be read", None).await?;
+                self.intake.ignore("of an unsupported kind", None).await?;
                 reason
             }
         };

@@ -54,7 +54,7 @@ impl Discord {
         reference: &str,
         limit: u64,
     ) -> Result<Vec<u8>, FetchError> {
-        let gone = || FetchError::Gone(format!("{reference:?} is no file of Discord"));
+        let gone = || FetchError::Gone(format!("{reference:?} is not a file of Discord"));
         let (channel_id, message_id, id) = parse(reference).ok_or_else(gone)?;
         let route = Route::ChannelMessage { channel_id, message_id };
         let message: Message = self.rest.get(route).await.map_err(|fault| failed(&fault))?;

@@ -55,7 +55,7 @@ impl ChannelConfig for DiscordConfig {
         match self.token.as_ref().map(Secret::expose) {
             Some("") => Err(("token", format!("it is empty; get a token from {PORTAL}"))),
             Some(token) if !is_token(token) => {
-                let error = "it has characters that no token of a bot has: copy it again from";
+                let error = "it has characters that a bot token cannot have: copy it again from";
                 Err(("token", format!("{error} {PORTAL}")))
             }
             _ => Ok(()),

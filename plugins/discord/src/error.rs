@@ -11,15 +11,21 @@ pub enum DiscordError {
     NoToken,
     /// The token has impossible characters.
     #[error(
-        "the token has characters that no token has; copy it again from the developer portal (your \
-         application, Bot)"
+        "the token has characters that a bot token cannot have; copy it again from the developer \
+            portal (your application, Bot)"
     )]
     Token,
     /// `api_url` is an invalid URL.
-    #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
+    #[error(
+        "api_url is not the URL of a server: it must begin with http:// or https:// and a \
+        host"
+    )]
     Url,
     /// The name of a channel's table is not an id.
-    #[error("groups: {0:?} is no id of a channel; it is a number, which /id shows in the channel")]
+    #[error(
+        "groups: {0:?} is not the id of a channel, which is a number; /id shows it in the \
+        channel"
+    )]
     Group(String),
     /// The HTTP client cannot be made.
     #[error("no HTTP client: {0}")]

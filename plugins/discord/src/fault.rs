@@ -38,7 +38,7 @@ impl RestError {
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         match error {
             error if error.is_connect() => Self::NotSent("no connection"),
-            error if error.is_builder() => Self::NotSent("no request can be made of it"),
+            error if error.is_builder() => Self::NotSent("it cannot be sent as a request"),
             error if error.is_timeout() => Self::Broken("no answer in time"),
             _ => Self::Broken("the connection broke"),
         }
@@ -150,7 +150,7 @@ impl fmt::Display for RestError {
             Self::Wait(wait) => write!(f, "to wait for {wait:?}"),
             Self::Refused(RestRefusal { code: 0, words, .. }) => f.write_str(words),
             Self::Refused(RestRefusal { code, words, .. }) => write!(f, "{words} ({code})"),
-            Self::Server(status) => write!(f, "Discord has trouble of its own (HTTP {status})"),
+            Self::Server(status) => write!(f, "Discord has an internal error (HTTP {status})"),
             Self::NotSent(words) | Self::Broken(words) => f.write_str(words),
         }
     }

@@ -74,7 +74,7 @@ impl Discord {
             }
         }
         let too_much =
-            || SendError::Unknown("too much was said since it was sent first".to_owned());
+            || SendError::Unknown("too many messages came since the first attempt".to_owned());
         best.map(|(_, sent)| Some(sent)).ok_or_else(too_much)
     }
 
@@ -100,7 +100,7 @@ impl Discord {
         let is_newer = found.last_message_id.is_some_and(|last| last > after);
         if is_newer && found.channel_type() != DiscordChannel::Direct {
             return Err(SendError::Unknown(
-                "the channel's history shows nothing of what was said: let the bot read it".into(),
+                "the channel's history is empty for the bot: let the bot read it".into(),
             ));
         }
         Ok(())

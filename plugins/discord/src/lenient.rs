@@ -9,7 +9,7 @@ use serenity::model::id::{MessageId, UserId};
 use serenity::model::user::User;
 
 /// Stands for an unreadable file, below a readable text.
-const UNKNOWN_FILE: &str = "[a file that Discord describes in a way I do not know]";
+const UNKNOWN_FILE: &str = "[a file that Discord describes in an unknown way]";
 
 /// Reads a message without its unreadable parts. Returns `None` if its id, author or kind is
 /// unreadable.

@@ -15,7 +15,7 @@ fn message_keeps_the_readable_fields_of_a_malformed_message() {
             "proxy_url": "https://x/a" })
     };
     let bot = json!({ "id": "42", "username": "avocet" });
-    let below = "hello\n[a file that Discord describes in a way I do not know]";
+    let below = "hello\n[a file that Discord describes in an unknown way]";
     let table = [
         (json!({}), "hello", 0),
         (json!({ "content": null }), "", 0),

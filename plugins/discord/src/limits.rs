@@ -67,7 +67,7 @@ impl RateLimits {
             tracing::warn!(
                 ?wait,
                 ?scope,
-                "Discord limits the whole bot; no request is made until then"
+                "Discord limits the whole bot; requests pause until the limit ends"
             );
         }
         *until = (*until).max(now.saturating_add(limited.wait));

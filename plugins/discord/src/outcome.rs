@@ -15,8 +15,8 @@ const ADVICE: [(isize, &str); 4] = [
     ),
     (
         50_007,
-        "this person takes no direct messages from the bot: they have to share a server with it \
-        and allow messages from its members",
+        "this person accepts no direct messages from the bot: they have to share a server with it \
+            and allow messages from its members",
     ),
     (50_013, "the bot may not write in this channel: let it send messages there"),
 ];

@@ -54,7 +54,7 @@ impl Discord {
     /// Returns the channel to send to. The id of an allowed user stands for the chat with them.
     async fn target(&self, address: &ChatAddress) -> Result<ChannelId, SendError> {
         let id = channel_or_user(address).ok_or_else(|| {
-            SendError::Refused(format!("{address} is no channel of Discord: it is not a number"))
+            SendError::Refused(format!("{address} is not a channel of Discord: it is not a number"))
         })?;
         if !self.settings.allow.contains(&id.get()) {
             return Ok(id.into());
@@ -148,7 +148,7 @@ impl Discord {
         let Ok(channel_id) = self.target(address).await else { return };
         let route = Route::ChannelTyping { channel_id };
         if let Err(fault) = self.rest.send(Method::POST, route, &json!({})).await {
-            tracing::debug!(error = %fault, "typing is not shown");
+            tracing::debug!(error = %fault, "cannot show the typing indicator");
         }
     }
 }

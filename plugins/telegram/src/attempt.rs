@@ -109,7 +109,7 @@ impl Telegram {
     /// The platform's chat for an address.
     pub(crate) fn place(&self, chat: &ChatAddress) -> Result<ChatPlace, SendError> {
         let chat = chat.chat.as_str();
-        let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
+        let unknown = |_| format!("{chat} is not a chat of Telegram: it is not a number");
         let chat = chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)?;
         Ok(self.moves.place(chat))
     }

@@ -26,7 +26,7 @@ fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
         EntityKind::Pre { language } => MessageEntityKind::Pre { language },
         EntityKind::Blockquote => MessageEntityKind::Blockquote,
         EntityKind::TextLink { url } => MessageEntityKind::TextLink {
-            url: url.parse().map_err(|_| SendError::Refused(format!("{url} is no URL")))?,
+            url: url.parse().map_err(|_| SendError::Refused(format!("{url} is not a URL")))?,
         },
     };
     Ok(MessageEntity { kind, offset: entity.offset, length: entity.length })

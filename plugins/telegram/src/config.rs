@@ -52,8 +52,8 @@ impl ChannelConfig for TelegramConfig {
             return Err(("token", "it is empty; get a token from @BotFather".to_owned()));
         }
         if token.is_some_and(|token| !is_token(token)) {
-            let error = "it is no token of a bot, which is a number, a colon and letters, as \
-                         @BotFather gives it: copy it again";
+            let error = "it is not a bot token, which is a number, a colon and letters: copy it \
+                again from @BotFather";
             return Err(("token", error.to_owned()));
         }
         match self.poll_seconds {

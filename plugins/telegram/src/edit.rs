@@ -53,7 +53,7 @@ impl Telegram {
             request = request.message_thread_id(topic);
         }
         if let Err(error) = self.api.call::<IgnoredAny, _>(request).await {
-            tracing::debug!(%chat, %error, "the typing sign is not shown");
+            tracing::debug!(%chat, %error, "cannot show the typing indicator");
         }
     }
 

@@ -47,7 +47,7 @@ impl BotApiError {
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         match error {
             error if error.is_connect() => Self::NotSent("no connection"),
-            error if error.is_builder() => Self::NotSent("no request can be made of it"),
+            error if error.is_builder() => Self::NotSent("it cannot be sent as a request"),
             error if error.is_timeout() => Self::Broken("no answer in time"),
             _ => Self::Broken("the connection broke"),
         }

@@ -45,7 +45,7 @@ impl Telegram {
     pub(crate) async fn send_file(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let ([attachment], [file]) = (&delivery.content.attachments[..], &delivery.files[..])
         else {
-            let why = "a message of Telegram has one file, and that is one of the workspace";
+            let why = "a Telegram message has exactly one file, from the workspace";
             return Err(SendError::Refused(why.to_owned()));
         };
         let attempt = Attempt::new(self, delivery)?;

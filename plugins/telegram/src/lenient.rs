@@ -96,7 +96,7 @@ impl BotIdentity<'_> {
         let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
         let edited = message.get("edit_date").and_then(Value::as_u64);
         let Some(edited) = edited.and_then(|edited| u32::try_from(edited).ok()) else {
-            return Ok(Converted::Ignored("edited at no time"));
+            return Ok(Converted::Ignored("edited without a time"));
         };
         match no_correction(has("location"), has("media_group_id")) {
             Some(reason) => Ok(Converted::Ignored(reason)),
@@ -107,7 +107,7 @@ impl BotIdentity<'_> {
     fn raw_press(&self, query: &Fields) -> Result<Converted, IdError> {
         let field = |name: &str| query.get(name).and_then(Value::as_str);
         let (Some(id), Some(text)) = (field("id"), field("data")) else {
-            return Ok(Converted::Ignored("a button without words"));
+            return Ok(Converted::Ignored("a button without text"));
         };
         let from = query.get("from").and_then(person);
         let message = query.get("message").and_then(Value::as_object);

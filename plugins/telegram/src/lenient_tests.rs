@@ -10,7 +10,7 @@ use super::*;
 use crate::moved::Moves;
 use crate::update::Update;
 
-const IN_A_WAY: &str = "that Telegram describes in a way I do not know";
+const IN_A_WAY: &str = "that Telegram describes in an unknown way";
 
 /// A private message with these fields.
 fn message(more: &Value) -> Value {
@@ -104,7 +104,7 @@ fn raw_update_keeps_the_text_beside_malformed_fields() {
         (json!({ "caption": "look", "video": {} }), &format!("look\n[a video {IN_A_WAY}]")),
         (
             json!({ "caption": "look", "hologram": {} }),
-            "look\n[something that Telegram calls “hologram”, which is new to me]",
+            "look\n[something that Telegram calls “hologram”, which I do not know]",
         ),
     ];
     for (more, text) in table {
@@ -123,9 +123,9 @@ fn raw_update_names_unreadable_content_to_its_sender() {
         (json!({ "gift": { "gift": {} } }), format!("a gift {IN_A_WAY}")),
         (
             json!({ "hologram": {} }),
-            "something that Telegram calls “hologram”, which is new to me".to_owned(),
+            "something that Telegram calls “hologram”, which I do not know".to_owned(),
         ),
-        (json!({ "<b>\u{202e}": 1 }), "something that is new to me".to_owned()),
+        (json!({ "<b>\u{202e}": 1 }), "something that I do not know".to_owned()),
         // The sender is missing, so the content is rejected.
         (json!({ "from": 5, "voice": { "file_id": "f" } }), format!("a voice message {IN_A_WAY}")),
         (json!({ "from": 5, "text": "hi" }), format!("a text {IN_A_WAY}")),
@@ -251,8 +251,8 @@ fn raw_update_marks_an_edit_with_readable_text_as_a_correction() {
     assert_eq!(inbound.content.text, "hallo");
     let table = [
         (json!({ "voice": {}, "edit_date": at }), "an edit of the unreadable"),
-        (json!({ "text": "hallo" }), "edited at no time"),
-        (json!({ "text": "hallo", "edit_date": -1 }), "edited at no time"),
+        (json!({ "text": "hallo" }), "edited without a time"),
+        (json!({ "text": "hallo", "edit_date": -1 }), "edited without a time"),
         (json!({ "location": {}, "edit_date": at }), "a live location that moved"),
         (json!({ "caption": "x", "media_group_id": "a", "edit_date": at }), "an edit of an album"),
         (json!({ "text": "hallo", "chat": group(), "edit_date": at }), "not mentioned"),
@@ -282,8 +282,8 @@ fn raw_update_reads_a_button_press_below_any_message() {
         assert!(inbound.from_platform && inbound.sender.id.as_str() == "7");
     }
     let counted = [
-        (json!({ "data": 5 }), "a button without words"),
-        (json!({ "id": 5 }), "a button without words"),
+        (json!({ "data": 5 }), "a button without text"),
+        (json!({ "id": 5 }), "a button without text"),
         (json!({ "from": {} }), "of another kind"),
         (json!({ "message": {} }), "of another kind"),
     ];

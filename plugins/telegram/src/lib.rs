@@ -87,11 +87,15 @@ pub enum TelegramError {
     )]
     NoToken,
     /// `api_url` is invalid.
-    #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
+    #[error(
+        "api_url is not the URL of a server: it must begin with http:// or https:// and a \
+        host"
+    )]
     Url,
     /// The name of a group's table is not a group id.
     #[error(
-        "groups: {0:?} is no id of a group; it is a negative number, which /id shows in the group"
+        "groups: {0:?} is not the id of a group, which is a negative number; /id shows it in the \
+            group"
     )]
     Group(String),
     /// The HTTP client cannot be created.

@@ -58,7 +58,7 @@ impl BotIdentity<'_> {
         audience: Audience,
     ) -> Result<Converted, IdError> {
         let Some(edited) = message.edit_date() else {
-            return Ok(Converted::Ignored("edited at no time"));
+            return Ok(Converted::Ignored("edited without a time"));
         };
         let is_location = message.location().is_some();
         match no_correction(is_location, message.media_group_id().is_some()) {
@@ -82,7 +82,7 @@ impl BotIdentity<'_> {
 
     pub(crate) fn pressed(&self, query: &CallbackQuery) -> Result<Converted, IdError> {
         let (Some(text), Some(message)) = (&query.data, &query.message) else {
-            return Ok(Converted::Ignored("a button without words"));
+            return Ok(Converted::Ignored("a button without text"));
         };
         let chat = message.chat();
         let topic = match message {

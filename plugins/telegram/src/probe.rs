@@ -38,9 +38,10 @@ impl Telegram {
         if me["can_read_all_group_messages"] == false && !self.unmentioned.is_empty() {
             found.push(Check::fair(
                 name,
-                "in groups it sees only commands, mentions and replies, and is to answer others too",
-                "switch privacy mode off: @BotFather, /setprivacy; then take it out of the group and add \
-                 it again",
+                "in groups it sees only commands, mentions and replies, but the configuration \
+                    wants it to answer other messages too",
+                "turn privacy mode off: @BotFather, /setprivacy; then remove the bot from the \
+                    group and add it again",
             ));
         }
         match webhook {
@@ -68,7 +69,7 @@ impl Telegram {
             ),
             fault if fault.is(404) => Check::bad(
                 name,
-                "Not Found: this is not the Bot API, or the token is not whole",
+                "Not Found: this is not the Bot API, or the token is incomplete",
                 "check api_url and token",
             ),
             fault => Check::bad(name, format!("Telegram says: {fault}"), "try again later"),
@@ -80,7 +81,7 @@ impl Telegram {
 fn webhook_check(name: &str, info: &Value, api_url: &str) -> Option<Check> {
     let url = info["url"].as_str().filter(|url| !url.is_empty())?;
     let host = url.split('/').nth(2).unwrap_or_default();
-    let says = format!("a webhook at {host} takes its messages, so that none come here");
+    let says = format!("a webhook at {host} receives its messages, so they do not arrive here");
     let fix = format!("delete it: curl {api_url}bot$TELEGRAM_TOKEN/deleteWebhook");
     Some(Check::bad(name, says, fix))
 }

@@ -150,7 +150,7 @@ pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
 pub(crate) fn kind(message: &Map<String, Value>) -> Option<String> {
     let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
     if let Some((_, what)) = CONTENT.iter().find(|(field, _)| has(field)) {
-        return Some(format!("{what} that Telegram describes in a way I do not know"));
+        return Some(format!("{what} that Telegram describes in an unknown way"));
     }
     let is_new = |field: &&String| {
         has(field) && ![&NO_CONTENT[..], &SERVICE[..]].concat().contains(&field.as_str())
@@ -158,8 +158,8 @@ pub(crate) fn kind(message: &Map<String, Value>) -> Option<String> {
     let field = message.keys().find(is_new)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     Some(if field.len() <= MAX_FIELD && field.chars().all(plain) {
-        format!("something that Telegram calls “{field}”, which is new to me")
+        format!("something that Telegram calls “{field}”, which I do not know")
     } else {
-        "something that is new to me".to_owned()
+        "something that I do not know".to_owned()
     })
 }

@@ -145,14 +145,15 @@ impl Receiver<'_> {
         if moves.is_named(to) {
             tracing::info!(
                 %account,
-                "the group {from} is now the supergroup {to}, which [channels.{name}] groups names: it \
-                 is a chat of its own"
+                "the group {from} is now the supergroup {to}, which [channels.{name}] groups \
+                    names: it is a separate chat"
             );
         } else {
             tracing::warn!(
                 %account,
-                "the group {from} is now the supergroup {to} and goes on as {from} here, with the same \
-                 conversation and rules; to have it begin anew, name {to} in [channels.{name}] groups"
+                "the group {from} is now the supergroup {to} and continues as {from}, with the \
+                    same conversation and rules; for a new conversation, name {to} in \
+                    [channels.{name}] groups"
             );
         }
         Ok(())
@@ -172,7 +173,8 @@ impl Receiver<'_> {
         self.telegram.account_accepted();
         let count = failures.reset();
         if count > 1 {
-            tracing::info!(account = %self.telegram.account, failures = count, "updates come again");
+            tracing::info!(account = %self.telegram.account, failures = count, "updates come \
+                again");
         }
     }
 
@@ -209,7 +211,7 @@ impl Receiver<'_> {
         let ChannelContext { clock, commands, .. } = self.context;
         if let Err(error) = commands::register(&self.telegram.api, clock.as_ref(), commands).await {
             let account = &self.telegram.account;
-            tracing::warn!(%account, %error, "the platform does not complete the commands");
+            tracing::warn!(%account, %error, "cannot offer the list of commands to the platform");
         }
     }
 

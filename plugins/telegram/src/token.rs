@@ -62,7 +62,7 @@ impl Telegram {
         if token.refusals == 1 {
             tracing::error!(
                 error,
-                "nothing is sent or received; asking again, in the end every few minutes"
+                "the account neither sends nor receives; retrying, at last every few minutes"
             );
         }
         let count = token.refusals;
@@ -78,7 +78,7 @@ impl Telegram {
                  @BotFather"
             )
         } else {
-            format!("{fault} for {table}: check api_url, and whether the token is whole")
+            format!("{fault} for {table}: check api_url, and whether the token is complete")
         }
     }
 
@@ -87,7 +87,7 @@ impl Telegram {
         let mut token = self.token.state();
         if token.refusals > 0 {
             let (account, refused) = (&self.account, times(token.refusals));
-            tracing::info!(%account, "Telegram takes the token again; it was refused {refused}");
+            tracing::info!(%account, "Telegram accepts the token again; it was refused {refused}");
             (token.refusals, token.held_until) = (0, Duration::ZERO);
             token.waits.reset();
             self.health.works();

@@ -107,7 +107,7 @@ fn read_line(editor: &mut Editor<(), FileHistory>, prompt: &str, history: &PathB
     match editor.readline(prompt) {
         Ok(line) => {
             if let Err(error) = editor.save_history(history) {
-                tracing::debug!(%error, "the history was not kept");
+                tracing::debug!(%error, "cannot save the history");
             }
             Typed::Line(line)
         }

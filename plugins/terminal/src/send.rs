@@ -64,9 +64,11 @@ impl Channel for Terminal {
         }
         match select_ok(receipts).await {
             Ok((receipt, _)) => Ok(receipt),
-            Err(_) => {
-                Err(SendError::Unknown("the terminal went away before it answered".to_owned()))
-            }
+            Err(_) => Err(SendError::Unknown(
+                "the terminal disconnected before it confirmed the \
+                    delivery"
+                    .to_owned(),
+            )),
         }
     }
 

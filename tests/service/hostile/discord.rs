@@ -36,7 +36,7 @@ fn closed_chats() -> Vec<FaultRow<Discord>> {
             name: "a person blocks the bot",
             asks: Asks::Held(|platform| platform.ask(HELD)),
             breaks: |platform| platform.fake.block(ANN.unsigned_abs()),
-            says: Says::Log(&["given up", "discord:main:", "takes no direct messages"]),
+            says: Says::Log(&["given up", "discord:main:", "accepts no direct messages"]),
             mends: |platform| platform.fake.reopen(platform.fake.dm(ANN.unsigned_abs())),
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },
@@ -102,7 +102,7 @@ fn odd_input() -> Vec<FaultRow<Discord>> {
                     platform.fake.push_raw(payload);
                 }
             },
-            says: Says::Log(&["Discord sent data that is no gateway event", "account=main"]),
+            says: Says::Log(&["Discord sent data that is not a gateway event", "account=main"]),
             mends: nothing,
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },

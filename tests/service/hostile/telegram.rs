@@ -154,7 +154,7 @@ fn odd_input() -> Vec<FaultRow<TelegramFake>> {
                     platform.push_unasked(kind, body);
                 }
             },
-            says: Says::Status("ignored: of a kind that cannot be read"),
+            says: Says::Status("ignored: of an unsupported kind"),
             mends: nothing,
             ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
         },
@@ -164,7 +164,7 @@ fn odd_input() -> Vec<FaultRow<TelegramFake>> {
             breaks: |platform| {
                 platform.say(UserMessage::thing(ANN, ANN, "voice", json!({})));
             },
-            says: Says::Chat("a voice message that Telegram describes in a way I do not know"),
+            says: Says::Chat("a voice message that Telegram describes in an unknown way"),
             mends: nothing,
             ends: nothing,
         },

@@ -10,7 +10,7 @@ use crate::places::{Configuration, environment};
 use crate::shell::Shells;
 
 /// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why
-/// its programs have no control groups of their own.
+/// its programs have no own control groups.
 pub(crate) fn checks(
     configuration: &Configuration,
     shells: &Shells,
@@ -85,7 +85,7 @@ fn of_layers(layers: &SandboxLayers, system: &System) -> Vec<Check> {
         Ok(()) => Check::good("cgroup", "one for each program"),
         Err(why) => Check::fair(
             "cgroup",
-            format!("none for programs: memory is limited by process, not in all ({why})"),
+            format!("none for programs: memory is limited per process, not in total ({why})"),
             "run it as a service with Delegate=memory pids, as systemd/avocet.service has it",
         ),
     });
@@ -130,10 +130,10 @@ fn limits(sandbox: &Sandbox) -> String {
 }
 
 fn secrets(best: Isolation) -> Check {
-    const WHY: &str = "programs see those of the workspace (.env, keys)";
+    const WHY: &str = "programs see the secret files of the workspace (.env, keys)";
     match best {
         Isolation::Namespaces => {
-            Check::good("secret files", "programs do not see those of the workspace")
+            Check::good("secret files", "programs do not see the secret files of the workspace")
         }
         Isolation::Landlock | Isolation::LimitsOnly => Check::fair(
             "secret files",
@@ -154,11 +154,20 @@ fn shell(best: Isolation, system: &System) -> Check {
     }
     match (best, system.without) {
         (Isolation::Namespaces, _) => Check::good("exec_shell", "on, behind namespaces"),
-        (Isolation::Landlock, _) => Check::good("exec_shell", "on, behind Landlock alone"),
-        (Isolation::LimitsOnly, false) => Check::bad("exec_shell", "off: there are no walls", FIX),
+        (Isolation::Landlock, _) => Check::good(
+            "exec_shell",
+            "on, with Landlock as the only \
+            sandbox layer",
+        ),
+        (Isolation::LimitsOnly, false) => Check::bad(
+            "exec_shell",
+            "off: this system has no \
+            sandbox",
+            FIX,
+        ),
         (Isolation::LimitsOnly, true) => Check::bad(
             "exec_shell",
-            "ON WITHOUT WALLS: programs may do all that the daemon's user may",
+            "ON WITHOUT A SANDBOX: programs may do all that the daemon's user may",
             "set [sandbox] allow_unsandboxed_shell to false",
         ),
     }
@@ -171,10 +180,10 @@ fn network(best: Isolation, System { without, hosts, closed, .. }: &System) -> O
         (_, _, Some(why)) => Check::fair("network", (*why).to_owned(), FIX),
         (Isolation::LimitsOnly, ..) if !without => return None,
         (Isolation::LimitsOnly, ..) => {
-            Check::fair("network", "that of the host: there are no walls", "see above")
+            Check::fair("network", "the host's network: there is no sandbox", "see above")
         }
         (_, Some(hosts), None) => {
-            Check::good("network", format!("programs reach {hosts} alone, by a proxy"))
+            Check::good("network", format!("programs reach only {hosts}, through a proxy"))
         }
         (_, None, None) => Check::good("network", "programs have none"),
     })

@@ -6,7 +6,7 @@ use super::*;
 use crate::commands::doctor;
 
 fn system(is_root: bool, without: bool) -> System {
-    let cgroup = no("/user.slice is not left to us");
+    let cgroup = no("/user.slice is not delegated to Avocet");
     let (refused, hosts, closed) = (None, None, None);
     let (user, limits) =
         (if is_root { "root" } else { "ann (uid 7)" }.to_owned(), "few".to_owned());
@@ -58,7 +58,7 @@ fn sandbox_layers_have_one_line_each_with_effect_or_remedy() {
         (
             "hosts were to be open, behind Landlock alone",
             SandboxLayers { namespaces: denied(), landlock: Ok(()) },
-            System { closed: Some("[sandbox] hosts opens nothing here"), ..system(false, false) },
+            System { closed: Some("[sandbox] hosts has no effect"), ..system(false, false) },
         ),
     ];
     let mut all = String::new();

@@ -67,7 +67,7 @@ async fn check(
     // The result of a request is worth more than a list of models.
     let fault = model.and_then(|model| examiner.models.health().fault(model));
     if offline {
-        let says = "not asked, by --offline";
+        let says = "not asked, because of --offline";
         return vec![fault.map_or_else(
             || Check::good(name, says),
             |fault| Check::bad(name, format!("the last request failed: {fault}"), RESTART),
@@ -82,7 +82,7 @@ async fn check(
     let works = check.state != CheckState::Bad;
     if let Some(fault) = fault.filter(|_| works) {
         let says = format!("{}, but the last request failed: {fault}", check.says);
-        let fix = format!("avocet ask me hello --wait shows whether it still does; {RESTART}");
+        let fix = format!("to see whether it still fails: avocet ask me hello --wait; {RESTART}");
         check = Check::bad(name, says, fix);
     }
     let mut found = vec![check];
@@ -102,10 +102,10 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
             return Check::good(name, "the key and the model are good");
         }
         Ok(Probe::Works) => {
-            return Check::good(name, "the key is good; no agent has a model of it");
+            return Check::good(name, "the key is good; no agent uses a model of this provider");
         }
         Ok(Probe::KeyUnchecked) => {
-            let says = "it answers; whether the key is good is seen at the first message";
+            let says = "it answers; the first message will show whether the key is good";
             return Check::fair(name, says, "avocet ask me hello --wait");
         }
         Ok(Probe::NoModel { nearest }) => {
@@ -114,12 +114,12 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
             return Check::bad(
                 name,
                 says,
-                "correct `model` in [agents]; of Ollama fetch it: ollama pull MODEL",
+                "correct `model` in [agents]; with Ollama, fetch the model: ollama pull MODEL",
             );
         }
         Ok(Probe::OtherModel { only }) => {
             let says = format!("the only model of the server is called {only}");
-            return Check::fair(name, says, "use that name, unless the server takes every name");
+            return Check::fair(name, says, "use that name, unless the server accepts every name");
         }
         Err(error) => error,
     };
@@ -144,7 +144,7 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
 async fn of_model(name: &str, table: &str, model: &KnownModel) -> Option<Check> {
     let known = model.known().await;
     if matches!(known.tools, Some((ToolStyle::None, _))) {
-        let says = "the model is offered no tools (`tools = \"none\"`)";
+        let says = "the model gets no tools (`tools = \"none\"`)";
         return Some(Check::fair(
             name,
             says,
@@ -153,7 +153,7 @@ async fn of_model(name: &str, table: &str, model: &KnownModel) -> Option<Check> 
     }
     let (context, _) = known.context.filter(|(context, _)| *context < SMALL_CONTEXT)?;
     let says = format!(
-        "the model reads only {} tokens, of which instructions and tools take a large part",
+        "the model reads only {} tokens; instructions and tools take a large part of them",
         thousands(context)
     );
     let fix = "start the server with more (llama.cpp: --ctx-size 32768, vLLM: --max-model-len), or set \
@@ -182,7 +182,7 @@ async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
     Some(match probed.unwrap_or_else(|_| late()) {
         Ok(true) => Check::good(NAME, "the key is good"),
         Ok(false) => {
-            let says = "it answers; whether the key is good is seen at the first recording";
+            let says = "it answers; the first recording will show whether the key is good";
             Check::fair(NAME, says, "send a voice message")
         }
         Err(error) => Check::bad(NAME, error, "correct [transcription] and restart the daemon"),

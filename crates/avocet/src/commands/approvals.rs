@@ -88,7 +88,7 @@ async fn ask<A: DeserializeOwned>(
 
 fn text(open: &[OpenApproval], now: Timestamp) -> String {
     if open.is_empty() {
-        return "Nothing waits to be allowed.\n".to_owned();
+        return "No calls wait for approval.\n".to_owned();
     }
     let mut text = String::new();
     for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
@@ -101,7 +101,7 @@ fn text(open: &[OpenApproval], now: Timestamp) -> String {
             writeln!(text, "    {key}: {value}").unwrap_or_default();
         }
         let session = match grant {
-            Some(_) => "  (--session: and what is like it)",
+            Some(_) => "  (--session: for similar calls too)",
             None => "",
         };
         writeln!(text, "    avocet approvals approve {id}{session}").unwrap_or_default();

@@ -51,13 +51,13 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
     match reach(context, &configuration).await? {
         Reached::Log(_) if wait => Err(Failure::new(
             Exit::NoDaemon,
-            "no daemon runs, so there would be no answer; start one with `avocet run`, or leave out \
-             --wait to have it answered at the next start",
+            "no daemon runs, so there would be no answer; start one with `avocet run`, or leave \
+                out --wait to get the answer in the chat after the next start",
         )),
         Reached::Log(log) => {
             let asked = into_log(context, &log, ask).await;
             log.close().await;
-            let remark = "; no daemon runs, it is answered at its next start";
+            let remark = "; no daemon runs; its next start answers the message";
             report(&asked?, json, remark)
         }
         Reached::Daemon(client) => {
@@ -134,7 +134,7 @@ fn report(asked: &AskResult, json: bool, remark: &str) -> Result<Exit, Failure> 
     let AskResult { message, duplicate } = asked;
     show(json, asked, || {
         if *duplicate {
-            format!("{message} had been taken before\n")
+            format!("{message} was accepted before\n")
         } else {
             format!("{message} is in the log{remark}\n")
         }

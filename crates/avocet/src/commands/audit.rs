@@ -70,7 +70,7 @@ pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Ex
     if json {
         print_json(&rows)?;
     } else if rows.is_empty() {
-        print("Nothing of this kind was decided or done.\n")?;
+        print("The audit table has no such rows.\n")?;
     } else {
         let mut text = String::new();
         if let Some(first) = rows.first().filter(|_| rows.len() == limit as usize) {
@@ -101,8 +101,8 @@ async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
         Some(fault) => Err(Failure::new(
             Exit::Database,
             format!(
-                "{fault} ({rows} rows looked at). Somebody has changed the table, or put an older one \
-                 in its place. Once you know why, remove {} so that a new head is noted",
+                "{fault} ({rows} rows checked). The table was changed, or replaced by an older \
+                    one. Once you know why, remove {} so that a new head is noted",
                 file.display()
             ),
         )),
@@ -119,15 +119,13 @@ fn verified(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
     match noted {
         Some(noted) => {
             let row = noted.sequence;
-            format!(
-                "{rows} rows, all as they were written; row {row} is the one that was noted in {file}\n"
-            )
+            format!("{rows} rows, all unchanged; row {row} is the one noted in {file}\n")
         }
         None if *rows == 0 => {
-            format!("0 rows, all as they were written; no head was noted in {file}\n")
+            format!("0 rows, all unchanged; no head was noted in {file}\n")
         }
         None => format!(
-            "{rows} rows, all as they were written; no head was noted in {file}\n\
+            "{rows} rows, all unchanged; no head was noted in {file}\n\
              Without a head, a table that was replaced as a whole is not detected. A service notes the head \
              in its logs directory: set [audit] head_file to that file, for example \
              /var/log/avocet/audit-head, and repeat the command.\n"
@@ -139,7 +137,7 @@ fn verified(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
 fn moment_of(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Failure> {
     let wrong = || {
         let help = "give a day (2026-11-22), a moment (2026-11-22T10:30), or how long (2h, 3d)";
-        Failure::new(Exit::Failed, format!("`--since`: {text:?} is no time; {help}"))
+        Failure::new(Exit::Failed, format!("`--since`: {text:?} is not a time; {help}"))
     };
     if let Ok(span) = text.parse::<Span>() {
         let days = SpanRelativeTo::days_are_24_hours();

@@ -36,16 +36,13 @@ fn verified_without_a_noted_head_names_the_option_that_finds_it() {
     let noted = AuditHead { sequence: 3, hash: "ab".to_owned() };
     let table = [
         (0, None, "no head was noted in /x/head", None),
-        (3, Some(noted), "row 3 is the one that was noted in /x/head", None),
+        (3, Some(noted), "row 3 is the one noted in /x/head", None),
         (3, None, "no head was noted in /x/head", Some("set [audit] head_file")),
     ];
     for (rows, noted, says, help) in table {
         let checked = Checked { rows, head: None, noted, fault: None };
         let text = verified(&checked, Path::new("/x/head"));
-        assert!(
-            text.starts_with(&format!("{rows} rows, all as they were written; {says}")),
-            "{text}"
-        );
+        assert!(text.starts_with(&format!("{rows} rows, all unchanged; {says}")), "{text}");
         assert_eq!(text.lines().nth(1).is_some(), help.is_some(), "{text}");
         assert!(help.is_none_or(|help| text.contains(help)), "{text}");
     }

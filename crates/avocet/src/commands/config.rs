@@ -53,7 +53,7 @@ fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     print(if unresolved.is_empty() {
         "The configuration can be used.\n"
     } else {
-        "The configuration can be used by a daemon for which these references have a value.\n"
+        "The configuration can be used by a daemon that has values for these references.\n"
     })?;
     Ok(Exit::Done)
 }
@@ -66,7 +66,7 @@ fn unresolved(Unresolved { key, error }: &Unresolved) -> Value {
 /// Formats a path. If a reference in its key has no value here, says so.
 fn place(document: &Document, key: &str, path: &Path) -> String {
     if document.is_unresolved(key) {
-        format!("unknown here: `{key}` has a reference without a value")
+        format!("unknown here: the reference in `{key}` has no value")
     } else {
         path.display().to_string()
     }

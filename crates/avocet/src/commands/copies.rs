@@ -142,15 +142,17 @@ fn what_follows(moved: Option<&Path>, ended: &EndedWork, configuration: &Configu
     let mut text = String::new();
     if messages + turns + deliveries > 0 {
         text.push_str(&format!(
-            "Ended, because it may have been done since: {messages} messages, {turns} turns, {deliveries} deliveries. \
-             {chats} chats are told at the next start; there, /retry and /resend repeat it.\n"
+            "Ended, because they may have been completed since: {messages} messages, {turns} \
+                turns, {deliveries} deliveries. At the next start {chats} chats get a notice; \
+                /retry and /resend in the chat repeat them.\n"
         ));
     }
     if let Some(moved) = moved {
         let head_file = configuration.head_file.display();
         text.push_str(&format!(
-            "The database that was there is now {}.\n\
-             Its audit rows since are not in the new one: `avocet audit verify` reports that until you remove \
+            "The previous database is now {}.\n\
+             Its newer audit rows are not in the restored one: `avocet audit verify` reports that \
+             until you remove \
              {head_file}.\n",
             moved.display()
         ));

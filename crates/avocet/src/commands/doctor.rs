@@ -55,7 +55,12 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
         }
     };
     let path = configuration.document.path();
-    let path = path.map_or("none; the defaults hold".to_owned(), |path| path.display().to_string());
+    let path = path.map_or(
+        "none; the defaults \
+        apply"
+            .to_owned(),
+        |path| path.display().to_string(),
+    );
     let mut own = vec![Check::good("configuration", path)];
     let mut checkup = match connect(context, &configuration).await {
         Err(failure) => {
@@ -76,7 +81,7 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
         }
         Ok(None) => {
             let at = configuration.socket.display();
-            let says = format!("none answers at {at}; the rest is checked from this shell");
+            let says = format!("no daemon answers at {at}; the rest is checked from this shell");
             own.push(Check::fair(
                 "daemon",
                 says,
@@ -230,7 +235,8 @@ mod tests {
         };
         assert_eq!(
             text(&checkup),
-            "avocet\n  ✓ configuration  none\nproviders\n  ✗ local/x        says [2J more -> avocet ask me \
+            "avocet\n  ✓ configuration  none\nproviders\n  ✗ local/x        says [2J more -> \
+                avocet ask me \
              hello\n"
         );
     }

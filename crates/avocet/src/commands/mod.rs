@@ -114,7 +114,7 @@ async fn place(
     let answer = match within(clock, SOON, &mut ping).await {
         Ok(answer) => answer,
         Err(_) => {
-            waiting.say(&format!("it has not answered for {} s", SOON.as_secs()));
+            waiting.say(&format!("no answer for {} s", SOON.as_secs()));
             ping.await
         }
     };

@@ -98,7 +98,7 @@ pub(crate) async fn pair(context: &CommandContext, command: PairCommand) -> Resu
             let pairing: Pairing = ask(context, "pair.deny", &Deny { code }).await?;
             show(json, &pairing, || {
                 let who = who(pairing.name.as_deref(), &pairing.person);
-                format!("{who} may not speak; the code is gone\n")
+                format!("{who} may not speak; the code is deleted\n")
             })
         }
     }

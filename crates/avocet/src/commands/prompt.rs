@@ -45,7 +45,7 @@ pub(crate) struct PromptArgs {
 pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let session = &asked.session;
-    let nothing = || Failure::new(Exit::Failed, format!("nothing was said in {session} yet"));
+    let nothing = || Failure::new(Exit::Failed, format!("{session} has no messages yet"));
     let store = Arc::new(look(context, &configuration)?.ok_or_else(nothing)?);
     let last = store.transcript(session, 1).await?.pop().ok_or_else(nothing)?;
     let chosen = store.session_status(session).await?.model;

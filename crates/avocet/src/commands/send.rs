@@ -49,13 +49,13 @@ pub(crate) async fn run(context: &CommandContext, send: SendArgs) -> Result<Exit
             log.close().await;
             let sent = sent?;
             let sent = SendResult { delivery: sent.id, duplicate: sent.duplicate };
-            (sent, "; no daemon runs, it goes out at its next start")
+            (sent, "; no daemon runs; its next start delivers the message")
         }
     };
     let SendResult { delivery, duplicate } = &sent;
     show(json, &sent, || {
         if *duplicate {
-            format!("{delivery} had been taken before\n")
+            format!("{delivery} was accepted before\n")
         } else {
             format!("{delivery} is in the outbox{remark}\n")
         }

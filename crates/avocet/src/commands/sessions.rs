@@ -98,9 +98,9 @@ async fn show(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, 
     if show.json {
         print_json(&turns)?;
     } else if let Some(before) = show.before.filter(|_| turns.is_empty()) {
-        print(&format!("Nothing was said in {} before {before}.\n", show.session))?;
+        print(&format!("{} has no messages before {before}.\n", show.session))?;
     } else if turns.is_empty() {
-        let message = format!("nothing was said in {} yet", show.session);
+        let message = format!("{} has no messages yet", show.session);
         return Err(Failure::new(Exit::Failed, message));
     } else {
         let mut text = transcript(&turns, &TimeZone::system());

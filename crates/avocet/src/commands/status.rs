@@ -102,12 +102,9 @@ fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) ->
     let mut rows = vec![
         row("data", format!("{data_dir} (start {epoch})")),
         row("model", model),
-        row("messages", format!("{messages} in {sessions} sessions, {queued} wait")),
-        row("turns", format!("{running} run, {waiting} wait for something")),
-        row(
-            "outbox",
-            format!("{pending} to be delivered, {unconfirmed} unconfirmed, {dead} given up"),
-        ),
+        row("messages", format!("{messages} in {sessions} sessions, {queued} queued")),
+        row("turns", format!("{running} running, {waiting} waiting")),
+        row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
     if let Some(RolledBack { at, why }) = rolled_back {
         let at = moment(*at, &TimeZone::UTC);
@@ -168,7 +165,7 @@ fn channel(
 fn stuck(one: &StuckChat, now: Timestamp) -> String {
     let StuckChat { chat, since, attempts, behind, error } = one;
     let since = ago(*since, now);
-    format!("{chat} since {since}, {behind} wait behind it, {attempts} attempts: {error}")
+    format!("{chat} since {since}, {behind} more behind it, {attempts} attempts: {error}")
 }
 
 /// Describes the failures since the last success.

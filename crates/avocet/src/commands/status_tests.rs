@@ -81,7 +81,7 @@ fn status() -> DaemonStatus {
             channel("discord:main", None, last(Some(3), None)),
             channel("terminal:local", None, LastExchanges::default()),
         ],
-        warnings: vec!["PROGRAMS RUN WITHOUT WALLS".to_owned()],
+        warnings: vec!["PROGRAMS RUN WITHOUT A SANDBOX".to_owned()],
     }
 }
 

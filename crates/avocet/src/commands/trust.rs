@@ -87,11 +87,12 @@ pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<E
     if !shown.is_empty() && connect(context, &configuration).await?.is_some() {
         warning(match change {
             TrustChange::Believe => {
-                "the daemon runs: if one of its programs has one of these files open or changes it, it is marked \
-                 again; look once more when they have ended"
+                "the daemon runs: if one of its programs has such a file open or changes it, the \
+                    file is marked again; check again when the programs have ended"
             }
             TrustChange::Show | TrustChange::Distrust => {
-                "the daemon runs: this is what the marks say, and what its programs are changing has none yet"
+                "the daemon runs: this list shows the marks; files that its programs are changing \
+                    have none yet"
             }
         });
     }
@@ -117,8 +118,11 @@ fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<Fi
     let failed = |error: avocet_sandbox::FileError| Failure::new(Exit::Failed, error.to_string());
     let below = place.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
     let below = below.to_str().ok_or_else(|| {
-        let message =
-            format!("{} is not UTF-8, and no file tool reads it; rename it", place.display());
+        let message = format!(
+            "the name {} is not UTF-8, so file tools cannot read the file; rename \
+                it",
+            place.display()
+        );
         Failure::new(Exit::Failed, message)
     })?;
     let path = workspace.resolve("").map_err(failed)?.join(below);
@@ -145,12 +149,12 @@ fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
     let known: Vec<String> =
         workspaces.iter().map(|workspace| workspace.root().display().to_string()).collect();
     let known = if known.is_empty() {
-        "there is no workspace yet: the daemon makes it".to_owned()
+        "there is no workspace yet; the daemon creates it".to_owned()
     } else {
         format!("the agent's files are below {}", known.join(", "))
     };
     let (file, place) = (file.display(), place.display());
-    let message = format!("{file} is {place}, which no file tool of the agent reads; {known}");
+    let message = format!("{file} is {place}, where the agent's file tools do not read; {known}");
     Failure::new(Exit::Failed, message)
 }
 
@@ -158,8 +162,8 @@ fn row(shown: &FileTrust, change: TrustChange) -> [String; 3] {
     let FileTrust { file, trust, why, was } = shown;
     let said = match (change, was) {
         (TrustChange::Show, _) | (_, None) => format!("it {why}"),
-        (TrustChange::Believe, Some(Trust::Full)) => "it was believed already".to_owned(),
-        (TrustChange::Believe, Some(was)) => format!("believed from now on; it was {}", was.word()),
+        (TrustChange::Believe, Some(Trust::Full)) => "it was trusted already".to_owned(),
+        (TrustChange::Believe, Some(was)) => format!("trusted from now on; it was {}", was.word()),
         (TrustChange::Distrust, Some(Trust::Low)) => "it was untrusted already".to_owned(),
         (TrustChange::Distrust, Some(was)) => {
             format!("untrusted from now on; it was {}", was.word())

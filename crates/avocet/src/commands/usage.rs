@@ -69,7 +69,7 @@ pub(crate) async fn run(context: &CommandContext, usage: UsageArgs) -> Result<Ex
     if json {
         print_json(&to_json(by.into(), since, &listed))?;
     } else if rows.is_empty() {
-        print(&format!("Nothing was spent {}.\n", period(days)))?;
+        print(&format!("No costs {}.\n", period(days)))?;
     } else {
         let bars = if io::stdout().is_terminal() { Bars::Shown } else { Bars::LeftOut };
         print(&table(by.into(), &listed, bars))?;

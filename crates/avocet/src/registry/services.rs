@@ -77,6 +77,6 @@ pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hos
     Hosts::parse(&settings.sandbox.hosts).map_err(|BadHost { number, entry, why }| {
         let path = format!("sandbox.hosts[{number}]");
         let entry = document.shown(&path, &entry);
-        document.error_at(&path, format!("`{path}`: {entry:?} opens nothing: {why}"))
+        document.error_at(&path, format!("`{path}`: {entry:?} is not valid: {why}"))
     })
 }

@@ -53,5 +53,5 @@ async fn approval_decide_allows_a_call_once() {
     let done: Result<Value, _> = client.call("approval.decide", &decide(7)).await;
     assert_eq!(done.unwrap(), Value::Null);
     let error = client.call::<Value>("approval.decide", &decide(8)).await.unwrap_err().to_string();
-    assert!(error.contains("nothing waits to be allowed as w8"), "{error}");
+    assert!(error.contains("no call waits for approval as w8"), "{error}");
 }

@@ -53,7 +53,7 @@ async fn list_methods_refuse_a_page_that_is_too_large_with_the_largest() {
             let (code, message) = refused(client.call::<Value>(method, &params).await);
             assert_eq!(code, RpcError::PARAMS, "{method}");
             assert!(
-                message.contains(&format!("{name} is {rows}; it has to be from 1 to 500")),
+                message.contains(&format!("{name} is {rows}; it must be from 1 to 500")),
                 "{message}"
             );
         }

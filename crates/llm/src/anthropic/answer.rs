@@ -133,7 +133,7 @@ struct WireError {
 impl StreamedAnswer for AnthropicAnswer {
     fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
         let event: AnthropicEvent = serde_json::from_str(data).map_err(|error| {
-            format!("an event is no part of an answer ({})", plain_json(&error))
+            format!("an event is not a part of an answer ({})", plain_json(&error))
         })?;
         match event {
             AnthropicEvent::MessageStart { message } => self.usage.update(message.usage),
@@ -255,7 +255,7 @@ impl AnthropicAnswer {
     /// Appends a piece to its block, found by index.
     fn add(&mut self, index: u64, delta: BlockDelta) -> Result<AnswerPiece, AnswerError> {
         let Some(partial) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
-            return Err(format!("a piece belongs to block {index}, which has not begun").into());
+            return Err(format!("a delta belongs to block {index}, which has not begun").into());
         };
         self.bytes += delta.bytes();
         match (&mut partial.block, delta) {
@@ -276,7 +276,7 @@ impl AnthropicAnswer {
                 Ok(unseen(&more))
             }
             (_, BlockDelta::Other) | (Block::Other, _) => Ok(AnswerPiece::Unseen),
-            _ => Err(format!("a piece of block {index} is not of its kind").into()),
+            _ => Err(format!("a delta of block {index} does not match its type").into()),
         }
     }
 }

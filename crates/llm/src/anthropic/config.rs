@@ -68,7 +68,7 @@ impl ProviderConfig for AnthropicConfig {
         self.limits().check()?;
         match self.thinking_tokens {
             Some(tokens @ ..1024) => {
-                let error = format!("{tokens} is too few; it has to be at least 1024");
+                let error = format!("{tokens} is too few; it must be at least 1024");
                 Err(("thinking_tokens", error))
             }
             _ => Ok(()),

@@ -236,7 +236,7 @@ async fn anthropic_stop_reason_decides_if_the_answer_is_truncated() {
     let error = reply_of(&[], "refusal").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("claude/{MODEL} refused the request: it will not answer this (refusal)")
+        format!("claude/{MODEL} refused the request: the model refuses to answer this (refusal)")
     );
     assert!(!error.is_transient());
 }

@@ -103,7 +103,7 @@ async fn anthropic_thinking_counts_as_activity() {
     let mut model = model(&fake, Some(1024));
     model.endpoint.clock = clock.clone();
     let error = ask_through(&model, &clock, 60 * SECOND).await.reply.unwrap_err().to_string();
-    assert!(error.contains("it fell silent, no more came within 60 s"), "{error}");
+    assert!(error.contains("no data arrived any more within 60 s"), "{error}");
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ pub(super) async fn complete_refuses_a_wholly_filtered_answer_and_does_not_retry
         let served = Served::<W>::new(vec![streamed::<W>(bits, StreamEnd::Filtered)]).await;
         let error = ask(served.model.as_ref()).await.reply.unwrap_err();
         assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
-        assert!(error.to_string().contains("it will not answer this"), "{error}");
+        assert!(error.to_string().contains("the model refuses to answer this"), "{error}");
         assert_eq!(served.server.requests().len(), 1);
     }
 }

@@ -35,8 +35,8 @@ pub(super) fn tools(
     text.push_str(&format!("\n## How to call a tool\n\n{syntax} For example:\n\n{right}\n\n"));
     if path_of(tool).is_some() {
         text.push_str(
-            "Always give the full path, relative to the workspace root. That is right there, and \
-             wrong here:\n\n",
+            "Always give the full path, relative to the workspace root. The example above is \
+                right; this one is wrong:\n\n",
         );
         WRONG_PATHS.iter().for_each(|wrong| text.push_str(&format!("{}\n\n", example(wrong))));
     }
@@ -48,7 +48,7 @@ const RULES: &str = "Rules:\n\
     - Call only the tools that are listed, with the arguments that are listed.\n\
     - After your calls, stop. The results come in the next message; never write a result yourself.\n\
     - If a call fails, read the error, correct the call and try again.\n\
-    - When nothing is left to be done, answer in plain text, without a call.";
+    - When the work is done, answer in plain text, without a call.";
 
 fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
     let ToolSpec { name, aliases, description, .. } = tool;
@@ -120,7 +120,7 @@ pub(super) fn results(results: &[Answered<'_>]) -> String {
 }
 
 pub(super) const GO_ON: &str =
-    "Continue with the next steps. If nothing is left to be done, answer without a call.";
+    "Continue with the next steps. When the work is done, answer without a call.";
 
 /// Writes a result, or an error with the input of the call.
 pub(super) fn outcome(answered: &Answered<'_>) -> String {

@@ -80,7 +80,7 @@ impl Endpoint {
                 farewell => self.limits.gap.min(farewell),
             };
             let next = self.next(&mut stream);
-            piece = match self.limited(timeout, "it fell silent, no more came", next).await {
+            piece = match self.limited(timeout, "no data arrived any more", next).await {
                 Err(ModelError::TimedOut { .. }) if has_ended => break,
                 Err(ModelError::BadAnswer { .. }) if has_ended && A::FAREWELL < Duration::MAX => {
                     break;
@@ -158,7 +158,7 @@ impl Endpoint {
     /// Ends an answer that is too long.
     fn cut<A: StreamedAnswer>(&self, answer: &mut A) {
         let (model, bytes, limit) = (&self.name, answer.bytes(), self.max_answer);
-        tracing::warn!(model, bytes, limit, "the answer is too long; the rest of it is not read");
+        tracing::warn!(model, bytes, limit, "the answer is too long; its rest is not read");
         answer.cut();
     }
 }

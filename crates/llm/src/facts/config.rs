@@ -51,10 +51,7 @@ impl ModelConfig {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let counts = [("context", self.context), ("max_output", self.max_output.map(u64::from))];
         if let Some((key, _)) = counts.iter().find(|(_, tokens)| *tokens == Some(0)) {
-            return Err((
-                key,
-                "0 tokens are too few; leave it out where it is not known".to_owned(),
-            ));
+            return Err((key, "0 tokens are too few; leave it out if it is unknown".to_owned()));
         }
         let Some(price) = self.price else { return Ok(()) };
         let amounts = [
@@ -65,7 +62,7 @@ impl ModelConfig {
         ];
         for (key, amount) in amounts {
             if let Some(amount) = amount.filter(|amount| !(0.0..1e6).contains(amount)) {
-                let error = format!("{amount} is no price in US dollars for a million tokens");
+                let error = format!("{amount} is not a price in US dollars for a million tokens");
                 return Err((key, error));
             }
         }

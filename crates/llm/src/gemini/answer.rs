@@ -99,7 +99,7 @@ impl StreamedAnswer for GeminiAnswer {
 
     fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
         let chunk: GeminiChunk = serde_json::from_str(data).map_err(|error| {
-            format!("an event is no chunk of an answer ({})", plain_json(&error))
+            format!("an event is not a chunk of an answer ({})", plain_json(&error))
         })?;
         if let Some(error) = chunk.error {
             let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
@@ -143,7 +143,9 @@ impl StreamedAnswer for GeminiAnswer {
     fn finish(self) -> Result<CompleteAnswer, AnswerError> {
         let is_empty = self.text.is_empty() && self.calls.is_empty();
         if let Some(reason) = self.blocked.filter(|_| is_empty) {
-            return Err(AnswerError::Declined(format!("it will not read this ({reason})")));
+            return Err(AnswerError::Declined(format!(
+                "the model refuses to read this ({reason})"
+            )));
         }
         let Some(GeminiFinish { reason, message }) = self.end else {
             return Err("the stream ended before the answer did".to_owned().into());

@@ -240,7 +240,7 @@ async fn gemini_finish_reason_decides_if_the_answer_is_truncated() {
     }
     for reason in DECLINES {
         let error = ask_for(streams(&[ends(reason)])).await.0.reply.unwrap_err();
-        let says = format!("refused the request: it will not answer this ({reason})");
+        let says = format!("refused the request: the model refuses to answer this ({reason})");
         assert!(error.to_string().contains(&says) && !error.is_transient(), "{error}");
     }
     for reason in ["OTHER", "NEW"] {
@@ -269,7 +269,10 @@ async fn gemini_refusal_of_a_blocked_request_names_the_reason() {
     let error = ask_for(streams(&[blocked])).await.0.reply.unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("google/{MODEL} refused the request: it will not read this (PROHIBITED_CONTENT)")
+        format!(
+            "google/{MODEL} refused the request: the model refuses to read this \
+            (PROHIBITED_CONTENT)"
+        )
     );
     assert!(!error.is_transient());
 }

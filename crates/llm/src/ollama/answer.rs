@@ -62,8 +62,13 @@ impl StreamedAnswer for OllamaAnswer {
     const FAREWELL: Duration = Duration::ZERO;
 
     fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
-        let line: OllamaLine = serde_json::from_str(data)
-            .map_err(|error| format!("a line is no part of an answer ({})", plain_json(&error)))?;
+        let line: OllamaLine = serde_json::from_str(data).map_err(|error| {
+            format!(
+                "a line is not a part of an answer \
+                ({})",
+                plain_json(&error)
+            )
+        })?;
         if let Some(error) = line.error {
             return Err(AnswerError::Status(500, error));
         }

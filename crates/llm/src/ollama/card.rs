@@ -88,7 +88,7 @@ impl Cards {
         let shown: Value = serde_json::from_str(&body).unwrap_or_default();
         match status {
             200 if shown.is_object() => Ok(Card::of(&shown)),
-            200 => Err("the answer is no JSON object".to_owned()),
+            200 => Err("the answer is not a JSON object".to_owned()),
             _ => Err(format!("{status}: {}", says(&shown).unwrap_or(&body).trim())),
         }
     }

@@ -194,6 +194,6 @@ fn ollama_config_check_names_the_key_and_the_fault() {
     assert!(check(|config| config.base_url.push_str("/api")).unwrap_err().1.contains("/api"));
     assert!(check(|config| config.base_url = "ollama".to_owned()).is_err());
     let small = check(|config| config.context_tokens = Some(2047));
-    let says = "2047 is too few; it has to be at least 2048";
+    let says = "2047 is too few; it must be at least 2048";
     assert_eq!(small, Err(("context_tokens", says.to_owned())));
 }

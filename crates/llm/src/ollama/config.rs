@@ -93,8 +93,7 @@ impl ProviderConfig for OllamaConfig {
         self.limits().check()?;
         match self.context_tokens {
             Some(tokens) if tokens < SMALLEST_CONTEXT => {
-                let error =
-                    format!("{tokens} is too few; it has to be at least {SMALLEST_CONTEXT}");
+                let error = format!("{tokens} is too few; it must be at least {SMALLEST_CONTEXT}");
                 Err(("context_tokens", error))
             }
             _ => Ok(()),

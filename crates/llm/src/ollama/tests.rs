@@ -284,7 +284,7 @@ async fn f20_ollama_waits_longer_for_a_loading_model_and_counts_thinking_as_acti
     let begun = vec![head(), Piece::chunk(line(&thinks).as_bytes())];
     let table = [
         (vec![], 300, "no answer began within 300 s"),
-        (begun, 60, "it fell silent, no more came within 60 s"),
+        (begun, 60, "no data arrived any more within 60 s"),
     ];
     for (mut pieces, seconds, detail) in table {
         pieces.push(Piece::Hang);

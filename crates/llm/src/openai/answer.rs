@@ -107,7 +107,7 @@ impl StreamedAnswer for OpenAiChatAnswer {
             return Ok(AnswerPiece::End);
         }
         let chunk: OpenAiChatChunk = serde_json::from_str(data).map_err(|error| {
-            format!("an event is no chunk of an answer ({})", plain_json(&error))
+            format!("an event is not a chunk of an answer ({})", plain_json(&error))
         })?;
         if let Some(error) = chunk.error {
             return Err(failed(&error));

@@ -53,7 +53,7 @@ impl OpenAiConfig {
     pub(crate) fn check_compatibility(&self) -> Result<(), (&'static str, String)> {
         self.check_api()?;
         if let Some(key) = OURS.into_iter().find(|key| self.extra_body.contains_key(*key)) {
-            return Err(("extra_body", format!("it cannot say {key}, which Avocet writes")));
+            return Err(("extra_body", format!("it cannot set {key}, which Avocet sets")));
         }
         if let Some(value) = self.temperature.filter(|value| !(0.0..=2.0).contains(value)) {
             return Err(("temperature", format!("{value} is not from 0 to 2")));

@@ -220,7 +220,7 @@ fn openai_config_check_names_the_key_of_an_impossible_switch() {
         (
             |config| drop(config.extra_body.insert("messages".to_owned(), json!([]))),
             "extra_body",
-            "it cannot say messages, which Avocet writes",
+            "it cannot set messages, which Avocet sets",
         ),
         (|config| config.temperature = Some(2.5), "temperature", "2.5 is not from 0 to 2"),
         (|config| config.headers = headers("no name", "x"), "headers", "the header no name cannot"),

@@ -55,10 +55,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Request, ProxyRefusal> {
     match read.parse(bytes) {
         Ok(Status::Complete(length)) if length == bytes.len() => {}
         Err(httparse::Error::TooManyHeaders) => return Err(ProxyRefusal::long()),
-        Ok(_) | Err(_) => return Err(ProxyRefusal::bad("this is no HTTP/1.1")),
+        Ok(_) | Err(_) => return Err(ProxyRefusal::bad("this is not HTTP/1.1")),
     }
     let (Some(method), Some(target), Some(version)) = (read.method, read.path, read.version) else {
-        return Err(ProxyRefusal::bad("this is no HTTP/1.1"));
+        return Err(ProxyRefusal::bad("this is not HTTP/1.1"));
     };
     if values(read.headers, "host").count() > 1 {
         return Err(ProxyRefusal::bad("there are two Host headers"));
@@ -108,7 +108,7 @@ fn authority(text: &str, otherwise: Option<u16>) -> Result<(Host, u16), ProxyRef
         Some((name, digits)) => (name, port(digits)),
         None => (text, otherwise),
     };
-    host(name).zip(number).ok_or_else(|| ProxyRefusal::bad("the target is no host with a port"))
+    host(name).zip(number).ok_or_else(|| ProxyRefusal::bad("the target is not a host with a port"))
 }
 
 /// Splits an absolute URL into the authority, and the path with its query, both as written.
@@ -120,7 +120,7 @@ fn absolute(target: &str) -> Result<(&str, String), ProxyRefusal> {
         ));
     }
     if rest.contains(['\\', '#']) {
-        return Err(ProxyRefusal::bad("the target has a character that no URL has"));
+        return Err(ProxyRefusal::bad("the target has a character that is not allowed in a URL"));
     }
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let slash = if path.starts_with('/') { "" } else { "/" };
@@ -134,7 +134,7 @@ fn length(headers: &[Header<'_>]) -> Result<Option<u64>, ProxyRefusal> {
     if values(headers, "transfer-encoding").next().is_some() {
         return Err(match length {
             Some(_) => {
-                ProxyRefusal::bad("Content-Length and Transfer-Encoding say different things")
+                ProxyRefusal::bad("Content-Length and Transfer-Encoding contradict each other")
             }
             None => ProxyRefusal::no_length(),
         });

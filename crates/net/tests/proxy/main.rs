@@ -239,8 +239,8 @@ async fn proxy_refuses_a_host_that_is_not_open_with_the_reason_in_the_first_line
         (format!("a.wild.example:{port}"), 403, "leads to 192.168.0.1, which is not public"),
         (format!("listed.example:{port}"), 403, "does not list that address"),
         ("own.example:443".to_owned(), 403, "an address of this host"),
-        (format!("nobody.example:{port}"), 502, "its name has no address"),
-        ("public.example:443".to_owned(), 502, "its name has no address"),
+        (format!("nobody.example:{port}"), 502, "its name does not resolve"),
+        ("public.example:443".to_owned(), 502, "its name does not resolve"),
     ] {
         for head in [
             format!("CONNECT {to} HTTP/1.1\r\n\r\n"),

@@ -206,7 +206,7 @@ impl fmt::Display for AuditHead {
 
 /// The text is not a valid head.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it is no head of an audit chain (`17 5d41...`, 64 hexadecimal digits)")]
+#[error("it is not the head of an audit chain (`17 5d41...`, 64 hexadecimal digits)")]
 pub struct NoHead;
 
 impl FromStr for AuditHead {
@@ -243,10 +243,10 @@ pub enum AuditFault {
         last: i64,
     },
     /// A row was changed after it was written, or inserted later.
-    #[error("row {0} was changed: its hash is not that of what it says")]
+    #[error("row {0} was changed: its hash does not match its content")]
     Changed(i64),
     /// A row, or the one before it, was rewritten.
-    #[error("row {0} does not follow the row before it: the hash that it names is another")]
+    #[error("row {0} does not follow the row before it: its hash of that row differs")]
     Unlinked(i64),
     /// The end was cut off.
     #[error("the end is missing: row {last} is the last, but there was a row {known}")]

@@ -146,7 +146,7 @@ impl Survey {
         let known: Vec<_> = known.collect();
         self.looked_at += known.len();
         if self.looked_at > LOOK_AT {
-            return Err(io::Error::other("there are too many files to look for protected ones"));
+            return Err(io::Error::other("there are too many files to search for protected ones"));
         }
         Ok(Some(known))
     }

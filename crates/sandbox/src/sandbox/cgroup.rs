@@ -34,10 +34,10 @@ pub struct Cgroups {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoCgroups {
     /// This process sees no cgroup of version 2.
-    #[error("there is no cgroup of version 2 here")]
+    #[error("this system has no cgroup version 2")]
     Unknown,
     /// The group belongs to another process.
-    #[error("{0} is not left to us")]
+    #[error("{0} is not delegated to Avocet")]
     NotOurs(PathBuf),
     /// The group is delegated, but lacks a controller.
     #[error("{0} cannot limit memory and processes: it has only {1:?}")]

@@ -257,9 +257,8 @@ impl ProgramSandbox {
             isolation: self.isolation,
             proxied: self.opened().is_some(),
         };
-        let mut line = serde_json::to_string(&plan).map_err(|error| {
-            SandboxError::Program(format!("it cannot be written down: {error}"))
-        })?;
+        let mut line = serde_json::to_string(&plan)
+            .map_err(|error| SandboxError::Program(format!("it cannot be encoded: {error}")))?;
         line.push('\n');
         Ok(line)
     }

@@ -56,7 +56,10 @@ pub enum ProgramEnd {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
     /// The kernel refuses a sandbox layer; a matter for the operator.
-    #[error("a wall could not be built ({0}); `avocet doctor` says which walls this system gives")]
+    #[error(
+        "a sandbox layer could not be set up ({0}); `avocet doctor` shows which layers this \
+        system has"
+    )]
     Layer(String),
     /// The program is missing or cannot be run; a matter for the requester.
     #[error("{0}")]

@@ -172,7 +172,7 @@ impl Screen<'_> {
         match self.lanes.with_retry(|| outbox.finish_preview(id, showing)).await {
             // The turn was ended meanwhile.
             Ok(()) | Err(StoreError::Stale(_)) => {}
-            Err(error) => tracing::warn!(%id, %error, "what became of a preview is not in the log"),
+            Err(error) => tracing::warn!(%id, %error, "cannot record the outcome of a preview"),
         }
     }
 }

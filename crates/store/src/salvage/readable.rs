@@ -65,7 +65,7 @@ pub(super) fn leave_out_unreadable(db: Db<'_>, tables: &mut [SavedTable]) -> Res
         for (column, key) in unreadable.into_iter().flatten() {
             let deleted = db.connection.execute(&delete, params_from_iter(key));
             deleted.map_err(|error| db.error(&error))?;
-            let why = || format!("{name}.{column} does not hold what it should");
+            let why = || format!("{name}.{column} has an unexpected value");
             table.why = table.why.take().or_else(|| Some(why()));
         }
     }

@@ -189,9 +189,7 @@ async fn restore_refuses_a_file_that_is_not_a_whole_log() {
         assert_eq!(fs::read(&database).unwrap(), there, "{name}");
     }
     let missing = directory.path().join("nothing.db");
-    for (from, says) in
-        [(&missing, "there is no such file"), (&database, "it is the log that is in use")]
-    {
+    for (from, says) in [(&missing, "there is no such file"), (&database, "it is the log in use")] {
         let refused =
             replacing(directory.path(), |replace| replace.restore(from)).await.unwrap_err();
         assert!(refused.to_string().contains(says), "{refused}");
@@ -295,7 +293,7 @@ async fn recover_into_a_file_leaves_the_damaged_log_unchanged() {
     fs::remove_file(damaged.path().join("avocet.db-wal")).unwrap();
     let nothing = recover_into(&from, &damaged.path().join("x.db"), &Redactor::default(), NOW);
     let nothing = nothing.unwrap_err().to_string();
-    assert!(nothing.contains("not one row"), "{nothing}");
+    assert!(nothing.contains("none of its rows"), "{nothing}");
 }
 
 /// After a restore, platforms redeliver messages that the lost part may have answered.
@@ -334,7 +332,7 @@ async fn accept_after_restore_drops_messages_of_the_lost_part_and_notifies_once(
     let head = store.head(&message("x").session.address()).await.unwrap().unwrap();
     assert_eq!(
         head.delivery.content.text,
-        "I do not know whether I have answered what you wrote up to 2026-01-01 00:01:00 UTC: a part of my log is \
-         lost. Please write again what still matters."
+        "A part of my log is lost, so I do not know whether I answered your messages before \
+            2026-01-01 00:01:00 UTC. Please send again what still matters."
     );
 }

@@ -64,9 +64,9 @@ impl Tool for ApplyPatch {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Change several files of the workspace at once by a unified diff, as git diff \
-            writes it: change, make, delete and rename files. Lines of context must match exactly. If a \
-            part of it does not fit, nothing is changed.";
+        const TEXT: &str = "Change several files of the workspace at once with a unified diff, as \
+            git diff writes it: change, create, delete and rename files. Context lines must match \
+            exactly. If a part does not apply, nothing is changed.";
         Description::new("apply_patch", ToolClass::Verifiable, TEXT)
     }
 
@@ -116,7 +116,12 @@ impl Tool for ApplyPatch {
             });
             Ok(Some(of_all(states.collect::<Result<Vec<_>, ToolError>>()?)))
         });
-        verdict(evidence, now.await, "\nwere patched before a restart and are as they should be")
+        verdict(
+            evidence,
+            now.await,
+            "\nwere patched before a restart and have the expected \
+            content",
+        )
     }
 }
 
@@ -158,7 +163,7 @@ impl Stage {
         if let Some(path) = change.new_path().filter(|_| is_new_place)
             && self.at(workspace, path)?.after.is_some()
         {
-            return Err(failed(format!("{path}: there is a file of this name already")));
+            return Err(failed(format!("{path} exists already")));
         }
         if let Some(path) = change.old() {
             self.at(workspace, path)?.after = None;
@@ -253,7 +258,7 @@ fn patched(change: &FileChange, old: &str, hunks: &[Hunk]) -> Result<(String, St
         let (way, by) =
             if *by < 0 { ("up", by.unsigned_abs()) } else { ("down", by.unsigned_abs()) };
         format!(
-            "; hunk {number} fitted {by} {} further {way}",
+            "; hunk {number} applied {by} {} further {way}",
             if by == 1 { "line" } else { "lines" }
         )
     });

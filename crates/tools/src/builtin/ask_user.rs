@@ -38,9 +38,9 @@ impl Tool for AskUser {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Ask the user a question and wait for the answer, for as long as it takes: \
-            the next message of this chat is the result. For what you need to know before you can go \
-            on; what can wait for the end of your work is asked in your answer.";
+        const TEXT: &str = "Ask the user a question and wait for the answer, however long it \
+            takes. The result is the next message of this chat. Use it only if you cannot \
+            continue without the answer; put other questions into your final answer.";
         Description::new("ask_user", ToolClass::InLog, TEXT).for_everyone()
     }
 

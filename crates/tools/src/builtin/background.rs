@@ -107,7 +107,7 @@ impl Background {
             "id": id,
             "running": true,
             "killed_after_seconds": seconds,
-            "next": "process_poll says what it prints and whether it still runs; process_kill ends it",
+            "next": "process_poll shows its output and whether it still runs; process_kill ends it",
         }))
     }
 
@@ -170,14 +170,14 @@ impl Background {
                 if let Some(program) = found.filter(|program| program.details.session == *session) {
                     return Ok(program.clone());
                 }
-                "it was never started in this conversation, or it has ended and its end was told \
-                 or is more than an hour ago"
+                "it was not started in this conversation, or its end was reported already, or it \
+                    ended more than an hour ago"
             }
-            Some(_) => "it ended with a restart of the daemon, and what it had not told is lost",
+            Some(_) => "it ended at a restart of the daemon, and its unread output is lost",
             None => "ids are those that exec_shell gives, such as p1.2",
         };
         Err(ToolError::ExecutionFailed(format!(
-            "there is no program {id}: {why}. process_poll without an id lists what there is"
+            "there is no program {id}: {why}. process_poll without an id lists the programs"
         )))
     }
 

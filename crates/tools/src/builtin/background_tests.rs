@@ -62,8 +62,8 @@ async fn poll_reports_a_program_from_before_a_restart_as_ended() {
     let after = background(&clock, 4);
     start(&after, &clock, &one).await;
     for (id, why) in [
-        (before.as_str(), "it ended with a restart of the daemon"),
-        ("p4.9", "it was never started in this conversation"),
+        (before.as_str(), "it ended at a restart of the daemon"),
+        ("p4.9", "it was not started in this conversation"),
         ("p4", "ids are those that exec_shell gives"),
         ("1234", "ids are those that exec_shell gives"),
         ("p4.x", "ids are those that exec_shell gives"),

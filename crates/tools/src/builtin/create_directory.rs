@@ -37,8 +37,8 @@ impl Tool for CreateDirectory {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Make a directory in the workspace. write_file makes the directories that \
-            it needs itself: use this for one that is to be empty.";
+        const TEXT: &str = "Create a directory in the workspace. write_file creates the \
+            directories that it needs: use this for an empty directory.";
         Description::new("create_directory", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
     }
@@ -73,7 +73,7 @@ impl Tool for CreateDirectory {
         let made = self.files.at(context, arguments.path, |workspace, path| {
             let path = workspace.resolve(path).map_err(tool_error)?;
             let is_new = workspace.create_directory(&path).map_err(tool_error)?;
-            Ok(if is_new { format!("made {path}") } else { format!("{path} was there already") })
+            Ok(if is_new { format!("made {path}") } else { format!("{path} existed already") })
         });
         Ok(json!(made.await?).into())
     }

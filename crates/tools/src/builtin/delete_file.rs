@@ -40,8 +40,8 @@ impl Tool for DeleteFile {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Delete a file or a directory of the workspace, for good. Of a link, the link \
-            is removed and not what it leads to.";
+        const TEXT: &str = "Delete a file or a directory of the workspace, for good. For a link, \
+            only the link is deleted.";
         Description::new("delete_file", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
     }

@@ -74,8 +74,9 @@ impl Tool for EditFile {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Change a part of a text file of the workspace. Say where in one of \
-            three ways: find (a text, which must match exactly and occur once, unless replace_all is \
+        const TEXT: &str = "Change a part of a text file of the workspace. Give the place in one \
+            of three ways: find (a text, which must match exactly and occur once, unless \
+            replace_all is \
             true), start_line and end_line (lines to replace), or insert_line.";
         Description::new("edit_file", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
@@ -139,7 +140,7 @@ fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolErro
     };
     edited.and_then(|edited| {
         if edited.text == text {
-            invalid(format!("{path} would not change: what is to be put there stands there"))
+            invalid(format!("{path} would not change: it has the new text already"))
         } else {
             Ok(edited)
         }
@@ -151,16 +152,16 @@ fn place(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
     let Arguments { find, replace, replace_all, start_line, end_line, insert_line, .. } = arguments;
     let wrong = |what: &str| {
         invalid(format!(
-            "{what}; say where in one way: find, or start_line with end_line, or insert_line"
+            "{what}; give the place in one way: find, or start_line with end_line, or insert_line"
         ))
     };
     match (find, start_line, insert_line) {
         (Some(find), None, None) => match () {
-            () if find.is_empty() => invalid("find is empty; to make a file, use write_file"),
+            () if find.is_empty() => invalid("find is empty; to create a file, use write_file"),
             () if find == replace => invalid("find and replace are the same; nothing would change"),
             () if end_line.is_some() => wrong("end_line needs start_line and no find"),
             () if arguments.expect.is_some() => {
-                wrong("expect goes with lines; find says itself what stood there")
+                wrong("expect goes with lines; find already says what is there")
             }
             () => Ok(EditTarget::Text { find, all: replace_all.unwrap_or(false) }),
         },
@@ -174,7 +175,7 @@ fn place(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
         }
         (None, None, Some(line)) => Ok(EditTarget::Before(*line)),
         (None, None, None) if end_line.is_some() => wrong("end_line needs start_line"),
-        (None, None, None) => wrong("where to edit is missing"),
+        (None, None, None) => wrong("the place to edit is missing"),
         _ => wrong("find, start_line and insert_line exclude each other"),
     }
 }
@@ -203,7 +204,8 @@ fn by_text(
     let bytes = text.len() - count * find.len() + count.saturating_mul(replace.len());
     if all && bytes as u64 > MAX_FILE_BYTES {
         return Err(ToolError::ExecutionFailed(format!(
-            "{path} would have {bytes} bytes, and a file may have {MAX_FILE_BYTES}; nothing is changed"
+            "{path} would have {bytes} bytes, and a file may have {MAX_FILE_BYTES}; nothing is \
+                changed"
         )));
     }
     match (count, all) {

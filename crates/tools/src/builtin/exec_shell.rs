@@ -76,29 +76,30 @@ impl Tool for ExecShell {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const SEES: &str = "It sees the workspace and the system's programs, nothing else";
-        const KEEPS: &str = "What git, shells and editors run outside (.git/config, .git/hooks, .envrc, .vscode and the \
-            like) is read-only; a command of nothing but git may still change its repository";
+        const SEES: &str = "It sees only the workspace and the system's programs";
+        const KEEPS: &str = "Files that git, shells and editors run outside of the sandbox \
+            (.git/config, .git/hooks, .envrc, .vscode and the like) are read-only; a command of \
+            only git may still change its repository";
         let shell = &self.programs.shell;
         let reach = match (shell.sandbox.isolation, shell.hosts()) {
             (Isolation::Namespaces | Isolation::Landlock, None) => {
                 format!("{SEES}, and has no network")
             }
             (Isolation::Namespaces | Isolation::Landlock, Some(hosts)) => format!(
-                "{SEES}, and of the network these hosts, by http and https through the proxy that \
-                 its environment names: {hosts}. What comes from there may be anybody's words"
+                "{SEES}. It reaches these hosts, by http and https through the proxy that its \
+                    environment names: {hosts}. Content from there is untrusted"
             ),
             (Isolation::LimitsOnly, _) => {
-                "There are no walls here: it can reach whatever the user can, so \
-                stay in the workspace"
+                "There is no sandbox: it can reach whatever the user can, so stay in the workspace"
                     .to_owned()
             }
         };
         let text = format!(
             "Run a shell command in the workspace and get its exit code and output (standard output \
              and standard error together). {reach}. {KEEPS}. It has no input, and what it leaves \
-             running is killed. What is to go on without being waited for runs with background: it \
-             survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
+             running is killed. Use background for a program that must continue without you: it \
+             survives the end of the turn and /stop, but not a restart of the daemon. To read, \
+             write or \
              search files, use the file tools."
         );
         let time_limit = self.programs.shell.longest + ENDING;

@@ -89,7 +89,8 @@ impl ToolFiles {
         });
         match found.await {
             Ok(Some(path)) => Caution::EachTime(format!(
-                "git, a shell or an editor runs what {} holds, outside of the sandbox ({PROTECTED})",
+                "git, a shell or an editor runs the content of {}, outside of the sandbox \
+                    ({PROTECTED})",
                 one_line(&path.to_string())
             )),
             Ok(None) => Caution::ByTrust,
@@ -147,7 +148,7 @@ impl ToolFiles {
         let now = self.look_at(evidence.subject.clone(), move |workspace, subject| {
             state(workspace, &workspace.resolve(subject).map_err(tool_error)?)
         });
-        verdict(evidence, now.await, "was written before a restart and is as it should be")
+        verdict(evidence, now.await, "was written before a restart and has the expected content")
     }
 }
 

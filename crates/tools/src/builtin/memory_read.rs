@@ -40,7 +40,7 @@ impl Tool for MemoryRead {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Look up what was remembered with memory_write, in this and in other \
+        const TEXT: &str = "Look up notes that memory_write has stored, in this and in other \
             conversations.";
         Description::new("memory_read", ToolClass::Pure, TEXT).parallel().at_most(32 * 1024)
     }
@@ -54,7 +54,7 @@ impl Tool for MemoryRead {
         let found = self.notes.search(&arguments.query.unwrap_or_default(), limit).await;
         let found = found.map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
         if found.is_empty() {
-            return Ok(json!("nothing about this was remembered").into());
+            return Ok(json!("there are no notes about this").into());
         }
         let trust = found.iter().map(|note| note.trust).min();
         let texts: Vec<String> = found.into_iter().map(|note| note.text).collect();

@@ -25,8 +25,8 @@ impl Tool for MemoryWrite {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Remember something beyond this conversation: a fact, a wish, a \
-            decision. Find it again with memory_read.";
+        const TEXT: &str = "Store a note beyond this conversation: a fact, a wish, a decision. \
+            Find it again with memory_read.";
         Description::new("memory_write", ToolClass::InLog, TEXT)
     }
 

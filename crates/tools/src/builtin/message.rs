@@ -48,9 +48,9 @@ impl Tool for MessageTool {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Send a message now, with files or without, to this chat or another one. \
-            The answer at the end of your work is sent by itself: use this for something that should be read earlier, or \
-            elsewhere.";
+        const TEXT: &str = "Send a message now, with or without files, to this chat or another \
+            one. Your final answer is sent without this tool: use it for something that should be \
+            read earlier, or elsewhere.";
         // Everyone sees this description, so it must omit the operator's directories.
         Description::new("message", ToolClass::InLog, TEXT).for_everyone()
     }
@@ -117,7 +117,7 @@ impl Tool for MessageTool {
             .destinations
             .plan(&address, &content)
             .map_err(|error| ToolError::InvalidArgs(error.to_string()))?;
-        let value = json!(format!("on its way to {address}"));
+        let value = json!(format!("queued for delivery to {address}"));
         let writes = vec![LogWrite::Message(planned)];
         Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, writes)))
     }

@@ -51,9 +51,9 @@ impl Tool for Outline {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Show what is in a file of the workspace, with line numbers: headings of a \
-            text; imports, types, functions and methods of a program. Use it before you read a long \
-            file, to read only the lines that matter.";
+        const TEXT: &str = "Show the outline of a file of the workspace, with line numbers: \
+            headings of a text; imports, types, functions and methods of a program. Use it before \
+            you read a long file, to read only the lines that matter.";
         Description::new("outline", ToolClass::Pure, TEXT)
             .and(&self.files.also(Access::Read))
             .parallel()
@@ -94,9 +94,7 @@ fn entries(path: &Path, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec
 
 fn shown(entries: &[OutlineEntry], path: &str, lines: usize) -> String {
     if entries.is_empty() {
-        return format!(
-            "{path} has {lines} lines, and nothing in it that stands out; use read_file"
-        );
+        return format!("{path} has {lines} lines and no outline; use read_file");
     }
     let mut shown: Vec<String> = vec![format!("{path}, {lines} lines")];
     shown.extend(entries.iter().take(MAX_ENTRIES).map(|OutlineEntry { line, depth, text }| {

@@ -27,8 +27,8 @@ impl Tool for ProcessKill {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Kill a program in the background and everything that it has started. \
-            Returns what it has printed since the last poll.";
+        const TEXT: &str = "Kill a background program and everything that it has started. Returns \
+            its output since the last poll.";
         Description::new("process_kill", ToolClass::Effect, TEXT)
     }
 

@@ -32,9 +32,9 @@ impl Tool for ProcessPoll {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "What a program in the background (exec_shell with background) has printed \
-            since the last poll, whether it still runs, and its exit code. Its end is told once. \
-            Without an id: the programs of this conversation.";
+        const TEXT: &str = "Show the output of a background program (exec_shell with background) \
+            since the last poll, whether it still runs, and its exit code. Its end is reported \
+            once. Without an id: list the programs of this conversation.";
         Description::new("process_poll", ToolClass::Pure, TEXT).parallel()
     }
 

@@ -115,9 +115,7 @@ struct FileSearch {
 impl FileSearch {
     fn new(arguments: &Arguments) -> Result<Self, ToolError> {
         if arguments.pattern.is_empty() {
-            return Err(invalid(
-                "pattern is empty; to see which files there are, use list_directory",
-            ));
+            return Err(invalid("pattern is empty; to list files, use list_directory"));
         }
         let context = arguments.context.unwrap_or(0);
         let searcher = SearcherBuilder::new()
@@ -225,7 +223,8 @@ fn compiled(arguments: &Arguments, extension: Option<&str>) -> Result<RegexMatch
     let whole = extension.map_or(pattern.clone(), |extension| definition(extension, &pattern));
     builder.build(&whole).map_err(|error| {
         invalid(&format!(
-            "pattern is no regular expression: {error}; escape it, or set literal to true for plain text"
+            "pattern is not a regular expression: {error}; escape it, or set literal to true for \
+                plain text"
         ))
     })
 }

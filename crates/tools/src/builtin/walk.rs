@@ -117,7 +117,7 @@ fn with_rules(
         let mut builder = GitignoreBuilder::new(directory.as_path());
         for line in String::from_utf8_lossy(&bytes).lines().filter(|line| is_sane_glob(line)) {
             if let Err(error) = builder.add_line(None, line) {
-                tracing::debug!(%directory, %error, "a line of {name} is no pattern");
+                tracing::debug!(%directory, %error, "a line of {name} is not a pattern");
             }
         }
         builder.build().ok()

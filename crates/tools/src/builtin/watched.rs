@@ -35,17 +35,18 @@ impl Notes {
             aside.truncate(SHOWN);
             aside.extend((more > 0).then(|| format!("and {more} more")));
             result.insert("set_aside".to_owned(), aside.into());
-            let why = "What these files hold would be run outside of the sandbox, by git, a shell or an editor. The \
-                user can look at them and give them their names back; write_file asks the user first.";
+            let why = "The content of these files would be run outside of the sandbox, by git, a \
+                shell or an editor. The user can check them and rename them back; write_file asks \
+                the user first.";
             result.insert("set_aside_because".to_owned(), why.into());
         }
         if !read_only.is_empty() {
             let paths: Vec<String> =
                 read_only.iter().map(|path| path.display().to_string()).collect();
             let why = format!(
-                "These paths are read-only for programs, because what they hold is run outside of the sandbox: {}. To \
-                 change them, use write_file or delete_file, which ask the user, or for what git writes itself a \
-                 command of nothing but git.",
+                "These paths are read-only for programs, because their content is run outside of \
+                    the sandbox: {}. To change them, use write_file or delete_file, which ask the \
+                    user. For files that git itself writes, use a command of only git.",
                 paths.join(", ")
             );
             result.insert("read_only".to_owned(), why.into());

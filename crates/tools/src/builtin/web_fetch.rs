@@ -51,8 +51,8 @@ impl Tool for WebFetch {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Read a page of the web: HTML as Markdown, text, JSON or XML. Of a long page \
-            the beginning is given, with its size (total) and where to read on (next). Without a login \
+        const TEXT: &str = "Read a web page: HTML as Markdown, text, JSON or XML. For a long page \
+            you get the beginning, its size (total) and the next offset (next). Without a login \
             and without scripts; addresses of private networks are refused.";
         Description::new("web_fetch", ToolClass::Pure, TEXT).parallel().returns_foreign_text()
     }

@@ -53,8 +53,8 @@ impl Tool for WebSearch {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Search the web. Gives title, URL and a snippet of each page that is found; \
-            read a page with web_fetch.";
+        const TEXT: &str = "Search the web. Returns title, URL and a snippet of each page; read a \
+            page with web_fetch.";
         Description::new("web_search", ToolClass::Pure, TEXT)
             .parallel()
             .returns_foreign_text()
@@ -76,7 +76,7 @@ impl Tool for WebSearch {
         };
         let results: Vec<Value> = found.into_iter().map(result).collect();
         Ok(if results.is_empty() {
-            json!({ "results": [], "note": "nothing was found; try other or fewer words" })
+            json!({ "results": [], "note": "no results; try other or fewer words" })
         } else {
             json!({ "results": results })
         }

@@ -37,8 +37,8 @@ impl Tool for WriteFile {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Write a text file in the workspace: make it, or replace all of it. To \
-            change a part of a file, use edit_file.";
+        const TEXT: &str = "Write a text file in the workspace: create it, or replace its whole \
+            content. To change a part of a file, use edit_file.";
         Description::new("write_file", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
     }

@@ -71,7 +71,7 @@ impl<'p> Parser<'p> {
         } else if line.starts_with("deleted file mode ") {
             self.header.is_deleted = true;
         } else if line.starts_with("GIT binary patch") || line.starts_with("copy from ") {
-            return Err(format!("line {number}: {line:?} is not done here; write the whole file"));
+            return Err(format!("line {number}: {line:?} is not supported; write the whole file"));
         } else if !self.hunks.is_empty() && line.starts_with(['+', '-', ' ']) {
             return Err(format!(
                 "line {number}: {line:?} is behind the end of its hunk; correct the counts of the @@ line"
@@ -89,7 +89,7 @@ impl<'p> Parser<'p> {
             None if hunks.is_empty() => {}
             None => {
                 return Err(format!(
-                    "line {}: the hunk is of no file; put --- a/path and +++ b/path before it",
+                    "line {}: the hunk has no file; put --- a/path and +++ b/path before it",
                     hunks[0].at
                 ));
             }
@@ -99,7 +99,7 @@ impl<'p> Parser<'p> {
 
     fn hunk(&mut self, at: usize, line: &str) -> Result<Hunk, String> {
         let Some((start, mut old, mut new)) = ranges(line) else {
-            return Err(format!("line {at}: {line:?} is no hunk header; write @@ -1,3 +1,4 @@"));
+            return Err(format!("line {at}: {line:?} is not a hunk header; write @@ -1,3 +1,4 @@"));
         };
         let mut hunk = Hunk { at, start, lines: Vec::new(), is_open: (false, false) };
         let ends = |place: &str| {

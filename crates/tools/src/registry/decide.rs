@@ -12,7 +12,7 @@ use crate::registered::Registered;
 use crate::{aliases, approval};
 
 /// The reason for an approval prompt if the call was written as text.
-const AS_TEXT: &str = "the model wrote this call as text, and may only have explained it";
+const AS_TEXT: &str = "the model wrote this call as text, perhaps only to explain it";
 
 impl Registry {
     /// Decides by the rules, by the form of the call, and by the data that it would carry away.

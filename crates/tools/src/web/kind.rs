@@ -36,7 +36,7 @@ fn unsaid(body: &[u8]) -> Result<PageKind, String> {
     let is_wide = body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff");
     match body.trim_ascii_start() {
         [] => Ok(PageKind::Text),
-        _ if !is_wide && body.contains(&0) => Err("of no type, and not text".to_owned()),
+        _ if !is_wide && body.contains(&0) => Err("without a type, and not text".to_owned()),
         _ if is_json(body) => Ok(PageKind::Json),
         [b'<', ..] => Ok(PageKind::Html),
         _ => Ok(PageKind::Text),
@@ -73,7 +73,7 @@ mod tests {
             (None, b"\n<!doctype html>", Ok(PageKind::Html)),
             (None, b"[1]", Ok(PageKind::Json)),
             (None, b"\xff\xfeh\0i\0", Ok(PageKind::Text)),
-            (None, b"\x7fELF\0", Err("of no type, and not text")),
+            (None, b"\x7fELF\0", Err("without a type, and not text")),
         ];
         for (content_type, body, expected) in table {
             assert_eq!(

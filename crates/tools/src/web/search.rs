@@ -72,16 +72,15 @@ impl SearchConfig {
             None if provider.place.is_none() => {
                 return Err((
                     "base_url",
-                    format!("{name} is a server of your own: say where it is"),
+                    format!("{name} is a server of your own: give its address"),
                 ));
             }
             None => {}
         }
         match &self.api_key {
-            Some(key) => check_header("api_key", key).map_err(|_| {
-                ("api_key", "it cannot be sent: it has to be of visible ASCII".to_owned())
-            }),
-            None if provider.wants_key => Err(("api_key", format!("{name} wants a key"))),
+            Some(key) => check_header("api_key", key)
+                .map_err(|_| ("api_key", "it cannot be sent: it must be visible ASCII".to_owned())),
+            None if provider.wants_key => Err(("api_key", format!("{name} needs a key"))),
             None => Ok(()),
         }
     }
@@ -198,7 +197,7 @@ impl SearchEngine {
         let key = self.key.as_ref().map_or("", Secret::expose);
         let asked = SearchParameters { base: self.base.expose(), key, query, count };
         let request =
-            (self.provider.request)(&asked).ok_or_else(|| self.failed("base_url is no URL"))?;
+            (self.provider.request)(&asked).ok_or_else(|| self.failed("base_url is not a URL"))?;
         let answered = self.ask(&request).await?;
         if !(200..300).contains(&answered.status) {
             return Err(self.refusal(&answered));
@@ -294,7 +293,7 @@ fn presentable(found: &SearchResult) -> Option<SearchResult> {
 /// Reads results from JSON: `path` leads to the list, `snippet` is the key of the snippet.
 fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<SearchResult>, String> {
     let answer: Value =
-        serde_json::from_str(body).map_err(|error| format!("its answer is no JSON ({error})"))?;
+        serde_json::from_str(body).map_err(|error| format!("its answer is not JSON ({error})"))?;
     let Some(results) = answer.pointer(path) else { return Ok(Vec::new()) };
     let results = results.as_array().ok_or("its answer has no list of results")?;
     let text = |result: &Value, key: &str| result[key].as_str().unwrap_or_default().to_owned();

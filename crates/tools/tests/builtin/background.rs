@@ -42,7 +42,7 @@ async fn process_poll_follows_a_program_to_its_end() {
     };
     assert_eq!((last["exit_code"].clone(), output.as_str()), (json!(3), "two\n"));
     let error = world.error("process_poll", json!({"id": id})).await;
-    assert!(error.contains("its end was told"), "{error}");
+    assert!(error.contains("its end was reported"), "{error}");
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn background_program_is_killed_at_its_timeout() {
     world.clock.sleeper_within(Duration::from_secs(60)..=Duration::from_secs(60)).await;
     world.clock.advance(Duration::from_secs(60));
     let polled = poll(&world, started["id"].as_str().unwrap()).await;
-    assert_eq!(polled["ended"], "killed: its 60 seconds were up", "{polled}");
+    assert_eq!(polled["ended"], "killed after its limit of 60 seconds", "{polled}");
     let listed = world.value("process_poll", json!({})).await;
     assert_eq!(listed["programs"].as_array().unwrap().len(), 1, "{listed}");
     world.value("process_kill", json!({"id": long["id"]})).await;
@@ -125,7 +125,7 @@ async fn background_programs_are_limited_and_private_to_a_conversation() {
     let (b, id) = (other("b"), json!({"id": ids[0]}));
     for tool in ["process_poll", "process_kill"] {
         let error = world.run_in(&b, tool, id.clone()).await.unwrap_err().to_string();
-        assert!(error.contains("never started in this conversation"), "{tool}: {error}");
+        assert!(error.contains("not started in this conversation"), "{tool}: {error}");
     }
     let listed = world.run_in(&b, "process_poll", json!({})).await.unwrap().value;
     assert_eq!(listed, json!({"programs": []}));

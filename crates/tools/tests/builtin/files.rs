@@ -128,7 +128,7 @@ async fn create_directory_makes_parents_and_delete_file_removes_files() {
     let world = World::new().await;
     let make = json!({"path": "a/b"});
     assert_eq!(world.value("mkdir", make.clone()).await, json!("made a/b"));
-    assert_eq!(world.value("mkdir", make).await, json!("a/b was there already"));
+    assert_eq!(world.value("mkdir", make).await, json!("a/b existed already"));
     world.put("a/b/c.txt", "");
     world.put("a/d.txt", "");
     let full = "execution failed: delete_file (called as rm): a is a directory with 3 entries in it; \

@@ -147,7 +147,7 @@ async fn proxy_lets_git_reach_an_open_remote() {
         }
     };
     let (error, trust) = push("other").await;
-    assert!(error.contains("[sandbox] hosts in the configuration"), "{error}");
+    assert!(error.contains("[sandbox] hosts of the configuration"), "{error}");
     assert_eq!((trust, asked.load(Ordering::SeqCst)), (Trust::Full, 0));
     // The server has no repository, and its answer is untrusted.
     let (error, trust) = push("origin").await;

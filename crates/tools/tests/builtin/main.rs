@@ -85,7 +85,7 @@ async fn memory_write_is_logged_and_memory_read_finds_words() {
     let long = json!({"text": "x".repeat(8193)});
     assert!(world.error("memory_write", long).await.contains("8193 bytes long"));
 
-    let nothing = json!("nothing about this was remembered");
+    let nothing = json!("there are no notes about this");
     assert_eq!(world.value("memory_read", json!({"query": "key"})).await, nothing);
     remember(&world, text).await;
     assert_eq!(world.value("memory_read", json!({"query": "key"})).await, json!([text]));
@@ -173,7 +173,7 @@ async fn message_goes_to_this_chat_or_to_another_writable_one() {
     let here = sent(json!({"text": "two words"})).await.unwrap();
     let words = vec!["two".to_owned(), "words".to_owned()];
     let address = "terminal:local:a".to_owned();
-    assert_eq!(here, (json!("on its way to terminal:local:a"), address, words));
+    assert_eq!(here, (json!("queued for delivery to terminal:local:a"), address, words));
     let there = sent(json!({"text": "hi", "chat": "terminal:local:b"})).await.unwrap();
     assert_eq!(there.1, "terminal:local:b");
     let table = [

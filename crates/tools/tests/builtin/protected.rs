@@ -66,7 +66,8 @@ async fn git_tools_run_nothing_of_a_received_repository_and_ask() {
     let unpacked = shell(&world, "tar -xf inbox/r.tar").await;
     let aside = unpacked["set_aside"].to_string();
     for part in [
-        "r/.git/config: taken out: core.fsmonitor, filter.x.clean, filter.x.smudge, filter.x.required",
+        "r/.git/config: removed: core.fsmonitor, filter.x.clean, filter.x.smudge, \
+            filter.x.required",
         "r/.git/hooks/post-checkout: set aside as post-checkout.avocet-quarantine",
     ] {
         assert!(aside.contains(part), "{aside}");
@@ -86,7 +87,8 @@ async fn git_tools_run_nothing_of_a_received_repository_and_ask() {
         ("git_switch", json!({"repository": "r", "branch": "side", "create": true})),
     ] {
         let question = text(asked(&world, tool, arguments.clone()).await);
-        let why = "`r/.git/config` of this repository may be a stranger's; no filter or hook of it is run";
+        let why = "`r/.git/config` of this repository may be a stranger's; no filter or hook of \
+            it is run";
         assert!(question.contains(why), "{tool}: {question}");
         // As after an approval.
         let done = world.run(tool, arguments).await;
@@ -100,7 +102,12 @@ async fn git_tools_run_nothing_of_a_received_repository_and_ask() {
     // The owner's repository is unchanged.
     assert_eq!(asked(&world, "git_status", json!({"repository": "mine"})).await, None);
     // Programs cannot plant a hook in it by themselves, either.
-    let ran = shell(&world, "cd r && touch a.txt && git add -A 2>&1; cat ../ran; ls ../mine/.git/hooks | grep -c post-checkout$").await;
+    let ran = shell(
+        &world,
+        "cd r && touch a.txt && git add -A 2>&1; cat ../ran; ls \
+        ../mine/.git/hooks | grep -c post-checkout$",
+    )
+    .await;
     assert!(
         ran["output"].as_str().unwrap().contains("ran"),
         "the filter ran in the sandbox: {ran}"
@@ -180,7 +187,7 @@ async fn exec_shell_changes_a_repository_only_with_a_command_of_only_git() {
     // A setting that makes git run a program is removed.
     let ran = shell(&world, "git -C mine config core.fsmonitor evil").await;
     assert!(
-        ran["set_aside"].to_string().contains("mine/.git/config: taken out: core.fsmonitor"),
+        ran["set_aside"].to_string().contains("mine/.git/config: removed: core.fsmonitor"),
         "{ran}"
     );
     assert_eq!(shell(&world, "git -C mine config core.fsmonitor").await["exit_code"], 1);
@@ -207,7 +214,12 @@ async fn exec_shell_changes_a_repository_only_with_a_command_of_only_git() {
 #[tokio::test]
 async fn protected_path_written_by_a_program_is_set_aside_and_reported() {
     let world = World::new().await;
-    let ran = shell(&world, "mkdir -p a/.vscode; echo x > a/.vscode/tasks.json; echo y > .envrc; seq 20 | while read n; do echo > a/.vscode/$n; done").await;
+    let ran = shell(
+        &world,
+        "mkdir -p a/.vscode; echo x > a/.vscode/tasks.json; echo y > .envrc; \
+        seq 20 | while read n; do echo > a/.vscode/$n; done",
+    )
+    .await;
     let aside: Vec<&str> =
         ran["set_aside"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(aside[0].ends_with("/.envrc: set aside as .envrc.avocet-quarantine"), "{aside:?}");
@@ -275,7 +287,7 @@ async fn protected_path_is_changed_by_file_tools_only_after_a_question() {
             assert_eq!(request.grant, None, "{tool}");
             let question = text(Some(request));
             assert!(
-                question.contains("I ask because git, a shell or an editor runs what `"),
+                question.contains("I ask because git, a shell or an editor runs the content of `"),
                 "{question}"
             );
             assert!(

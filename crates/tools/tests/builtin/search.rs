@@ -47,7 +47,7 @@ async fn search_files_sorts_lines_by_path() {
         );
     }
     let table = [
-        (json!({"pattern": "("}), "pattern is no regular expression: "),
+        (json!({"pattern": "("}), "pattern is not a regular expression: "),
         (json!({"pattern": ""}), "pattern is empty"),
         (json!({"pattern": "x", "glob": "["}), "glob: "),
         (json!({"pattern": "x", "context": 11}), "11 is greater than the maximum of 10"),

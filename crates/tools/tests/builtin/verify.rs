@@ -24,7 +24,7 @@ async fn verify_recognises_an_interrupted_write() {
         let verify = async || world.registry.verify(&call, &evidence).await;
         assert_eq!(verify().await, Verdict::DidNotHappen, "{tool}");
         world.put("x.txt", "after");
-        let happened = "x.txt was written before a restart and is as it should be";
+        let happened = "x.txt was written before a restart and has the expected content";
         assert_eq!(verify().await, Verdict::Happened(json!(happened)), "{tool}");
         world.put("x.txt", "something else");
         assert_eq!(verify().await, Verdict::Unknown, "{tool}");

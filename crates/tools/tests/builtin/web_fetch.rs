@@ -190,7 +190,7 @@ async fn web_fetch_error_shows_the_status_and_the_text() {
     let table = [
         (
             "busy",
-            "execution failed: the server answers 503; it asks to be left alone for 7 s: later please",
+            "execution failed: the server answers 503; it asks for a pause of 7 s: later please",
         ),
         ("denied", "execution failed: the server answers 403"),
         ("else", "execution failed: the server answers 404"),
@@ -232,7 +232,7 @@ async fn web_fetch_of_a_slow_page_times_out_after_30_seconds() {
         site.clock.advance(Duration::from_secs(30));
     };
     let (page, ()) = tokio::join!(site.fetch("drip", json!({})), late);
-    assert_eq!(page, Err("execution failed: the answer was not there within 30 s".to_owned()));
+    assert_eq!(page, Err("execution failed: no answer within 30 s".to_owned()));
 }
 
 #[tokio::test]

@@ -217,7 +217,7 @@ async fn unusable_file_is_moved_away_with_a_reason() {
         world.poll().await;
         let taken = world.bus.taken(1).await;
         assert_eq!((taken.len(), taken[0].content.text.as_str()), (1, "the next one"), "{name}");
-        assert_eq!(world.bus.ignored(1).await, ["of a kind that cannot be read"], "{name}");
+        assert_eq!(world.bus.ignored(1).await, ["of an unsupported kind"], "{name}");
         assert!(world.names("inbox").is_empty(), "{name}");
         let moved = world.names("refused");
         assert!(moved.contains(&name.to_owned()), "{name}: {moved:?}");

@@ -11,7 +11,11 @@ const INVALID_VERSION: u16 = 4012;
 /// Returns the consequence of a close, with its code if there was one.
 pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
     let Some(code) = code else {
-        return ConnectionLoss::Resumable("the connection was closed without a word".to_owned());
+        return ConnectionLoss::Resumable(
+            "the connection was closed without a close \
+            code"
+                .to_owned(),
+        );
     };
     let why = format!("the gateway closed the connection ({code})");
     match code {
@@ -19,8 +23,8 @@ pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
         close_codes::INVALID_SHARD => fatal(code, "rejects the shard; update Avocet"),
         close_codes::SHARDING_REQUIRED => fatal(
             code,
-            "wants more than one connection for a bot in so many servers, which Avocet does not \
-             make; take the bot out of some",
+            "requires sharding for a bot in so many servers, which Avocet does not support; \
+                remove the bot from some servers",
         ),
         INVALID_VERSION => {
             fatal(code, "no longer speaks this version of the gateway; update Avocet")

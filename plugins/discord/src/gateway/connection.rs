@@ -46,8 +46,7 @@ impl GatewayClient<'_> {
         let lost = |why: &str| ConnectionLoss::Resumable(why.to_owned());
         let clock = self.context.clock.clone();
         let connecting = within(clock.as_ref(), CONNECT_TIMEOUT, Socket::connect(&address));
-        let mut socket =
-            connecting.await.ok().flatten().ok_or_else(|| lost("no connection to be had"))?;
+        let mut socket = connecting.await.ok().flatten().ok_or_else(|| lost("cannot connect"))?;
         let hello = within(clock.as_ref(), REPLY_TIMEOUT, socket.read());
         let hello = match hello.await.map_err(|_| lost("no HELLO"))? {
             SocketRead::Frame(frame) if Opcode::from(frame.op) == Opcode::Hello => frame.d,
@@ -137,7 +136,8 @@ impl OpenConnection<'_, '_> {
     fn log_unreadable(&mut self) {
         if !std::mem::replace(&mut self.logged_unreadable, true) {
             let account = &self.gateway.discord.account;
-            tracing::warn!(%account, "Discord sent data that is no gateway event; it is ignored");
+            tracing::warn!(%account, "Discord sent data that is not a gateway event; it is \
+                ignored");
         }
     }
 
@@ -230,7 +230,8 @@ impl OpenConnection<'_, '_> {
                         self.heartbeat.extend(clock.elapsed());
                     }
                     return sent
-                        .map_err(|_| ConnectionLoss::Over("the events have no receiver".to_owned()));
+                        .map_err(|_| ConnectionLoss::Over("the events have no \
+                            receiver".to_owned()));
                 }
                 () = clock.sleep(wait) => self.send_heartbeat_if_due().await?,
             }

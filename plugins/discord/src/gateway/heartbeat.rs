@@ -41,7 +41,7 @@ impl Heartbeat {
     pub(super) fn missed_deadline(&self, now: Duration) -> Option<&'static str> {
         let over = |limit: Option<Duration>| limit.is_some_and(|limit| limit <= now);
         if over(self.acknowledged_by) {
-            return Some("heartbeats are not answered");
+            return Some("no answer to heartbeats");
         }
         over(self.started_by).then_some("no session begins")
     }

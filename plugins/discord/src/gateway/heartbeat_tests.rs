@@ -23,7 +23,7 @@ fn f9_missed_deadline_after_a_heartbeat_without_an_answer_in_time() {
     let mut heartbeat = heartbeat();
     heartbeat.sent(120 * SECOND);
     assert_eq!(heartbeat.missed_deadline(134 * SECOND), None);
-    assert_eq!(heartbeat.missed_deadline(135 * SECOND), Some("heartbeats are not answered"));
+    assert_eq!(heartbeat.missed_deadline(135 * SECOND), Some("no answer to heartbeats"));
     heartbeat.extend(135 * SECOND);
     assert_eq!(heartbeat.missed_deadline(135 * SECOND), None, "reading had paused");
     heartbeat.acknowledged();

@@ -106,7 +106,11 @@ impl IdentifyBudget {
 impl fmt::Display for IdentifyBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.count;
-        write!(f, "{count} sessions were begun today, and the next one has to wait for its turn")
+        write!(
+            f,
+            "{count} sessions were started today; the next one waits for the session start \
+            limit"
+        )
     }
 }
 

@@ -301,14 +301,15 @@ impl Receiver<'_> {
                     self.deleted.insert(channel);
                 }
                 if let Some(dropped) = self.gaps.get_mut(channel).and_then(Gap::take_dropped) {
-                    tracing::warn!(%channel, missing = %dropped, "what was said in a channel is lost: \
-                        too much came while its history could not be read, and now it is refused");
+                    tracing::warn!(%channel, missing = %dropped, "messages of a channel are lost: \
+                        too many came while its history could not be read, and now Discord \
+                        refuses access");
                 }
                 self.finish_catch_up(channel);
             }
             Subject::Commands => {
                 let account = &self.discord.account;
-                tracing::warn!(%account, "the commands are not offered; typed they work");
+                tracing::warn!(%account, "cannot register the slash commands; typed commands work");
                 self.commands_registered = true;
                 self.schedule.remove(Subject::Commands);
             }

@@ -189,8 +189,8 @@ impl Schedule {
         let mut failing = read.filter_map(|(_, entry)| entry.fault.as_deref());
         let first = failing.next()?;
         Some(match failing.count() {
-            0 => format!("what was said in a channel cannot be read yet: {first}"),
-            more => format!("what was said in {} channels cannot be read yet: {first}", more + 1),
+            0 => format!("cannot read the messages of a channel yet: {first}"),
+            more => format!("cannot read the messages of {} channels yet: {first}", more + 1),
         })
     }
 }

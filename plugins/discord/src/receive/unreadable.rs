@@ -31,7 +31,7 @@ impl Receiver<'_> {
     /// Answers an unreadable interaction, if its id and token are readable.
     pub(super) async fn answer_unreadable_interaction(&self, data: &Value) -> Result<(), Stopped> {
         let id = InteractionId::deserialize(&data["id"]).ok();
-        tracing::info!(?id, "what was pressed or called cannot be read");
+        tracing::info!(?id, "an interaction that cannot be read");
         self.intake.ignore("unreadable", None).await?;
         if let (Some(id), Some(token)) = (id, data["token"].as_str()) {
             let line = CreateInteractionResponseMessage::new()

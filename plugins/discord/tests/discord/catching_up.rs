@@ -127,7 +127,13 @@ async fn f32_catch_up_retries_a_failing_channel_and_then_keeps_the_order() {
     world.platform.inject(trouble_here, usize::MAX, trouble());
     let _running = world.connected().await;
     let Health::Down(why) = world.discord.health() else { panic!("it is not seen") };
-    assert!(why.contains("a channel cannot be read yet") && why.contains("500"), "{why}");
+    assert!(
+        why.contains(
+            "cannot read the messages of a channel \
+        yet"
+        ) && why.contains("500"),
+        "{why}"
+    );
     let live = world.mention(world.channel, "live");
     let edited = format!("<@{}> missed, and edited", world.platform.bot());
     world.platform.edit(missed, &edited);

@@ -129,7 +129,7 @@ async fn f9_close_codes_are_fatal_only_for_operator_errors_and_name_the_fix() {
     let cases = [
         (4004, "developer portal"),
         (4010, "update Avocet"),
-        (4011, "take the bot out of some"),
+        (4011, "remove the bot from some"),
         (4012, "update Avocet"),
         (4013, "update Avocet"),
         (4014, "Message Content Intent"),

@@ -262,7 +262,7 @@ async fn unreadable_direct_message_is_declined_to_its_sender() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "");
-    assert_eq!(world.bus.ignored(1).await, ["of a kind that cannot be read"]);
+    assert_eq!(world.bus.ignored(1).await, ["of an unsupported kind"]);
     let lines = world.bus.said();
     let [(line, _)] = &lines[..] else { panic!("{lines:?}") };
     assert_eq!(line.address, chat(world.dm));
@@ -292,7 +292,7 @@ async fn malformed_message_is_published_with_its_readable_fields() {
     assert_eq!(received[3].corrects.as_ref(), Some(&received[0].key));
     // This message has no readable content.
     world.platform.post(odd("").with("content", 7.into()));
-    assert_eq!(world.bus.ignored(2).await, ["not mentioned", "of a kind that cannot be read"]);
+    assert_eq!(world.bus.ignored(2).await, ["not mentioned", "of an unsupported kind"]);
     assert_eq!(world.bus.said().len(), 1);
 
     // Missed messages are read in the same way.
@@ -315,7 +315,7 @@ async fn empty_server_message_to_the_bot_is_declined() {
     for said in [empty(), empty().mention(), empty().reply_to(pong)] {
         world.platform.post(said);
     }
-    let unreadable = "of a kind that cannot be read";
+    let unreadable = "of an unsupported kind";
     assert_eq!(world.bus.ignored(3).await, ["not mentioned", unreadable, unreadable]);
     let said = world.bus.said();
     assert_eq!(said.len(), 2);

@@ -126,11 +126,11 @@ async fn deliver_to_an_unwritable_chat_is_refused_with_the_reason() {
     world.platform.block(BOB);
     world.platform.mute(world.channel);
     let cases = [
-        (blocked.to_string(), "takes no direct messages"),
+        (blocked.to_string(), "accepts no direct messages"),
         (world.channel.to_string(), "Missing Permissions"),
         ("404".to_owned(), "Unknown Channel"),
-        ("general".to_owned(), "is no channel of Discord"),
-        ("0".to_owned(), "is no channel of Discord"),
+        ("general".to_owned(), "is not a channel of Discord"),
+        ("0".to_owned(), "is not a channel of Discord"),
     ];
     for (id, words) in cases {
         let address = format!("discord:main:{id}").parse().unwrap();

@@ -75,7 +75,7 @@ async fn file_alone_has_the_text_as_caption_and_the_buttons() {
 async fn files_follow_the_text_and_the_last_has_the_buttons() {
     let world = World::new().await;
     let photo = png(640, 480);
-    let files = [("a.png", &photo[..]), ("b.txt", b"text"), ("c.png", b"no picture")];
+    let files = [("a.png", &photo[..]), ("b.txt", b"text"), ("c.png", b"not a picture")];
     let sent = world.post("Three files", &files, &[Choice::new("Again", "/retry w1")]).await;
     assert_eq!(sent, [Ok(()), Ok(()), Ok(()), Ok(())]);
     let messages = world.platform.sent();
@@ -84,7 +84,7 @@ async fn files_follow_the_text_and_the_last_has_the_buttons() {
     let expected = [
         ("a.png", &photo[..], true),
         ("b.txt", &b"text"[..], false),
-        ("c.png", b"no picture", false),
+        ("c.png", b"not a picture", false),
     ];
     assert_eq!(shown, expected);
     let buttons: Vec<usize> = messages.iter().map(|message| message.buttons().len()).collect();

@@ -80,12 +80,12 @@ async fn odd_messages_are_declined_and_the_message_between_them_is_received() {
     let _running = world.run();
     assert_eq!(world.bus.taken(1).await[0].content.text, "hello");
     world.platform.wait_for_confirmed().await;
-    assert_eq!(world.bus.ignored(2).await, ["of a kind that cannot be read"; 2]);
+    assert_eq!(world.bus.ignored(2).await, ["of an unsupported kind"; 2]);
     let said = world.bus.said();
     let keys: Vec<&str> = said.iter().map(|(_, key)| key.as_str()).collect();
     assert_eq!(keys, ["unreadable m5", "unreadable m6"]);
     let line = &said[0].0.content.text;
-    let named = "a voice message that Telegram describes in a way I do not know.";
+    let named = "a voice message that Telegram describes in an unknown way.";
     assert!(line.contains(named), "{line}");
 }
 

@@ -94,7 +94,7 @@ async fn unreadable_message_is_declined_once_to_an_allowed_sender() {
     world.platform.say(UserMessage::thing(8, 8, "game", game()));
     let declined = world.platform.say(UserMessage::thing(ANN, ANN, "game", game()));
     let reasons = world.bus.ignored(2).await;
-    assert_eq!(reasons, ["of a kind that cannot be read"; 2]);
+    assert_eq!(reasons, ["of an unsupported kind"; 2]);
     let said = world.bus.said();
     let [(line, key)] = &said[..] else { panic!("{said:?}") };
     assert_eq!(line.address, chat(ANN));
@@ -121,7 +121,7 @@ async fn unreadable_group_message_is_declined_if_addressed_to_the_bot() {
     world.platform.say(game());
     let declined = world.platform.say(game().reply_to(ours));
     let reasons = world.bus.ignored(3).await;
-    assert_eq!(reasons[1..], ["not mentioned", "of a kind that cannot be read"]);
+    assert_eq!(reasons[1..], ["not mentioned", "of an unsupported kind"]);
     let said = world.bus.said();
     let [(line, _)] = &said[..] else { panic!("{said:?}") };
     assert_eq!(line.address, topic);

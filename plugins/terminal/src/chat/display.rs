@@ -86,7 +86,7 @@ impl Display {
             }
             _ if !follows => self.begin_text(false),
             TurnEvent::Condensing => {
-                "condensing what was said before".clone_into(&mut self.activity);
+                "summarising the earlier conversation".clone_into(&mut self.activity);
             }
             TurnEvent::Thinking { .. } => {
                 "thinking".clone_into(&mut self.activity);

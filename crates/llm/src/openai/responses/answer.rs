@@ -47,7 +47,7 @@ impl StreamedAnswer for ResponsesAnswer {
             return Ok(AnswerPiece::End);
         }
         let event: ResponsesEvent = serde_json::from_str(data).map_err(|error| {
-            format!("an event is no part of an answer ({})", plain_json(&error))
+            format!("an event is not a part of an answer ({})", plain_json(&error))
         })?;
         match event {
             ResponsesEvent::Added { output_index, item } => Ok(self.add(output_index, &item)),
@@ -119,7 +119,7 @@ impl StreamedAnswer for ResponsesAnswer {
 
     fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
         let response: Response = serde_json::from_str(body)
-            .map_err(|error| format!("it is no answer ({})", plain_json(&error)))?;
+            .map_err(|error| format!("it is not an answer ({})", plain_json(&error)))?;
         self.end(response).map(drop)
     }
 }

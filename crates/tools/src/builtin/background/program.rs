@@ -149,7 +149,7 @@ impl BackgroundProgram {
             Some(Ok(ProgramEnd::Code(code))) => drop(put("exit_code", code.into())),
             Some(Ok(ProgramEnd::Signal(signal))) => drop(put("killed_by_signal", signal.into())),
             Some(Ok(ProgramEnd::TimedOut)) => {
-                let why = format!("killed: its {} seconds were up", limit.as_secs());
+                let why = format!("killed after its limit of {} seconds", limit.as_secs());
                 put("ended", why.into());
             }
             Some(Ok(ProgramEnd::Cancelled)) => drop(put("ended", "killed".into())),
@@ -195,7 +195,7 @@ impl UnreadOutput {
         let text = String::from_utf8_lossy(&bytes);
         match std::mem::take(&mut self.lost) {
             0 => text.into_owned(),
-            lost => format!("[… {lost} bytes were not read in time and fell out …]\n{text}"),
+            lost => format!("[… {lost} bytes were not read in time and are lost …]\n{text}"),
         }
     }
 }

@@ -10,7 +10,7 @@ fn unread(pieces: &[&[u8]]) -> UnreadOutput {
 fn read_keeps_the_newest_output_and_counts_dropped_bytes() {
     let mut output = unread(&[b"old", &[b'x'; KEPT_BYTES - 2], b"new"]);
     let text = output.read();
-    assert!(text.starts_with("[… 4 bytes were not read in time and fell out …]\nxx"), "{text:.60}");
+    assert!(text.starts_with("[… 4 bytes were not read in time and are lost …]\nxx"), "{text:.60}");
     assert!(text.ends_with("xnew"));
     assert_eq!(output.read(), "", "what was read is read");
     output.push(b"more");

@@ -23,8 +23,8 @@ impl Tool for GitBranches {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "The branches of a git repository, those of its remotes included, the one \
-            with the newest commit first. git_switch makes one, or goes to one.";
+        const TEXT: &str = "List the branches of a git repository, with those of its remotes, \
+            newest commit first. git_switch creates a branch or switches to one.";
         let described = Description::new("git_branches", ToolClass::Pure, TEXT).parallel();
         Description { time_limit: self.0.time_limit(1), ..described }
     }

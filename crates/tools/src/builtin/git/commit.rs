@@ -38,7 +38,8 @@ impl Tool for GitCommit {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Commit what is staged (git_add). Hooks are not run and nothing is signed; \
+        const TEXT: &str = "Commit the staged changes (git_add). Hooks do not run and commits are \
+            not signed; \
             if the repository names no author, Avocet <avocet@localhost> commits.";
         let described = Description::new("git_commit", ToolClass::Effect, TEXT);
         Description { time_limit: self.0.time_limit(4), ..described }
@@ -90,7 +91,8 @@ impl GitCommit {
                 Some((_, setting)) => identity.extend(["-c", setting]),
                 None if NOTHING.iter().any(|nothing| why.contains(nothing)) => {
                     return Err(ToolError::ExecutionFailed(
-                        "nothing to commit: no change is staged. git_status shows what has changed, \
+                        "nothing to commit: no change is staged. git_status shows what has \
+                            changed, \
                          git_add stages it"
                             .to_owned(),
                     ));

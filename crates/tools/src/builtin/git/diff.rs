@@ -34,8 +34,8 @@ impl Tool for GitDiff {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "What has changed in a git repository, as a stat and a unified diff: in the \
-            files and not staged, staged, or between two revisions. Untracked files are not in it.";
+        const TEXT: &str = "Show the changes in a git repository, as a stat and a unified diff: \
+            not staged, staged, or between two revisions. Untracked files are left out.";
         let described = Description::new("git_diff", ToolClass::Pure, TEXT).parallel();
         Description { time_limit: self.0.time_limit(2), ..described }
     }

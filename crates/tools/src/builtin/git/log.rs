@@ -35,7 +35,7 @@ impl Tool for GitLog {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "The commits of a git repository, the newest first: id, author, date, \
+        const TEXT: &str = "List the commits of a git repository, newest first: id, author, date, \
             subject, and the rest of the message.";
         let described = Description::new("git_log", ToolClass::Pure, TEXT).parallel();
         Description { time_limit: self.0.time_limit(1), ..described }

@@ -67,8 +67,8 @@ impl Tool for GitPush {
                 "There is no network: only a remote in the workspace can be reached.".to_owned()
             }
             Some(hosts) => format!(
-                "Beside remotes in the workspace, only these hosts can be reached, by https and not by \
-                 ssh: {hosts}."
+                "Besides remotes in the workspace, only these hosts can be reached, by https and \
+                    not by ssh: {hosts}."
             ),
         };
         let text = format!(
@@ -137,7 +137,7 @@ fn question(
         lines.push("… and more");
     }
     let commits = if lines.is_empty() {
-        "Nothing that the remote is not known to have.".to_owned()
+        "No commits that the remote lacks, as far as known.".to_owned()
     } else {
         format!("The commits:\n\n{}", code_block(&lines.join("\n")))
     };
@@ -203,9 +203,8 @@ fn refused(words: &[&str], why: &str, url: &str) -> ToolError {
     let said = why.to_lowercase();
     if NO_NETWORK.iter().any(|words| said.contains(words)) {
         return ToolError::ExecutionFailed(format!(
-            "{url} cannot be reached: programs have no network here beyond the hosts that the operator \
-             has opened ([sandbox] hosts in the configuration), and no ssh. Ask the user to push the \
-             branch, or to open the host"
+            "{url} cannot be reached: programs reach only the hosts in [sandbox] hosts of the \
+                configuration, and have no ssh. Ask the user to push the branch, or to add the host"
         ));
     }
     match parse::pushed(why) {
@@ -235,28 +234,30 @@ mod tests {
         let asked = question(&target, "1a fix shutdown\n2b more\n");
         assert_eq!(
             asked.shown,
-            "Push a branch to a remote:\n\n```\nmain -> origin https://example.org/r.git\nat 0123abc\n```\n\n\
+            "Push a branch to a remote:\n\n```\nmain -> origin https://example.org/r.git\nat \
+                0123abc\n```\n\n\
              The commits:\n\n```\n1a fix shutdown\n2b more\n```"
         );
         assert_eq!(asked.scope, "main to origin https://example.org/r.git");
         let many = question(&target, &"1a x\n".repeat(21)).shown;
         assert_eq!((many.matches("1a x").count(), many.matches("… and more").count()), (20, 1));
-        assert!(
-            question(&target, "").shown.contains("Nothing that the remote is not known to have")
-        );
+        assert!(question(&target, "").shown.contains(
+            "No commits that the remote lacks, as far as \
+                known"
+        ));
     }
 
     #[test]
     fn refused_push_explains_the_cause_and_the_next_step() {
         for (said, meant) in [
-            ("ssh: Could not resolve hostname example.org: x", "programs have no network here"),
+            ("ssh: Could not resolve hostname example.org: x", "programs reach only the hosts"),
             (
                 "fatal: unable to access 'u': Failed to connect to 127.0.0.1 port 9",
                 "programs have no",
             ),
             (
                 "fatal: unable to access 'u': CONNECT tunnel failed, response 403",
-                "[sandbox] hosts in the configuration",
+                "[sandbox] hosts of the configuration",
             ),
             ("!\ta:b\t[rejected] (non-fast-forward)\n", "does not have. Fetch and merge"),
             ("fatal: something else", "git push: fatal: something else"),

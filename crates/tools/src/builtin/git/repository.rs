@@ -117,8 +117,8 @@ impl Git {
         }
         match self.look(repository).await {
             Ok(Repository { untrusted: Some(path), .. }) => Caution::Because(format!(
-                "{} of this repository may be a stranger's; no filter or hook of it is run (`avocet trust --believe` \
-                 marks it as yours)",
+                "{} of this repository is untrusted; its filters and hooks do not run (`avocet \
+                    trust --believe` marks it as trusted)",
                 one_line(&path)
             )),
             // A lookup error appears again when the tool runs.
@@ -155,9 +155,9 @@ impl Git {
             }
             (None, Some(path)) if has("add") || has("commit") => {
                 Err(ToolError::ExecutionFailed(format!(
-                    "{path} may be a stranger's, and git would run what it names, because it is below a repository \
-                     with filters of its own. Move it out of the repository, or ask the user to look at it and to \
-                     mark it with avocet trust --believe"
+                    "{path} is untrusted, and git would run the programs that it names, because \
+                        it is below a repository with its own filters. Move it out of the \
+                        repository, or ask the user to check it and to run avocet trust --believe"
                 )))
             }
             _ if self.changes => {
@@ -212,8 +212,8 @@ impl Git {
         };
         let ran = self.programs.run(wanted, context).await;
         let Done { end, output, notes: _ } = ran.map_err(|error| match error {
-            ToolError::ExecutionFailed(why) if why.contains("there is no program git") => {
-                let none = "there is no git on this system: its operator has to install it";
+            ToolError::ExecutionFailed(why) if why.contains("the program git is missing") => {
+                let none = "git is not installed on this system: its operator has to install it";
                 ToolError::ExecutionFailed(none.to_owned())
             }
             error => error,
@@ -225,8 +225,8 @@ impl Git {
         if text.contains("not a git repository") {
             let place = repository.filter(|place| !place.is_empty()).unwrap_or("the workspace");
             return Err(ToolError::ExecutionFailed(format!(
-                "{place} is no git repository; give the directory of one as repository, or make one \
-                 there with exec_shell: git init"
+                "{place} is not a git repository; give the directory of one as repository, or \
+                    create one there with exec_shell: git init"
             )));
         }
         Ok(GitOutcome::Wrong(text))
@@ -272,8 +272,8 @@ pub(super) fn wrong(arguments: &[&str], why: &str) -> ToolError {
 pub(super) fn check_name(what: &str, name: &str) -> Result<(), ToolError> {
     let wrong = match name {
         "" => "is empty",
-        name if name.starts_with('-') => "begins with -, as no name does",
-        name if name.contains(char::is_control) => "has control characters in it",
+        name if name.starts_with('-') => "begins with -, which a name must not",
+        name if name.contains(char::is_control) => "contains control characters",
         _ => return Ok(()),
     };
     Err(ToolError::InvalidArgs(format!("{what} {name:?} {wrong}")))
@@ -287,7 +287,7 @@ pub(super) fn check_ref(what: &str, name: &str) -> Result<(), ToolError> {
         ["..", "*", "?", "[", ":", "^", "~", "\\", " "].into_iter().find(|no| name.contains(no));
     match has {
         Some(no) => {
-            let why = format!("{what} {name:?} has '{no}' in it, as no {what} does");
+            let why = format!("{what} {name:?} contains '{no}', which is not allowed in a {what}");
             Err(ToolError::InvalidArgs(why))
         }
         None => Ok(()),

@@ -24,8 +24,8 @@ impl Tool for GitStatus {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "The state of a git repository: its branch and how far that is from its \
-            upstream, what is staged and what is not, untracked files, conflicts.";
+        const TEXT: &str = "Show the state of a git repository: its branch and the distance from \
+            its upstream, staged and unstaged changes, untracked files, conflicts.";
         let described = Description::new("git_status", ToolClass::Pure, TEXT).parallel();
         Description { time_limit: self.0.time_limit(1), ..described }
     }

@@ -133,7 +133,7 @@ pub(super) fn plan(
         ))
     })?;
     if let Some(filter) = filter.as_deref().filter(|filter| filter.starts_with('-')) {
-        let why = format!("the filter {filter:?} begins with -, as no name does");
+        let why = format!("the filter {filter:?} begins with -, which a name must not");
         return Err(ToolError::InvalidArgs(why));
     }
     let also = found.into_iter().filter(|one| *one != framework).collect();

@@ -10,7 +10,8 @@ pub(super) const PROVIDER: Provider = Provider {
     name: "duckduckgo",
     place: Some(PLACE),
     wants_key: false,
-    if_refused: "it takes us for a robot: ask again later, or have the operator configure another engine",
+    if_refused: "it treats this request as a bot's: try later, or ask the operator to configure \
+        another engine",
     request,
     parse,
 };
@@ -27,14 +28,13 @@ fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
     let page = tree(body, &|| false).ok_or("its page is nested too deeply")?;
     if page.select(".anomaly-modal__modal, #challenge-form").exists() {
         return Err(
-            "it wants to see that a person asks (a bot check): ask again later, or have the \
-            operator configure another engine"
+            "it shows a bot check: try later, or ask the operator to configure another engine"
                 .to_owned(),
         );
     }
     let results = page.select(".result");
     if !results.exists() && !page.select(".no-results").exists() {
-        return Err("its page has no results, and does not say that there are none".to_owned());
+        return Err("its page has neither results nor a notice that there are none".to_owned());
     }
     let organic = results.nodes().iter().filter(|node| !node.has_class("result--ad"));
     Ok(organic.filter_map(found).collect())

@@ -8,7 +8,8 @@ pub(super) const PROVIDER: Provider = Provider {
     name: "searxng",
     place: None,
     wants_key: false,
-    if_refused: "the operator has to let it answer in JSON: `json` in `search.formats` of its settings.yml",
+    if_refused: "the operator has to allow JSON answers: `json` in `search.formats` of its \
+        settings.yml",
     request,
     parse,
 };
