@@ -1,9 +1,9 @@
 //! The parts that channels share.
 //!
 //! - In: [`Intake`] commits the updates of a platform.
-//! - Out: [`plan`] cuts a reply into messages: it is [`render`], which turns Markdown into plain text
-//!   with styles, and [`split`]. [`discord`] and [`telegram`] write that in the platform's own
-//!   format. [`Pace`] limits the rate of sending.
+//! - Out: [`plan`] cuts a reply into messages. It uses [`render`], which turns Markdown into plain
+//!   text with styles, and [`split`]. [`discord`] and [`telegram`] write the result in the
+//!   platform's own format. [`Pace`] limits the rate of sending.
 //! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot, and [`Exchanges`] reports its
 //!   health.
 
