@@ -9,8 +9,6 @@ use avocet_protocol::{
 };
 use avocet_supervise::patiently;
 
-use crate::unreadable::unreadable;
-
 /// The updates of one account on their way into the log. A write that fails for a time, as on a
 /// full disk, is retried; meanwhile the platform keeps the later updates.
 #[derive(Debug, Clone, Copy)]
@@ -154,7 +152,11 @@ impl<'a> Intake<'a> {
     /// Tells the sender once that a message is unreadable, if the sender is admitted.
     async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
         let Unreadable { inbound, kind, reply_to } = message;
-        let line = Content { reply_to: reply_to.clone(), ..unreadable(kind) };
+        let text = format!(
+            "I cannot read this kind of message: {kind}. Send me a text, a photo, a voice message \
+             or a file."
+        );
+        let line = Content { reply_to: reply_to.clone(), ..Content::text(text) };
         let decline = || self.context.publish.decline(inbound.clone(), line.clone());
         match self.committed(decline).await? {
             Ok(()) => {}

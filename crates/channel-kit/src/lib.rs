@@ -1,10 +1,11 @@
 //! The parts that channels share.
 //!
 //! - In: [`Intake`] commits the updates of a platform.
-//! - Out: [`render`] turns Markdown into plain text with styles, [`split`] cuts that into messages,
-//!   and [`discord`] and [`telegram`] write it in the platform's own format. [`Pace`] limits the
-//!   rate of sending.
-//! - [`Exchanges`] reports the health of an account.
+//! - Out: [`plan`] cuts a reply into messages. It uses [`render`], which turns Markdown into plain
+//!   text with styles, and [`split`]. [`discord`] and [`telegram`] write the result in the
+//!   platform's own format. [`Pace`] limits the rate of sending.
+//! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot, and [`Exchanges`] reports its
+//!   health.
 
 mod access;
 mod breaks;
@@ -23,7 +24,6 @@ mod split;
 mod styled;
 mod table;
 pub mod telegram;
-mod unreadable;
 
 pub use access::BotAccess;
 pub use avocet_protocol::{Style, StyleRange};
@@ -32,11 +32,10 @@ pub use group::{GroupConfig, GroupIds};
 pub use intake::{Converted, Intake, Stopped, Taken, Unreadable};
 pub use link::MAX_URL_CHARS;
 pub use pace::{Pace, Rate, Rates, UnderWay};
-pub use plan::{messages, plan};
+pub use plan::plan;
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;
-pub use unreadable::unreadable;
 
 #[cfg(test)]
 mod testing;

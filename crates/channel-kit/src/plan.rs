@@ -24,8 +24,7 @@ pub fn plan(reply: &Content, limit: Limit, numbered: bool) -> Vec<Content> {
 
 /// Cuts a text as [`split`] does. If `numbered` is `true`, each of several messages ends with its
 /// number: `(1/3)`.
-#[must_use]
-pub fn messages(styled: &Styled, limit: Limit, numbered: bool) -> Vec<Styled> {
+fn messages(styled: &Styled, limit: Limit, numbered: bool) -> Vec<Styled> {
     let whole = split(styled, limit);
     if !numbered || whole.len() == 1 {
         return whole;

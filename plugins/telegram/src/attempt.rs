@@ -117,7 +117,7 @@ impl Telegram {
 
 /// Returns `true` if the refusal is about the formatting, rather than the message.
 fn is_about_formatting(fault: &BotApiError) -> bool {
-    fault.is(400) && fault.says("entit")
+    fault.has_code(400) && fault.contains("entit")
 }
 
 /// Puts a line above a text.

@@ -51,7 +51,7 @@ fn convert(update: Value) -> Converted {
 }
 
 #[track_caller]
-fn says(update: Value, address: &str, text: &str) {
+fn check_text(update: Value, address: &str, text: &str) {
     let Converted::Inbound(inbound) = convert(update) else { panic!("ignored") };
     assert_eq!(
         (inbound.address.to_string(), inbound.content.text),
@@ -66,11 +66,11 @@ fn convert_accepts_every_private_message() {
     let Converted::Inbound(inbound) = convert(update.clone()) else { panic!("ignored") };
     assert_eq!(inbound.key.as_str(), "m5");
     assert_eq!(inbound.sender.name.as_deref(), Some("Ann Lee"));
-    says(update, "telegram:main:7", "hello");
+    check_text(update, "telegram:main:7", "hello");
     let caption = json!({ "caption": "look", "photo": [
         { "file_id": "f", "file_unique_id": "u", "width": 1, "height": 1 }
     ] });
-    says(message(&private(), &caption), "telegram:main:7", "look");
+    check_text(message(&private(), &caption), "telegram:main:7", "look");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn convert_accepts_group_messages_only_if_addressed_to_the_bot() {
     let in_group = |more: Value| message(&group(), &more);
     let ours = json!({ "message_id": 4, "date": 1, "chat": group(), "text": "hi",
         "from": { "id": 42, "is_bot": true, "first_name": "Avocet" } });
-    let said = [
+    let cases = [
         (
             json!({ "text": "@Avocet_Bot hi", "entities": entity("mention", 0, 11) }),
             "@Avocet_Bot hi",
@@ -95,12 +95,12 @@ fn convert_accepts_group_messages_only_if_addressed_to_the_bot() {
             "/weather",
         ),
     ];
-    for (more, text) in said {
-        says(in_group(more), "telegram:main:-1001", text);
+    for (more, text) in cases {
+        check_text(in_group(more), "telegram:main:-1001", text);
     }
     let topic = json!({ "text": "/id", "entities": entity("bot_command", 0, 3),
         "message_thread_id": 9, "is_topic_message": true });
-    says(in_group(topic), "telegram:main:-1001:9", "/id");
+    check_text(in_group(topic), "telegram:main:-1001:9", "/id");
     let not_said = [
         json!({ "text": "hi all" }),
         json!({ "text": "@other_bot hi", "entities": entity("mention", 0, 10) }),
@@ -112,7 +112,7 @@ fn convert_accepts_group_messages_only_if_addressed_to_the_bot() {
         assert_eq!(convert(in_group(more)), Converted::Ignored("not mentioned"));
     }
     let open = json!({ "id": -1002, "type": "supergroup", "title": "Bees" });
-    says(message(&open, &json!({ "text": "hi all" })), "telegram:main:-1002", "hi all");
+    check_text(message(&open, &json!({ "text": "hi all" })), "telegram:main:-1002", "hi all");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn convert_reads_a_button_press_as_its_text() {
     let update = json!({ "update_id": 101, "callback_query": pressed });
     let Converted::Inbound(inbound) = convert(update.clone()) else { panic!("ignored") };
     assert_eq!(inbound.key.as_str(), "cq1");
-    says(update, "telegram:main:7", "/skip w3");
+    check_text(update, "telegram:main:7", "/skip w3");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn convert_marks_an_edit_as_a_correction() {
 
 #[test]
 fn convert_quotes_the_replied_message_and_names_the_author_of_a_forward() {
-    let said = |from: Value| {
+    let reply_to = |from: Value| {
         json!({ "message_id": 4, "date": 1, "chat": private(),
         "from": from, "text": "how are you?" })
     };
@@ -165,15 +165,15 @@ fn convert_quotes_the_replied_message_and_names_the_author_of_a_forward() {
     let forwarded = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Bob" });
     let table = [
         (
-            json!({ "text": "fine", "reply_to_message": said(ours) }),
+            json!({ "text": "fine", "reply_to_message": reply_to(ours) }),
             "[in reply to you]\n> how are you?\nfine",
         ),
         (
-            json!({ "text": "fine", "reply_to_message": said(bob.clone()) }),
+            json!({ "text": "fine", "reply_to_message": reply_to(bob.clone()) }),
             "[in reply to Bob]\n> how are you?\nfine",
         ),
         (
-            json!({ "text": "fine", "reply_to_message": said(bob),
+            json!({ "text": "fine", "reply_to_message": reply_to(bob),
                 "quote": { "text": "how", "position": 0 } }),
             "[in reply to Bob]\n> how\nfine",
         ),
@@ -189,7 +189,7 @@ fn convert_quotes_the_replied_message_and_names_the_author_of_a_forward() {
         "from": { "id": 7, "is_bot": false, "first_name": "Ann" } });
     let in_topic = json!({ "text": "/id", "entities": entity("bot_command", 0, 3),
         "message_thread_id": 9, "is_topic_message": true, "reply_to_message": first });
-    says(message(&group(), &in_topic), "telegram:main:-1001:9", "/id");
+    check_text(message(&group(), &in_topic), "telegram:main:-1001:9", "/id");
     let Converted::Inbound(inbound) = convert(message(&group(), &in_topic)) else { panic!() };
     assert_eq!(inbound.content.quote, None, "every message of a topic replies to its first");
 }

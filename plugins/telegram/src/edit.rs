@@ -17,8 +17,8 @@ use crate::topic::{self, TopicLoss};
 
 /// Returns `true` if an edit failed because the message is gone or no longer editable.
 pub(crate) fn is_gone(fault: &BotApiError) -> bool {
-    let words = ["message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID"];
-    words.iter().any(|words| fault.says(words)) || TopicLoss::of(fault).is_some()
+    let gone = ["message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID"];
+    gone.iter().any(|text| fault.contains(text)) || TopicLoss::of(fault).is_some()
 }
 
 impl Telegram {
@@ -37,7 +37,7 @@ impl Telegram {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
         match self.api.call(request).await {
-            Err(fault) if fault.says("message is not modified") => Ok(message),
+            Err(fault) if fault.contains("message is not modified") => Ok(message),
             edited => edited.map(MessageReceipt::id),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) struct BotApiRefusal {
     /// The Bot API's `error_code`, or the HTTP status.
     pub(crate) code: u16,
     /// The Bot API's `description`. `None` if another server, such as a proxy, wrote the answer.
-    pub(crate) words: Option<String>,
+    pub(crate) description: Option<String>,
     /// The `Retry-After` of the answer.
     retry_after: Option<Duration>,
 }
@@ -61,7 +61,7 @@ impl BotApiError {
     /// The fault for an error response.
     pub(crate) fn answered(
         code: u16,
-        words: Option<String>,
+        description: Option<String>,
         parameters: Option<Parameters>,
         retry_after: Option<Duration>,
     ) -> Self {
@@ -71,20 +71,24 @@ impl BotApiError {
         }
         match parameters.and_then(|moved| moved.migrate_to_chat_id) {
             Some(chat) => Self::Moved(ChatId(chat)),
-            None => {
-                Self::Refused(BotApiRefusal { code, words, retry_after: asked.or(retry_after) })
-            }
+            None => Self::Refused(BotApiRefusal {
+                code,
+                description,
+                retry_after: asked.or(retry_after),
+            }),
         }
     }
 
-    /// Returns `true` if the refusal of the Bot API contains these words.
-    pub(crate) fn says(&self, words: &str) -> bool {
-        let Self::Refused(BotApiRefusal { words: Some(said), .. }) = self else { return false };
-        said.contains(words)
+    /// Returns `true` if the description of a refusal contains this text.
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        let Self::Refused(BotApiRefusal { description: Some(description), .. }) = self else {
+            return false;
+        };
+        description.contains(text)
     }
 
     /// Returns `true` if the request was refused with this code.
-    pub(crate) fn is(&self, wanted: u16) -> bool {
+    pub(crate) fn has_code(&self, wanted: u16) -> bool {
         matches!(self, Self::Refused(BotApiRefusal { code, .. }) if *code == wanted)
     }
 }
@@ -98,31 +102,34 @@ impl BotApiRefusal {
 
     /// Returns `true` if a 5xx proves that the request was not carried out.
     ///
-    /// A 500 is proof if its words say that the method failed: "Internal Server Error" alone, or
-    /// followed by the name of an error in capitals. That is the answer of Telegram's own server to
-    /// the call. Other words prove nothing: a Bot API server that stops sends "restart" and
-    /// "Request aborted" for all pending requests, even for messages that it has passed on already.
+    /// A 500 is proof if its description says that the method failed: "Internal Server Error"
+    /// alone, or followed by the name of an error in capitals. That is the answer of Telegram's own
+    /// server to the call. Other descriptions prove nothing: a Bot API server that stops sends
+    /// "restart" and "Request aborted" for all pending requests, even for messages that it has
+    /// passed on already.
     ///
     /// 502, 503 and 504 prove nothing. A proxy sends them if it could not reach the server, but
     /// also if the server had the request and then disconnected or took too long.
     pub(crate) fn is_certain_failure(&self) -> bool {
-        let Some(words) = self.words.as_deref().filter(|_| self.code == 500) else { return false };
-        let Some(cause) = words.strip_prefix("Internal Server Error") else { return false };
+        let Some(description) = self.description.as_deref().filter(|_| self.code == 500) else {
+            return false;
+        };
+        let Some(cause) = description.strip_prefix("Internal Server Error") else { return false };
         let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         cause.is_empty() || cause.strip_prefix(": ").is_some_and(|name| name.chars().all(is_name))
     }
 
-    /// The platform's words, with advice for a person.
+    /// The text of the refusal, with advice for a person.
     pub(crate) fn with_advice(&self) -> String {
-        let words = self.to_string();
-        match ADVICE.iter().find(|(known, _)| words.contains(known)) {
-            Some((_, advice)) => format!("{advice} ({words})"),
-            None => words,
+        let text = self.to_string();
+        match ADVICE.iter().find(|(known, _)| text.contains(known)) {
+            Some((_, advice)) => format!("{advice} ({text})"),
+            None => text,
         }
     }
 }
 
-/// Advice for refusals, by the platform's words.
+/// Advice for refusals, by a part of their text.
 const ADVICE: [(&str, &str); 7] = [
     ("blocked by the user", "the person has blocked the bot and can unblock it"),
     ("bot was kicked", "the bot is no longer in this chat: add it again"),
@@ -133,7 +140,7 @@ const ADVICE: [(&str, &str); 7] = [
     (DELETED_AT_ONCE, "another bot or a rule of the chat deletes what the bot writes"),
 ];
 
-/// The platform's words if a sent message was deleted at once.
+/// The description if a sent message was deleted at once.
 pub(crate) const DELETED_AT_ONCE: &str = "immediately deleted";
 
 impl fmt::Display for BotApiError {
@@ -142,15 +149,15 @@ impl fmt::Display for BotApiError {
             Self::Wait(wait) => write!(f, "Too Many Requests: retry after {wait:?}"),
             Self::Moved(chat) => write!(f, "the group is now the supergroup {chat}"),
             Self::Refused(refusal) => refusal.fmt(f),
-            Self::NotSent(words) | Self::Broken(words) => f.write_str(words),
+            Self::NotSent(cause) | Self::Broken(cause) => f.write_str(cause),
         }
     }
 }
 
 impl fmt::Display for BotApiRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.words {
-            Some(words) => f.write_str(words),
+        match &self.description {
+            Some(description) => f.write_str(description),
             None => write!(f, "HTTP {}", self.code),
         }
     }

@@ -1,7 +1,7 @@
 use super::*;
 
-fn refusal(code: u16, words: &str) -> BotApiRefusal {
-    BotApiRefusal { code, words: Some(words.to_owned()), retry_after: None }
+fn refusal(code: u16, description: &str) -> BotApiRefusal {
+    BotApiRefusal { code, description: Some(description.to_owned()), retry_after: None }
 }
 
 #[test]
@@ -19,9 +19,9 @@ fn with_advice_adds_a_fix_to_the_words_of_the_platform() {
         ("Forbidden: user is deactivated", "has deleted the account (Forbidden: user is"),
         ("Bad Request: x", "Bad Request: x"),
     ];
-    for (words, says) in cases {
-        let advice = refusal(400, words).with_advice();
-        assert!(advice.contains(says), "{advice}");
+    for (description, expected) in cases {
+        let advice = refusal(400, description).with_advice();
+        assert!(advice.contains(expected), "{advice}");
     }
 }
 
@@ -40,9 +40,10 @@ fn is_certain_failure_only_if_the_bot_api_reports_a_failed_method() {
         (503, None, false),
         (504, Some("Gateway Timeout"), false),
     ];
-    for (code, words, is_certain) in cases {
-        let refusal = BotApiRefusal { code, words: words.map(str::to_owned), retry_after: None };
-        assert_eq!(refusal.is_certain_failure(), is_certain, "{code} {words:?}");
+    for (code, description, is_certain) in cases {
+        let refusal =
+            BotApiRefusal { code, description: description.map(str::to_owned), retry_after: None };
+        assert_eq!(refusal.is_certain_failure(), is_certain, "{code} {description:?}");
     }
 }
 
@@ -50,7 +51,7 @@ fn is_certain_failure_only_if_the_bot_api_reports_a_failed_method() {
 fn turned_away_for_returns_the_wait_of_a_503_with_retry_after() {
     let wait = Some(Duration::from_secs(7));
     for (code, retry_after, expected) in [(503, wait, wait), (503, None, None), (502, wait, None)] {
-        let refusal = BotApiRefusal { code, words: None, retry_after };
+        let refusal = BotApiRefusal { code, description: None, retry_after };
         assert_eq!(refusal.turned_away_for(), expected, "{code} {retry_after:?}");
     }
 }

@@ -53,14 +53,14 @@ impl Telegram {
 }
 
 fn refusal(fault: &BotApiError, limit: u64) -> FetchError {
-    if fault.says("file is too big") {
+    if fault.contains("file is too big") {
         return FetchError::TooLarge { limit: limit.min(PLATFORM_LIMIT) };
     }
-    let BotApiError::Refused(BotApiRefusal { words: Some(words), .. }) = fault else {
+    let BotApiError::Refused(BotApiRefusal { description: Some(description), .. }) = fault else {
         return FetchError::Failed(fault.to_string());
     };
-    match words.strip_prefix("Bad Request: ") {
+    match description.strip_prefix("Bad Request: ") {
         Some(why) => FetchError::Gone(why.to_owned()),
-        None => FetchError::Failed(words.clone()),
+        None => FetchError::Failed(description.clone()),
     }
 }

@@ -107,7 +107,7 @@ fn is_photo(attachment: &Attachment, file: &LoadedFile) -> bool {
 
 /// Returns `true` if a refusal is about the picture's format, rather than the message.
 fn is_about_the_picture(fault: &BotApiError) -> bool {
-    ["PHOTO_", "IMAGE_", "for a photo"].iter().any(|words| fault.says(words))
+    ["PHOTO_", "IMAGE_", "for a photo"].iter().any(|text| fault.contains(text))
 }
 
 /// A plain file name. If it is too long, its end is kept, which has the extension.

@@ -84,7 +84,7 @@ impl BotIdentity<'_> {
             if let Some(unknown) = unknown {
                 content.text = format!("{}\n[{unknown}]", content.text);
             }
-            // Forwarded words are not the sender's own, even if their author is unknown.
+            // Forwarded text is not the sender's own, even if its author is unknown.
             if message.contains_key("forward_origin") && content.forwarded_from.is_none() {
                 content.forwarded_from = Some("somebody".to_owned());
             }

@@ -45,7 +45,7 @@ fn convert(update: Value) -> Converted {
 }
 
 #[track_caller]
-fn heard(more: &Value) -> Inbound {
+fn inbound_of(more: &Value) -> Inbound {
     match read(more) {
         Converted::Inbound(inbound) => *inbound,
         other => panic!("{more}: {other:?}"),
@@ -78,13 +78,13 @@ fn raw_update_takes_a_file_from_a_malformed_message() {
         ),
     ];
     for (more, kind, media_type) in table {
-        let inbound = heard(&more);
+        let inbound = inbound_of(&more);
         assert_eq!(inbound.key.as_str(), "m5");
         let [file] = &inbound.content.attachments[..] else { panic!("{more}") };
         assert_eq!((file.kind, file.media_type.as_deref()), (kind, media_type), "{more}");
         assert_eq!(file.source, AttachmentSource::Platform("f".to_owned()), "{more}");
     }
-    let voice = heard(&json!({ "voice": { "file_id": "f", "duration": 3, "file_size": 9 } }));
+    let voice = inbound_of(&json!({ "voice": { "file_id": "f", "duration": 3, "file_size": 9 } }));
     let file = &voice.content.attachments[0];
     assert_eq!((file.seconds, file.bytes), (Some(3), Some(9)));
 }
@@ -93,9 +93,9 @@ fn raw_update_takes_a_file_from_a_malformed_message() {
 fn raw_update_keeps_the_text_beside_malformed_fields() {
     let replied = json!({ "message_id": 4, "date": 1, "text": "how are you?",
         "chat": { "id": 7, "type": "private", "first_name": "Ann" } });
-    let odd = json!({ "type": "unheard_of", "date": 1 });
+    let unknown = json!({ "type": "unheard_of", "date": 1 });
     let table = [
-        (json!({ "text": "hi", "forward_origin": odd }), "[forwarded from somebody]\nhi"),
+        (json!({ "text": "hi", "forward_origin": unknown }), "[forwarded from somebody]\nhi"),
         (json!({ "text": "hi", "entities": [{ "type": 5 }] }), "hi"),
         (
             json!({ "text": "fine", "entities": 5, "reply_to_message": replied }),
@@ -108,7 +108,7 @@ fn raw_update_keeps_the_text_beside_malformed_fields() {
         ),
     ];
     for (more, text) in table {
-        assert_eq!(heard(&more).content.as_text(), text, "{more}");
+        assert_eq!(inbound_of(&more).content.as_text(), text, "{more}");
     }
 }
 
@@ -193,13 +193,13 @@ fn raw_update_accepts_group_messages_addressed_to_the_bot() {
         (json!({ "text": "/stop", "entities": [mark("bot_command", 5)] }), "/stop"),
     ];
     for (more, text) in table {
-        let inbound = heard(&in_group(&more));
+        let inbound = inbound_of(&in_group(&more));
         assert_eq!(inbound.content.text, text, "{more}");
         let of = (inbound.address.to_string(), inbound.chat, inbound.sender.id.to_string());
         assert_eq!(of, ("telegram:main:-20".to_owned(), ChatKind::Group, "7".to_owned()));
     }
     let voice = json!({ "voice": { "file_id": "f" }, "reply_to_message": replied_to(42) });
-    assert_eq!(heard(&in_group(&voice)).content.attachments[0].kind, AttachmentKind::Voice);
+    assert_eq!(inbound_of(&in_group(&voice)).content.attachments[0].kind, AttachmentKind::Voice);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn raw_update_marks_an_edit_with_readable_text_as_a_correction() {
     };
     let at = 1_700_000_001;
     let Converted::Inbound(inbound) = edited(json!({ "text": "hallo", "edit_date": at })) else {
-        panic!("it is not heard")
+        panic!("ignored")
     };
     assert_eq!(inbound.key.as_str(), "m5e1700000001");
     assert_eq!(inbound.corrects.unwrap().as_str(), "m5");
@@ -271,12 +271,12 @@ fn raw_update_reads_a_button_press_below_any_message() {
         convert(json!({ "update_id": 1, "callback_query": query }))
     };
     let below = |chat: Value| json!({ "message": { "chat": chat, "is_topic_message": true, "message_thread_id": 9 } });
-    let heard = [
+    let cases = [
         (json!({}), "telegram:main:7", ChatKind::Private),
         (below(group()), "telegram:main:-20:9", ChatKind::Group),
     ];
-    for (more, address, chat) in heard {
-        let Converted::Inbound(inbound) = pressed(more) else { panic!("it is not heard") };
+    for (more, address, chat) in cases {
+        let Converted::Inbound(inbound) = pressed(more) else { panic!("ignored") };
         assert_eq!((inbound.key.as_str(), inbound.content.text.as_str()), ("cq1", "/skip w3"));
         assert_eq!((inbound.address.to_string().as_str(), inbound.chat), (address, chat));
         assert!(inbound.from_platform && inbound.sender.id.as_str() == "7");

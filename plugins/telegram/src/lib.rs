@@ -205,7 +205,7 @@ impl Channel for Telegram {
     }
 
     async fn probe(&self) -> Vec<Check> {
-        self.look().await
+        self.run_checks().await
     }
 
     fn health(&self) -> Health {

@@ -46,16 +46,16 @@ fn place_message_rejects_a_message_number_of_the_old_chat() {
             (lost, MessageId(17), id.to_owned())
         );
     }
-    let heard = |key: &str| MessageNumber::of_received(&key.parse().unwrap());
+    let of_received = |key: &str| MessageNumber::of_received(&key.parse().unwrap());
     assert_eq!(
-        heard("m17"),
+        of_received("m17"),
         Some(MessageNumber { id: MessageId(17), in_supergroup: false, lost: None })
     );
     assert_eq!(
-        heard("n17"),
+        of_received("n17"),
         Some(MessageNumber { id: MessageId(17), in_supergroup: true, lost: None })
     );
-    assert_eq!(["c17", "17", "m", "mn17", "é"].map(heard), [None; 5]);
+    assert_eq!(["c17", "17", "m", "mn17", "é"].map(of_received), [None; 5]);
 }
 
 #[test]

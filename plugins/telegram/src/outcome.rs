@@ -31,11 +31,11 @@ fn outcome(fault: &BotApiError) -> SendError {
 
 fn refused(refusal: &BotApiRefusal) -> SendError {
     let text = refusal.to_string();
-    match (refusal.code, &refusal.words) {
+    match (refusal.code, &refusal.description) {
         // Messages wait until the operator corrects the token or `api_url`.
         (401 | 404, _) => SendError::Failed(text),
         // A retry would end in the same way.
-        (500, Some(words)) if words.contains(DELETED_AT_ONCE) => {
+        (500, Some(description)) if description.contains(DELETED_AT_ONCE) => {
             SendError::Refused(refusal.with_advice())
         }
         (500.., _) if refusal.is_certain_failure() => SendError::Failed(text),

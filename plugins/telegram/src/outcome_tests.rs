@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use super::*;
 
-fn fault(code: u16, words: Option<&str>) -> BotApiError {
-    BotApiError::answered(code, words.map(str::to_owned), None, None)
+fn fault(code: u16, description: Option<&str>) -> BotApiError {
+    BotApiError::answered(code, description.map(str::to_owned), None, None)
 }
 
 #[test]

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(8);
 
 impl Telegram {
     /// Checks the token, and looks for a webhook, which would take all updates.
-    pub(crate) async fn look(&self) -> Vec<Check> {
+    pub(crate) async fn run_checks(&self) -> Vec<Check> {
         let name = format!("{}:{}", self.name, self.account);
         let found = within(self.clock.as_ref(), LIMIT, self.ask_both(&name)).await;
         let late = || {
@@ -59,7 +59,7 @@ impl Telegram {
                 "there is no connection to the Bot API",
                 "check api_url and the network",
             ),
-            fault if fault.is(401) => Check::bad(
+            fault if fault.has_code(401) => Check::bad(
                 name,
                 "Telegram does not know the token",
                 format!(
@@ -67,7 +67,7 @@ impl Telegram {
                     self.name
                 ),
             ),
-            fault if fault.is(404) => Check::bad(
+            fault if fault.has_code(404) => Check::bad(
                 name,
                 "Not Found: this is not the Bot API, or the token is incomplete",
                 "check api_url and token",

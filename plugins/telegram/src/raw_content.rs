@@ -134,11 +134,11 @@ pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
             .iter()
             .rev()
             .find_map(|meta| Some((meta, meta["file_id"].as_str().filter(|id| !id.is_empty())?)))?;
-        let said = meta["mime_type"].as_str().filter(|said| said.contains('/'));
+        let given = meta["mime_type"].as_str().filter(|given| given.contains('/'));
         let source = AttachmentSource::Platform(id.to_owned());
         Some(Attachment {
             name: meta["file_name"].as_str().map(str::to_owned),
-            media_type: said.or(media_type).map(str::to_owned),
+            media_type: given.or(media_type).map(str::to_owned),
             bytes: meta["file_size"].as_u64(),
             seconds: meta["duration"].as_u64().and_then(|seconds| seconds.try_into().ok()),
             ..Attachment::new(kind, source)

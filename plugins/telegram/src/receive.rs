@@ -24,7 +24,7 @@ use crate::{Telegram, album, commands, token};
 
 /// The pause after a poll that returned only updates without an id. The next poll would return them
 /// again at once; new messages are delayed only a little.
-const NAMELESS_PAUSE: Duration = Duration::from_secs(5);
+const PAUSE_WITHOUT_IDS: Duration = Duration::from_secs(5);
 
 /// The receiving half of the channel.
 struct Receiver<'a> {
@@ -67,17 +67,17 @@ impl Receiver<'_> {
 
     async fn take_updates(&self, me: &Me, mut failures: Failures) -> Result<Infallible, Stopped> {
         let committed = self.restore().await?;
-        let (mut next, mut nameless) = (None, 0);
+        let (mut next, mut without_id) = (None, 0);
         loop {
             match self.poller.poll(next).await {
-                Ok(Batch { updates, nameless: now }) => {
+                Ok(Batch { updates, without_id: now }) => {
                     self.works(&mut failures);
-                    self.count_nameless(now.saturating_sub(nameless)).await?;
-                    nameless = now;
+                    self.count_updates_without_id(now.saturating_sub(without_id)).await?;
+                    without_id = now;
                     if let Some(last) = updates.last() {
                         next = Some(last.id + 1);
-                    } else if nameless > 0 {
-                        self.context.clock.sleep(NAMELESS_PAUSE).await;
+                    } else if without_id > 0 {
+                        self.context.clock.sleep(PAUSE_WITHOUT_IDS).await;
                     }
                     // The cursor grows with each commit: after a restart, `gather` keeps committed
                     // updates apart from later ones.
@@ -104,7 +104,7 @@ impl Receiver<'_> {
 
     /// Counts updates without an id. They cannot be confirmed, so they come again until the
     /// platform forgets them, or a later update is confirmed.
-    async fn count_nameless(&self, count: usize) -> Result<(), Stopped> {
+    async fn count_updates_without_id(&self, count: usize) -> Result<(), Stopped> {
         for _ in 0..count {
             let account = &self.telegram.account;
             tracing::warn!(%account, "Telegram sent an update without an id; it is left out");
@@ -192,7 +192,7 @@ impl Receiver<'_> {
         let wait = match fault {
             // Longer than the other instance's poll, so that one of the two notices the conflict
             // (F4).
-            fault if fault.is(409) && fault.says("terminated by other getUpdates") => {
+            fault if fault.has_code(409) && fault.contains("terminated by other getUpdates") => {
                 self.poller.longest()
             }
             BotApiError::Wait(wait) => *wait,

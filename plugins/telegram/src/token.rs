@@ -42,7 +42,7 @@ impl TokenState {
 
 /// Returns `true` if the platform refuses the account, whatever the request.
 pub(crate) fn is_refused(fault: &BotApiError) -> bool {
-    fault.is(401) || fault.is(404)
+    fault.has_code(401) || fault.has_code(404)
 }
 
 impl Telegram {
@@ -72,7 +72,7 @@ impl Telegram {
 
     fn describe_refusal(&self, fault: &BotApiError) -> String {
         let table = format!("[channels.{}] ({})", self.name, self.account);
-        if fault.is(401) {
+        if fault.has_code(401) {
             format!(
                 "Telegram does not know the token of {table}: {fault}; if this stays, get the right one from \
                  @BotFather"

@@ -25,10 +25,10 @@ impl TopicLoss {
 
     /// Reads the reason from a refusal; `None` if the refusal has another cause.
     pub(crate) fn of(fault: &BotApiError) -> Option<Self> {
-        if fault.says("message thread not found") || fault.says("TOPIC_DELETED") {
+        if fault.contains("message thread not found") || fault.contains("TOPIC_DELETED") {
             return Some(Self::Deleted);
         }
-        fault.says("TOPIC_CLOSED").then_some(Self::Closed)
+        fault.contains("TOPIC_CLOSED").then_some(Self::Closed)
     }
 
     /// The line above a message that goes to the main chat instead.

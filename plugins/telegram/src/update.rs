@@ -37,19 +37,19 @@ pub(crate) struct Update {
 pub(crate) struct Batch {
     pub(crate) updates: Vec<Update>,
     /// Updates without an id, which cannot be confirmed.
-    pub(crate) nameless: usize,
+    pub(crate) without_id: usize,
 }
 
 impl Batch {
     pub(crate) fn read(raw: Vec<Value>) -> Self {
         let count = raw.len();
         let updates: Vec<Update> = raw.into_iter().filter_map(Update::read).collect();
-        Self { nameless: count - updates.len(), updates }
+        Self { without_id: count - updates.len(), updates }
     }
 
     /// The number of all updates.
     pub(crate) fn len(&self) -> usize {
-        self.updates.len() + self.nameless
+        self.updates.len() + self.without_id
     }
 }
 

@@ -40,14 +40,14 @@ fn update_read_accepts_large_ids_and_rejects_invalid_ones() {
 fn batch_read_keeps_valid_updates_beside_malformed_ones() {
     let good = json!({ "update_id": 2, "message": { "message_id": 5, "date": 1, "text": "hi",
         "chat": { "id": 7, "type": "private", "first_name": "A" } } });
-    let odd = |id: i64| json!({ "update_id": id, "message": { "voice": {} } });
-    let batch = Batch::read(vec![odd(1), good, json!({ "message": 5 }), odd(3)]);
-    assert_eq!((batch.nameless, batch.len()), (1, 4));
+    let malformed = |id: i64| json!({ "update_id": id, "message": { "voice": {} } });
+    let batch = Batch::read(vec![malformed(1), good, json!({ "message": 5 }), malformed(3)]);
+    assert_eq!((batch.without_id, batch.len()), (1, 4));
     let kinds: Vec<_> = batch
         .updates
         .iter()
         .map(|update| (update.id, matches!(update.kind, UpdateKind::Message(_))))
         .collect();
     assert_eq!(kinds, [(1, false), (2, true), (3, false)]);
-    assert!(matches!(&batch.updates[0].kind, UpdateKind::Error(raw) if *raw == odd(1)));
+    assert!(matches!(&batch.updates[0].kind, UpdateKind::Error(raw) if *raw == malformed(1)));
 }
