@@ -92,7 +92,7 @@ fn crash_at_each_point_leaves_exactly_one_answer() {
 fn directory_that_the_agent_can_reach_is_an_error_of_the_configuration() {
     let config = "[channels.directory]\npath = \"~/work/files\"\n[agents.defaults]\nworkspace = \"~/work\"\n";
     let home = Home::new(program!()).with_config(config);
-    let words = ["`channels.directory.path`", "work/files and ", "name a directory apart from it"];
+    let words = ["`channels.directory.path`", "work/files and ", "name a separate directory"];
     assert_fails(&home.run(&["run"]), 78, &words);
     assert_fails(&home.run(&["config", "check"]), 78, &words);
     let home = Home::new(program!()).with_config("[channels.directory]\n");

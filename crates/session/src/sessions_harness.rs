@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, Budgets, Marks, PromptSettings,
 };
-use avocet_bus::{Admission, Bus};
+use avocet_bus::{Admission, Bus, Wakes};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     Accepted, Allow, AllowLists, Attachment, ChatAddress, Content, Deliveries, Inbound,
@@ -99,6 +99,54 @@ impl Default for Setup {
     }
 }
 
+/// Makes an agent that works in the workspace of `attachments`.
+fn agent_loop(
+    model: &Arc<ScriptedModel>,
+    tools: &Arc<FakeToolbox>,
+    events: &Arc<Events>,
+    logs: AgentLogs,
+    attachments: &AttachmentFetcher,
+    budgets: Budgets,
+) -> AgentLoop {
+    AgentLoop {
+        models: AgentModels { main: model.clone(), cheap: model.clone() },
+        toolbox: tools.clone(),
+        logs,
+        limits: AgentLimits { budgets, ..AgentLimits::default() },
+        prompt_settings: PromptSettings {
+            system: "be kind".into(),
+            zone: jiff::tz::TimeZone::UTC,
+            marks: Marks::new(7),
+        },
+        files: attachments.files.clone(),
+        attachments: Arc::new(attachments.clone()),
+        events: events.clone(),
+        clock: attachments.clock.clone(),
+    }
+}
+
+/// Opens a bus for the channel `terminal:local`.
+async fn open_bus(
+    store: &Arc<SqliteStore>,
+    channels: &Arc<Channels>,
+    deliverer: &Deliverer,
+    clock: &Arc<ManualClock>,
+    allow: Allow,
+) -> (Arc<Bus>, Wakes) {
+    let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
+    let parts = avocet_bus::BusParts {
+        admission: Admission::default().with(name, account, allow),
+        inbox: store.clone(),
+        outbox: store.clone(),
+        people: store.clone(),
+        destinations: channels.clone(),
+        deliveries: Arc::new(deliverer.clone()),
+        clock: clock.clone(),
+    };
+    let (bus, wakes) = Bus::open(parts).await.unwrap();
+    (Arc::new(bus), wakes)
+}
+
 /// Makes the agent that answers with `run`, and `work`, which has its own model and files.
 fn agents(run: AgentLoop, attachments: &AttachmentFetcher, setup: &Setup) -> Agents {
     let agent = |name, run| Agent { name, run, fallbacks: Vec::new(), has_cheap_model: false };
@@ -144,19 +192,9 @@ impl SessionHarness {
             clock.clone(),
             delivery_workers.clone(),
         );
-        let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
-        let (bus, wakes) = Bus::open(avocet_bus::BusParts {
-            admission: Admission::default().with(name, account, setup.allow.clone()),
-            inbox: store.clone(),
-            outbox: store.clone(),
-            people: store.clone(),
-            destinations: channels.clone(),
-            deliveries: Arc::new(deliverer.clone()),
-            clock: clock.clone(),
-        })
-        .await
-        .unwrap();
-        let (bus, events, model) = (Arc::new(bus), Arc::new(Events::default()), Arc::new(model));
+        let (bus, wakes) =
+            open_bus(&store, &channels, &deliverer, &clock, setup.allow.clone()).await;
+        let (events, model) = (Arc::new(Events::default()), Arc::new(model));
         let tools =
             if setup.post_hangs { FakeToolbox::hanging_post() } else { FakeToolbox::default() };
         let tools = Arc::new(tools);
@@ -174,21 +212,8 @@ impl SessionHarness {
             log: retrying.clone(),
             clock: clock.clone(),
         };
-        let run = AgentLoop {
-            models: AgentModels { main: model.clone(), cheap: model.clone() },
-            toolbox: tools.clone(),
-            logs: AgentLogs { turns: retrying.clone(), ledger: ledger.clone() },
-            limits: AgentLimits { budgets: setup.budgets, ..AgentLimits::default() },
-            prompt_settings: PromptSettings {
-                system: "be kind".into(),
-                zone: jiff::tz::TimeZone::UTC,
-                marks: Marks::new(7),
-            },
-            files: setup.files.clone(),
-            attachments: Arc::new(attachments.clone()),
-            events: events.clone(),
-            clock: clock.clone(),
-        };
+        let logs = AgentLogs { turns: retrying.clone(), ledger: ledger.clone() };
+        let run = agent_loop(&model, &tools, &events, logs, &attachments, setup.budgets);
         remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();
         let parts = SessionParts {
