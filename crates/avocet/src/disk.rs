@@ -13,10 +13,7 @@ const FULL: u64 = 1024 * 1024;
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let there = path.ancestors().find(|path| path.exists())?;
     let found = rustix::fs::statvfs(there).ok()?;
-    let blocks = match rustix::process::geteuid().is_root() {
-        true => found.f_bfree,
-        false => found.f_bavail,
-    };
+    let blocks = if rustix::process::geteuid().is_root() { found.f_bfree } else { found.f_bavail };
     Some(blocks.saturating_mul(found.f_frsize))
 }
 

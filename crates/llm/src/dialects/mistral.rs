@@ -46,9 +46,10 @@ impl Dialect for Mistral {
         }
         let body = rest.trim_start();
         let at = place.rest.len() - body.len();
-        let found = match body.starts_with(['[', '{']) {
-            true => json::objects(&place.after(at), Sure::Marked),
-            false => named(&place.after(at)),
+        let found = if body.starts_with(['[', '{']) {
+            json::objects(&place.after(at), Sure::Marked)
+        } else {
+            named(&place.after(at))
         };
         found.map_or(DialectMatch::Nothing, |(bytes, found)| calls(at + bytes, found))
     }

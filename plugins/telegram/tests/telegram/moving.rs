@@ -71,16 +71,10 @@ async fn moved_group_is_noted_once_before_its_update_is_confirmed() {
         let world = World::new().await;
         let _running = world.run();
         world.platform.wait_for_poll().await;
-        match on_either_side {
-            true => world.platform.migrate(ANN, OLD, NEW),
-            false => {
-                world.platform.say(UserMessage::thing(
-                    ANN,
-                    NEW,
-                    "migrate_from_chat_id",
-                    OLD.into(),
-                ));
-            }
+        if on_either_side {
+            world.platform.migrate(ANN, OLD, NEW);
+        } else {
+            world.platform.say(UserMessage::thing(ANN, NEW, "migrate_from_chat_id", OLD.into()));
         }
         world.say_in(NEW, "and now?");
         assert_eq!(world.bus.taken(1).await[0].address, chat(OLD));

@@ -111,10 +111,8 @@ async fn f5_deliver_treats_a_5xx_as_failed_only_if_the_bot_api_reports_it() {
         let world = World::new().await;
         let words = error.description.clone();
         world.platform.inject(On::method("sendMessage"), 1, InjectedFault::Refuse(error));
-        let expected = match is_certain {
-            true => SendError::Failed(words),
-            false => SendError::Unknown(words),
-        };
+        let expected =
+            if is_certain { SendError::Failed(words) } else { SendError::Unknown(words) };
         assert_eq!(world.say(ANN, Content::text("hello")).await, [Err(expected)]);
     }
     let nobody_listens = crate::telegram("http://127.0.0.1:1", &Arc::default());

@@ -16,9 +16,10 @@ impl World<'_> {
         let id = outbox.head(&session.address()).await.unwrap().unwrap().delivery.id;
         outbox.start(id, false).await.unwrap();
         let (error, notice) = (error.to_owned(), Some(planned(session, &["it is lost"])));
-        let end = match unconfirmed {
-            true => SendEnd::Unconfirmed { error, notice },
-            false => SendEnd::Dead { error, notice },
+        let end = if unconfirmed {
+            SendEnd::Unconfirmed { error, notice }
+        } else {
+            SendEnd::Dead { error, notice }
         };
         outbox.finish(id, &end).await.unwrap();
     }
