@@ -42,7 +42,7 @@ impl Exchanges {
         last.exchanges.succeed(self.clock.now());
     }
 
-    /// Records a failed exchange; `why` must be safe to show to anybody.
+    /// Records a failed exchange; `why` must contain no secrets.
     pub fn fails(&self, why: &str) {
         let mut last = self.last();
         last.fault = Some(why.to_owned());
