@@ -161,7 +161,8 @@ impl<'a> Intake<'a> {
         match self.with_retry(decline).await? {
             Ok(()) => {}
             Err(error @ PublishError::NotAllowed { .. }) => {
-                tracing::info!(sender = %inbound.sender.id, %error, "an unreadable message gets no reply");
+                tracing::info!(sender = %inbound.sender.id, %error, "an unreadable message \
+                    gets no reply");
             }
             Err(error) => {
                 tracing::warn!(chat = %inbound.address, %error, "cannot reply to an \

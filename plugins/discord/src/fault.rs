@@ -78,7 +78,7 @@ pub(crate) enum Scope {
     /// Every request of the bot. "Interaction endpoints are not bound to the bot's Global Rate
     /// Limit."
     Bot,
-    /// Every request from this address: a server in front of the API has shut it out, and sends no
+    /// Every request from this address: a server in front of the API blocks it. Its answer is not
     /// JSON.
     Address,
 }

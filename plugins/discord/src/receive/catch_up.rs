@@ -286,7 +286,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Handles a refused request: the bot may have been shut out. If a channel of unknown type has
+    /// Handles a refused request: the bot may have lost access. If a channel of unknown type has
     /// live events nevertheless, it is a server's channel, and its messages count as public.
     fn handle_refusal(&mut self, request: PlatformRequest, fault: &RestError) {
         if let PlatformRequest::Channel(channel) = request
