@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use avocet_protocol::{Clock, Health, LastExchanges};
 
-/// An account that got no answer from the platform for this long is down, even if no request
-/// failed: all channels poll at least that often.
+/// An account without an answer from the platform for this long is down, even without a failed
+/// request: all channels poll at least that often.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// The exchanges of an account with its platform. Made when its daemon starts.
@@ -42,7 +42,7 @@ impl Exchanges {
         last.exchanges.succeed(self.clock.now());
     }
 
-    /// Records a failed exchange; `why` must be safe to show to anybody.
+    /// Records a failed exchange; `why` must contain no secrets.
     pub fn fails(&self, why: &str) {
         let mut last = self.last();
         last.fault = Some(why.to_owned());

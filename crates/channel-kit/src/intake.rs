@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 use avocet_supervise::patiently;
 
-/// The updates of one account on their way into the log. A write that fails for a time, as on a
+/// Commits the updates of one account to the log. A write that fails temporarily, for example on a
 /// full disk, is retried; meanwhile the platform keeps the later updates.
 #[derive(Debug, Clone, Copy)]
 pub struct Intake<'a> {
@@ -101,11 +101,11 @@ impl<'a> Intake<'a> {
         let (reason, taken) = match update {
             Converted::Inbound(inbound) => {
                 let publish = || self.context.publish.publish((*inbound).clone(), cursor.clone());
-                match self.committed(publish).await? {
+                match self.with_retry(publish).await? {
                     Ok(_) => return Ok(Taken::Accepted),
                     Err(error) => {
                         tracing::info!(chat = %inbound.address, %error, "the bus refused a \
-                            message");
+                            message; counting it as ignored");
                         (error.counted_as(), Taken::Refused(error))
                     }
                 }
@@ -127,7 +127,7 @@ impl<'a> Intake<'a> {
     pub async fn ignore(&self, reason: &str, cursor: Option<Cursor>) -> Result<(), Stopped> {
         let Self { channel, account, context } = self;
         let ignore = || context.publish.ignore(channel, account, reason, cursor.clone());
-        Ok(self.committed(ignore).await??)
+        Ok(self.with_retry(ignore).await??)
     }
 
     /// Returns every cursor of the account.
@@ -136,7 +136,7 @@ impl<'a> Intake<'a> {
     /// [`Stopped`] if the log cannot be read.
     pub async fn cursors(&self) -> Result<Vec<Cursor>, Stopped> {
         let Self { channel, account, context } = self;
-        Ok(self.committed(|| context.publish.cursors(channel, account)).await??)
+        Ok(self.with_retry(|| context.publish.cursors(channel, account)).await??)
     }
 
     /// Moves a cursor without an update.
@@ -146,33 +146,34 @@ impl<'a> Intake<'a> {
     pub async fn move_cursor(&self, cursor: Cursor) -> Result<(), Stopped> {
         let Self { channel, account, context } = self;
         let move_cursor = || context.publish.move_cursor(channel, account, cursor.clone());
-        Ok(self.committed(move_cursor).await??)
+        Ok(self.with_retry(move_cursor).await??)
     }
 
-    /// Tells the sender once that a message is unreadable, if the sender is admitted.
+    /// Replies once to an unreadable message, if its sender is admitted.
     async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
         let Unreadable { inbound, kind, reply_to } = message;
         let text = format!(
             "I cannot read this kind of message: {kind}. Send me a text, a photo, a voice message \
              or a file."
         );
-        let line = Content { reply_to: reply_to.clone(), ..Content::text(text) };
-        let decline = || self.context.publish.decline(inbound.clone(), line.clone());
-        match self.committed(decline).await? {
+        let reply = Content { reply_to: reply_to.clone(), ..Content::text(text) };
+        let decline = || self.context.publish.decline(inbound.clone(), reply.clone());
+        match self.with_retry(decline).await? {
             Ok(()) => {}
             Err(error @ PublishError::NotAllowed { .. }) => {
-                tracing::info!(sender = %inbound.sender.id, %error, "not answered");
+                tracing::info!(sender = %inbound.sender.id, %error, "an unreadable message \
+                    gets no reply");
             }
             Err(error) => {
-                tracing::warn!(chat = %inbound.address, %error, "the sender was not told: \
-                    {}", line.text);
+                tracing::warn!(chat = %inbound.address, %error, "cannot reply to an \
+                    unreadable message");
             }
         }
         Ok(())
     }
 
     /// Retries a write until the log accepts it, or the bus refuses its content.
-    async fn committed<T, W>(
+    async fn with_retry<T, W>(
         &self,
         write: impl Fn() -> W,
     ) -> Result<Result<T, PublishError>, Stopped>
@@ -206,7 +207,7 @@ impl Converted {
 /// An update with an invalid id is ignored.
 impl From<IdError> for Converted {
     fn from(error: IdError) -> Self {
-        tracing::warn!(%error, "cannot read the ids of an update; it is ignored");
+        tracing::warn!(%error, "cannot read the ids of an update; ignoring it");
         Self::Ignored("with an unreadable id")
     }
 }

@@ -9,8 +9,9 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 #[derive(Debug)]
 pub(crate) enum MarkdownPiece<'a> {
     Event(Event<'a>),
-    /// A `||` that begins a spoiler (`true`) or ends it.
+    /// A `||` that begins a spoiler.
     SpoilerBegin,
+    /// A `||` that ends a spoiler.
     SpoilerEnd,
 }
 

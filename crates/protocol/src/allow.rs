@@ -58,10 +58,10 @@ impl AllowLists {
     ) -> Option<Role> {
         let rules = self.groups.get(group);
         let listed = rules.and_then(|rules| rules.allow.as_ref());
-        let speaks = listed.map_or(own.is_some(), |allow| allow.contains(sender));
+        let has_access = listed.map_or(own.is_some(), |allow| allow.contains(sender));
         let owner_tools = rules.is_some_and(|rules| rules.owner_tools);
         let role = own.filter(|_| owner_tools).unwrap_or(Role::User);
-        speaks.then_some(role)
+        has_access.then_some(role)
     }
 
     /// Returns the people listed for the whole account.

@@ -21,16 +21,16 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// The login of the bot.
     fn account(&self) -> AccountName;
 
-    /// Receives until `context.stop` fires, or until an error makes further attempts useless.
+    /// Receives until `context.stop` fires, or until an error.
     ///
     /// # Errors
-    /// [`ChannelError`] tells if running it again can help.
+    /// [`ChannelError`] shows whether the caller runs the channel again.
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError>;
 
     /// Sends one chunk.
     ///
     /// # Errors
-    /// [`SendError`] tells what is known about the outcome.
+    /// [`SendError`] shows how certain the outcome is.
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError>;
 
     /// Splits a reply into chunks that the platform accepts. Pure; returns at least one chunk.
@@ -98,7 +98,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// Fetches the bytes of an attachment that the platform keeps (`AttachmentSource::Platform`).
     ///
     /// # Errors
-    /// [`FetchError`] tells if fetching again can help.
+    /// [`FetchError`] shows whether a retry can help.
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let (_, _) = (reference, limit);
         Err(FetchError::Gone("this channel keeps no files".to_owned()))
@@ -135,7 +135,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
 pub struct ChannelContext {
     /// The bus for inbound messages.
     pub publish: Arc<dyn Publish>,
-    /// The outbox, to be told when a chat is reachable again.
+    /// The outbox, which the channel wakes when a chat is reachable again.
     pub deliveries: Arc<dyn Deliveries>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,

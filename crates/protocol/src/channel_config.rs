@@ -29,8 +29,9 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
         Ok(())
     }
 
-    /// The directory through which an operator speaks, with its key. Before [`Self::channel`] the
-    /// caller makes the path absolute, and refuses a directory that the agent can reach.
+    /// The key and the path of a directory whose files are messages of the operator. Before
+    /// [`Self::channel`] the caller makes the path absolute, and refuses a directory that the agent
+    /// can reach.
     fn directory(&mut self) -> Option<(&'static str, &mut PathBuf)> {
         None
     }

@@ -43,7 +43,7 @@ impl ChannelConfig for DirectoryConfig {
     }
 
     /// The operating system protects a directory like the socket: it must belong to the daemon's user
-    /// alone. So its files are the words of an owner.
+    /// alone. So its files count as messages of an owner.
     fn allow(&self) -> Result<Allow, IdError> {
         Ok(Allow::Local)
     }

@@ -52,20 +52,16 @@ impl Folders {
 
     /// Creates the directories that are missing, and checks them.
     pub(crate) fn prepare(&self) -> Result<(), String> {
-        for path in [&self.root, &self.inbox, &self.taken, &self.outbox, &self.refused] {
-            match DirBuilder::new().mode(0o700).create(path) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                created => created.map_err(|error| failed("create", path, &error))?,
-            }
-            if !status(path)?.is_dir() {
-                return Err(format!("{} is not a directory", path.display()));
-            }
+        create(&self.root)?;
+        self.check()?;
+        for path in [&self.inbox, &self.taken, &self.outbox, &self.refused] {
+            create(path)?;
         }
-        self.check()
+        Ok(())
     }
 
-    /// Refuses a directory that another user can read or change. With mode 0700, those in it are
-    /// out of reach as well, whatever their modes are.
+    /// Refuses a root directory that another user can read or change. Its mode 0700 also protects
+    /// the directories in it, whatever their modes are.
     fn check(&self) -> Result<(), String> {
         let (root, path) = (status(&self.root)?, self.root.display());
         let (owner, ours) = (root.uid(), geteuid().as_raw());
@@ -86,34 +82,41 @@ impl Folders {
     /// Describes the state of the directory without changing it.
     pub(crate) fn probe(&self) -> Result<String, String> {
         let path = self.root.display();
-        if !self.root.exists() {
+        let status = fs::symlink_metadata(&self.root);
+        if status.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(format!("{path} is created when the daemon starts"));
         }
         self.check().map(|()| format!("{path} belongs to the daemon's user alone"))
     }
 
-    /// Takes the complete files out of the inbox. Returns the names of all files that are taken and
-    /// not yet accepted, sorted, with those of earlier attempts.
-    pub(crate) fn take(&self) -> Result<Vec<OsString>, String> {
+    /// Moves the complete files of the inbox to the taken ones. An error with one file leaves the
+    /// others unaffected.
+    pub(crate) fn take(&self) -> Result<(), String> {
         self.check()?;
-        let mut complete = names(&self.inbox)?;
-        complete.retain(|name| is_complete(name));
-        for name in &complete {
-            let (from, to) = (self.inbox.join(name), self.taken.join(name));
+        let mut taken = Ok(());
+        for name in names(&self.inbox)?.into_iter().filter(|name| is_complete(name)) {
+            let (from, to) = (self.inbox.join(&name), self.taken.join(&name));
             // An earlier file with this name comes first.
             if fs::symlink_metadata(&to).is_ok() {
                 continue;
             }
             match fs::rename(&from, &to) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                moved => moved.map_err(|error| failed("move", &from, &error))?,
+                moved => taken = taken.and(moved.map_err(|error| failed("move", &from, &error))),
             }
         }
-        if !complete.is_empty() {
-            // A power failure after the commit must not take a file back to the inbox.
+        taken
+    }
+
+    /// Returns the sorted names of all taken files, with those of earlier attempts.
+    pub(crate) fn taken(&self) -> Result<Vec<OsString>, String> {
+        self.check()?;
+        let taken = names(&self.taken)?;
+        if !taken.is_empty() {
+            // A power failure after the commit must not move a file back to the inbox.
             sync(&self.taken).map_err(|error| failed("sync", &self.taken, &error))?;
         }
-        names(&self.taken)
+        Ok(taken)
     }
 
     /// Reads a taken file.
@@ -122,7 +125,8 @@ impl Folders {
         let read = || {
             let status = fs::symlink_metadata(&path)?;
             let bytes = if status.is_file() { read_regular(&path)? } else { None };
-            let written_at = Timestamp(status.mtime() * 1000 + status.mtime_nsec() / 1_000_000);
+            let written_at = status.mtime().saturating_mul(1000);
+            let written_at = Timestamp(written_at.saturating_add(status.mtime_nsec() / 1_000_000));
             let taken_at = format!("{}.{:09}", status.ctime(), status.ctime_nsec());
             Ok(TakenFile { name: name.to_owned(), bytes, written_at, taken_at })
         };
@@ -140,7 +144,10 @@ impl Folders {
         let (from, to) = (self.taken.join(name), self.refused.join(name));
         let mut error_file = to.clone().into_os_string();
         error_file.push(".error");
-        if let Err(error) = fs::write(&error_file, format!("{reason}\n")) {
+        // Something else may have this name: a link would lead elsewhere, and a pipe would block.
+        drop(fs::remove_file(&error_file));
+        let written = File::create_new(&error_file).and_then(|mut file| writeln!(file, "{reason}"));
+        if let Err(error) = written {
             tracing::warn!(file = ?error_file, error = plain_io(&error), "cannot write the reason");
         }
         fs::rename(&from, &to).map_err(|error| failed("move", &from, &error))
@@ -202,9 +209,19 @@ fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// The status of a directory; a link is not followed.
+/// Creates a directory unless it exists.
+fn create(path: &Path) -> Result<(), String> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        created => created.map_err(|error| failed("create", path, &error))?,
+    }
+    status(path).map(drop)
+}
+
+/// The status of a directory. A symbolic link is refused, even if it leads to a directory.
 fn status(path: &Path) -> Result<fs::Metadata, String> {
-    fs::symlink_metadata(path).map_err(|error| failed("read", path, &error))
+    let status = fs::symlink_metadata(path).map_err(|error| failed("read", path, &error))?;
+    if status.is_dir() { Ok(status) } else { Err(format!("{} is not a directory", path.display())) }
 }
 
 fn failed(action: &str, path: &Path, error: &io::Error) -> String {

@@ -1,4 +1,4 @@
-//! The receive loop: looks for files once a second. A file is removed only after its message is in
+//! The receive loop: polls the inbox once a second. A file is removed only after its message is in
 //! the log, so that a crash loses nothing.
 
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use avocet_supervise::blocking;
 use crate::folders::Folders;
 use crate::{DirectoryChannel, convert};
 
-/// The time between two looks at the inbox.
+/// The time between two polls of the inbox.
 const POLL: Duration = Duration::from_secs(1);
 
 /// The receiving half of the channel.
@@ -47,8 +47,8 @@ impl<'a> DirectoryReceiver<'a> {
     /// Accepts the complete files of the inbox, in the order of their names. An error with one file
     /// leaves the others unaffected.
     async fn poll(&self) -> Result<(), Stopped> {
-        let mut polled = Ok(());
-        for name in self.on_disk(Folders::take).await? {
+        let mut polled = self.on_disk(Folders::take).await;
+        for name in self.on_disk(Folders::taken).await? {
             polled = polled.and(self.accept(name).await);
         }
         polled

@@ -1,4 +1,4 @@
-//! The faults of requests, in words that may be logged (F15).
+//! The faults of requests. Their texts may be logged: they do not contain the token (F15).
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) struct RestRefusal {
     /// Discord's own code; 0 if it is missing.
     pub(crate) code: isize,
     /// Discord's own text.
-    pub(crate) words: String,
+    pub(crate) text: String,
 }
 
 impl RestError {
@@ -78,7 +78,7 @@ pub(crate) enum Scope {
     /// Every request of the bot. "Interaction endpoints are not bound to the bot's Global Rate
     /// Limit."
     Bot,
-    /// Every request from this address: a server in front of the API has shut it out, and sends no
+    /// Every request from this address: a server in front of the API blocks it. Its answer is not
     /// JSON.
     Address,
 }
@@ -92,16 +92,16 @@ impl Limited {
             global: bool,
         }
         let header = |name| headers.get(name)?.to_str().ok();
-        let said: Option<RateLimitBody> = serde_json::from_slice(body).ok();
-        let is_global = said.as_ref().is_some_and(|said| said.global)
+        let limit: Option<RateLimitBody> = serde_json::from_slice(body).ok();
+        let is_global = limit.as_ref().is_some_and(|limit| limit.global)
             || header("x-ratelimit-global").is_some()
             || header("x-ratelimit-scope") == Some("global");
-        let (scope, default) = match &said {
+        let (scope, default) = match &limit {
             _ if is_global => (Scope::Bot, 1.0),
             Some(_) => (Scope::Channel, 1.0),
             None => (Scope::Address, 60.0),
         };
-        let seconds = said.map(|said| said.retry_after);
+        let seconds = limit.map(|limit| limit.retry_after);
         let seconds = seconds.or_else(|| header("retry-after")?.parse().ok());
         let seconds = seconds.filter(|seconds| seconds.is_finite()).unwrap_or(default);
         Self { wait: Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0)), scope }
@@ -111,11 +111,11 @@ impl Limited {
 impl RestRefusal {
     fn read(status: u16, body: &[u8]) -> Self {
         let Ok(error) = serde_json::from_slice::<ErrorBody>(body) else {
-            return Self { status, code: 0, words: format!("HTTP {status}") };
+            return Self { status, code: 0, text: format!("HTTP {status}") };
         };
-        let mut words = error.message;
-        add_errors(&error.errors, "", &mut words);
-        Self { status, code: error.code, words }
+        let mut text = error.message;
+        add_errors(&error.errors, "", &mut text);
+        Self { status, code: error.code, text }
     }
 }
 
@@ -130,16 +130,16 @@ struct ErrorBody {
 }
 
 /// Adds each error of a field, behind the field's path.
-fn add_errors(errors: &Value, path: &str, words: &mut String) {
+fn add_errors(errors: &Value, path: &str, text: &mut String) {
     for (name, value) in errors.as_object().into_iter().flatten() {
         if name != "_errors" {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            add_errors(value, &path, words);
+            add_errors(value, &path, text);
             continue;
         }
         let messages = value.as_array().into_iter().flatten();
         for message in messages.filter_map(|error| error["message"].as_str()) {
-            words.push_str(&format!("; {path}: {message}"));
+            text.push_str(&format!("; {path}: {message}"));
         }
     }
 }
@@ -148,10 +148,10 @@ impl fmt::Display for RestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wait(wait) => write!(f, "to wait for {wait:?}"),
-            Self::Refused(RestRefusal { code: 0, words, .. }) => f.write_str(words),
-            Self::Refused(RestRefusal { code, words, .. }) => write!(f, "{words} ({code})"),
+            Self::Refused(RestRefusal { code: 0, text, .. }) => f.write_str(text),
+            Self::Refused(RestRefusal { code, text, .. }) => write!(f, "{text} ({code})"),
             Self::Server(status) => write!(f, "Discord has an internal error (HTTP {status})"),
-            Self::NotSent(words) | Self::Broken(words) => f.write_str(words),
+            Self::NotSent(text) | Self::Broken(text) => f.write_str(text),
         }
     }
 }

@@ -45,7 +45,7 @@ fn answered(status: u16, body: &[u8]) -> RestError {
 }
 
 #[test]
-fn fault_answered_shows_a_refusal_in_the_words_of_the_platform() {
+fn fault_answered_shows_the_error_message_of_the_platform() {
     let body = br#"{"message":"Invalid Form Body","code":50035,"errors":{"content":{"_errors":
         [{"code":"BASE_TYPE_MAX_LENGTH","message":"Must be 2000 or fewer in length."}]}}}"#;
     let fault = answered(400, body);

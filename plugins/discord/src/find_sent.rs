@@ -159,14 +159,15 @@ impl SentMatch {
         if is_line {
             return Some(Self::Other(0));
         }
-        let begun = without_marks(shown).strip_suffix('…')?;
-        let (begun_letters, letters) = (letters(begun), letters(text));
-        let is_beginning = if begun_letters.is_empty() {
-            !begun.trim().is_empty() && text.trim().starts_with(begun.trim())
+        let beginning = without_marks(shown).strip_suffix('…')?;
+        let (beginning_letters, letters) = (letters(beginning), letters(text));
+        let is_beginning = if beginning_letters.is_empty() {
+            !beginning.trim().is_empty() && text.trim().starts_with(beginning.trim())
         } else {
-            letters.starts_with(&begun_letters)
+            letters.starts_with(&beginning_letters)
         };
-        let same = begun_letters.chars().zip(letters.chars()).take_while(|(a, b)| a == b).count();
+        let same =
+            beginning_letters.chars().zip(letters.chars()).take_while(|(a, b)| a == b).count();
         Some(if is_beginning { Self::Beginning } else { Self::Other(same) })
     }
 }

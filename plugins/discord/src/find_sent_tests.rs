@@ -15,7 +15,7 @@ fn unfinished(words: &str) -> String {
 }
 
 #[test]
-fn match_by_text_recognizes_a_preview_cut_at_any_word() {
+fn match_by_text_recognises_a_preview_cut_at_any_word() {
     let texts = [
         "Hello there, all of you.",
         "This **is very bold** and *so is* ~~this old~~ one.",
@@ -40,7 +40,7 @@ fn match_by_text_recognizes_a_preview_cut_at_any_word() {
 }
 
 #[test]
-fn match_of_recognizes_a_preview_with_other_text_by_its_time() {
+fn match_of_recognises_a_preview_with_other_text_by_its_time() {
     let (me, before) = (UserId::new(5), 10_000);
     let first = avocet_protocol::Timestamp(1_767_225_600_000);
     let delivery = Delivery {

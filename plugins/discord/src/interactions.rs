@@ -130,8 +130,8 @@ impl Discord {
         let responding = self.rest.send(Method::POST, route, response);
         match within(clock, RESPONSE_TIMEOUT, responding).await {
             Ok(Ok(_)) => {}
-            Ok(Err(fault)) => tracing::debug!(error = %fault, "an interaction was not answered"),
-            Err(elapsed) => tracing::debug!(error = %elapsed, "an interaction was not answered"),
+            Ok(Err(fault)) => tracing::debug!(error = %fault, "cannot respond to an interaction"),
+            Err(elapsed) => tracing::debug!(error = %elapsed, "cannot respond to an interaction"),
         }
     }
 

@@ -29,7 +29,7 @@ fn partial_message(data: &Value) -> Option<Message> {
         "type": data.get("type").cloned().unwrap_or_default(),
     });
     let (mut message, unread) = as_far_as_possible::<Message>(base, fields)?;
-    tracing::info!(channel = %message.channel_id, message = %id, ?unread, "a message that cannot be read whole");
+    tracing::info!(channel = %message.channel_id, message = %id, ?unread, "cannot read these fields of a message; leaving them out");
     let says_something = !message.content.trim().is_empty() || !message.attachments.is_empty();
     if unread.contains(&"attachments") && says_something {
         message.content.push_str(&format!("\n{UNKNOWN_FILE}"));

@@ -1,5 +1,5 @@
 //! The rate limits of the platform, for a channel or for the whole bot. A request that would be
-//! refused is not made: a bot with too many refused requests is shut out.
+//! refused is not made, because the platform blocks a bot after too many refused requests.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -10,7 +10,7 @@ const ADVICE: [(isize, &str); 4] = [
     (10_003, "the channel is gone"),
     (
         50_001,
-        "the bot does not see this channel: take it into the server again, or let it view the \
+        "the bot does not see this channel: invite it to the server again, or let it view the \
         channel",
     ),
     (

@@ -203,7 +203,7 @@ impl<'a> Receiver<'a> {
             }
             name if IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => Ok(()),
             name => {
-                tracing::debug!(name, "an event of another kind");
+                tracing::debug!(name, "ignoring an event of another kind");
                 self.intake.ignore("of another kind", None).await
             }
         }
@@ -262,7 +262,7 @@ impl<'a> Receiver<'a> {
             return Ok(());
         }
         let Some(message) = lenient::message(data) else {
-            tracing::info!("an edit that cannot be read");
+            tracing::info!("cannot read an edit; ignoring it");
             return self.intake.ignore("unreadable", None).await;
         };
         self.handle_edit(bot, &message).await

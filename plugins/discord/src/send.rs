@@ -109,8 +109,8 @@ impl Discord {
         let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
         let mut answer = self.make(channel_id, &reply, delivery).await;
         if is_reply && answer.as_ref().is_err_and(is_about_closed_history) {
-            tracing::info!(channel = %channel_id, "the bot may not read the channel's history: what \
-                it says there shows no message that it answers");
+            tracing::info!(channel = %channel_id, "the bot may not read the channel's history; \
+                sending replies there as plain messages");
             self.closed_histories.insert(channel_id);
             answer = self.make(channel_id, &message, delivery).await;
         }

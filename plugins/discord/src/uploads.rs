@@ -1,4 +1,4 @@
-//! The largest file that a channel takes, by the boost tier of its server.
+//! The largest file that a channel accepts, by the boost tier of its server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ impl UploadLimits {
         known.guilds.extend(described(event).map(|channel| (channel.id, guild)));
     }
 
-    /// Returns the largest file that a channel takes, in bytes. An unknown channel counts as one
+    /// Returns the size of the largest file that a channel accepts, in bytes. An unknown channel counts as one
     /// without boost.
     pub(crate) fn max_bytes(&self, channel: Option<ChannelId>) -> u64 {
         let known = self.known();

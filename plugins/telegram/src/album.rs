@@ -25,7 +25,7 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
 }
 
 /// Returns `true` if the last update is part of an album, which may continue.
-pub(crate) fn may_go_on(updates: &[Update]) -> bool {
+pub(crate) fn may_continue(updates: &[Update]) -> bool {
     updates.last().is_some_and(|last| album(last).is_some())
 }
 
@@ -100,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn may_go_on_only_if_the_batch_ends_in_an_album() {
-        assert!(may_go_on(&[update(1, None), update(2, Some("a"))]));
-        assert!(!may_go_on(&[update(1, Some("a")), update(2, None)]));
-        assert!(!may_go_on(&[]));
+    fn may_continue_only_if_the_batch_ends_in_an_album() {
+        assert!(may_continue(&[update(1, None), update(2, Some("a"))]));
+        assert!(!may_continue(&[update(1, Some("a")), update(2, None)]));
+        assert!(!may_continue(&[]));
     }
 }

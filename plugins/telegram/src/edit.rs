@@ -43,7 +43,7 @@ impl Telegram {
     }
 
     /// Shows the typing indicator for five seconds (Bot API, sendChatAction).
-    pub(crate) async fn type_in(&self, chat: &ChatAddress) {
+    pub(crate) async fn show_typing(&self, chat: &ChatAddress) {
         let Ok(place) = self.place(chat) else { return };
         if !self.pace.spare_request(&chat.chat) {
             return;
@@ -70,7 +70,7 @@ impl Telegram {
                     place = ChatPlace::moved_to(new);
                 }
                 Err(error) => {
-                    tracing::warn!(%chat, %error, "a message could not be deleted");
+                    tracing::warn!(%chat, %error, "cannot delete a message");
                     break;
                 }
                 Ok(_) => break,

@@ -5,7 +5,7 @@ fn refusal(code: u16, description: &str) -> BotApiRefusal {
 }
 
 #[test]
-fn with_advice_adds_a_fix_to_the_words_of_the_platform() {
+fn with_advice_adds_a_fix_to_the_description() {
     let cases = [
         ("Forbidden: bot was blocked by the user", "can unblock it (Forbidden: bot was blocked by"),
         (

@@ -161,7 +161,7 @@ impl Channel for Telegram {
         } else {
             self.send_file(delivery).await
         };
-        self.heed(delivery, &sent);
+        self.note_rate_limit(delivery, &sent);
         if sent.is_ok() {
             self.account_accepted();
         }
@@ -193,7 +193,7 @@ impl Channel for Telegram {
     }
 
     async fn typing(&self, chat: &ChatAddress) {
-        self.type_in(chat).await;
+        self.show_typing(chat).await;
     }
 
     async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {

@@ -16,7 +16,7 @@ pub(crate) const RATES: Rates = Rates {
 
 impl Telegram {
     /// Holds the chat, or the whole account, for as long as the platform asks.
-    pub(crate) fn heed(&self, delivery: &Delivery, sent: &Result<Receipt, SendError>) {
+    pub(crate) fn note_rate_limit(&self, delivery: &Delivery, sent: &Result<Receipt, SendError>) {
         let Err(SendError::RetryAfter(wait)) = sent else { return };
         if self.pace.refused(&delivery.address.chat, *wait) {
             tracing::warn!(account = %self.account, ?wait, "Telegram limits the whole bot; \

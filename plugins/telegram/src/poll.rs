@@ -38,7 +38,7 @@ impl Poller<'_> {
     /// poll.
     pub(crate) async fn poll(&self, next: Option<i64>) -> Result<Batch, BotApiError> {
         let mut batch = self.poll_once(next, self.seconds).await?;
-        while album::may_go_on(&batch.updates) {
+        while album::may_continue(&batch.updates) {
             if batch.len() >= FULL {
                 batch.updates.truncate(album::settled(&batch.updates));
                 break;

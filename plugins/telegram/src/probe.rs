@@ -16,7 +16,7 @@ impl Telegram {
     /// Checks the token, and looks for a webhook, which would take all updates.
     pub(crate) async fn run_checks(&self) -> Vec<Check> {
         let name = format!("{}:{}", self.name, self.account);
-        let found = within(self.clock.as_ref(), LIMIT, self.ask_both(&name)).await;
+        let found = within(self.clock.as_ref(), LIMIT, self.check_both(&name)).await;
         let late = || {
             let says = format!("no answer within {} s", LIMIT.as_secs());
             vec![Check::bad(&name, says, "check api_url and the network")]
@@ -24,7 +24,7 @@ impl Telegram {
         found.unwrap_or_else(|_| late())
     }
 
-    async fn ask_both(&self, name: &str) -> Vec<Check> {
+    async fn check_both(&self, name: &str) -> Vec<Check> {
         let (me, webhook) = futures_util::join!(
             self.api.call::<Value, _>(GetMe::new()),
             self.api.call::<Value, _>(GetWebhookInfo::new()),

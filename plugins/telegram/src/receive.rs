@@ -107,7 +107,7 @@ impl Receiver<'_> {
     async fn count_updates_without_id(&self, count: usize) -> Result<(), Stopped> {
         for _ in 0..count {
             let account = &self.telegram.account;
-            tracing::warn!(%account, "Telegram sent an update without an id; it is left out");
+            tracing::warn!(%account, "Telegram sent an update without an id; ignoring it");
             self.intake.ignore("without an id", None).await?;
         }
         Ok(())
@@ -163,7 +163,7 @@ impl Receiver<'_> {
     async fn answer(&self, query: CallbackQueryId) {
         let answered: Result<IgnoredAny, _> = self.call(AnswerCallbackQuery::new(query)).await;
         if let Err(error) = answered {
-            tracing::debug!(%error, "a button was not answered");
+            tracing::debug!(%error, "cannot answer a button press");
         }
     }
 
@@ -173,8 +173,8 @@ impl Receiver<'_> {
         self.telegram.account_accepted();
         let count = failures.reset();
         if count > 1 {
-            tracing::info!(account = %self.telegram.account, failures = count, "updates come \
-                again");
+            tracing::info!(account = %self.telegram.account, failures = count, "receiving \
+                updates again");
         }
     }
 
@@ -200,7 +200,7 @@ impl Receiver<'_> {
         };
         let error = fault.to_string();
         if let Some(times) = failures.count(&error) {
-            tracing::warn!(account = %self.telegram.account, error, times, ?wait, "no updates");
+            tracing::warn!(account = %self.telegram.account, error, times, ?wait, "cannot receive updates; retrying");
         }
         self.telegram.health.fails(&error);
         wait
@@ -211,7 +211,7 @@ impl Receiver<'_> {
         let ChannelContext { clock, commands, .. } = self.context;
         if let Err(error) = commands::register(&self.telegram.api, clock.as_ref(), commands).await {
             let account = &self.telegram.account;
-            tracing::warn!(%account, %error, "cannot offer the list of commands to the platform");
+            tracing::warn!(%account, %error, "cannot register the commands; typed commands work");
         }
     }
 

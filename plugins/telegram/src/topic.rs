@@ -58,7 +58,7 @@ impl LostTopics {
 
     /// Starts the cool-down of this chat's topic.
     pub(crate) fn add(&self, chat: &ChatAddress, lost: TopicLoss, now: Duration) {
-        tracing::info!(%chat, ?lost, "the topic takes no messages; sending to the chat itself");
+        tracing::info!(%chat, ?lost, "the topic refuses messages; sending to the main chat");
         let mut topics = self.topics();
         topics.retain(|_, (_, until)| *until > now);
         topics.insert(chat.clone(), (lost, now + COOL_DOWN));

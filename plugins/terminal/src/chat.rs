@@ -192,7 +192,7 @@ impl TerminalChat {
                 sent = &mut talk.sending => talk.sent(sent),
                 // The message's id is unknown during the send, so events wait: they may refer to
                 // it.
-                heard = link.hear(), if !talk.is_sending() => talk.hear(heard).await,
+                notice = link.hear(), if !talk.is_sending() => talk.handle(notice).await,
                 Some(ended) = talk.outcomes.next() => talk.ended(ended),
                 () = sleep_until(clock.as_ref(), deadline) => {}
             }
@@ -273,7 +273,7 @@ impl Talk {
             Ok(message) => message,
             Err(LinkError(error)) => return self.not_sent(&error),
         };
-        self.display.know(message);
+        self.display.mark_shown(message);
         self.own.add(message, text.starts_with('/'), self.clock.elapsed());
         let link = self.link.clone();
         self.outcomes.push(async move { (message, link.outcome(message).await) }.boxed());
@@ -298,15 +298,15 @@ impl Talk {
         self.own.end(message, turn, self.clock.elapsed());
     }
 
-    async fn hear(&mut self, heard: DaemonNotice) {
-        match heard {
+    async fn handle(&mut self, notice: DaemonNotice) {
+        match notice {
             DaemonNotice::Said(chunk) => {
-                self.own.hear_text(chunk.turn);
+                self.own.note_text(chunk.turn);
                 self.display.say(chunk).await;
             }
             DaemonNotice::Remark(text) => self.display.remark_of_link(&text),
             DaemonNotice::Event(event) => {
-                self.own.hear(&event);
+                self.own.note_event(&event);
                 let follows = self.own.is_open();
                 self.display.show_event(event, follows);
             }

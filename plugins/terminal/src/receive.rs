@@ -40,14 +40,14 @@ type LineSender = oneshot::Sender<Typed>;
 /// A thread that reads one line per request.
 #[derive(Debug)]
 struct LineReader {
-    asks: flume::Sender<(String, LineSender)>,
+    requests: flume::Sender<(String, LineSender)>,
 }
 
 impl LineReader {
     async fn next(&self, prompt: &str) -> TypedLine {
         let (sender, answer) = oneshot::channel();
         // If the thread is gone, the input has ended.
-        drop(self.asks.send_async((prompt.to_owned(), sender)).await);
+        drop(self.requests.send_async((prompt.to_owned(), sender)).await);
         TypedLine(answer.await.unwrap_or(Typed::End))
     }
 
@@ -55,9 +55,9 @@ impl LineReader {
         group: &Group,
         mut read: impl FnMut(&str) -> Typed + Send + 'static,
     ) -> io::Result<Self> {
-        let (asks, asked) = flume::bounded::<(String, LineSender)>(1);
+        let (requests, received) = flume::bounded::<(String, LineSender)>(1);
         group.thread("terminal-input", move || {
-            for (prompt, answer) in &asked {
+            for (prompt, answer) in &received {
                 let typed = read(&prompt);
                 let end = typed == Typed::End;
                 if answer.send(typed).is_err() || end {
@@ -65,7 +65,7 @@ impl LineReader {
                 }
             }
         })?;
-        Ok(Self { asks })
+        Ok(Self { requests })
     }
 }
 

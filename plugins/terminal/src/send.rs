@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(delivered, Ok(Receipt { platform_id: None }));
         drop(handovers);
         assert!(!terminal.reachable(&chat("a")));
-        assert!(terminal.attached.is_empty(), "who has gone costs nothing");
+        assert!(terminal.attached.is_empty(), "a detached client leaves no entry");
     }
 
     #[tokio::test]

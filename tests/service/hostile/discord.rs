@@ -17,7 +17,7 @@ fn closed_chats() -> Vec<FaultRow<Discord>> {
             name: "the bot is kicked from a server",
             asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.kick(platform.server),
-            says: Says::Log(&["given up", "discord:main:", "take it into the server again"]),
+            says: Says::Log(&["given up", "discord:main:", "invite it to the server again"]),
             mends: |platform| platform.fake.take_back(platform.server),
             ends: |platform| assert_eq!(platform.said_in_server(), [""; 0]),
         },
@@ -28,7 +28,7 @@ fn closed_chats() -> Vec<FaultRow<Discord>> {
                 platform.fake.post(UserMessage::new(platform.channel, ann, STORY).mention());
             }),
             breaks: |platform| platform.fake.kick(platform.server),
-            says: Says::Log(&["given up", "discord:main:", "take it into the server again"]),
+            says: Says::Log(&["given up", "discord:main:", "invite it to the server again"]),
             mends: |platform| platform.fake.take_back(platform.server),
             ends: |platform| assert_eq!(platform.said_in_server(), ["Once upon a time there …"]),
         },

@@ -50,7 +50,7 @@ impl<'p> QueuePosition<'p> {
         let now = pace.clock.elapsed();
         let mut state = pace.state();
         let served_at = state.chats.get(chat).and_then(|chat| chat.served_at);
-        // A turn longer ago counts as no turn, so that newcomers cannot starve the chat.
+        // An older turn does not count, so that newcomers cannot starve the chat.
         let recent = served_at.filter(|at| at.saturating_add(SWEEP) > now);
         state.line.arrivals += 1;
         let ticket = (recent, state.line.arrivals);

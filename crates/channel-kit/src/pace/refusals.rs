@@ -1,6 +1,6 @@
 //! Tells refusals of single chats from a limit of the whole account.
 //!
-//! A platform answers both in the same words. A chat that is refused alone has sent too much
+//! A platform answers both with the same error. A chat that is refused alone has sent too much
 //! itself. Different chats that are refused shortly after one another, until about the same time,
 //! share the limit: two chats that each had sent too much would be admitted again at different
 //! times.

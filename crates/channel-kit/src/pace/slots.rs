@@ -18,8 +18,8 @@ const HEADROOM: usize = 2;
 const MARGIN: usize = 1;
 /// The part of a stretch that the slots may lag behind the clock and catch up: `per / CATCH_UP`.
 const CATCH_UP: u32 = 8;
-/// The time for which a turn counts whose request has not left. Meanwhile the log is written to
-/// disk.
+/// The time for which a turn counts while its request has not left. Meanwhile the log is written
+/// to disk.
 const LONGEST_DELAY: Duration = Duration::from_secs(4);
 /// The time for which an unanswered request counts, so that a few stuck connections do not stop the
 /// account.

@@ -112,4 +112,8 @@ async fn probe_checks_the_directory_and_changes_nothing() {
     set_mode(&world, 0o700);
     assert_eq!(state().await.0, CheckState::Good);
     assert!(world.names("").is_empty());
+    fs::remove_dir(world.path("")).unwrap();
+    symlink("missing", world.home.path().join("files")).unwrap();
+    let (link, says) = state().await;
+    assert!(link == CheckState::Bad && says.ends_with("is not a directory"), "{says}");
 }

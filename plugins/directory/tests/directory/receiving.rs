@@ -234,6 +234,20 @@ async fn unusable_file_is_moved_away_with_a_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reason_replaces_a_link_of_its_name_without_following_it() {
+    let world = World::new();
+    let _running = world.start().await;
+    fs::write(world.path("other"), "unchanged").unwrap();
+    symlink(world.path("other"), world.path("inbox/a.md.error")).unwrap();
+    world.poll().await;
+    world.put("a.md", "text");
+    world.poll().await;
+    assert_eq!(world.read("other"), "unchanged");
+    assert_eq!(world.names("refused"), ["a.md", "a.md.error", "a.md.error.error"]);
+    assert!(world.read("refused/a.md.error").starts_with("its name"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn refusal_of_the_bus_is_the_reason() {
     let world = World::new();
     let _running = world.start().await;

@@ -12,9 +12,7 @@ const INVALID_VERSION: u16 = 4012;
 pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
     let Some(code) = code else {
         return ConnectionLoss::Resumable(
-            "the connection was closed without a close \
-            code"
-                .to_owned(),
+            "the connection was closed without a close code".to_owned(),
         );
     };
     let why = format!("the gateway closed the connection ({code})");

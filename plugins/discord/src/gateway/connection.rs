@@ -151,7 +151,9 @@ impl OpenConnection<'_, '_> {
                 self.gateway.discord.health.works();
                 Ok(())
             }
-            Opcode::Reconnect => Err(ConnectionLoss::Resumable("asked to connect anew".to_owned())),
+            Opcode::Reconnect => {
+                Err(ConnectionLoss::Resumable("the gateway requests a new connection".to_owned()))
+            }
             Opcode::InvalidSession => {
                 let why = "the session cannot go on".to_owned();
                 Err(if frame.d == true {
@@ -230,8 +232,7 @@ impl OpenConnection<'_, '_> {
                         self.heartbeat.extend(clock.elapsed());
                     }
                     return sent
-                        .map_err(|_| ConnectionLoss::Over("the events have no \
-                            receiver".to_owned()));
+                        .map_err(|_| ConnectionLoss::Over("the event queue is closed".to_owned()));
                 }
                 () = clock.sleep(wait) => self.send_heartbeat_if_due().await?,
             }

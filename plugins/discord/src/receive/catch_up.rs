@@ -276,17 +276,17 @@ impl Receiver<'_> {
             RestError::Wait(wait) => self.schedule.delay(subject, now + *wait),
             // The gateway finds this, too, and reports it to the operator.
             RestError::Refused(_) if !fault.is_about_token() => {
-                tracing::info!(error = %fault, ?subject, "refused");
+                tracing::info!(error = %fault, ?subject, "Discord refused a request");
                 self.handle_refusal(request, fault);
             }
             fault => {
                 let wait = self.schedule.note_failure(subject, fault.to_string(), now);
-                tracing::warn!(error = %fault, ?subject, ?wait, "no answer yet");
+                tracing::warn!(error = %fault, ?subject, ?wait, "a request to Discord failed; retrying");
             }
         }
     }
 
-    /// Handles a refused request: the bot may have been shut out. If a channel of unknown type has
+    /// Handles a refused request: the bot may have lost access. If a channel of unknown type has
     /// live events nevertheless, it is a server's channel, and its messages count as public.
     fn handle_refusal(&mut self, request: PlatformRequest, fault: &RestError) {
         if let PlatformRequest::Channel(channel) = request

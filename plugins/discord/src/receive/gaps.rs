@@ -71,13 +71,13 @@ impl Gaps {
 }
 
 impl Gap {
-    pub(super) fn hold(&mut self, live: LiveEvent) {
-        let is_new = |live: &&LiveEvent| live.name == MESSAGE_CREATE;
-        if !is_new(&&live) || self.held.iter().filter(is_new).count() < MAX_HELD {
-            self.held.push(live);
+    pub(super) fn hold(&mut self, event: LiveEvent) {
+        let is_new = |event: &&LiveEvent| event.name == MESSAGE_CREATE;
+        if !is_new(&&event) || self.held.iter().filter(is_new).count() < MAX_HELD {
+            self.held.push(event);
             return;
         }
-        let last = message_id(&live.data);
+        let last = message_id(&event.data);
         let dropped = self.dropped.get_or_insert(Dropped { count: 0, first: last, last });
         (dropped.count, dropped.last) = (dropped.count + 1, last);
     }

@@ -18,7 +18,7 @@ impl Receiver<'_> {
     pub(super) async fn skip_unreadable(&mut self, data: &Value) -> Result<(), Stopped> {
         let channel = ChannelId::deserialize(&data["channel_id"]).ok();
         let message = MessageId::deserialize(&data["id"]).ok();
-        tracing::info!(?channel, ?message, "a message that cannot be read");
+        tracing::info!(?channel, ?message, "cannot read a message; skipping it");
         let ids = channel.zip(message);
         let cursor = ids.and_then(|(channel, message)| self.positions.cursor(channel, message));
         self.intake.ignore("unreadable", cursor).await?;
@@ -31,7 +31,7 @@ impl Receiver<'_> {
     /// Answers an unreadable interaction, if its id and token are readable.
     pub(super) async fn answer_unreadable_interaction(&self, data: &Value) -> Result<(), Stopped> {
         let id = InteractionId::deserialize(&data["id"]).ok();
-        tracing::info!(?id, "an interaction that cannot be read");
+        tracing::info!(?id, "cannot read an interaction; telling its user");
         self.intake.ignore("unreadable", None).await?;
         if let (Some(id), Some(token)) = (id, data["token"].as_str()) {
             let line = CreateInteractionResponseMessage::new()

@@ -1,4 +1,4 @@
-//! The rate limits of the platform: the outbox waits, and no request is made in vain (F6).
+//! The rate limits of the platform: the outbox waits, and skips requests that would be refused (F6).
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn f6_global_rate_limit_holds_every_chat_and_every_request() {
         world.pass(wait - Duration::from_millis(1));
         make_every_request(&world).await;
         assert_eq!(calls(), before, "there is no request meanwhile");
-        // A button press is answered, unless this address is shut out.
+        // A button press is answered, unless this address is blocked.
         world.platform.slash(ANN, world.dm, "stop", &json!([]));
         world.bus.taken(1).await;
         world.platform.say(world.dm, ANN, "and then");

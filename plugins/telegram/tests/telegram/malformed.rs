@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{ANN, World};
 
 #[tokio::test]
-async fn odd_updates_are_confirmed_and_block_no_later_update() {
+async fn malformed_updates_are_confirmed_and_block_no_later_update() {
     let world = World::new().await;
     let mut count = 0;
     for message in odd_messages(ANN) {
@@ -33,7 +33,7 @@ async fn odd_updates_are_confirmed_and_block_no_later_update() {
 }
 
 #[tokio::test]
-async fn odd_private_messages_are_received_or_declined() {
+async fn malformed_private_messages_are_received_or_declined() {
     // Non-messages, those without a sender or a chat, group messages, empty ones, and service
     // messages.
     const SILENT: usize = 18;
@@ -51,7 +51,7 @@ async fn odd_private_messages_are_received_or_declined() {
 }
 
 #[tokio::test]
-async fn odd_voice_message_without_a_type_is_received() {
+async fn malformed_voice_message_without_a_type_is_received() {
     let world = World::new().await;
     world.platform.push(
         "message",
@@ -71,7 +71,7 @@ async fn odd_voice_message_without_a_type_is_received() {
 }
 
 #[tokio::test]
-async fn odd_messages_are_declined_and_the_message_between_them_is_received() {
+async fn malformed_messages_are_declined_and_the_message_between_them_is_received() {
     let world = World::new().await;
     let odd = |id| odd_message(ANN, id, &json!({ "voice": {} }));
     world.platform.push("message", odd(5));
@@ -90,7 +90,7 @@ async fn odd_messages_are_declined_and_the_message_between_them_is_received() {
 }
 
 #[tokio::test]
-async fn odd_message_that_panics_the_client_is_received() {
+async fn malformed_message_that_panics_the_client_is_received() {
     let world = World::new().await;
     let sticker = json!({ "file_id": "f", "file_unique_id": "u", "type": "regular", "width": 512,
         "height": 512, "is_animated": true, "is_video": true });
@@ -141,7 +141,7 @@ async fn update_without_an_id_is_counted_once_and_blocks_no_other() {
 }
 
 #[tokio::test]
-async fn button_press_below_an_odd_message_is_received_and_always_answered() {
+async fn button_press_below_a_malformed_message_is_received_and_always_answered() {
     let world = World::new().await;
     let _running = world.run();
     world.platform.wait_for_poll().await;

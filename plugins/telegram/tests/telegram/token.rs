@@ -10,11 +10,11 @@ use crate::{ANN, TOKEN, World, delivery};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
-    /// Waits until health is down with these words.
-    async fn is_down(&self, words: &str) -> String {
+    /// Waits until health is down with this text.
+    async fn is_down(&self, text: &str) -> String {
         loop {
             match self.telegram.health() {
-                Health::Down(fault) if fault.contains(words) => return fault,
+                Health::Down(fault) if fault.contains(text) => return fault,
                 _ => tokio::task::yield_now().await,
             }
         }

@@ -50,7 +50,7 @@ impl Display {
     }
 
     /// Marks a message as shown, because it was typed here.
-    pub(super) fn know(&mut self, message: MessageId) {
+    pub(super) fn mark_shown(&mut self, message: MessageId) {
         remember(&mut self.known, message);
     }
 

@@ -49,7 +49,7 @@ impl OwnMessages {
     pub(super) fn add(&mut self, id: MessageId, is_command: bool, now: Duration) {
         // Any text answers the agent's own question and resumes the turn.
         if self.waits == Some(WaitKind::Answer) && !is_command {
-            self.go_on();
+            self.note_resumed();
         }
         self.messages.push(OwnMessage {
             id,
@@ -69,7 +69,7 @@ impl OwnMessages {
         }
     }
 
-    pub(super) fn hear_text(&mut self, turn: Option<TurnId>) {
+    pub(super) fn note_text(&mut self, turn: Option<TurnId>) {
         self.has_spoken = true;
         match turn {
             Some(_) => {
@@ -85,10 +85,10 @@ impl OwnMessages {
         }
     }
 
-    pub(super) fn hear(&mut self, event: &TurnEvent) {
+    pub(super) fn note_event(&mut self, event: &TurnEvent) {
         match event {
             TurnEvent::Started { turn, messages } => {
-                self.go_on();
+                self.note_resumed();
                 let starts = |one: &&mut OwnMessage| messages.iter().any(|of| of.id == one.id);
                 for message in self.messages.iter_mut().filter(starts) {
                     message.is_answered &= message.turn == Some(*turn);
@@ -96,7 +96,7 @@ impl OwnMessages {
                 }
             }
             TurnEvent::Thinking { .. } | TurnEvent::ToolStarted { .. } | TurnEvent::Resumed => {
-                self.go_on();
+                self.note_resumed();
             }
             TurnEvent::Waiting { kind } => self.waits = Some(*kind),
             TurnEvent::Ended { turn, messages, .. } => {
@@ -111,7 +111,7 @@ impl OwnMessages {
     }
 
     /// Records that the chat's turn has resumed.
-    fn go_on(&mut self) {
+    fn note_resumed(&mut self) {
         self.waits = None;
         self.has_spoken = false;
     }
@@ -150,8 +150,8 @@ impl OwnMessages {
 
     /// Returns `true` if a message has to wait until the person has answered the turn's question.
     fn is_behind(&self, message: &OwnMessage, now: Duration) -> bool {
-        let is_no_answer = message.turn.is_some() || now >= message.sent_at + GRACE;
-        self.is_asked() && message.outcome_at.is_none() && !message.is_command && is_no_answer
+        let is_not_answer = message.turn.is_some() || now >= message.sent_at + GRACE;
+        self.is_asked() && message.outcome_at.is_none() && !message.is_command && is_not_answer
     }
 
     /// The next time at which `is_busy` or `is_finished` changes without an event.
