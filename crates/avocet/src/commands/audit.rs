@@ -11,13 +11,13 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::json;
 
-use crate::CommandContext;
 use crate::audit::{Checked, check};
-use crate::cli::{rows, session_id};
 use crate::commands::look;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
+use crate::values::{rows, session_id};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -12,10 +12,12 @@ use avocet_supervise::blocking;
 use clap::Args;
 use serde_json::json;
 
+use crate::context::CommandContext;
+use crate::environment::given;
 use crate::exit::{Exit, Failure};
 use crate::output::show;
-use crate::places::{Configuration, Uses, given};
-use crate::{CommandContext, audit, redaction};
+use crate::places::{Configuration, Uses};
+use crate::{audit, redaction};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {

@@ -31,7 +31,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::CommandContext;
+use crate::context::CommandContext;
 use crate::daemon::open_options;
 use crate::exit::{Exit, Failure};
 use crate::output;
