@@ -101,9 +101,7 @@ impl Others<'_> {
         let here = match root.path.canonicalize() {
             Ok(path) if path.is_dir() => path,
             Ok(_) => {
-                return Err("is not a directory; name the directory that contains \
-                it"
-                .to_owned());
+                return Err("is not a directory; name the directory that contains it".to_owned());
             }
             Err(error) => {
                 return Err(format!(
@@ -144,8 +142,8 @@ impl Others<'_> {
         };
         if let Some(workspace) = self.workspaces.iter().copied().find(overlaps) {
             return Some(format!(
-                "and the workspace {} overlap; choose another workspace, or remove the entry: \
-                    file tools work in a workspace anyway",
+                "and the workspace {} overlap; choose another workspace, or remove the entry: file \
+                    tools work in a workspace anyway",
                 workspace.display()
             ));
         }

@@ -155,17 +155,12 @@ fn shell(best: Isolation, system: &System) -> Check {
     }
     match (best, system.without) {
         (Isolation::Namespaces, _) => Check::good("exec_shell", "on, behind namespaces"),
-        (Isolation::Landlock, _) => Check::good(
-            "exec_shell",
-            "on, with Landlock as the only \
-            sandbox layer",
-        ),
-        (Isolation::LimitsOnly, false) => Check::bad(
-            "exec_shell",
-            "off: this system has no \
-            sandbox",
-            FIX,
-        ),
+        (Isolation::Landlock, _) => {
+            Check::good("exec_shell", "on, with Landlock as the only sandbox layer")
+        }
+        (Isolation::LimitsOnly, false) => {
+            Check::bad("exec_shell", "off: this system has no sandbox", FIX)
+        }
         (Isolation::LimitsOnly, true) => Check::bad(
             "exec_shell",
             "ON WITHOUT A SANDBOX: programs may do all that the daemon's user may",
