@@ -104,8 +104,8 @@ impl<'a> Intake<'a> {
                 match self.with_retry(publish).await? {
                     Ok(_) => return Ok(Taken::Accepted),
                     Err(error) => {
-                        tracing::info!(chat = %inbound.address, %error, "the bus refused a \
-                            message; counting it as ignored");
+                        let chat = &inbound.address;
+                        tracing::info!(%chat, %error, "the bus refused a message; it is ignored");
                         (error.counted_as(), Taken::Refused(error))
                     }
                 }

@@ -266,7 +266,7 @@ impl Thread {
         let text = error.to_string();
         self.last().fail(self.clock.now(), &text);
         if let Some(repeated) = LOG_WRITES.note("log", &text, self.clock.elapsed()) {
-            let next = if error.is_final() { "stopping" } else { "trying again" };
+            let next = if error.is_final() { "stopping" } else { "retrying" };
             tracing::warn!(%error, writes, repeated, "cannot write the log; {next}");
         }
     }

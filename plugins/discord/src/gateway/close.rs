@@ -21,8 +21,8 @@ pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
         close_codes::INVALID_SHARD => fatal(code, "rejects the shard; update Avocet"),
         close_codes::SHARDING_REQUIRED => fatal(
             code,
-            "requires sharding for a bot in so many servers, which Avocet does not support; \
-                remove the bot from some servers",
+            "requires sharding for a bot in so many servers, which Avocet does not support; remove \
+                the bot from some servers",
         ),
         INVALID_VERSION => {
             fatal(code, "no longer speaks this version of the gateway; update Avocet")
