@@ -66,7 +66,7 @@ fn trust_believe_raises_a_file_that_was_read() {
     let believed = trust(&home, &["--believe", "page.md", "own.md"]);
     assert_eq!(
         believed.out,
-        "page.md  full  believed from now on; it was low\nown.md   full  it was trusted already\n"
+        "page.md  full  trusted from now on; it was low\nown.md   full  it was trusted already\n"
     );
     assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it has no mark as untrusted\n");
 
@@ -79,7 +79,7 @@ fn trust_believe_raises_a_file_that_was_read() {
     assert!(home.workspace().join("new.md").exists());
     // The command works beside a running daemon, whose programs it does not see.
     for (arguments, expected) in [
-        (&["new.md"][..], "warning: the daemon runs: this is what the marks say"),
+        (&["new.md"][..], "warning: the daemon runs: this list shows the marks"),
         (&["--believe", "new.md"], "warning: the daemon runs: if one of its programs"),
         (&["--json", "--believe", "new.md"], "the file is marked again"),
     ] {
