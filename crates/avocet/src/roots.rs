@@ -128,9 +128,7 @@ impl Others<'_> {
         let here = match root.path.canonicalize() {
             Ok(path) if path.is_dir() => path,
             Ok(_) => {
-                return Err("is not a directory; name the directory that contains \
-                it"
-                .to_owned());
+                return Err("is not a directory; name the directory that contains it".to_owned());
             }
             Err(error) => {
                 return Err(format!(

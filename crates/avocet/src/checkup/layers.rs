@@ -10,7 +10,7 @@ use crate::places::{Configuration, environment};
 use crate::shell::Shells;
 
 /// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why
-/// its programs have no own control groups.
+/// its programs have no control groups of their own.
 pub(crate) fn checks(
     configuration: &Configuration,
     shells: &Shells,
@@ -154,17 +154,12 @@ fn shell(best: Isolation, system: &System) -> Check {
     }
     match (best, system.without) {
         (Isolation::Namespaces, _) => Check::good("exec_shell", "on, behind namespaces"),
-        (Isolation::Landlock, _) => Check::good(
-            "exec_shell",
-            "on, with Landlock as the only \
-            sandbox layer",
-        ),
-        (Isolation::LimitsOnly, false) => Check::bad(
-            "exec_shell",
-            "off: this system has no \
-            sandbox",
-            FIX,
-        ),
+        (Isolation::Landlock, _) => {
+            Check::good("exec_shell", "on, with Landlock as the only sandbox layer")
+        }
+        (Isolation::LimitsOnly, false) => {
+            Check::bad("exec_shell", "off: this system has no sandbox", FIX)
+        }
         (Isolation::LimitsOnly, true) => Check::bad(
             "exec_shell",
             "ON WITHOUT A SANDBOX: programs may do all that the daemon's user may",

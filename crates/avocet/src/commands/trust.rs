@@ -119,8 +119,7 @@ fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<Fi
     let below = place.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
     let below = below.to_str().ok_or_else(|| {
         let message = format!(
-            "the name {} is not UTF-8, so file tools cannot read the file; rename \
-                it",
+            "the name {} is not UTF-8, so file tools cannot read the file; rename it",
             place.display()
         );
         Failure::new(Exit::Failed, message)
