@@ -135,8 +135,8 @@ fn trust_believe_reports_refused_files_and_marks_the_others() {
         (".env", "by its name it holds a password"),
         ("out.md", "out.md"),
         (&docs, "copy it into a workspace"),
-        (&elsewhere, "where the agent's file tools do not read; the agent's files are below"),
-        ("../avocet.db", "where the agent's file tools do not read"),
+        (&elsewhere, "which the agent's file tools do not read; the agent's files are below"),
+        ("../avocet.db", "which the agent's file tools do not read"),
     ];
     for (file, expected) in table {
         let ran = trust(&home, &["--believe", file, "page.md"]);

@@ -153,7 +153,7 @@ fn shell(best: Isolation, system: &System) -> Check {
         );
     }
     match (best, system.without) {
-        (Isolation::Namespaces, _) => Check::good("exec_shell", "on, behind namespaces"),
+        (Isolation::Namespaces, _) => Check::good("exec_shell", "on, with namespaces"),
         (Isolation::Landlock, _) => {
             Check::good("exec_shell", "on, with Landlock as the only sandbox layer")
         }
