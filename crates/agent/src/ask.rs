@@ -49,7 +49,7 @@ impl AgentLoop {
         }
         Err(NoAnswer::Limit(format!(
             "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts \
-             a new conversation.",
+                afresh.",
             self.models.main.name()
         )))
     }

@@ -40,15 +40,15 @@ impl Instructions {
                     tracing::warn!(
                         file = source,
                         trust,
-                        "the file is left out of the instructions, because it is untrusted: its \
-                            content may come from somebody who is not an owner. Read it; if it is \
-                            good, run: avocet trust --believe FILE"
+                        "it is left out of the instructions, because it is untrusted: its content \
+                            may come from somebody who is not an owner. Read it; if it is good, \
+                            run: avocet trust --believe FILE"
                     );
                     continue;
                 }
                 Ok(None) => continue,
                 Err(error) => {
-                    tracing::warn!(%error, "the file is left out of the instructions");
+                    tracing::warn!(%error, "it is left out of the instructions");
                     continue;
                 }
             };
