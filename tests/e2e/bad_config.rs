@@ -43,8 +43,7 @@ pub(crate) const CASES: &[Case] = &[
         &["`providers.a.base_url`", "http:// or https://"]),
     ("[providers.a]\nkind = \"openai\"\nuntrusted = true\nbase_url = \"http://192.168.1.7:8080/v1\"\n", ":4:1",
         &["`providers.a.base_url`", "http://192.168.1.7:8080 is refused", "192.168.1.7 is not public"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["lacks a closing \
-        brace"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["lacks a closing brace"]),
     // A secret in the wrong place stays hidden too.
     ("[sessions]\nmax_running = \"${KEY}\"\n", ":2:1", &["`sessions.max_running`", "wrong type"]),
     ("[agents.defaults]\nmodel = \"${KEY}\"\n", ":2:1", &["`agents.defaults.model`"]),

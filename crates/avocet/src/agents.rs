@@ -18,8 +18,8 @@ use avocet_store::SqliteStore;
 use avocet_tools::{BuiltinParts, Paths, Registry, Web, add_builtin};
 use jiff::tz::TimeZone;
 
-use crate::CommandContext;
 use crate::budgets::budgets;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::{Agent as AgentPlace, Configuration};
@@ -32,9 +32,9 @@ use crate::{policy, redaction};
 /// beginning of a request stays valid.
 const SYSTEM: &str = "You are Avocet, an assistant that people talk to in chats. Answer in the \
     language of the user, briefly and to the point, in Markdown. You have tools: files in a \
-    workspace, a long-term memory, messages to chats, web pages. Paths are relative to the root \
-    of the workspace. Use a tool when it helps, one step at a time; when a tool fails, read its \
-    error and correct the call. Say what you did and what you could not do.";
+    workspace, a long-term memory, messages to chats, web pages. Paths are relative to the root of \
+    the workspace. Use a tool when it helps, one step at a time; when a tool fails, read its error \
+    and correct the call. Say what you did and what you could not do.";
 
 /// The parts from which agents are built.
 pub(crate) struct AgentParts<'a> {

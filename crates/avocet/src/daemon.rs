@@ -19,11 +19,11 @@ use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
-use crate::CommandContext;
 use crate::agents::AgentParts;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
+use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::intake::run_channels;
@@ -255,9 +255,8 @@ impl Connections {
             tracing::warn!(
                 account,
                 "the account has no owner: its chats have no tools for files and notes, and no \
-                    person can let \
-                 anybody in; add yourself to its `owners`, or write to it and run `avocet pair \
-                 approve CODE --owner`"
+                    person can let anybody in; add yourself to its `owners`, or write to it and \
+                    run `avocet pair approve CODE --owner`"
             );
         }
         Ok(Self { channels, attach, workspaces, deliverer, bus, wakes })

@@ -10,8 +10,8 @@ use serde_json::json;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::environment::wants_colour;
 use crate::exit::{Exit, Failure};
-use crate::places::wants_colour;
 use crate::redaction::{Form, Redacting};
 use crate::stderr;
 

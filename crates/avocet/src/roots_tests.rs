@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::exit::Exit;
 
 const DIRECTORIES: [&str; 11] = [
     "linked/config",

@@ -101,15 +101,14 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
     ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with \
         me").for_owners_in_private(),
-    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose \
-        what happens to messages that arrive while I work"),
+    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose what \
+        happens to messages that arrive while I work"),
     ChatCommand::new(Verb::Resend, "resend", "", "resend what did not arrive"),
     ChatCommand::new(Verb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
     ChatCommand::new(Verb::Skip, "skip", "[w…]", "continue without what was interrupted"),
     ChatCommand::new(Verb::Status, "status", "", "show what I am doing"),
     ChatCommand::new(Verb::Stop, "stop", "", "stop the current work; background programs continue"),
-    ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so \
-        far").for_owners(),
+    ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
     ChatCommand::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
 
@@ -257,8 +256,7 @@ async fn plan(
             let already = "A summary of the earlier conversation is already planned.";
             CommandPlan::act(
                 CommandAction::Compact,
-                "I am summarising the earlier \
-                conversation.",
+                "I am summarising the earlier conversation.",
                 already,
             )
         }
@@ -307,10 +305,8 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 fn help(is_owner: bool, chat: ChatKind) -> String {
-    let mut text = String::from(
-        "Write to me as you would to a person. I also know these \
-        commands:\n",
-    );
+    let mut text =
+        String::from("Write to me as you would to a person. I also know these commands:\n");
     let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
     for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
         let space = if argument.is_empty() { "" } else { " " };
@@ -351,8 +347,8 @@ fn mode_help(mode: QueueMode) -> &'static str {
 const CONDENSING: &str = "I am summarising the earlier conversation.";
 
 /// Part of the status if untrusted content may influence the next actions.
-const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. \
-    An owner can trust it with /trust, and /new forgets it.";
+const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. An \
+    owner can trust it with /trust, and /new forgets it.";
 
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {

@@ -101,8 +101,7 @@ async fn model_choice_that_is_unavailable_is_skipped_and_shown_by_model() {
     let said = harness.channel.texts(3).await;
     assert_eq!(said[1], "hi");
     let why = "test/scripted answers here, set by the configuration; b/new was chosen, but cannot \
-        be \
-        asked: there is no provider \"b\"; there are a.";
+        be asked: there is no provider \"b\"; there are a.";
     assert!(said[2].starts_with(why), "{}", said[2]);
 }
 

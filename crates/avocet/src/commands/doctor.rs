@@ -11,9 +11,9 @@ use avocet_sandbox::Cgroups;
 use clap::Args;
 use serde_json::json;
 
-use crate::CommandContext;
 use crate::checkup::{Examiner, layers};
 use crate::commands::connect;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::show;
