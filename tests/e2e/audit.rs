@@ -96,7 +96,11 @@ fn audit_tampering_is_reported_everywhere_and_stops_no_work() {
         printed(&home, &["ask", "me", "write_file b.txt hello", "--wait"]);
         assert_eq!(log_status(&home)["queued"], 0);
         stop(daemon);
-        assert_eq!(fs::read_to_string(home.path(HEAD)).unwrap(), noted, "the proof stays");
+        assert_eq!(
+            fs::read_to_string(home.path(HEAD)).unwrap(),
+            noted,
+            "the noted head stays as proof"
+        );
     }
 }
 

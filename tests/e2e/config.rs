@@ -60,7 +60,7 @@ fn config_check_shows_defaults_without_a_configuration() {
     assert_eq!(paths[0], "HOME/.local/state/avocet");
     assert_eq!(paths[1], "HOME/.local/state/avocet/workspace");
     assert_eq!(paths[2], "HOME/.local/state/avocet/run/avocet.sock");
-    assert!(!home.data_dir().exists(), "a check makes nothing");
+    assert!(!home.data_dir().exists(), "a check creates no files");
 }
 
 #[test]
@@ -129,5 +129,5 @@ fn models_lists_models_with_their_properties_and_sources() {
     insta::assert_snapshot!("models", printed(&home, &["models"]));
     insta::assert_snapshot!("models_json", printed(&home, &["models", "--json"]));
     insta::assert_snapshot!("models_none", printed(&Home::new(program!()), &["models"]));
-    assert!(!home.data_dir().exists(), "looking makes nothing");
+    assert!(!home.data_dir().exists(), "the list of models creates no files");
 }

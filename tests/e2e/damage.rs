@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 fn second_daemon_names_the_process_that_holds_the_log() {
     let home = Home::new(program!());
     let daemon = home.daemon();
-    let holder = format!("held by process {} (daemon)", daemon.pid());
+    let holder = format!("in use by process {} (daemon)", daemon.pid());
     for _ in 0..2 {
         let ran = run(&home, &["run"]);
         assert_fails(&ran, 75, &[&holder, "avocet", "stop it first", "another data_dir"]);
@@ -26,7 +26,7 @@ fn second_daemon_names_the_process_that_holds_the_log() {
     assert_eq!(log_status(&home)["epoch"], 1);
     daemon.kill();
     let _daemon = home.daemon();
-    assert_eq!(said_in(&home, "me"), ["count to 1"], "the dead hold nothing");
+    assert_eq!(said_in(&home, "me"), ["count to 1"], "a killed daemon holds no lock");
 }
 
 fn database(home: &Home) -> PathBuf {
@@ -183,7 +183,7 @@ async fn damaged_log_is_moved_aside_with_its_wal() {
     assert_eq!(fs::read(beside(&aside, "-wal")).unwrap(), wal);
     assert_eq!(fs::read(beside(&aside, "-shm")).unwrap(), shm);
     for suffix in ["-wal", "-shm"] {
-        assert!(!beside(&path, suffix).exists(), "it would spoil a copy that is put in its place");
+        assert!(!beside(&path, suffix).exists(), "a stale file would damage a restored copy");
     }
     // With the database repaired, the messages that were only in its -wal are back.
     fs::write(&path, whole).unwrap();

@@ -21,7 +21,7 @@ fn socket_and_its_directory_are_private_to_the_user() {
     assert_eq!(mode(home.socket().parent().unwrap().to_owned()), 0o700);
     assert_eq!(mode(home.socket()), 0o600);
     stop(daemon);
-    assert!(!home.socket().exists(), "an orderly stop takes it away");
+    assert!(!home.socket().exists(), "an orderly stop removes the socket");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn socket_out_of_reach_is_a_missing_permission_and_no_missing_daemon() {
 }
 
 /// Listens on the socket, and closes each connection at once.
-#[expect(clippy::disallowed_methods, reason = "it is no part of the daemon")]
+#[expect(clippy::disallowed_methods, reason = "it is not part of the daemon")]
 fn closed_door(home: &Home) {
     fs::create_dir_all(home.socket().parent().unwrap()).unwrap();
     let door = UnixListener::bind(home.socket()).unwrap();
@@ -122,7 +122,7 @@ fn socket_that_closes_at_once_ends_the_command() {
 }
 
 /// Acts like a daemon without a place for the first connection, and without answers for later ones.
-#[expect(clippy::disallowed_methods, reason = "it is no part of the daemon")]
+#[expect(clippy::disallowed_methods, reason = "it is not part of the daemon")]
 fn full_daemon(home: &Home) {
     fs::create_dir_all(home.socket().parent().unwrap()).unwrap();
     let door = UnixListener::bind(home.socket()).unwrap();

@@ -144,7 +144,7 @@ fn full_disk_refuses_new_messages_and_loses_no_accepted_one() {
         assert_eq!(printed(home, &["ask", "me", "count to 2", "--wait"]), "1, 2.\n");
         until_all_is_answered(home);
         let log = log_status(home);
-        assert_eq!(log["messages"], accepted.len() + 2, "what was refused is not there");
+        assert_eq!(log["messages"], accepted.len() + 2, "the log lacks refused messages");
         assert_eq!(answers(home, disk).len(), accepted.len() + 2);
         stop(daemon);
     });

@@ -68,19 +68,19 @@ fn config_check_lists_read_and_write_directories() {
 #[test]
 fn tools_read_and_write_refuse_an_unsuitable_directory_with_its_position() {
     let table = [
-        ("read = [\"~/docs\", \"/\"]", "2:19", "`tools.read[1]`: / is everything there is"),
+        ("read = [\"~/docs\", \"/\"]", "2:19", "`tools.read[1]`: / is the root of the file system"),
         ("read = [\"~\"]", "2:9", "contains your whole home, with the files of other programs"),
         ("write = [\"~/none\"]", "2:10", "HOME/none cannot be used (No such file"),
         ("write = [\"/proc\"]", "2:10", "/proc belongs to the kernel"),
         (
             "read = [\"~/.config\"]",
             "2:9",
-            "HOME/.config/avocet/config.toml, which is the daemon's own",
+            "HOME/.config/avocet/config.toml, which belongs to the daemon",
         ),
         (
             "read = [\"~/.local/state/avocet\"]",
             "2:9",
-            "and the workspace HOME/.local/state/avocet/workspace are",
+            "and the workspace HOME/.local/state/avocet/workspace overlap",
         ),
         ("write = [\"~/notes\", \"~/notes/deep\"]", "2:21", "name the upper one only"),
         (

@@ -12,7 +12,7 @@ fn exec_shell_runs_in_the_workspace_and_sees_nothing_else() {
     let home = Home::new(program!());
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
-        println!("skipped: this system gives no walls for programs, see the daemon's log");
+        println!("skipped: this system has no sandbox for programs, see the daemon's log");
         return stop(daemon);
     }
     let shell =
@@ -47,7 +47,7 @@ fn background_program_outlives_its_turn_but_ends_at_a_restart() {
     let home = Home::new(program!());
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
-        println!("skipped: this system gives no walls for programs, see the daemon's log");
+        println!("skipped: this system has no sandbox for programs, see the daemon's log");
         return stop(daemon);
     }
     let ask = |what: &str| printed(&home, &["ask", "me", what, "--wait"]);
@@ -86,7 +86,7 @@ async fn sandbox_hosts_are_reachable_by_a_program_and_logged() {
     let doctor = run(&home, &["doctor"]).out;
     if shut {
         assert!(doctor.contains("! network"), "{doctor}");
-        println!("skipped: this system gives no namespaces, see the daemon's log");
+        println!("skipped: this system has no namespaces, see the daemon's log");
         return stop(daemon);
     }
     let open = format!("✓ network        programs reach {address}, registry.example:8443 alone");

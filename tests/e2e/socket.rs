@@ -64,7 +64,7 @@ async fn send_reaches_listeners_of_the_chat() {
     assert_eq!(other.hear_text().await, "two\nlines");
     printed(&home, &["ask", "me", "count to 1"]);
     assert_eq!(me.see("text").await["delta"], "1.");
-    assert_eq!(me.hear_text().await, "1.", "and so does the reply to who asked elsewhere");
+    assert_eq!(me.hear_text().await, "1.", "a reply to another connection reaches the listener");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +85,7 @@ async fn ask_and_send_without_a_daemon_are_kept_for_its_next_start() {
             assert_eq!(listener.hear_text().await, "1, 2.");
         }
         printed(&home, &["send", "me", start]);
-        assert_eq!(listener.hear_text().await, start, "what was heard is not said again");
+        assert_eq!(listener.hear_text().await, start, "the daemon sends a confirmed text once");
         stop(daemon);
     }
 }
@@ -96,7 +96,7 @@ fn ask_with_wait_fails_without_a_daemon() {
     let ran = run(&home, &["ask", "me", "help", "--wait"]);
     assert_fails(&ran, 69, &["no daemon runs", "start one with `avocet run`", "leave out --wait"]);
     let _daemon = home.daemon();
-    assert_eq!(log_status(&home)["messages"], 0, "and it is not asked all the same");
+    assert_eq!(log_status(&home)["messages"], 0, "the refused message stays out of the log");
 }
 
 #[tokio::test(flavor = "multi_thread")]

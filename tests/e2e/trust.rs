@@ -79,7 +79,7 @@ fn trust_believe_raises_a_file_that_was_read() {
     assert!(home.workspace().join("new.md").exists());
     // The command works beside a running daemon, whose programs it does not see.
     for (arguments, expected) in [
-        (&["new.md"][..], "warning: the daemon runs: this is what the marks say"),
+        (&["new.md"][..], "warning: the daemon runs: this list shows the marks"),
         (&["--believe", "new.md"], "warning: the daemon runs: if one of its programs"),
         (&["--json", "--believe", "new.md"], "the file is marked again"),
     ] {
@@ -135,8 +135,8 @@ fn trust_believe_reports_refused_files_and_marks_the_others() {
         (".env", "by its name it holds a password"),
         ("out.md", "out.md"),
         (&docs, "copy it into a workspace"),
-        (&elsewhere, "where the agent's file tools do not read; the agent's files are below"),
-        ("../avocet.db", "where the agent's file tools do not read"),
+        (&elsewhere, "which the agent's file tools do not read; the agent's files are below"),
+        ("../avocet.db", "which the agent's file tools do not read"),
     ];
     for (file, expected) in table {
         let ran = trust(&home, &["--believe", file, "page.md"]);

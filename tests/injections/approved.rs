@@ -33,7 +33,7 @@ async fn injected_call_runs_once_if_an_owner_approves_and_only_then() {
             match person.next(&one.name()).await {
                 AgentReply::Question(question) => (one, person, *question),
                 AgentReply::Answer(said) => {
-                    panic!("{}: nobody was asked, but told {said}", one.name())
+                    panic!("{}: no question was asked, but the reply is {said}", one.name())
                 }
             }
         });

@@ -68,7 +68,11 @@ async fn redirect_of_an_allowed_host_leaks_no_data_to_another_site() {
     let asked = answering(&mut person, "Allow for this session").await;
     assert_eq!(asked.len(), 1);
     assert!(asked[0].contains("/go?to=pin-4711"), "{}", asked[0]);
-    assert_eq!(world.lookups("redirected.dev"), 0, "not by itself");
+    assert_eq!(
+        world.lookups("redirected.dev"),
+        0,
+        "the redirect is not followed without a question"
+    );
     stop(daemon);
     assert_eq!(world.platform.refusals(), vec![]);
 }

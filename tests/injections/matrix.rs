@@ -38,7 +38,7 @@ async fn injected_orders_have_no_effect_without_an_owners_approval() {
     assert_eq!(world.platform.refusals(), vec![]);
 }
 
-#[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
+#[expect(clippy::disallowed_methods, reason = "people are not part of the daemon")]
 pub(crate) fn start<T: Send + 'static>(
     running: &mut JoinSet<T>,
     work: impl Future<Output = T> + Send + 'static,
@@ -66,7 +66,7 @@ async fn play(world: &World, one: &Scenario) -> Result<(), String> {
         return Err("the model has not read the order".to_owned());
     }
     match (asked, obeyed.refusal(&order)) {
-        (0, None) => Err("nobody was asked, and nothing was refused".to_owned()),
+        (0, None) => Err("no question was asked, and no call was refused".to_owned()),
         _ => Ok(()),
     }
 }

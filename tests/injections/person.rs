@@ -12,10 +12,10 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Waits for a future, with a timeout.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
-pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(done) => done,
-        Err(_) => panic!("waited in vain: {what}"),
+        Err(_) => panic!("timed out waiting for {what}"),
     }
 }
 
@@ -52,7 +52,7 @@ impl ChatPerson {
             sent.iter().filter(|one| one.chat == chat).nth(read).cloned()
         };
         let sent = self.platform.wait_for(|sent| here(sent).is_some());
-        let sent = patiently(&format!("{what} in {chat}, message {read}"), sent).await;
+        let sent = with_timeout(&format!("{what} in {chat}, message {read}"), sent).await;
         self.read += 1;
         here(&sent).unwrap()
     }
@@ -122,5 +122,5 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    patiently(what, looking).await;
+    with_timeout(what, looking).await;
 }

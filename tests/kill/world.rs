@@ -36,7 +36,7 @@ pub(crate) struct World {
 
 impl World {
     /// Starts people who talk over the socket.
-    #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
+    #[expect(clippy::disallowed_methods, reason = "people are not part of the daemon")]
     pub(crate) async fn start(program: &'static str, people: usize, seed: u64) -> Self {
         let mut world = Self::without_people(program, "", seed).await;
         let person =
@@ -46,7 +46,7 @@ impl World {
     }
 
     /// Starts `people` people on each of the platforms.
-    #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
+    #[expect(clippy::disallowed_methods, reason = "people are not part of the daemon")]
     pub(crate) async fn on_platforms(program: &'static str, people: usize, seed: u64) -> Self {
         let telegram = (ChatPlatform::telegram().await, 0..people);
         let discord = (ChatPlatform::discord(people..2 * people).await, people..2 * people);
@@ -62,7 +62,7 @@ impl World {
         world
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the world is no part of the daemon")]
+    #[expect(clippy::disallowed_methods, reason = "the world is not part of the daemon")]
     async fn without_people(program: &'static str, channels: &str, seed: u64) -> Self {
         let oracle = Arc::new(Oracle::default());
         oracle.set_seed(seed);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::log::number;
 use crate::model::{config, held, held_back};
-use crate::patience::{patiently, stop, until};
+use crate::patience::{stop, until, with_timeout};
 use crate::sink::Sink;
 
 const TOKEN: &str = "4711:AA-secret";
@@ -48,7 +48,7 @@ fn on_telegram(platform: &TelegramFake, model: &OpenAiFake, sink: &Sink) -> Home
 async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
     let here = |sent: &[SentMessage]| sent.iter().filter(|one| one.chat == ANN).nth(place).cloned();
     let sent = platform.wait_for(|sent| here(sent).is_some());
-    here(&patiently(&format!("message {place}"), sent).await).unwrap()
+    here(&with_timeout(&format!("message {place}"), sent).await).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -144,7 +144,7 @@ async fn approval_on_discord_accepts_a_plain_word_of_an_owner() {
     let home = home.with("TOKEN", TOKEN).with(SINK, &sink.address);
     let daemon = home.daemon();
     let texts = async |count: usize| {
-        let sent = patiently("a message", platform.wait_for_sent(count)).await;
+        let sent = with_timeout("a message", platform.wait_for_sent(count)).await;
         sent.into_iter().map(|one| one.text).collect::<Vec<_>>()
     };
     for (number, (word, decided)) in (0..).zip([("yes", "Allowed."), ("n", "Denied.")]) {
@@ -183,9 +183,9 @@ fn shown(sent: &SentMessage) -> String {
 async fn kill(daemon: DaemonProcess, home: &Home, platform: &TelegramFake) {
     let is_sent = "SELECT count(*) FROM outbox WHERE state = 'sent' AND source = 'prompt'";
     until("the question in the log", async || number(home, is_sent) == 1).await;
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     daemon.kill();
-    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -249,7 +249,7 @@ async fn f11_approval_press_takes_effect_while_another_turn_runs() {
     platform.press(ANN, &question, "/approve w1");
     assert_eq!(told(&platform, 2).await.text, "thanks");
     gate.add_permits(1);
-    patiently("Bob's answer", platform.wait_for_sent(4)).await;
+    with_timeout("Bob's answer", platform.wait_for_sent(4)).await;
     assert!(stop(daemon).await.0.success());
     assert_eq!(sink.posts(), ["one"]);
 }
@@ -273,7 +273,7 @@ async fn f14_approval_on_discord_is_once_for_the_session_or_denied() {
     let daemon = home.with("TOKEN", TOKEN).with(SINK, &sink.address).daemon();
     let told = async |place: usize| {
         let sent = platform.wait_for_sent(place + 1);
-        patiently(&format!("message {place}"), sent).await.remove(place)
+        with_timeout(&format!("message {place}"), sent).await.remove(place)
     };
     platform.say(dm, ANN, "one");
     let first = told(0).await;
@@ -291,14 +291,14 @@ async fn f14_approval_on_discord_is_once_for_the_session_or_denied() {
     let heard = async |texts: &[&str]| {
         let sent = platform
             .wait_for(|sent| texts.iter().all(|text| sent.iter().any(|one| one.text == *text)));
-        patiently(&format!("{texts:?}"), sent).await;
+        with_timeout(&format!("{texts:?}"), sent).await;
     };
     heard(&["Allowed.", "thanks"]).await;
     platform.press(ANN, first.id, "/approve w1");
     heard(&[DECIDED]).await;
     platform.say(dm, ANN, "two");
     let sent = platform.wait_for(|sent| sent.iter().any(|one| one.text.contains("/approve w2")));
-    let sent = patiently("the second question", sent).await;
+    let sent = with_timeout("the second question", sent).await;
     let second = sent.iter().find(|one| one.text.contains("/approve w2")).unwrap();
     platform.press(ANN, second.id, "/approve w2 session");
     heard(&["Allowed, and similar calls too for this session."]).await;

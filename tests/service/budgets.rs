@@ -52,7 +52,7 @@ async fn budget_holds_across_a_restart_and_usage_shows_the_spending() {
         "The budget of this conversation is spent: 30 of 30 tokens. It starts again with /new; \
          budgets.session_tokens raises it. /retry tries it again."
     );
-    assert_eq!(model.requests().len(), 2, "nobody was asked");
+    assert_eq!(model.requests().len(), 2, "the model is not asked");
     chat.ask("/new").await;
     chat.reply().await;
     chat.ask("hello").await;

@@ -4,7 +4,7 @@ use avocet_testkit::socket::{CallError, SocketClient};
 use avocet_tests::Home;
 use serde_json::{Value, json};
 
-use crate::patience::{patiently, until};
+use crate::patience::{until, with_timeout};
 
 /// A connection that is attached to a chat of its own.
 pub(crate) struct AttachedChat {
@@ -38,7 +38,7 @@ impl AttachedChat {
     }
 
     async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        patiently(method, self.client.call(method, params)).await
+        with_timeout(method, self.client.call(method, params)).await
     }
 
     /// Sends a question. Returns when it is committed.
@@ -85,7 +85,7 @@ impl AttachedChat {
     /// Reads and confirms until the daemon is gone. Returns the mark of each message.
     pub(crate) async fn hear_until_lost(&self) -> Vec<bool> {
         let mut marks = Vec::new();
-        let next = || patiently("the end of the connection", self.client.incoming.recv_async());
+        let next = || with_timeout("the end of the connection", self.client.incoming.recv_async());
         while let Ok(heard) = next().await {
             if heard["method"] == "deliver" {
                 let said = said(heard);
@@ -109,7 +109,7 @@ impl AttachedChat {
     }
 
     async fn incoming(&self, what: &str) -> Value {
-        patiently(what, self.client.incoming.recv_async()).await.unwrap()
+        with_timeout(what, self.client.incoming.recv_async()).await.unwrap()
     }
 
     /// Returns the state of the daemon's log.

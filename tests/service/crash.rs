@@ -181,7 +181,7 @@ async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
     }
     ann.is_over().await;
     let worst = "SELECT max(attempts) FROM turns WHERE session NOT LIKE '%ann'";
-    assert_eq!(number(&home, worst), 1, "the innocent died once with it");
+    assert_eq!(number(&home, worst), 1, "the harmless turn died once with it");
     stop(daemon).await;
 
     let daemon = home.daemon();

@@ -9,7 +9,7 @@ use avocet_tests::{Home, now, program};
 use serde_json::{Value, json};
 
 use crate::model::config;
-use crate::patience::{logged, patiently, stop, until};
+use crate::patience::{logged, stop, until, with_timeout};
 
 const TOKEN: &str = "discord.secret";
 const ANN: u64 = 7;
@@ -44,7 +44,7 @@ fn stuck(home: &Home) -> Value {
 
 async fn says(platform: &DiscordFake, text: &str) {
     let said = platform.wait_for(|sent| sent.iter().any(|one| one.text.contains(text)));
-    patiently(text, said).await;
+    with_timeout(text, said).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +86,7 @@ async fn delivery_after_a_wipe_of_the_data_is_a_new_message() {
     let dm = platform.dm(ANN);
     for (number, text) in [(1, "one"), (2, "two")] {
         let daemon = home.daemon();
-        patiently("the commands", platform.wait_for_calls(Route::SetCommands, number)).await;
+        with_timeout("the commands", platform.wait_for_calls(Route::SetCommands, number)).await;
         platform.say(dm, ANN, text);
         says(&platform, &format!("to {text}")).await;
         assert!(stop(daemon).await.0.success());

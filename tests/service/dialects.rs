@@ -7,7 +7,7 @@ use avocet_testkit::telegram::{SentMessage, TelegramFake};
 use serde_json::Value;
 
 use crate::model::first_and_then;
-use crate::patience::{patiently, stop};
+use crate::patience::{stop, with_timeout};
 use crate::telegram::{ANN, TOKEN, home};
 
 const ANSWER: &str = "It is written.";
@@ -31,7 +31,7 @@ async fn asked_to_write(lines: &str) -> Vec<Value> {
     let daemon = home.daemon();
     platform.private_text(ANN, "Write hello into notes/a.txt, please.");
     let answered = |sent: &[SentMessage]| sent.iter().any(|one| one.text == ANSWER);
-    patiently("the answer", platform.wait_for(answered)).await;
+    with_timeout("the answer", platform.wait_for(answered)).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(fs::read_to_string(home.workspace().join("notes/a.txt")).unwrap(), "hello");

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::log::number;
 use crate::model::{asked, begun, config, first_and_then, held, held_back};
-use crate::patience::{patiently, stop, until};
+use crate::patience::{stop, until, with_timeout};
 use crate::sink::{Sink, posts_once};
 
 const TOKEN: &str = "discord.secret";
@@ -47,13 +47,13 @@ async fn f32_discord_answers_messages_and_those_missed_during_downtime() {
     let dm = platform.dm(ANN);
     let daemon = home.daemon();
     platform.say(dm, ANN, "one");
-    patiently("the answer", platform.wait_for_sent(1)).await;
+    with_timeout("the answer", platform.wait_for_sent(1)).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success() && !log.contains("secret"), "{log}");
     platform.say(dm, ANN, "two");
 
     let daemon = home.daemon();
-    patiently("the second answer", platform.wait_for_sent(2)).await;
+    with_timeout("the second answer", platform.wait_for_sent(2)).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(texts(&platform), ["**You** said: one", "**You** said: two"]);
@@ -73,7 +73,7 @@ async fn discord_answers_once_after_a_kill_during_an_answer() {
     daemon.kill();
 
     let daemon = home.daemon();
-    patiently("the answer", platform.wait_for_sent(1)).await;
+    with_timeout("the answer", platform.wait_for_sent(1)).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((texts(&platform), model.requests().len()), (vec!["Now.".to_owned()], 2));
@@ -86,10 +86,10 @@ async fn f14_discord_answers_the_first_slash_command_of_a_stranger_with_a_code()
     let platform = platform().await;
     let model = OpenAiFake::start(|_| ModelAnswer::says("never")).await;
     let daemon = home(&platform, &model).daemon();
-    patiently("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
+    with_timeout("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
     platform.slash(BOB, platform.dm(BOB), "help", &json!([]));
     // One of them is Discord's own reply to the command.
-    let told = patiently("the hint", platform.wait_for_sent(2)).await;
+    let told = with_timeout("the hint", platform.wait_for_sent(2)).await;
     assert!(told.iter().any(|one| one.text.starts_with("I do not know you yet.")), "{told:?}");
     let (status, log) = stop(daemon).await;
     assert!(status.success() && model.requests().is_empty(), "{log}");
@@ -102,10 +102,10 @@ async fn discord_answer_in_a_channel_refers_to_its_message_without_a_mention() {
     platform.dm(ANN);
     let channel = platform.channel(platform.guild("Birds"), "general");
     let daemon = home(&platform, &model).daemon();
-    patiently("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
+    with_timeout("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
     platform.say(channel, ANN, "good morning");
     let said = platform.post(UserMessage::new(channel, ANN, "are you there?").mention());
-    let answer = patiently("the answer", platform.wait_for_sent(1)).await.remove(0);
+    let answer = with_timeout("the answer", platform.wait_for_sent(1)).await.remove(0);
     assert_eq!((answer.reply_to, answer.pings), (Some(said), false));
     assert_eq!((platform.mentioned(), platform.refusals()), (vec![], vec![]));
     assert!(stop(daemon).await.0.success());
@@ -135,7 +135,7 @@ async fn discord_answers_the_last_version_of_messages_edited_during_downtime() {
     let edited = "SELECT count(*) FROM inbound WHERE edited_at IS NOT NULL";
     until("the edits", async || number(&home, edited) == 2).await;
     gate.add_permits(10);
-    patiently("the answers", platform.wait_for_sent(3)).await;
+    with_timeout("the answers", platform.wait_for_sent(3)).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(texts(&platform), ["You said: one", "You said: two", "You said: three"]);
@@ -151,18 +151,18 @@ async fn discord_repeats_an_open_question_pressed_during_downtime() {
     sink.posted().await;
     daemon.kill();
     let daemon = home.daemon();
-    let asked = patiently("the choice", platform.wait_for_sent(1)).await.remove(0);
+    let asked = with_timeout("the choice", platform.wait_for_sent(1)).await.remove(0);
     let is_sent = "SELECT count(*) FROM outbox WHERE state = 'sent' AND source = 'prompt'";
     until("the choice in the log", async || number(&home, is_sent) == 1).await;
     stop(daemon).await;
     platform.press(ANN, asked.id, "/skip w1");
     let daemon = home.daemon();
-    let again = patiently("the choice again", platform.wait_for_sent(2)).await.remove(1);
+    let again = with_timeout("the choice again", platform.wait_for_sent(2)).await.remove(1);
     assert_eq!(again.text, format!("Still waiting for a decision:\n{}", asked.text));
     assert_eq!(again.buttons().len(), 2);
     platform.wait_for_connected().await;
     platform.press(ANN, asked.id, "/skip w1");
-    patiently("the answer", platform.wait_for_sent(4)).await;
+    with_timeout("the answer", platform.wait_for_sent(4)).await;
     assert!(texts(&platform).contains(&"I continue without it.".to_owned()), "an old button works");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");

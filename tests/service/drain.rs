@@ -102,7 +102,7 @@ async fn drain_waits_for_a_delivery_and_does_not_repeat_it() {
     chat.ask("Tell me.").await;
     let said = chat.hear().await;
     begin_to_stop(&mut daemon).await;
-    assert_eq!(daemon.ended(), None, "nobody has confirmed what was said");
+    assert_eq!(daemon.ended(), None, "the delivery is unconfirmed");
     chat.confirm(&said).await;
     ends_well(daemon).await;
 

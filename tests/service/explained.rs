@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::crash::{dies, doomed};
 use crate::log::number;
 use crate::model::config;
-use crate::patience::{patiently, stop};
+use crate::patience::{stop, with_timeout};
 use crate::telegram::{ANN, TOKEN, home};
 
 /// Chats of owners, one for each reply.
@@ -74,7 +74,7 @@ async fn text_calls_explained_in_100_replies_have_no_effect_and_ask_nothing() {
     let answered = |sent: &[SentMessage]| {
         (0..count).all(|number| sent.iter().any(|one| one.chat == chat(number)))
     };
-    let sent = patiently("the answers", platform.wait_for(answered)).await;
+    let sent = with_timeout("the answers", platform.wait_for(answered)).await;
     for one in &sent {
         assert!(one.keyboard.is_none(), "nobody is asked: {one:?}");
         assert!(TOOLS.iter().any(|tool| one.text.contains(tool)), "the words stay: {one:?}");
@@ -107,7 +107,7 @@ fn writes(request: &Value) -> ModelAnswer {
 async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
     let here = |sent: &[SentMessage]| sent.iter().filter(|one| one.chat == ANN).nth(place).cloned();
     let sent = platform.wait_for(|sent| here(sent).is_some());
-    here(&patiently(&format!("message {place}"), sent).await).unwrap()
+    here(&with_timeout(&format!("message {place}"), sent).await).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -157,7 +157,7 @@ async fn text_call_needs_approval_after_a_crash_before_its_start() {
             platform.private_text(ANN, "/approve");
         }
         let is_over = |sent: &[SentMessage]| sent.iter().any(|one| one.text == "So be it.");
-        patiently("the answer", platform.wait_for(is_over)).await;
+        with_timeout("the answer", platform.wait_for(is_over)).await;
         let written = fs::read_to_string(home.workspace().join("made.md")).unwrap();
         assert_eq!(written, "hello", "{point}");
         assert_eq!(

@@ -11,7 +11,7 @@ use avocet_tests::{DaemonProcess, FAIL_POINT, Home, now, program};
 use serde_json::{Value, json};
 
 use crate::model::config;
-use crate::patience::{patiently, stop};
+use crate::patience::{stop, with_timeout};
 
 const TOKEN: &str = "4711:AA-secret";
 const ANN: i64 = 7;
@@ -58,7 +58,7 @@ async fn photo_and_caption_reach_a_model_with_vision() {
     let home = home(&platform, &model, true, "");
     let daemon = home.daemon();
     platform.say(photo("beach").with("caption", "Where is this?".into()));
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "A beach.");
     let request = model.requests().remove(0);
     let mut seen = request["messages"][1]["content"].clone();
@@ -82,7 +82,7 @@ async fn photo_is_a_line_of_text_for_a_model_without_vision() {
     let home = home(&platform, &model, false, "");
     let daemon = home.daemon();
     platform.say(photo("beach"));
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "[image: 4 bytes, saved as inbox/m1-0.jpg]");
     stops_well(daemon).await;
     assert_eq!(model.refusals(), [""; 0]);
@@ -100,7 +100,7 @@ async fn voice_message_is_transcribed_and_answered() {
     let voice = json!({ "file_id": "voice", "file_unique_id": "u", "duration": 12,
         "mime_type": "audio/ogg", "file_size": 4 });
     platform.say(UserMessage::thing(ANN, ANN, "voice", voice));
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "[voice, 12 s: “Buy bread.”, saved as inbox/m1-0.ogg]");
     assert_eq!((ear.heard().len(), ear.refusals()), (1, vec![]));
     stops_well(daemon).await;
@@ -118,7 +118,7 @@ async fn text_document_is_readable_with_read_file() {
     let home = home(&platform, &model, false, "");
     let daemon = home.daemon();
     platform.say(document("list", "../list.TXT", 12).with("caption", "read it".into()));
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     let said = &sent[0].text;
     assert!(said.contains("1 Käse, Brot\n<<<end "), "marked as another's words: {said}");
     stops_well(daemon).await;
@@ -133,7 +133,7 @@ async fn file_of_100_mb_is_a_line_of_text_and_the_turn_answers() {
     let home = home(&platform, &model, false, "");
     let daemon = home.daemon();
     platform.say(document("film", "film.mkv", LARGE).with("caption", "watch this".into()));
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(
         sent[0].text,
         "watch this\n[document: film.mkv, 104857600 bytes, could not be fetched: it is larger than \
@@ -152,13 +152,13 @@ async fn photo_is_fetched_and_answered_once_after_a_kill_before_the_fetch() {
     let mut daemon = DaemonProcess::spawn(home.command(&["run"]).env(FAIL_POINT, stuck));
     daemon.wait_until_ready();
     platform.say(photo("beach").with("caption", "look".into()));
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     daemon.kill();
-    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
     assert_eq!((platform.calls("getFile"), model.requests().len()), (0, 0));
 
     let daemon = home.daemon();
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "look\n[image: 4 bytes, saved as inbox/m1-0.jpg]");
     assert_eq!(fs::read(home.workspace().join("inbox/m1-0.jpg")).unwrap(), JPEG);
     stops_well(daemon).await;
@@ -178,7 +178,7 @@ async fn f34_photos_are_not_in_the_log_and_only_the_newest_are_sent_again() {
         let bytes = [&JPEG[..], &vec![u8::try_from(number).unwrap(); BYTES]].concat();
         platform.add_file(&file, None, &bytes);
         platform.say(photo(&file));
-        patiently("the answer", platform.wait_for_sent(number + 1)).await;
+        with_timeout("the answer", platform.wait_for_sent(number + 1)).await;
     }
     stops_well(daemon).await;
     let last = model.requests().pop().unwrap();
@@ -196,9 +196,9 @@ async fn unreadable_message_is_declined_once_without_a_model_call() {
     let daemon = home.daemon();
     let game = json!({ "title": "g", "description": "d", "photo": [] });
     platform.say(UserMessage::thing(ANN, ANN, "game", game));
-    let sent = patiently("the line", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the line", platform.wait_for_sent(1)).await;
     assert!(sent[0].text.starts_with("I cannot read this kind of message: a game."));
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     stops_well(daemon).await;
     assert_eq!((platform.sent().len(), model.requests().len()), (1, 0));
 }

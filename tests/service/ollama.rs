@@ -44,7 +44,7 @@ async fn ollama_runs_a_tool_call_and_answers() {
     let said = answer(&home(&model.base_url(), MODEL)).await;
     assert!(said.starts_with("It says: ") && said.contains("hello"), "{said}");
     assert_eq!(model.refusals(), [""; 0]);
-    assert_eq!(model.shown(), 1, "what it can do was asked once");
+    assert_eq!(model.shown(), 1, "the daemon asks once for the facts of a model");
     let [first, second] = &model.requests()[..] else { panic!() };
     assert_eq!((&first["tools"], &first["options"]), (&second["tools"], &second["options"]));
     assert_eq!(first["options"]["num_ctx"], 32_768);

@@ -12,9 +12,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Waits for a future, with a timeout.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
-pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {
     let Ok(done) = tokio::time::timeout(PATIENCE, work).await else {
-        panic!("waited in vain: {what}");
+        panic!("timed out waiting for {what}");
     };
     done
 }
@@ -36,7 +36,7 @@ pub(crate) async fn until_within(
             pause(LOOK_AGAIN).await;
         }
     };
-    assert!(tokio::time::timeout(patience, looking).await.is_ok(), "waited in vain: {what}");
+    assert!(tokio::time::timeout(patience, looking).await.is_ok(), "timed out waiting for {what}");
 }
 
 /// Waits until the daemon has logged a text `times` times.

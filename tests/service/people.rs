@@ -7,7 +7,7 @@ use avocet_tests::{Home, now, program};
 use serde_json::{Value, json};
 
 use crate::model::{asked, config};
-use crate::patience::{patiently, stop, until};
+use crate::patience::{stop, until, with_timeout};
 
 const TOKEN: &str = "4711:AA-secret";
 const ANN: i64 = 7;
@@ -33,7 +33,7 @@ async fn told(platform: &TelegramFake, chat: i64, count: usize) -> Vec<SentMessa
         sent.iter().filter(|one| one.chat == chat).cloned().collect::<Vec<_>>()
     };
     let all = platform.wait_for(|sent| in_chat(sent).len() >= count);
-    in_chat(&patiently(&format!("message {count} in {chat}"), all).await)
+    in_chat(&with_timeout(&format!("message {count} in {chat}"), all).await)
 }
 
 async fn last_told(platform: &TelegramFake, chat: i64, count: usize) -> String {
@@ -63,7 +63,7 @@ async fn f14_pair_approve_admits_a_stranger_and_people_remove_reverts_it() {
     let daemon = home.daemon();
     let code = hinted(&platform).await;
     platform.private_text(CID, "hello?");
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     let list: Value = serde_json::from_str(&home.run(&["pair", "list", "--json"]).out).unwrap();
     assert_eq!((&list[0]["code"], &list[0]["person"]), (&json!(code), &json!("telegram:main:9")));
     assert_eq!(list[0]["name"], "User 9");
@@ -89,7 +89,7 @@ async fn f14_pair_approve_admits_a_stranger_and_people_remove_reverts_it() {
     let removed = home.run(&["people", "remove", "telegram:main:9"]);
     assert_eq!(removed.out, "telegram:main:9 may no longer speak\n", "{removed:?}");
     platform.private_text(CID, "still there?");
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((told(&platform, CID, 3).await.len(), model.requests().len()), (3, 1));
@@ -104,7 +104,7 @@ async fn f14_pair_approve_without_a_daemon_makes_the_first_owner() {
     let daemon = home.daemon();
     let code = hinted(&platform).await;
     assert!(stop(daemon).await.0.success());
-    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
     let approved = home.run(&["pair", "approve", &code, "--owner"]);
     assert_eq!(
         approved.out, "User 9 (telegram:main:9) may speak now; role: owner\n",

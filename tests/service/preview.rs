@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::crash::{dies, doomed};
 use crate::log::number;
 use crate::model::{begun, first_and_then, held};
-use crate::patience::{patiently, stop, until};
+use crate::patience::{stop, until, with_timeout};
 use crate::telegram::{ANN, TOKEN, home};
 
 const BEGINNING: &str = "Once upon a time there …";
@@ -20,7 +20,7 @@ const STORY: &str = "Once upon a time there was a bird.";
 /// Waits until the chat has exactly one message, with this text.
 async fn shows(platform: &TelegramFake, text: &str) {
     let one = |sent: &[SentMessage]| matches!(sent, [one] if one.text == text);
-    patiently(text, platform.wait_for(one)).await;
+    with_timeout(text, platform.wait_for(one)).await;
 }
 
 /// A model that writes the beginning of a story at once, and its end when there is a permit.
@@ -56,14 +56,14 @@ async fn preview_continues_in_the_same_message_after_a_kill() {
     let daemon = home.daemon();
     platform.private_text(ANN, "A story, please.");
     shows(&platform, BEGINNING).await;
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     // The daemon logs the outcome of the send after the confirmation.
     until("the preview in the log", async || {
         number(&home, "SELECT count(*) FROM outbox WHERE state = 'preview'") == 1
     })
     .await;
     daemon.kill();
-    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
 
     let daemon = home.daemon();
     shows(&platform, STORY).await;
@@ -84,11 +84,11 @@ async fn f5_preview_whose_first_send_met_a_crash_marks_the_answer_as_repeated() 
         platform.private_text(ANN, "A story, please.");
         dies(daemon).await;
         assert_eq!(platform.sent().len(), copies, "{point}");
-        patiently("the end of the poll", platform.wait_for_no_poll()).await;
+        with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
 
         end.add_permits(100);
         let daemon = home.daemon();
-        let sent = patiently("the answer", platform.wait_for_sent(copies + 1)).await;
+        let sent = with_timeout("the answer", platform.wait_for_sent(copies + 1)).await;
         assert_eq!(sent[copies].text, format!("{REPEAT_MARK}\n{STORY}"), "{point}");
         let (status, log) = stop(daemon).await;
         assert!(status.success(), "{log}");
@@ -106,7 +106,7 @@ async fn f6_preview_with_failing_edits_still_becomes_the_answer() {
         shows(&platform, BEGINNING).await;
         platform.inject(On::method("editMessageText"), 2, fault.clone());
         end.add_permits(100);
-        patiently("the edits", platform.wait_for_calls("editMessageText", 3)).await;
+        with_timeout("the edits", platform.wait_for_calls("editMessageText", 3)).await;
         shows(&platform, STORY).await;
         let (status, log) = stop(daemon).await;
         assert!(status.success(), "{log}");

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::model::config;
-use crate::patience::{patiently, stop, until};
+use crate::patience::{stop, until, with_timeout};
 use crate::sink::Sink;
 
 const TOKEN: &str = "4711:AA-secret";
@@ -280,7 +280,7 @@ fn sample(tool: &str, schema: &Value) -> Value {
 
 async fn connected(world: &World) -> DaemonProcess {
     let daemon = world.home.daemon();
-    patiently("Discord", world.discord.wait_for_connected()).await;
+    with_timeout("Discord", world.discord.wait_for_connected()).await;
     daemon
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    #[expect(clippy::disallowed_methods, reason = "the world is no part of the daemon")]
+    #[expect(clippy::disallowed_methods, reason = "the world is not part of the daemon")]
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

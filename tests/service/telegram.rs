@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::chat::AttachedChat;
 use crate::model::{asked, begun, config, first_and_then, held};
-use crate::patience::{logged, patiently, stop};
+use crate::patience::{logged, stop, with_timeout};
 use crate::rows::{self, HELD, TestedPlatform, is_answered, is_settled, parrot, trouble};
 
 pub(crate) const TOKEN: &str = "4711:AA-secret";
@@ -39,10 +39,10 @@ async fn telegram_answers_allowed_senders_and_logs_others() {
     let mut daemon = home.daemon();
     platform.private_text(8, "let me in");
     platform.private_text(ANN, "good morning");
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!((sent[0].chat, sent[0].text.as_str()), (ANN, "Good morning."));
     assert_eq!(sent[0].entities[0]["type"], "bold");
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     logged(&mut daemon, "8 may not speak on telegram; add it to [channels.telegram] allow", 1)
         .await;
     let (status, log) = stop(daemon).await;
@@ -62,9 +62,9 @@ async fn telegram_group_that_becomes_a_supergroup_keeps_its_rules() {
     for _ in 0..2 {
         platform.say(UserMessage::group(ANN, SUPERGROUP, "good morning"));
         logged(&mut daemon, "7 may not speak on telegram", 1).await;
-        patiently("the confirmation", platform.wait_for_confirmed()).await;
+        with_timeout("the confirmation", platform.wait_for_confirmed()).await;
         assert!(stop(daemon).await.0.success());
-        patiently("the end of the poll", platform.wait_for_no_poll()).await;
+        with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
         daemon = home.daemon();
     }
     assert!(stop(daemon).await.0.success());
@@ -81,12 +81,12 @@ async fn telegram_answers_once_after_a_kill_during_an_answer() {
     let daemon = home.daemon();
     platform.private_text(ANN, "Tell me.");
     asked(&model, 1).await;
-    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     daemon.kill();
-    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
 
     let daemon = home.daemon();
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "Now.");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
@@ -102,7 +102,7 @@ async fn f5_telegram_retries_a_certainly_failed_send_without_a_mark() {
     platform.inject(On::method("sendMessage"), 2, InjectedFault::Refuse(failure));
     let daemon = home.daemon();
     platform.private_text(ANN, "good morning");
-    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "Good morning.");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
@@ -120,7 +120,7 @@ async fn f5_message_tool_text_is_not_repeated_as_the_answer() {
     let home = home(&platform, &model);
     let daemon = home.daemon();
     platform.private_text(ANN, "do it");
-    patiently("the message", platform.wait_for_sent(1)).await;
+    with_timeout("the message", platform.wait_for_sent(1)).await;
     asked(&model, 2).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
@@ -155,7 +155,7 @@ async fn message_tool_sends_files_of_the_workspace() {
     put_files(&home);
     let daemon = home.daemon();
     platform.private_text(ANN, "send me the files");
-    let sent = patiently("the answer", platform.wait_for_sent(4)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(4)).await;
     let texts: Vec<&str> = sent.iter().map(|message| message.text.as_str()).collect();
     assert_eq!(texts, ["Your files.", "", "", "There they are."]);
     let upload = |at: usize| sent[at].file.as_ref().unwrap().upload.clone().unwrap();
@@ -175,12 +175,12 @@ async fn message_tool_repeats_a_file_once_with_a_mark_after_a_kill() {
     platform.inject(On::method("sendDocument"), 1, InjectedFault::HangAfter);
     let daemon = home.daemon();
     platform.private_text(ANN, "send me the files");
-    patiently("the document", platform.wait_for_calls("sendDocument", 1)).await;
+    with_timeout("the document", platform.wait_for_calls("sendDocument", 1)).await;
     daemon.kill();
-    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
 
     let daemon = home.daemon();
-    let sent = patiently("the answer", platform.wait_for_sent(5)).await;
+    let sent = with_timeout("the answer", platform.wait_for_sent(5)).await;
     let shown: Vec<(&str, bool)> =
         sent.iter().map(|message| (message.text.as_str(), message.file.is_some())).collect();
     let expected = [

@@ -189,7 +189,7 @@ async fn unit_credential_reaches_only_the_provider() {
             .then(|| format!("Incorrect API key provided: {WRONG}."))
             .into_iter()
             .collect();
-        assert_eq!(model.refusals(), refused, "what the provider was shown");
+        assert_eq!(model.refusals(), refused, "the provider's refusals");
 
         let commands: [&[&str]; 4] = [
             &["status", "--json"],
@@ -205,7 +205,7 @@ async fn unit_credential_reaches_only_the_provider() {
             assert!(!format!("{ran:?}").contains(secret), "{command:?} shows it: {ran:?}");
         }
         assert!(!said.contains(secret), "the chat sees it: {said}");
-        assert!(home.data_dir().join("avocet.db-wal").exists(), "what is looked at is written");
+        assert!(home.data_dir().join("avocet.db-wal").exists(), "the checked file exists");
         is_in_no_file(&home.data_dir(), secret);
         let (_, log) = stop(daemon).await;
         assert!(!log.contains(secret), "the log shows it: {log}");

@@ -62,7 +62,7 @@ async fn audit_head_is_written_at_the_start_and_after_changes() {
     let (keeper, group) = world.keep().await;
     assert_eq!(read(&world.file()).unwrap(), Some(first.clone()));
     let second = world.append().await;
-    assert_eq!(read(&world.file()).unwrap(), Some(first), "once in a while");
+    assert_eq!(read(&world.file()).unwrap(), Some(first), "the head is noted once per interval");
     world.clock.advance(EVERY);
     world.clock.sleeper(EVERY).await;
     assert_eq!(read(&world.file()).unwrap(), Some(second));

@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     /// No daemon answers.
     NoDaemon = 69,
     /// This system has no sandbox layers for programs. Only `avocet doctor` ends so.
-    NoWalls = 71,
+    NoSandbox = 71,
     /// The data directory was deleted or replaced while the daemon ran.
     Lost = 74,
     /// A temporary failure; a retry may succeed.

@@ -113,7 +113,7 @@ pub(crate) fn open_and_warn(registry: &mut Registry, settings: &Settings, policy
     let rules = policy.rules.iter().map(|(pattern, _)| ("[tools.policy]", pattern));
     for (table, pattern) in named.chain(rules) {
         if !registry.has(pattern) {
-            tracing::warn!(table, pattern, "it matches no tool; check the spelling");
+            tracing::warn!(table, pattern, "the name matches no tool; check the spelling");
         }
     }
 }

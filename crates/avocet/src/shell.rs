@@ -216,7 +216,7 @@ pub(crate) fn control_groups() -> Result<Cgroups, NoCgroups> {
     divided.inspect_err(|why| match why {
         // Normal when started by hand or in a container.
         NoCgroups::Unknown | NoCgroups::NotOurs(_) => {
-            tracing::debug!(%why, "programs have no own control groups");
+            tracing::debug!(%why, "programs have no control groups of their own");
         }
         NoCgroups::Weak(..) | NoCgroups::Failed(..) => {
             tracing::warn!(%why, "programs have no control groups that limit them");

@@ -17,7 +17,7 @@ use crate::roots::{self, Root};
 
 /// The directory in the data directory with one file for each workspace in which some untrusted
 /// content could not be marked.
-const FOREIGN: &str = "foreign";
+const UNMARKED: &str = "foreign";
 
 /// A workspace, for tools and for access by paths.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Work
     let guarded = guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let name = digest(guarded.root().as_os_str().as_bytes());
     let guarded = guarded.protecting(configuration.sandbox.protection.clone());
-    Ok(guarded.remembering(data_dir.join(FOREIGN).join(name)))
+    Ok(guarded.remembering(data_dir.join(UNMARKED).join(name)))
 }
 
 #[async_trait]

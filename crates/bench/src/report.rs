@@ -257,7 +257,7 @@ fn log_bytes(grown: &[LogBytes]) -> String {
         cells: vec![of.clone(), bytes(*each)],
         value: *each as f64,
     };
-    bars("Database, for good", &["", "each"], grown.iter().map(row).collect())
+    bars("Growth of the database", &["", "each"], grown.iter().map(row).collect())
 }
 
 #[cfg(test)]

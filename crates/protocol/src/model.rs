@@ -209,7 +209,7 @@ pub enum ModelError {
         lasting: bool,
     },
     /// The conversation is too long for the model. The user can begin a new one.
-    #[error("the conversation is too long for {model} ({detail}); start afresh with /new")]
+    #[error("the conversation is too long for {model} ({detail}); start a new one with /new")]
     TooLong {
         /// The model.
         model: String,

@@ -90,7 +90,7 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 #[rustfmt::skip]
 const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
-    ChatCommand::new(Verb::Compact, "compact", "", "replace the earlier conversation by a summary"),
+    ChatCommand::new(Verb::Compact, "compact", "", "replace the earlier conversation with a summary"),
     ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
     ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),

@@ -139,7 +139,7 @@ pub struct HttpFake {
 
 impl HttpFake {
     /// Starts a server that calls `answer` for each request.
-    #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
+    #[expect(clippy::disallowed_methods, reason = "a fake is not part of the daemon")]
     pub async fn start(answer: impl Fn(HttpRequest) -> Vec<Piece> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -134,7 +134,7 @@ impl Model for ScriptedModel {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         assert_eq!(history_complaint(&request.messages), None, "{:#?}", request.messages);
-        assert!(self.facts.images || request.images.is_empty(), "it has no eyes");
+        assert!(self.facts.images || request.images.is_empty(), "the model cannot see images");
         self.requests.lock().unwrap().push(request.clone());
         let mut answer = (self.answer)(request);
         let mut begun = StartedRequest { model: self.name, request, deltas, is_lost: true };

@@ -39,7 +39,7 @@ impl SocketClient {
     ///
     /// # Errors
     /// Fails if the socket has no listener.
-    #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
+    #[expect(clippy::disallowed_methods, reason = "a fake is not part of the daemon")]
     pub async fn connect(path: &Path) -> io::Result<Self> {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
         let (sender, incoming) = flume::bounded(4096);

@@ -166,7 +166,7 @@ async fn token_that_is_wrong_or_revoked_is_unauthorised() {
     fake.revoke();
     assert_eq!(poll.answer().await.unwrap().refusal(), unauthorised);
     assert_eq!(call(&fake, "getMe", &json!({})).await.refusal(), unauthorised);
-    assert_eq!(fake.calls("getMe"), 1, "who is not let in calls nothing");
+    assert_eq!(fake.calls("getMe"), 1, "a refused request counts as no call");
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn inject_flood_hits_the_calls_of_its_chat_and_then_ends() {
     }
     call(&fake, "sendMessage", &text("x")).await.result();
     assert_eq!((fake.sent().len(), fake.calls("SendMessage")), (2, 4));
-    assert_eq!(fake.refusals(), [], "a fault is no refusal");
+    assert_eq!(fake.refusals(), [], "a fault is not a refusal");
 }
 
 #[tokio::test]

@@ -65,10 +65,10 @@ fn parse_reads_the_patches_of_git() {
 fn parse_error_names_the_line_of_the_patch() {
     let table = [
         ("", "there is no file in it; begin each"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "line 1: the hunk is of no file"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "line 1: the hunk has no file"),
         ("--- a/x\n@@ -1 +1 @@\n-a\n+b\n", "--- a/x has no line +++"),
         ("+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "+++ b/x has no line ---"),
-        ("--- a/x\n+++ b/x\n@@ what @@\n", "line 3: \"@@ what @@\" is no hunk header"),
+        ("--- a/x\n+++ b/x\n@@ what @@\n", "line 3: \"@@ what @@\" is not a hunk header"),
         (
             "--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n-a\n+b\n",
             "line 3: the hunk ends before its @@ line says",
@@ -84,7 +84,7 @@ fn parse_error_names_the_line_of_the_patch() {
         ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\né\n", "line 5: \"é\" begins with none of"),
         ("--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "--- x and +++ y are two files; to rename"),
         ("--- /dev/null\n+++ /dev/null\n", "/dev/null on both sides"),
-        ("diff --git a/x b/x\nGIT binary patch\n", "line 2: \"GIT binary patch\" is not done here"),
+        ("diff --git a/x b/x\nGIT binary patch\n", "line 2: \"GIT binary patch\" is not supported"),
     ];
     for (patch, error) in table {
         let found = parse(patch).unwrap_err();

@@ -11,7 +11,7 @@ use crate::places::Configuration;
 use crate::shell::Shells;
 
 /// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why
-/// its programs have no own control groups.
+/// its programs have no control groups of their own.
 pub(crate) fn checks(
     configuration: &Configuration,
     shells: &Shells,
@@ -154,7 +154,7 @@ fn shell(best: Isolation, system: &System) -> Check {
         );
     }
     match (best, system.without) {
-        (Isolation::Namespaces, _) => Check::good("exec_shell", "on, behind namespaces"),
+        (Isolation::Namespaces, _) => Check::good("exec_shell", "on, with namespaces"),
         (Isolation::Landlock, _) => {
             Check::good("exec_shell", "on, with Landlock as the only sandbox layer")
         }

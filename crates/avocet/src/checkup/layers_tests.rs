@@ -56,7 +56,7 @@ fn sandbox_layers_have_one_line_each_with_effect_or_remedy() {
             System { hosts: Some("crates.io, 127.0.0.1:3000".to_owned()), ..system(false, false) },
         ),
         (
-            "hosts were to be open, behind Landlock alone",
+            "hosts are listed, but Landlock is the only layer",
             SandboxLayers { namespaces: denied(), landlock: Ok(()) },
             System { closed: Some("[sandbox] hosts has no effect"), ..system(false, false) },
         ),

@@ -152,7 +152,7 @@ fn what_follows(moved: Option<&Path>, ended: &EndedWork, configuration: &Configu
     if let Some(moved) = moved {
         let head_file = configuration.head_file.display();
         text.push_str(&format!(
-            "The previous database is now {}.\nIts newer audit rows are not in the restored one: \
+            "The previous database is now {}.\nIts newer audit rows are not in the new one: \
                 `avocet audit verify` reports that until you remove {head_file}.\n",
             moved.display()
         ));

@@ -155,7 +155,7 @@ pub(crate) fn exit(checkup: &Checkup) -> Exit {
     } else if bad(avocet, |_| true) || bad(providers, |_| true) || bad(channels, |_| true) {
         Exit::Down
     } else if bad(walls, |name| ["namespaces", "Landlock"].contains(&name)) {
-        Exit::NoWalls
+        Exit::NoSandbox
     } else {
         Exit::Done
     }
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn exit_ranks_configuration_before_outages_before_the_sandbox() {
         let walls = vec![bad("namespaces"), bad("Landlock"), bad("exec_shell")];
-        let no_walls = Checkup { walls, ..Checkup::default() };
-        let down = Checkup { channels: vec![bad("telegram:main")], ..no_walls.clone() };
+        let no_sandbox = Checkup { walls, ..Checkup::default() };
+        let down = Checkup { channels: vec![bad("telegram:main")], ..no_sandbox.clone() };
         let wrong = Checkup { avocet: vec![bad("directories")], ..down.clone() };
         let disk = Checkup { avocet: vec![bad("data")], ..Checkup::default() };
         let fair = Checkup {
@@ -203,7 +203,7 @@ mod tests {
             ..Checkup::default()
         };
         let table = [
-            (no_walls, Exit::NoWalls),
+            (no_sandbox, Exit::NoSandbox),
             (down, Exit::Down),
             (wrong, Exit::Configuration),
             (disk, Exit::Down),

@@ -65,7 +65,7 @@ impl OfflineLog {
     }
 }
 
-/// Connects to the daemon; `None` if none runs. If the daemon is slow or has no free place, says so
+/// Connects to the daemon; `None` if no daemon runs. If the daemon is slow or has no free place, warns
 /// and waits for up to `PATIENCE`.
 ///
 /// # Errors
@@ -187,8 +187,8 @@ async fn reach(
     }
 }
 
-/// Calls a method of the daemon. If no daemon runs, `in_log` does the same on its log; all methods
-/// that are called so exist there, too.
+/// Calls a method of the daemon. If no daemon runs, `in_log` does the same on its log. It has to
+/// know every method that is called in this way.
 async fn call<A: DeserializeOwned>(
     context: &CommandContext,
     method: &str,

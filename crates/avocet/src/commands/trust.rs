@@ -148,12 +148,12 @@ fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
     let known: Vec<String> =
         workspaces.iter().map(|workspace| workspace.root().display().to_string()).collect();
     let known = if known.is_empty() {
-        "there is no workspace yet; the daemon creates it".to_owned()
+        "there is no workspace yet, because the daemon creates it".to_owned()
     } else {
         format!("the agent's files are below {}", known.join(", "))
     };
     let (file, place) = (file.display(), place.display());
-    let message = format!("{file} is {place}, where the agent's file tools do not read; {known}");
+    let message = format!("{file} is {place}, which the agent's file tools do not read; {known}");
     Failure::new(Exit::Failed, message)
 }
 

@@ -267,8 +267,8 @@ async fn anthropic_error_explains_refusals_in_the_words_of_the_api() {
     const FULL: &str = "input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000";
     let table = [
         ("Your credit balance is too low", "refused the request: 400: Your credit balance"),
-        ("prompt is too long: 213462 tokens > 200000 maximum", "start afresh with /new"),
-        (FULL, "start afresh with /new"),
+        ("prompt is too long: 213462 tokens > 200000 maximum", "start a new one with /new"),
+        (FULL, "start a new one with /new"),
     ];
     for (message, says) in table {
         let error = json!({ "type": "invalid_request_error", "message": message });

@@ -327,13 +327,13 @@ async fn gemini_error_explains_refusals_in_the_words_of_the_api() {
             "refused the key (401: API key not valid.",
         ),
         (400, "INVALID_ARGUMENT", "Renew it.", &bad_key, "refused the key (401: Renew it.)"),
-        (400, "INVALID_ARGUMENT", LONG, &none, "start afresh with /new"),
+        (400, "INVALID_ARGUMENT", LONG, &none, "start a new one with /new"),
         (
             400,
             "INVALID_ARGUMENT",
             "Request payload size exceeds the limit: 20971520 bytes.",
             &none,
-            "start afresh with /new",
+            "start a new one with /new",
         ),
         (
             400,

@@ -117,7 +117,7 @@ async fn ollama_refuses_a_request_that_exceeds_the_context_before_sending() {
     let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
     let error = model.complete(&long(), &|_| ()).await.unwrap_err();
     assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
-    assert!(error.to_string().contains("start afresh with /new"), "{error}");
+    assert!(error.to_string().contains("start a new one with /new"), "{error}");
     assert_eq!(fake.requests().len(), 0);
 }
 

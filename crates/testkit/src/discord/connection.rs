@@ -16,7 +16,7 @@ use super::platform::SharedPlatform;
 const NO_CODE: u16 = 1006;
 
 /// Serves the gateway on its own port, until its runtime is dropped.
-#[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
+#[expect(clippy::disallowed_methods, reason = "a fake is not part of the daemon")]
 pub(super) async fn listen(shared: Arc<SharedPlatform>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

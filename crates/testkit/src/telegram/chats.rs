@@ -103,7 +103,7 @@ impl Chats {
         }
     }
 
-    /// Closes or reopens a topic. In a closed topic only administrators may write.
+    /// Closes a topic. Only administrators may write in a closed topic.
     pub(super) fn close_thread(&mut self, chat: i64, thread: i64) {
         self.chats.entry(chat).or_default().closed_threads.insert(thread);
     }

@@ -76,8 +76,8 @@ async fn edit_file_explains_how_to_name_the_place() {
     let world = World::new().await;
     world.put("p.txt", "one\ntwo\nthree\n");
     let table = [
-        (json!({}), "the place to edit is missing; say where in one way"),
-        (json!({"find": "one", "start_line": 1}), "exclude each other; say where in one way"),
+        (json!({}), "the place to edit is missing; give the place in one way"),
+        (json!({"find": "one", "start_line": 1}), "exclude each other; give the place in one way"),
         (json!({"insert_line": 1, "start_line": 1}), "exclude each other"),
         (json!({"end_line": 1}), "end_line needs start_line"),
         (json!({"insert_line": 1, "end_line": 1}), "end_line needs start_line"),

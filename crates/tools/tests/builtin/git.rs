@@ -205,7 +205,7 @@ async fn git_tools_errors_explain_the_cause_and_the_next_step() {
     ] {
         let error = outside.error(tool, arguments).await;
         assert!(
-            error.contains("the workspace is no git repository") && error.contains("git init"),
+            error.contains("the workspace is not a git repository") && error.contains("git init"),
             "{error}"
         );
     }

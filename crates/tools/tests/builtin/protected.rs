@@ -87,8 +87,8 @@ async fn git_tools_run_nothing_of_a_received_repository_and_ask() {
         ("git_switch", json!({"repository": "r", "branch": "side", "create": true})),
     ] {
         let question = text(asked(&world, tool, arguments.clone()).await);
-        let why = "`r/.git/config` of this repository may be a stranger's; no filter or hook of \
-            it is run";
+        let why =
+            "`r/.git/config` of this repository is untrusted; its filters and hooks do not run";
         assert!(question.contains(why), "{tool}: {question}");
         // As after an approval.
         let done = world.run(tool, arguments).await;
@@ -146,7 +146,7 @@ async fn git_tools_run_nothing_of_an_untrusted_submodule() {
     fs::write(&path, own).unwrap();
     let error = world.error("git_add", json!({"repository": "mine", "all": true})).await;
     assert!(
-        error.contains("mine/r/.git/config may be a stranger's") && error.contains("avocet trust"),
+        error.contains("mine/r/.git/config is untrusted") && error.contains("avocet trust"),
         "{error}"
     );
 }

@@ -167,7 +167,7 @@ async fn outline_shows_definitions_with_their_lines() {
     let outline = world.value("outline", json!({"path": "src/a.rs"})).await;
     assert_eq!(outline, json!("src/a.rs, 4 lines\n     1\tuse std::fs\n     3\tfn main()"));
     let empty = world.value("outline", json!({"path": "empty.txt"})).await;
-    assert!(empty.as_str().unwrap().starts_with("empty.txt has 0 lines, and nothing in it"));
+    assert!(empty.as_str().unwrap().starts_with("empty.txt has 0 lines and no outline"));
     let error = world.error("outline", json!({"path": ".env"})).await;
     assert!(error.starts_with("permission denied: .env is not opened"), "{error}");
 }
