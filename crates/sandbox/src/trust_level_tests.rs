@@ -112,12 +112,16 @@ fn mark_trusted_error_names_the_note_of_an_untrusted_workspace() {
         drop(fs::remove_file(&note));
         let mut workspace = workspace.clone();
         workspace.provenance = Provenance::new(marks, Some(note.clone())).into();
-        assert_eq!(workspace.mark_trusted(&path), Ok(Trust::Full), "nothing foreign was written");
+        assert_eq!(
+            workspace.mark_trusted(&path),
+            Ok(Trust::Full),
+            "no untrusted content was written"
+        );
         workspace.provenance.distrust_all();
         assert_eq!(workspace.explain_trust(&path).unwrap().trust, Trust::Low);
         let error = workspace.mark_trusted(&path).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
-        assert!(error.contains(&format!("remove {} and start", note.display())), "{error}");
+        assert!(error.contains(&format!("remove {} and restart", note.display())), "{error}");
     }
 }
 
