@@ -170,12 +170,8 @@ impl Model for Dialected {
             read
         };
         if let Some(dialect) = read.dialect {
-            tracing::debug!(
-                model = self.name(),
-                dialect = dialect.name(),
-                "found tool calls in \
-                the text"
-            );
+            let dialect = dialect.name();
+            tracing::debug!(model = self.name(), dialect, "found tool calls in the text");
         }
         // Calls in the text of a reply with native calls repeat these.
         let is_native = !reply.calls.is_empty();

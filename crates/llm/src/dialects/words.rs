@@ -36,7 +36,7 @@ pub(super) fn tools(
     if path_of(tool).is_some() {
         text.push_str(
             "Always give the full path, relative to the workspace root. The example above is \
-                right; this one is wrong:\n\n",
+             right; these are wrong:\n\n",
         );
         WRONG_PATHS.iter().for_each(|wrong| text.push_str(&format!("{}\n\n", example(wrong))));
     }
