@@ -54,7 +54,7 @@ pub struct Web {
     clock: Arc<dyn Clock>,
 }
 
-/// How a page is given.
+/// The format in which a page is returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {

@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     /// The directory of the project, relative to the workspace root. Default: the root.
     #[schemars(extend("x-aliases" = ["cwd", "working_dir"]))]
     directory: Option<String>,
-    /// What runs the tests. Default: what the files of the directory are for.
+    /// The test framework. Default: the one that the files of the directory belong to.
     framework: Option<Framework>,
     /// Only tests whose names have this in them, or fit it as the framework understands it.
     #[schemars(extend("x-aliases" = ["pattern", "test_name"]))]
