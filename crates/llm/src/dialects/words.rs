@@ -158,14 +158,14 @@ pub(super) fn conversation(
 ) -> Vec<Message> {
     let mut text =
         TextConversation { dialect, tools, called: &[], results: Vec::new(), messages: Vec::new() };
-    let told = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
+    let rendered = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
     let mut rest = messages;
     let system = match rest {
         [Message::System { text }, others @ ..] => {
             rest = others;
-            joined(text, &told)
+            joined(text, &rendered)
         }
-        _ => told,
+        _ => rendered,
     };
     if !system.is_empty() {
         text.messages.push(Message::System { text: system });
