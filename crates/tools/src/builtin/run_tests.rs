@@ -116,7 +116,7 @@ impl Tool for RunTests {
             error => error,
         })?;
         let (report, text) = read(plan.framework, output).await?;
-        let report = relative_to(&directory, report).told();
+        let report = relative_to(&directory, report).limited();
         let (key, number) = end.named();
         let well = end == ProgramExit::Code(0);
         let mut result = json!({
@@ -212,7 +212,7 @@ pub(crate) fn read_as_tests(text: &str) {
         vitest::parse,
     ];
     for parse in parsers {
-        report::hold(&parse(&report::plain(text)).told());
+        report::assert_limited(&parse(&report::plain(text)).limited());
     }
 }
 
