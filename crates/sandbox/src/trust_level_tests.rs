@@ -194,7 +194,7 @@ fn mark_untrusted_of_a_directory_lowers_its_present_and_future_files() {
 }
 
 #[test]
-fn standing_of_a_directory_counts_its_untrusted_files() {
+fn explain_trust_of_a_directory_counts_its_untrusted_files() {
     let (_directory, workspace) = world();
     if !workspace.marks() {
         return println!("skipped: no extended attributes here");
