@@ -137,7 +137,7 @@ impl Transcription {
         let body = answer.text(MAX_BODY).await.unwrap_or_default();
         let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
         let says = error_message(&error).unwrap_or(&body).trim();
-        let says = self.clean(&format!("the transcription endpoint says {status}: {says}"));
+        let says = self.clean(&format!("the transcription endpoint answered {status}: {says}"));
         match status {
             401 | 403 => TranscribeError::Refused(format!(
                 "{says}; the operator has to check api_key in [transcription]"

@@ -59,7 +59,11 @@ impl ContextSize {
                 (ContextState::Known(context), context)
             }
             Err(error) => {
-                tracing::debug!(model = endpoint.name, error, "nothing is known of its context");
+                tracing::debug!(
+                    model = endpoint.name,
+                    error,
+                    "cannot read the context size of the model"
+                );
                 (ContextState::Failed(now), None)
             }
         };
