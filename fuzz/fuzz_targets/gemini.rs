@@ -1,4 +1,4 @@
-//! Runs `avocet_llm::fuzzing::gemini` on whatever the fuzzer finds.
+//! Runs `avocet_llm::fuzzing::gemini` on the inputs of the fuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Runs `avocet_llm::fuzzing::hidden` on whatever the fuzzer finds.
+//! Runs `avocet_llm::fuzzing::hidden` on the inputs of the fuzzer.
 
 #![no_main]
 

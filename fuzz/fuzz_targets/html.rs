@@ -1,4 +1,4 @@
-//! Runs `avocet_tools::fuzzing::html` on whatever the fuzzer finds.
+//! Runs `avocet_tools::fuzzing::html` on the inputs of the fuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Runs `avocet_llm::fuzzing::json` on whatever the fuzzer finds.
+//! Runs `avocet_llm::fuzzing::json` on the inputs of the fuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Runs `avocet_llm::fuzzing::llama` on whatever the fuzzer finds.
+//! Runs `avocet_llm::fuzzing::llama` on the inputs of the fuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Runs `avocet_llm::fuzzing::mistral` on whatever the fuzzer finds.
+//! Runs `avocet_llm::fuzzing::mistral` on the inputs of the fuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Runs `avocet_llm::fuzzing::openai_chat` on whatever the fuzzer finds.
+//! Runs `avocet_llm::fuzzing::openai_chat` on the inputs of the fuzzer.
 
 #![no_main]
 

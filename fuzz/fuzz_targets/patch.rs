@@ -1,4 +1,4 @@
-//! Runs `avocet_tools::fuzzing::patch` on whatever the fuzzer finds.
+//! Runs `avocet_tools::fuzzing::patch` on the inputs of the fuzzer.
 
 #![no_main]
 

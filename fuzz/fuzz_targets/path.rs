@@ -1,4 +1,4 @@
-//! Runs `avocet_sandbox::fuzzing::path` on whatever the fuzzer finds.
+//! Runs `avocet_sandbox::fuzzing::path` on the inputs of the fuzzer.
 
 #![no_main]
 

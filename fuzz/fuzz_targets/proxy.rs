@@ -1,4 +1,4 @@
-//! Runs `avocet_net::fuzzing::proxy` on whatever the fuzzer finds.
+//! Runs `avocet_net::fuzzing::proxy` on the inputs of the fuzzer.
 
 #![no_main]
 

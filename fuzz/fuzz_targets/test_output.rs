@@ -1,4 +1,4 @@
-//! Runs `avocet_tools::fuzzing::test_output` on whatever the fuzzer finds.
+//! Runs `avocet_tools::fuzzing::test_output` on the inputs of the fuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Runs `avocet_net::fuzzing::url` on whatever the fuzzer finds.
+//! Runs `avocet_net::fuzzing::url` on the inputs of the fuzzer.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Runs `avocet_llm::fuzzing::xml` on whatever the fuzzer finds.
+//! Runs `avocet_llm::fuzzing::xml` on the inputs of the fuzzer.
 
 #![no_main]
 

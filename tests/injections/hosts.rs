@@ -36,7 +36,7 @@ async fn hosts_invented_after_untrusted_text_are_not_looked_up() {
     for (number, question) in asked.iter().enumerate() {
         let host = format!("pin-4711-{number}.docs.stranger.dev");
         assert!(
-            question.contains(&format!("look up {host}, a host that no message")),
+            question.contains(&format!("look up {host}, a host that is in no message")),
             "{question}"
         );
     }

@@ -16,7 +16,7 @@ const DELTAS: usize = 1000;
 /// Bytes of the long answers.
 const LONG: usize = 256 * 1024;
 
-fn told(name: &str) -> Option<&str> {
+fn instructed(name: &str) -> Option<&str> {
     Some(name).filter(|name| *name != "native")
 }
 
@@ -54,7 +54,7 @@ fn replies_with_calls(bencher: Bencher<'_, '_>, name: &str) {
     let corpus = corpus(name);
     let bytes: usize = corpus.iter().map(String::len).sum();
     bencher.counter(BytesCount::new(bytes)).bench(|| {
-        corpus.iter().map(|reply| read(told(name), &tools, black_box(reply))).sum::<usize>()
+        corpus.iter().map(|reply| read(instructed(name), &tools, black_box(reply))).sum::<usize>()
     });
 }
 
@@ -64,7 +64,7 @@ fn a_long_answer(bencher: Bencher<'_, '_>, name: &str) {
     let text = plain(LONG);
     bencher
         .counter(BytesCount::new(text.len()))
-        .bench(|| read(told(name), &tools, black_box(&text)));
+        .bench(|| read(instructed(name), &tools, black_box(&text)));
 }
 
 /// Detects costs that grow faster than the text: with four times the text, the megabytes per second
@@ -90,7 +90,7 @@ fn streaming_an_answer(bencher: Bencher<'_, '_>, name: &str) {
     let pieces = pieces(&text, DELTAS);
     bencher
         .counter(ItemsCount::new(pieces.len()))
-        .bench(|| stream(told(name), &tools, black_box(&pieces)));
+        .bench(|| stream(instructed(name), &tools, black_box(&pieces)));
 }
 
 /// 4 KB in one line that could become a call until its end, in a thousand deltas.
@@ -104,7 +104,7 @@ fn streaming_a_call(bencher: Bencher<'_, '_>, name: &str) {
     let pieces = pieces(&text, DELTAS);
     bencher
         .counter(ItemsCount::new(pieces.len()))
-        .bench(|| stream(told(name), &tools, black_box(&pieces)));
+        .bench(|| stream(instructed(name), &tools, black_box(&pieces)));
 }
 
 /// Server-sent events in typical sizes, and one event in many pieces.

@@ -17,11 +17,12 @@ pub fn tools() -> Vec<ToolSpec> {
     fuzzing::tools()
 }
 
-/// Reads a complete reply of a model that was told to write this dialect, or has native calls.
+/// Reads a complete reply of a model that was instructed to write this dialect, or has native
+/// calls.
 /// Returns the number of calls.
 #[must_use]
-pub fn read(told: Option<&str>, tools: &[ToolSpec], text: &str) -> usize {
-    reader(told, tools).read(text, TextEnd::Complete).calls.len()
+pub fn read(instructed: Option<&str>, tools: &[ToolSpec], text: &str) -> usize {
+    reader(instructed, tools).read(text, TextEnd::Complete).calls.len()
 }
 
 /// Removes hidden parts from a complete answer. Returns the bytes that are left.
@@ -34,14 +35,14 @@ pub fn visible(text: &str) -> usize {
 
 /// Reads a reply in pieces, with all steps up to a chat. Returns the number of shown bytes.
 #[must_use]
-pub fn stream(told: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize {
+pub fn stream(instructed: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize {
     let shown = Cell::new(0);
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.set(shown.get() + text.len()),
         Delta::Restart => shown.set(0),
         Delta::Lost(_) => {}
     };
-    let streamed = RefCell::new(Streamed::new(reader(told, tools)));
+    let streamed = RefCell::new(Streamed::new(reader(instructed, tools)));
     let mut visible = Visible::keeping_calls();
     let pass = |delta: Delta<'_>| match delta {
         Delta::Text(text) => streamed.borrow_mut().push(text, show),
@@ -91,6 +92,6 @@ impl Writes for OpenAi {
     }
 }
 
-fn reader<'t>(told: Option<&str>, tools: &'t [ToolSpec]) -> ReplyReader<'t> {
-    ReplyReader { told: told.and_then(named), tools }
+fn reader<'t>(instructed: Option<&str>, tools: &'t [ToolSpec]) -> ReplyReader<'t> {
+    ReplyReader { instructed: instructed.and_then(named), tools }
 }

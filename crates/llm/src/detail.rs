@@ -7,7 +7,7 @@ use serde_json::Value;
 const MAX_DETAIL: usize = 300;
 
 /// Finds the message of an error in the formats that servers use.
-pub(crate) fn says(error: &Value) -> Option<&str> {
+pub(crate) fn error_message(error: &Value) -> Option<&str> {
     let shapes = [&error["error"]["message"], &error["error"], &error["message"], &error["detail"]];
     shapes.into_iter().find_map(Value::as_str)
 }

@@ -1,5 +1,5 @@
 //! A wrapper around every provider's model that reads tool calls written as text, for models that
-//! are told to write them so and for models that do so by mistake.
+//! are instructed to write them so and for models that do so by mistake.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -147,7 +147,7 @@ impl Model for Dialected {
         let style = self.style;
         let tools = if style == ToolStyle::None { &[][..] } else { &request.tools };
         let readable = ending::with_endings(tools);
-        let reader = ReplyReader { told: style.dialect(), tools: &readable };
+        let reader = ReplyReader { instructed: style.dialect(), tools: &readable };
         let streamed = Mutex::new(Streamed::new(reader));
         let lock = || streamed.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = |delta: Delta<'_>| match delta {
@@ -170,11 +170,8 @@ impl Model for Dialected {
             read
         };
         if let Some(dialect) = read.dialect {
-            tracing::debug!(
-                model = self.name(),
-                dialect = dialect.name(),
-                "found tool calls in the text"
-            );
+            let dialect = dialect.name();
+            tracing::debug!(model = self.name(), dialect, "found tool calls in the text");
         }
         // Calls in the text of a reply with native calls repeat these.
         let is_native = !reply.calls.is_empty();

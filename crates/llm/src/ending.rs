@@ -126,11 +126,11 @@ fn answer(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
         return None;
     }
     match &call.arguments {
-        Arguments::Object(object) => Some(said(&in_object(object))),
+        Arguments::Object(object) => Some(cleaned(&in_object(object))),
         // A truncated object is invalid: the model gets an error instead.
         Arguments::Malformed(text) if text.trim_start().starts_with(['{', '[']) => None,
         Arguments::Malformed(text) => {
-            Some(said(&serde_json::from_str(text).unwrap_or_else(|_| text.clone())))
+            Some(cleaned(&serde_json::from_str(text).unwrap_or_else(|_| text.clone())))
         }
     }
 }
@@ -146,8 +146,8 @@ fn in_object(object: &Map<String, Value>) -> String {
 }
 
 /// Cleans an argument for people: removes the hidden parts, as in a reply.
-fn said(argument: &str) -> String {
-    ReplyReader { told: None, tools: &[] }
+fn cleaned(argument: &str) -> String {
+    ReplyReader { instructed: None, tools: &[] }
         .read(&visible(argument), TextEnd::Complete)
         .text
         .trim()

@@ -45,50 +45,50 @@ pub const TARGETS: [(&str, LlmFuzzTarget); 18] = [
 /// Length in bytes to which a text is repeated. Quadratic time takes seconds at this length.
 const ENDLESS: usize = 64 * 1024;
 
-/// Reads a reply of a model that was told to write harmony.
+/// Reads a reply of a model that was instructed to write harmony.
 pub fn harmony(data: &[u8]) {
     dialect("harmony", data);
 }
 
-/// Reads a reply of a model that was told to write hermes.
+/// Reads a reply of a model that was instructed to write hermes.
 pub fn hermes(data: &[u8]) {
     dialect("hermes", data);
 }
 
-/// Reads a reply of a model that was told to write json.
+/// Reads a reply of a model that was instructed to write json.
 pub fn json(data: &[u8]) {
     dialect("json", data);
 }
 
-/// Reads a reply of a model that was told to write llama.
+/// Reads a reply of a model that was instructed to write llama.
 pub fn llama(data: &[u8]) {
     dialect("llama", data);
 }
 
-/// Reads a reply of a model that was told to write mistral.
+/// Reads a reply of a model that was instructed to write mistral.
 pub fn mistral(data: &[u8]) {
     dialect("mistral", data);
 }
 
-/// Reads a reply of a model that was told to write react.
+/// Reads a reply of a model that was instructed to write react.
 pub fn react(data: &[u8]) {
     dialect("react", data);
 }
 
-/// Reads a reply of a model that was told to write shell.
+/// Reads a reply of a model that was instructed to write shell.
 pub fn shell(data: &[u8]) {
     dialect("shell", data);
 }
 
-/// Reads a reply of a model that was told to write xml.
+/// Reads a reply of a model that was instructed to write xml.
 pub fn xml(data: &[u8]) {
     dialect("xml", data);
 }
 
 /// Checks that a reply in pieces gives the same result and the same shown text as a complete one.
 pub fn streamed(data: &[u8]) {
-    for told in known_names().map(Some).chain([None]) {
-        streams_as_whole(told, &String::from_utf8_lossy(data));
+    for instructed in known_names().map(Some).chain([None]) {
+        streams_as_whole(instructed, &String::from_utf8_lossy(data));
     }
 }
 
@@ -151,8 +151,8 @@ pub fn lenient(data: &[u8]) {
 
 fn dialect(name: &str, data: &[u8]) {
     let (text, tools) = (String::from_utf8_lossy(data), tools());
-    let reader = ReplyReader { told: named(name), tools: &tools };
-    assert!(reader.told.is_some(), "there is no {name}");
+    let reader = ReplyReader { instructed: named(name), tools: &tools };
+    assert!(reader.instructed.is_some(), "there is no {name}");
     for end in [TextEnd::Complete, TextEnd::Cut] {
         let read = reader.read(&text, end);
         assert_eq!(read.calls.is_empty(), read.dialect.is_none());
@@ -162,17 +162,17 @@ fn dialect(name: &str, data: &[u8]) {
     streams_as_whole(Some(name), &text);
 }
 
-fn streams_as_whole(told: Option<&str>, text: &str) {
+fn streams_as_whole(instructed: Option<&str>, text: &str) {
     let tools = tools();
-    let reader = ReplyReader { told: told.and_then(named), tools: &tools };
+    let reader = ReplyReader { instructed: instructed.and_then(named), tools: &tools };
     let (whole, _, _) = read_streamed(reader, &[text], TextEnd::Complete);
     let (read, meanwhile, shown) = read_streamed(reader, &in_pieces(text), TextEnd::Complete);
-    assert_eq!(read.calls, whole.calls, "{told:?}");
-    assert_eq!((&read.text, read.is_done), (&whole.text, whole.is_done), "{told:?}");
+    assert_eq!(read.calls, whole.calls, "{instructed:?}");
+    assert_eq!((&read.text, read.is_done), (&whole.text, whole.is_done), "{instructed:?}");
     // Only blanks before a call are taken back, because other blanks replace them.
     let last = shown.rsplit('⟲').next().unwrap_or_default();
-    assert_eq!(last.trim_end(), read.text.trim_end(), "{told:?}");
-    assert!(read.text.starts_with(meanwhile.trim_end()), "{told:?}: {meanwhile:?} was shown");
+    assert_eq!(last.trim_end(), read.text.trim_end(), "{instructed:?}");
+    assert!(read.text.starts_with(meanwhile.trim_end()), "{instructed:?}: {meanwhile:?} was shown");
 }
 
 fn endlessly(data: &[u8], bytes: usize) {
@@ -181,7 +181,7 @@ fn endlessly(data: &[u8], bytes: usize) {
     }
     let (text, tools) = (String::from_utf8_lossy(data), tools());
     let whole = text.repeat(bytes / text.len() + 1);
-    let reader = ReplyReader { told: None, tools: &tools };
+    let reader = ReplyReader { instructed: None, tools: &tools };
     let read = reader.read(&whole, TextEnd::Complete);
     let (again, _, _) = read_streamed(reader, &in_pieces(&whole), TextEnd::Complete);
     assert!(read.calls.len() <= whole.len() && again.calls.len() <= whole.len());

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::detail::{clean, says};
+use crate::detail::{clean, error_message};
 use crate::provider::{Reach, check_base_url};
 
 /// Maximum size of a recording, in bytes (OpenAI API reference, "Create transcription").
@@ -136,8 +136,8 @@ impl Transcription {
         let status = answer.status();
         let body = answer.text(MAX_BODY).await.unwrap_or_default();
         let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
-        let says = says(&error).unwrap_or(&body).trim();
-        let says = self.clean(&format!("the transcription endpoint says {status}: {says}"));
+        let says = error_message(&error).unwrap_or(&body).trim();
+        let says = self.clean(&format!("the transcription endpoint answered {status}: {says}"));
         match status {
             401 | 403 => TranscribeError::Refused(format!(
                 "{says}; the operator has to check api_key in [transcription]"

@@ -37,7 +37,7 @@ pub(crate) struct Visible {
 enum AnswerPart {
     /// Visible text.
     #[default]
-    Said,
+    Answer,
     /// Reasoning, nested this many tags deep.
     Reasoning(usize),
     /// A message on a channel other than the final one, or of another role.
@@ -98,15 +98,15 @@ impl Visible {
                 VisibleStep::Wait => break,
                 VisibleStep::Call(bytes, ends) => {
                     self.part = AnswerPart::Call(ends);
-                    self.say(&rest[..bytes]);
+                    self.push_text(&rest[..bytes]);
                     bytes
                 }
                 VisibleStep::CallEnd => {
-                    self.part = AnswerPart::Said;
+                    self.part = AnswerPart::Answer;
                     0
                 }
                 VisibleStep::Show(bytes) => {
-                    self.say(&rest[..bytes]);
+                    self.push_text(&rest[..bytes]);
                     bytes
                 }
                 VisibleStep::Hide(bytes) => {
@@ -131,7 +131,7 @@ impl Visible {
 
     fn next(&mut self, rest: &str, is_all: bool) -> VisibleStep {
         match self.part {
-            AnswerPart::Said => self.next_said(rest, is_all),
+            AnswerPart::Answer => self.next_in_answer(rest, is_all),
             AnswerPart::Invented => VisibleStep::Hide(rest.len()),
             AnswerPart::Aside if self.keeps_calls => {
                 Self::next_call(rest, is_all).unwrap_or_else(|| Self::next_hidden(rest, is_all))
@@ -154,7 +154,7 @@ impl Visible {
         }
     }
 
-    fn next_said(&mut self, rest: &str, is_all: bool) -> VisibleStep {
+    fn next_in_answer(&mut self, rest: &str, is_all: bool) -> VisibleStep {
         // Once per line, however many control tokens may begin in it.
         if self.known == 0 {
             match self.code.cross(rest, is_all) {
@@ -191,7 +191,7 @@ impl Visible {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         self.code.pass(text);
         self.known = self.known.saturating_sub(text.len());
         let is_first = self.has_hidden && self.text.trim().is_empty();
@@ -205,11 +205,12 @@ impl Visible {
         self.last_hidden = text.chars().next_back().or(self.last_hidden);
     }
 
-    /// Applies a control token in its context. Returns `true` if everything before it was reasoning.
+    /// Applies a control token in its context. Returns `true` if everything before it was
+    /// reasoning.
     fn apply(&mut self, token: ControlToken) -> bool {
-        use AnswerPart::{Aside, Invented, Reasoning, Said};
+        use AnswerPart::{Answer, Aside, Invented, Reasoning};
         self.part = match (self.part, token) {
-            (Said, ControlToken::Think) => Reasoning(1),
+            (Answer, ControlToken::Think) => Reasoning(1),
             // A tag that the reasoning only quotes needs no closing tag.
             (Reasoning(deep), ControlToken::Think)
                 if !control_tokens::is_quoted(self.last_hidden) =>
@@ -217,14 +218,14 @@ impl Visible {
                 Reasoning(deep + 1)
             }
             (Reasoning(deep @ 2..), ControlToken::ThinkEnd) => Reasoning(deep - 1),
-            (Reasoning(1), ControlToken::ThinkEnd) => Said,
-            (Said, ControlToken::ThinkEnd) => {
+            (Reasoning(1), ControlToken::ThinkEnd) => Answer,
+            (Answer, ControlToken::ThinkEnd) => {
                 self.text.clear();
                 self.code = Code::default();
                 return true;
             }
             (part @ (Reasoning(_) | AnswerPart::Call(_)), _) => part,
-            (_, ControlToken::Final | ControlToken::End | ControlToken::Assistant) => Said,
+            (_, ControlToken::Final | ControlToken::End | ControlToken::Assistant) => Answer,
             (_, ControlToken::Aside) => Aside,
             (_, ControlToken::User) => Invented,
             (part, ControlToken::Think | ControlToken::ThinkEnd | ControlToken::Word) => part,

@@ -94,7 +94,7 @@ impl ProxyRefusal {
 }
 
 /// Reports reached hosts to a callback, and to the log once per host.
-struct Told<'t> {
+struct HostReports<'t> {
     reached: &'t (dyn Fn(&str) + Sync),
     logged: Mutex<Logged>,
 }
@@ -138,14 +138,14 @@ impl Proxy {
     ) -> io::Result<Infallible> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let told = Told { reached, logged: Mutex::default() };
+        let reports = HostReports { reached, logged: Mutex::default() };
         let mut open = FuturesUnordered::new();
         // Kept across iterations: an accepted connection waits in this future for a permit.
         let mut next = pin!(self.accept(&listener));
         loop {
             tokio::select! {
                 (stream, permit) = &mut next, if open.len() < MOST_OF_ONE => {
-                    open.push(self.connection(stream, permit, &told));
+                    open.push(self.connection(stream, permit, &reports));
                     next.set(self.accept(&listener));
                 }
                 Some(()) = open.next() => {}
@@ -171,15 +171,19 @@ impl Proxy {
         &self,
         mut program: TcpStream,
         _permit: Option<SemaphorePermit<'_>>,
-        told: &Told<'_>,
+        reports: &HostReports<'_>,
     ) {
-        if let Err(refused) = self.pass(&mut program, told).await {
+        if let Err(refused) = self.pass(&mut program, reports).await {
             // The program may have gone, so a failure is ignored.
             within(&*self.clock, LINGER.0, refuse(program, &refused)).await.unwrap_or_default();
         }
     }
 
-    async fn pass(&self, program: &mut TcpStream, told: &Told<'_>) -> Result<(), ProxyRefusal> {
+    async fn pass(
+        &self,
+        program: &mut TcpStream,
+        reports: &HostReports<'_>,
+    ) -> Result<(), ProxyRefusal> {
         let read = within(&*self.clock, HEAD_LIMIT, read_head(program)).await;
         let Some((head, rest)) = read.unwrap_or_else(|_| Err(ProxyRefusal::slow()))? else {
             return Ok(());
@@ -191,8 +195,8 @@ impl Proxy {
             Ok(addresses) => self.connect(&addresses, &to).await,
             Err(refused) => Err(refused),
         };
-        let mut server = connected.inspect_err(|refused| told.refused(&to, &refused.why))?;
-        told.reached(&to);
+        let mut server = connected.inspect_err(|refused| reports.refused(&to, &refused.why))?;
+        reports.reached(&to);
         let moved = ByteCount::default();
         let passed = async {
             match kind {
@@ -259,7 +263,7 @@ impl Proxy {
     }
 }
 
-impl Told<'_> {
+impl HostReports<'_> {
     fn reached(&self, to: &str) {
         (self.reached)(to);
         if is_new(&mut self.logged().reached, to) {

@@ -128,8 +128,8 @@ pub enum FileError {
     },
     /// A link leads to a protected path.
     #[error(
-        "{path} is not changed: it is a link to {place}, whose content is run outside of the \
-            sandbox ({PROTECTED}). Name {place} itself: then the user is asked"
+        "{path} is not changed: it leads through a link to {place}, whose content is run \
+            outside of the sandbox ({PROTECTED}). Name {place} itself: then the user is asked"
     )]
     Protected {
         /// The path: relative to the root (absolute beside the workspace), and as given.

@@ -210,9 +210,8 @@ impl Guard {
         let file = Path::new(path.file_name().unwrap_or_default());
         replace(&parent, file, harmless.as_bytes(), None, |_| Ok(()))?;
         self.protection.approve(&place);
-        let done = |name: OsString| {
-            format!("removed: {}; unchanged: {}", taken.join(", "), name.display())
-        };
+        let done =
+            |name: OsString| format!("removed: {}; original: {}", taken.join(", "), name.display());
         Ok(name.map(done))
     }
 }

@@ -90,7 +90,7 @@ fn settle_sets_aside_hooks_and_configuration_of_a_new_repository() {
         for git_dir in ["a/.git", "deep/er/bare", "a/.git/modules/part", "x/.GIT"] {
             let of = |what: &str| aside.iter().any(|aside| *aside == format!("{git_dir}/{what}"));
             assert!(
-                of("config: removed: core.fsmonitor; unchanged: config.avocet-quarantine"),
+                of("config: removed: core.fsmonitor; original: config.avocet-quarantine"),
                 "{aside:?}"
             );
             assert!(
@@ -166,7 +166,7 @@ fn settle_without_namespaces_removes_additions_and_keeps_the_rest() {
         aside,
         [
             ".envrc: set aside as .envrc.avocet-quarantine",
-            "mine/.git/config: removed: filter.lfs.smudge; unchanged: config.avocet-quarantine",
+            "mine/.git/config: removed: filter.lfs.smudge; original: config.avocet-quarantine",
             "mine/.git/hooks/pre-commit: set aside as pre-commit.avocet-quarantine",
             "mine/.vscode/settings.json: set aside as settings.json.avocet-quarantine",
             "mine/.vscode/tasks.json: set aside as tasks.json.avocet-quarantine",
@@ -190,7 +190,7 @@ fn settle_with_namespaces_leaves_the_changes_of_others() {
     assert_eq!(
         aside,
         [
-            "mine/.git/config: removed: core.fsmonitor; unchanged: config.avocet-quarantine",
+            "mine/.git/config: removed: core.fsmonitor; original: config.avocet-quarantine",
             "mine/.idea/new.xml: set aside as new.xml.avocet-quarantine",
         ]
     );

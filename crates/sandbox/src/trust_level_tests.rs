@@ -112,7 +112,11 @@ fn mark_trusted_error_names_the_note_of_an_untrusted_workspace() {
         drop(fs::remove_file(&note));
         let mut workspace = workspace.clone();
         workspace.provenance = Provenance::new(marks, Some(note.clone())).into();
-        assert_eq!(workspace.mark_trusted(&path), Ok(Trust::Full), "nothing foreign was written");
+        assert_eq!(
+            workspace.mark_trusted(&path),
+            Ok(Trust::Full),
+            "no untrusted content was written"
+        );
         workspace.provenance.distrust_all();
         assert_eq!(workspace.explain_trust(&path).unwrap().trust, Trust::Low);
         let error = workspace.mark_trusted(&path).unwrap_err().to_string();
@@ -190,7 +194,7 @@ fn mark_untrusted_of_a_directory_lowers_its_present_and_future_files() {
 }
 
 #[test]
-fn standing_of_a_directory_counts_its_untrusted_files() {
+fn explain_trust_of_a_directory_counts_its_untrusted_files() {
     let (_directory, workspace) = world();
     if !workspace.marks() {
         return println!("skipped: no extended attributes here");

@@ -233,7 +233,7 @@ impl Run {
 
     fn add(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {
         let Some(queue) = &self.queue else {
-            return Err(io::Error::other("inotify has no free watches"));
+            return Err(io::Error::other("cannot create an inotify instance"));
         };
         let mut watched = self.watched();
         if watched.len() >= WATCHED {

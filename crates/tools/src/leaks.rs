@@ -110,7 +110,7 @@ pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &KnownHosts<'_>
             leaks.extend(links.iter().map(|link| place(LeakKind::Url, link)));
         }
         Leaving::Url(url) => {
-            let carries = urls::says_more(url) && !known.has_read(url);
+            let carries = urls::carries_data(url) && !known.has_read(url);
             leaks.extend(carries.then(|| place(LeakKind::Url, url)));
             let new = known.new_host(url).zip(host(url));
             leaks.extend(new.map(|(why, host)| place(LeakKind::Host(why), &host)));

@@ -54,7 +54,7 @@ pub struct Web {
     clock: Arc<dyn Clock>,
 }
 
-/// How a page is given.
+/// The format in which a page is returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
@@ -302,7 +302,8 @@ fn kept(text: &str) -> String {
     if content.len() > MAX_CONTENT {
         let total = content.len();
         content.truncate(content.floor_char_boundary(MAX_CONTENT));
-        content.push_str(&format!("\n[the page goes on: {MAX_CONTENT} of {total} bytes are kept]"));
+        content
+            .push_str(&format!("\n[the page is longer: {MAX_CONTENT} of {total} bytes are kept]"));
     }
     content
 }

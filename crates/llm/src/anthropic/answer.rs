@@ -177,7 +177,7 @@ impl StreamedAnswer for AnthropicAnswer {
         let Some(reason) = self.stop_reason else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        let is_empty = self.blocks.iter().all(|partial| partial.block.says_nothing());
+        let is_empty = self.blocks.iter().all(|partial| partial.block.is_without_answer());
         let ended = finish(&reason).ended(&reason, "", is_empty)?;
         let FinishFlags { truncated, filtered } = ended;
         let mut said = CompleteAnswer {
@@ -231,7 +231,7 @@ impl Block {
         }
     }
 
-    fn says_nothing(&self) -> bool {
+    fn is_without_answer(&self) -> bool {
         match self {
             Self::Text { text } => text.is_empty(),
             Self::ToolUse { .. } => false,

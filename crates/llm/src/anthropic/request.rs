@@ -153,26 +153,29 @@ impl<'r> AnthropicRequest<'r> {
             Message::System { text } => self.system.extend(text_block(text)),
             Message::User { text, images } => {
                 let images = images.iter().filter_map(|image| image_block(image, request));
-                self.say(AnthropicRole::User, text_block(text).into_iter().chain(images));
+                self.add_message(AnthropicRole::User, text_block(text).into_iter().chain(images));
             }
             Message::Assistant { text, calls, reasoning } => {
                 // Reasoning comes first, and only in messages with calls.
                 let sent = self.thinking.is_some() && !calls.is_empty();
                 let thoughts = own(reasoning.as_ref(), name).filter(|_| sent);
                 let calls = calls.iter().map(call_block);
-                self.say(AnthropicRole::Assistant, thoughts.chain(text_block(text)).chain(calls));
+                self.add_message(
+                    AnthropicRole::Assistant,
+                    thoughts.chain(text_block(text)).chain(calls),
+                );
             }
             Message::ToolResult { call, ok, result } => {
                 let (tool_use_id, content, is_error) = (call, result, !ok);
                 let kind = BlockKind::ToolResult { tool_use_id, content, is_error };
-                self.say(AnthropicRole::User, [kind.into()]);
+                self.add_message(AnthropicRole::User, [kind.into()]);
             }
         }
     }
 
     /// Joins neighbours of the same role into one message. The API requires that for the results of
     /// a step. Messages that steered the turn come after these results.
-    fn say(&mut self, role: AnthropicRole, blocks: impl IntoIterator<Item = Block<'r>>) {
+    fn add_message(&mut self, role: AnthropicRole, blocks: impl IntoIterator<Item = Block<'r>>) {
         let mut blocks = blocks.into_iter().peekable();
         if blocks.peek().is_none() {
             return;

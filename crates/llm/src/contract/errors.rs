@@ -56,8 +56,8 @@ pub(super) async fn complete_returns_too_long_for_an_exceeded_context_with_any_s
 }
 
 pub(super) async fn complete_maps_an_error_within_a_stream_like_its_status<W: Wire>() {
-    let told = [400, 402, 413, 429, 500, 529];
-    for status in if can::<W>(Ability::LateStatus) { &told[..] } else { &[500] } {
+    let statuses = [400, 402, 413, 429, 500, 529];
+    for status in if can::<W>(Ability::LateStatus) { &statuses[..] } else { &[500] } {
         let status = *status;
         let failed = streamed::<W>(&[Bit::Text("so ")], StreamEnd::Failed(status, "not like this"));
         let error = asked::<W>(failed).await.reply.unwrap_err();

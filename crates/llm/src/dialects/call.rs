@@ -44,8 +44,8 @@ const DESCRIBES: [&str; 2] = ["description", "properties"];
 pub(super) enum Sure {
     /// The text stands in markup that is used only for calls.
     Marked,
-    /// The model was told to write calls in this form.
-    Told,
+    /// The model was instructed to write calls in this form.
+    Instructed,
     /// Free text: only names of offered tools count.
     Known,
 }
@@ -54,20 +54,20 @@ impl Sure {
     fn known<'s>(self, name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
         match self {
             Self::Known => known(name, tools),
-            Self::Marked | Self::Told => known_elsewhere(name, tools),
+            Self::Marked | Self::Instructed => known_elsewhere(name, tools),
         }
     }
 }
 
 impl ReplyPosition<'_> {
     /// The required evidence for a call without markup of its own.
-    pub(super) fn told(&self) -> Sure {
-        if self.is_told { Sure::Told } else { Sure::Known }
+    pub(super) fn instructed(&self) -> Sure {
+        if self.is_instructed { Sure::Instructed } else { Sure::Known }
     }
 
     /// Finds the tool that a name refers to, without markup of its own.
     pub(super) fn known(&self, name: &str) -> Option<&str> {
-        self.told().known(name, self.tools)
+        self.instructed().known(name, self.tools)
     }
 
     /// Parses the JSON at the start of a text as calls. Broken text that begins like a call becomes
@@ -104,7 +104,7 @@ impl ReplyPosition<'_> {
         let known = sure.known(written, self.tools);
         let is_call = match sure {
             Sure::Marked => known.is_some() || is_marked,
-            Sure::Told => known.is_some(),
+            Sure::Instructed => known.is_some(),
             Sure::Known => known.is_some() && quoted(head).any(|word| is_one_of(word, &ARGUMENTS)),
         };
         if !is_call {
@@ -230,7 +230,7 @@ fn named(
     let given = get(object, &ARGUMENTS);
     let is_call = match sure {
         Sure::Marked => true,
-        Sure::Told => {
+        Sure::Instructed => {
             let is_whole = is_tool || object.keys().all(|key| is_part(key));
             is_known || (is_whole && matches!(given, Some(Value::Object(_))))
         }

@@ -15,14 +15,14 @@ struct Case {
     reply: String,
     calls: Vec<String>,
     text: String,
-    is_told: bool,
+    is_instructed: bool,
     is_native: bool,
     end: TextEnd,
 }
 
 impl Case {
-    fn is_for(&self, told: Option<&dyn Dialect>) -> bool {
-        if told.is_some() { !self.is_native } else { !self.is_told }
+    fn is_for(&self, instructed: Option<&dyn Dialect>) -> bool {
+        if instructed.is_some() { !self.is_native } else { !self.is_instructed }
     }
 }
 
@@ -41,7 +41,7 @@ fn cases(file: &str) -> Vec<Case> {
             reply: lines(reply),
             calls: calls.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
             text: lines(text),
-            is_told: has("[told]"),
+            is_instructed: has("[told]"),
             is_native: has("[native]"),
             end: TextEnd::cut_if(has("[cut]")),
         });
@@ -88,13 +88,13 @@ fn f7_dialects_read_every_reply_of_the_corpus_as_expected() {
         assert!(cases.len() >= 15, "{} has {} cases", dialect.name(), cases.len());
         count += cases.len();
         for case in &cases {
-            for told in [Some(dialect), None] {
-                if !case.is_for(told) {
+            for instructed in [Some(dialect), None] {
+                if !case.is_for(instructed) {
                     continue;
                 }
-                let reader = ReplyReader { told, tools: &tools };
+                let reader = ReplyReader { instructed, tools: &tools };
                 let (read, _, shown) = read_streamed(reader, &[&case.reply], case.end);
-                let native = if told.is_none() { "native, " } else { "" };
+                let native = if instructed.is_none() { "native, " } else { "" };
                 faults.extend(
                     fault(case, &read, &shown)
                         .map(|fault| format!("{native}{}: {fault}", dialect.name())),
@@ -110,11 +110,13 @@ fn f7_dialects_read_every_reply_of_the_corpus_as_expected() {
 fn f7_dialects_read_the_same_wherever_a_reply_is_cut() {
     let tools = tools();
     for (dialect, cases) in corpus() {
-        for (case, told) in cases.iter().flat_map(|case| [(case, Some(dialect)), (case, None)]) {
-            if !case.is_for(told) {
+        for (case, instructed) in
+            cases.iter().flat_map(|case| [(case, Some(dialect)), (case, None)])
+        {
+            if !case.is_for(instructed) {
                 continue;
             }
-            let reader = ReplyReader { told, tools: &tools };
+            let reader = ReplyReader { instructed, tools: &tools };
             let places = case.reply.char_indices().map(|(at, _)| at);
             let mut cuts: Vec<Vec<&str>> =
                 places.map(|at| case.reply.split_at(at)).map(|(a, b)| vec![a, b]).collect();

@@ -43,7 +43,7 @@ impl Dialect for Json {
         if !place.rest.starts_with(['{', '[']) {
             return DialectMatch::Nothing;
         }
-        match place.json_calls(place.rest, place.told()) {
+        match place.json_calls(place.rest, place.instructed()) {
             call::Json::Calls(bytes, found) => calls(bytes, found),
             call::Json::Other(bytes) => DialectMatch::Plain(bytes),
             call::Json::Open => DialectMatch::Open,
@@ -60,7 +60,7 @@ impl Dialect for Json {
     }
 
     fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
-        objects(place, place.told())
+        objects(place, place.instructed())
     }
 }
 

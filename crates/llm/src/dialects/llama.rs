@@ -10,7 +10,7 @@ const TAG: &str = "<|python_tag|>";
 const FENCES: [&str; 2] = ["tool_code", "python_tag"];
 /// Maximum bytes of a name.
 const LONGEST_NAME: usize = 80;
-/// Maximum bytes of a list, unless the model was told to use this dialect.
+/// Maximum bytes of a list, unless the model was instructed to use this dialect.
 const LONGEST: usize = 4000;
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Dialect for Llama {
         let at = place.rest.len() - body.len();
         // A tag without calls is meaningless and is removed.
         tagged(&place.after(at))
-            .map_or(DialectMatch::Said(TAG.len(), String::new()), |(bytes, found)| {
+            .map_or(DialectMatch::Replaced(TAG.len(), String::new()), |(bytes, found)| {
                 calls(at + bytes, found)
             })
     }
@@ -71,7 +71,7 @@ impl Dialect for Llama {
 /// Reads objects separated by semicolons, or Python syntax.
 fn tagged(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     if !place.rest.starts_with(['{', '[']) {
-        return python::calls(&ReplyPosition { is_told: true, ..*place }, "\n;");
+        return python::calls(&ReplyPosition { is_instructed: true, ..*place }, "\n;");
     }
     let (mut at, mut found) = json::objects(place, Sure::Marked)?;
     while let Some(rest) = place.rest[at..].trim_start().strip_prefix(';') {
@@ -96,7 +96,7 @@ fn listed(place: &ReplyPosition<'_>) -> DialectMatch {
     if !has_name || !behind_name.starts_with('(') {
         return DialectMatch::Nothing;
     }
-    let may_be = |bytes: usize| place.is_told || bytes < LONGEST;
+    let may_be = |bytes: usize| place.is_instructed || bytes < LONGEST;
     match python::calls(&place.after(1), ",") {
         Some((bytes, found)) if inner[bytes..].trim_start().starts_with(']') => {
             let end = bytes + inner[bytes..].find(']').unwrap_or_default();

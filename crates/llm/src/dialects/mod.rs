@@ -137,8 +137,8 @@ pub(crate) struct ReplyPosition<'t> {
     is_all: bool,
     /// `true` if the reply was cut off at the model's output limit.
     is_cut: bool,
-    /// `true` if the model was told to write calls in this dialect.
-    is_told: bool,
+    /// `true` if the model was instructed to write calls in this dialect.
+    is_instructed: bool,
     /// `true` if the reply has a call before this place.
     has_called: bool,
     /// The offered tools.
@@ -179,7 +179,7 @@ pub(crate) enum DialectMatch {
     /// The decision needs more text.
     Open,
     /// Bytes to replace with this text.
-    Said(usize, String),
+    Replaced(usize, String),
     /// Calls, and the text between them.
     Calls(usize, String, Vec<ToolCall>),
     /// A result that the model invented. Everything after it is ignored.

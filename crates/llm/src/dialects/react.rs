@@ -62,10 +62,10 @@ impl Dialect for React {
             return actions(place);
         }
         let answer = keyword(line, "final answer:");
-        match answer.filter(|_| place.is_told) {
+        match answer.filter(|_| place.is_instructed) {
             Some(_) if place.has_called => DialectMatch::Invented,
             Some(rest) => {
-                DialectMatch::Said(place.rest.len() - rest.trim_start().len(), String::new())
+                DialectMatch::Replaced(place.rest.len() - rest.trim_start().len(), String::new())
             }
             None => DialectMatch::Nothing,
         }
@@ -117,8 +117,8 @@ fn thought(place: &ReplyPosition<'_>) -> DialectMatch {
         None => (said, ""),
     };
     let bytes = before + text.len();
-    if keyword(next, "final answer:").is_some() && place.is_told {
-        return DialectMatch::Said(bytes, String::new());
+    if keyword(next, "final answer:").is_some() && place.is_instructed {
+        return DialectMatch::Replaced(bytes, String::new());
     }
     let lead = next.len() - next.trim_start_matches([' ', '\t', '>', '-']).len();
     let is_action = keyword(&next[lead..], "action:").is_some();
@@ -130,7 +130,7 @@ fn thought(place: &ReplyPosition<'_>) -> DialectMatch {
         DialectMatch::Calls(more, _, found) if is_action => {
             DialectMatch::Calls(bytes + lead + more, text.trim().to_owned(), found)
         }
-        _ if place.is_told => DialectMatch::Said(bytes, text.trim_start().to_owned()),
+        _ if place.is_instructed => DialectMatch::Replaced(bytes, text.trim_start().to_owned()),
         _ => DialectMatch::Nothing,
     }
 }
@@ -174,10 +174,10 @@ fn action(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let is_call = match place.known(name) {
         // A single word in its line may be anything.
         Some(known) => {
-            let is_whole = place.is_told || schema::fits(&nothing_for(known), place.tools);
+            let is_whole = place.is_instructed || schema::fits(&nothing_for(known), place.tools);
             inline.is_some() || blank.starts_with('{') || (is_line && is_whole)
         }
-        None => place.is_told && inline.is_some() && !name.is_empty(),
+        None => place.is_instructed && inline.is_some() && !name.is_empty(),
     };
     if !is_call {
         return None;
@@ -212,7 +212,7 @@ fn object(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
         return None;
     }
     let at = place.rest.len() - body.len();
-    match place.after(at).json_calls(body, place.told()) {
+    match place.after(at).json_calls(body, place.instructed()) {
         call::Json::Calls(bytes, calls) => {
             Some((at + bytes + fence_end(fenced, body, bytes), calls))
         }

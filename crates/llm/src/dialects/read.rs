@@ -28,8 +28,9 @@ pub(crate) struct ParsedReply {
 /// A reader for replies of a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyReader<'t> {
-    /// The dialect that the model was told to use. Calls in the other dialects are read as well.
-    pub(crate) told: Option<&'static dyn Dialect>,
+    /// The dialect that the model was instructed to use. Calls in the other dialects are read as
+    /// well.
+    pub(crate) instructed: Option<&'static dyn Dialect>,
     /// The offered tools.
     pub(crate) tools: &'t [ToolSpec],
 }
@@ -102,7 +103,7 @@ impl ReaderState {
             at += match self.next(reader, rest, is_all) {
                 ReaderStep::Wait => break,
                 ReaderStep::Say(bytes) => {
-                    self.say(&rest[..bytes]);
+                    self.push_text(&rest[..bytes]);
                     self.pass(&rest[..bytes]);
                     bytes
                 }
@@ -117,8 +118,8 @@ impl ReaderState {
                     self.pass(&rest[..bytes]);
                     bytes
                 }
-                ReaderStep::Apply(before, sight, dialect) => {
-                    let bytes = before + self.apply(&rest[before..], sight, dialect);
+                ReaderStep::Apply(before, matched, dialect) => {
+                    let bytes = before + self.apply(&rest[before..], matched, dialect);
                     self.pass(&rest[..bytes]);
                     bytes
                 }
@@ -157,7 +158,7 @@ impl ReaderState {
             is_line: self.is_line,
             is_all,
             is_cut: self.is_cut,
-            is_told: false,
+            is_instructed: false,
             has_called: !self.read.calls.is_empty(),
             tools: reader.tools,
         };
@@ -197,12 +198,12 @@ impl ReaderState {
         if place.has_called && invented::at_line(&line[lead..]) {
             return Some(ReaderStep::Apply(0, DialectMatch::Invented, None));
         }
-        match sight(reader, &ReplyPosition { rest: &rest[lead..], ..*place }) {
+        match match_at(reader, &ReplyPosition { rest: &rest[lead..], ..*place }) {
             (DialectMatch::Nothing | DialectMatch::Plain(_), _) => {
                 ending::is_mark(line).then_some(ReaderStep::Done(line.len()))
             }
             (DialectMatch::Open, _) => Some(ReaderStep::Wait),
-            (sight, dialect) => Some(ReaderStep::Apply(lead, sight, dialect)),
+            (matched, dialect) => Some(ReaderStep::Apply(lead, matched, dialect)),
         }
     }
 
@@ -216,7 +217,7 @@ impl ReaderState {
             }
         }
         let first = place.rest.chars().next().map_or(0, char::len_utf8);
-        match sight(reader, &ReplyPosition { is_line: false, ..*place }) {
+        match match_at(reader, &ReplyPosition { is_line: false, ..*place }) {
             (DialectMatch::Open, _) => ReaderStep::Wait,
             // Other text directly after a call is its invented result.
             (DialectMatch::Plain(bytes), _) if self.just_called && bytes > first => {
@@ -224,7 +225,7 @@ impl ReaderState {
             }
             (DialectMatch::Nothing, _) => ReaderStep::Say(first),
             (DialectMatch::Plain(bytes), _) => ReaderStep::Say(bytes.max(first)),
-            (sight, dialect) => ReaderStep::Apply(0, sight, dialect),
+            (matched, dialect) => ReaderStep::Apply(0, matched, dialect),
         }
     }
 
@@ -246,8 +247,8 @@ impl ReaderState {
         let end = closing(body, fence);
         if end.is_none() && !place.is_all {
             let is_open = takers.iter().any(|taker| {
-                let is_told = is(reader.told, **taker);
-                taker.may_be_call(&ReplyPosition { rest: body, is_told, ..*place })
+                let is_instructed = is(reader.instructed, **taker);
+                taker.may_be_call(&ReplyPosition { rest: body, is_instructed, ..*place })
             });
             return (is_open || place.has_called).then_some(ReaderStep::Wait);
         }
@@ -257,9 +258,14 @@ impl ReaderState {
         };
         let is_cut = place.is_cut && end.is_none();
         for dialect in takers {
-            let is_told = is(reader.told, *dialect);
-            let place =
-                ReplyPosition { rest: &body[..inner], is_told, is_all: true, is_cut, ..*place };
+            let is_instructed = is(reader.instructed, *dialect);
+            let place = ReplyPosition {
+                rest: &body[..inner],
+                is_instructed,
+                is_all: true,
+                is_cut,
+                ..*place
+            };
             if let Some((bytes, calls)) = dialect.in_fence(&place) {
                 let read = if end.is_some() { whole } else { line.len() + bytes };
                 return Some(ReaderStep::Apply(0, super::calls(read, calls), Some(*dialect)));
@@ -276,24 +282,24 @@ impl ReaderState {
         }
     }
 
-    /// Applies a sight. Returns its length in bytes.
+    /// Applies a match. Returns its length in bytes.
     fn apply(
         &mut self,
         rest: &str,
-        sight: DialectMatch,
+        matched: DialectMatch,
         dialect: Option<&'static dyn Dialect>,
     ) -> usize {
-        match sight {
+        match matched {
             DialectMatch::Calls(bytes, text, calls) => {
-                self.say(&text);
+                self.push_text(&text);
                 self.read.is_quoted |= self.in_quote;
                 self.read.calls.extend(calls);
                 self.read.dialect = self.read.dialect.or(dialect);
                 self.just_called = true;
                 bytes
             }
-            DialectMatch::Said(bytes, text) => {
-                self.say(&text);
+            DialectMatch::Replaced(bytes, text) => {
+                self.push_text(&text);
                 bytes
             }
             DialectMatch::Invented => {
@@ -305,7 +311,7 @@ impl ReaderState {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         let kept = text.trim_end();
         if !kept.is_empty() {
             self.read.is_followed |= !self.read.calls.is_empty();
@@ -339,20 +345,22 @@ impl ReaderState {
     }
 }
 
-/// The sight at a place, in the first dialect that finds one.
-fn sight(
+/// The match at a place, in the first dialect that finds one.
+fn match_at(
     reader: &ReplyReader<'_>,
     place: &ReplyPosition<'_>,
 ) -> (DialectMatch, Option<&'static dyn Dialect>) {
     let (mut open, mut plain) = (false, 0);
-    let told = reader.told.into_iter();
-    let others = DIALECTS.into_iter().filter(|one| !is(reader.told, *one));
-    for dialect in told.chain(others) {
-        match dialect.at_start(&ReplyPosition { is_told: is(reader.told, dialect), ..*place }) {
+    let instructed = reader.instructed.into_iter();
+    let others = DIALECTS.into_iter().filter(|one| !is(reader.instructed, *one));
+    for dialect in instructed.chain(others) {
+        match dialect
+            .at_start(&ReplyPosition { is_instructed: is(reader.instructed, dialect), ..*place })
+        {
             DialectMatch::Nothing => {}
             DialectMatch::Open => open = true,
             DialectMatch::Plain(bytes) => plain = plain.max(bytes),
-            sight => return (sight, Some(dialect)),
+            matched => return (matched, Some(dialect)),
         }
     }
     match (open && !place.is_all, plain) {
@@ -362,8 +370,8 @@ fn sight(
     }
 }
 
-fn is(told: Option<&dyn Dialect>, dialect: &dyn Dialect) -> bool {
-    told.is_some_and(|told| told.name() == dialect.name())
+fn is(instructed: Option<&dyn Dialect>, dialect: &dyn Dialect) -> bool {
+    instructed.is_some_and(|instructed| instructed.name() == dialect.name())
 }
 
 /// The end of a block's body, and the start of the text after the block.

@@ -72,7 +72,7 @@ impl Dialect for Shell {
         for (_, words) in &commands {
             let call = of_words(words, place)?;
             // A script that the user asked for may begin like a call.
-            if !place.is_told && !schema::fits(&call, place.tools) {
+            if !place.is_instructed && !schema::fits(&call, place.tools) {
                 return None;
             }
             calls.push(call);

@@ -24,10 +24,11 @@ fn dialects_render_tools_calls_and_results_in_their_own_format() {
         Answered { call: &search, ok: false, result: r#"{"error":"file not found: src"}"# },
     ];
     for dialect in DIALECTS {
-        let told = dialect.render_tools(&tools);
+        let rendered = dialect.render_tools(&tools);
         let calls = dialect.render_calls(&[read.clone(), search.clone()], &tools);
         let (one, two) = (dialect.render_results(&results[..1]), dialect.render_results(&results));
-        let parts = [("tools", told), ("calls", calls), ("a result", one), ("two results", two)];
+        let parts =
+            [("tools", rendered), ("calls", calls), ("a result", one), ("two results", two)];
         let parts = parts.map(|(title, text)| format!("===== {title}\n{text}\n"));
         insta::assert_snapshot!(dialect.name(), parts.concat());
     }
@@ -39,10 +40,11 @@ fn dialects_are_distinguished_by_their_calls() {
     for dialect in DIALECTS {
         let text =
             format!("Let me see.\n\n{}", dialect.render_calls(std::slice::from_ref(&call), &tools));
-        let read = ReplyReader { told: None, tools: &tools }.read(&text, TextEnd::Complete);
+        let read = ReplyReader { instructed: None, tools: &tools }.read(&text, TextEnd::Complete);
         assert_eq!(read.dialect.map(Dialect::name), Some(dialect.name()));
     }
-    let read = ReplyReader { told: None, tools: &tools }.read("Just a text.", TextEnd::Complete);
+    let read =
+        ReplyReader { instructed: None, tools: &tools }.read("Just a text.", TextEnd::Complete);
     assert!(read.dialect.is_none());
 }
 
@@ -92,14 +94,14 @@ fn dialects_as_text_joins_the_results_of_a_step_in_one_message() {
 #[test]
 fn dialects_render_a_result_as_an_error_only_if_the_call_failed() {
     let call = sent("1", "read_file", json!({ "path": "a" }));
-    let told = |ok, result| {
+    let outcome = |ok, result| {
         super::named("json").unwrap().render_results(&[Answered { call: &call, ok, result }])
     };
     let error = r#"{"error":"gone"}"#;
-    assert!(told(true, error).starts_with("read_file succeeded:\n{\"error\":\"gone\"}\n"));
+    assert!(outcome(true, error).starts_with("read_file succeeded:\n{\"error\":\"gone\"}\n"));
     let input = "The input was: {\"path\":\"a\"}";
-    assert!(told(false, error).starts_with(&format!("read_file failed: gone\n{input}")));
-    assert!(told(false, "gone").starts_with(&format!("read_file failed: gone\n{input}")));
+    assert!(outcome(false, error).starts_with(&format!("read_file failed: gone\n{input}")));
+    assert!(outcome(false, "gone").starts_with(&format!("read_file failed: gone\n{input}")));
 }
 
 #[test]
@@ -117,8 +119,11 @@ fn f8_dialects_keep_unreadable_arguments_in_a_call_that_the_model_can_correct() 
     ];
     for ((before, after), arguments) in forms.iter().flat_map(|f| arguments.map(|a| (f, a))) {
         let text = format!("{before}{arguments}{after}");
-        let (read, _, shown) =
-            read_streamed(ReplyReader { told: None, tools: &tools }, &[&text], TextEnd::Complete);
+        let (read, _, shown) = read_streamed(
+            ReplyReader { instructed: None, tools: &tools },
+            &[&text],
+            TextEnd::Complete,
+        );
         let [ToolCall { name, arguments: Arguments::Malformed(kept) }] = &read.calls[..] else {
             panic!("{text}: {read:?}");
         };
@@ -166,8 +171,8 @@ fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
     ];
     for piece in pieces {
         let text = piece.repeat(10_000 / piece.len());
-        for told in [None, super::named("react")] {
-            let reader = ReplyReader { told, tools: &tools };
+        for instructed in [None, super::named("react")] {
+            let reader = ReplyReader { instructed, tools: &tools };
             reader.read(&text, TextEnd::Complete);
         }
     }
@@ -181,7 +186,7 @@ fn dialects_withhold_a_long_call_in_tiny_pieces_and_read_it_at_its_end() {
     for dialect in DIALECTS {
         let whole = dialect.render_calls(std::slice::from_ref(&call), &tools);
         let pieces: Vec<&str> = whole.split_inclusive([' ', '\\']).collect();
-        let reader = ReplyReader { told: None, tools: &tools };
+        let reader = ReplyReader { instructed: None, tools: &tools };
         let (read, meanwhile, shown) = read_streamed(reader, &pieces, TextEnd::Complete);
         let arguments = Arguments::Object(call.arguments.clone());
         assert_eq!(read.calls, [ToolCall { name: call.name.clone(), arguments }]);
@@ -202,8 +207,8 @@ fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
         ("```json\n\n{", false),
     ];
     for (begun, is_shown) in table {
-        for told in [None, super::named("shell")] {
-            let mut streamed = super::Streamed::new(ReplyReader { told, tools: &tools });
+        for instructed in [None, super::named("shell")] {
+            let mut streamed = super::Streamed::new(ReplyReader { instructed, tools: &tools });
             let shown = std::sync::Mutex::new(String::new());
             for piece in [begun, " a\n", "more of it\n"] {
                 streamed.push(piece, |delta| {
@@ -221,10 +226,10 @@ fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
 #[test]
 fn dialects_withhold_a_block_that_names_a_tool_only_if_it_can_be_a_call() {
     let tools = tools();
-    for (told, held) in
+    for (instructed, held) in
         [(None, false), (super::named("json"), false), (super::named("shell"), true)]
     {
-        let reader = ReplyReader { told, tools: &tools };
+        let reader = ReplyReader { instructed, tools: &tools };
         let mut streamed = super::Streamed::new(reader);
         let shown = std::sync::Mutex::new(String::new());
         streamed.push("```bash\ncat README.md\nmore of it\n", |delta| {
@@ -345,8 +350,8 @@ proptest! {
         }).collect();
         for dialect in DIALECTS {
             let whole = format!("{before}{}", dialect.render_calls(&sent, &tools));
-            for told in [Some(dialect), None] {
-                let reader = ReplyReader { told, tools: &tools };
+            for instructed in [Some(dialect), None] {
+                let reader = ReplyReader { instructed, tools: &tools };
                 let (read, meanwhile, shown) = read_streamed(reader, &cut(&whole, &cuts), TextEnd::Complete);
                 prop_assert_eq!(&read.calls, &calls, "{}: {}", dialect.name(), whole);
                 prop_assert_eq!(&read.text, before.trim_end(), "{}: {}", dialect.name(), whole);
@@ -373,8 +378,8 @@ proptest! {
         is_cut in any::<bool>(),
     ) {
         let (tools, whole) = (tools(), parts.concat());
-        for told in DIALECTS.map(Some).into_iter().chain([None]) {
-            let reader = ReplyReader { told, tools: &tools };
+        for instructed in DIALECTS.map(Some).into_iter().chain([None]) {
+            let reader = ReplyReader { instructed, tools: &tools };
             let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), TextEnd::cut_if(is_cut));
             let last = shown.rsplit('⟲').next().unwrap_or_default();
             prop_assert!(read.text.trim_end() == last.trim_end(), "{:?} is shown as {:?}", read.text, last);

@@ -36,7 +36,7 @@ pub(super) fn tools(
     if path_of(tool).is_some() {
         text.push_str(
             "Always give the full path, relative to the workspace root. The example above is \
-                right; this one is wrong:\n\n",
+             right; these are wrong:\n\n",
         );
         WRONG_PATHS.iter().for_each(|wrong| text.push_str(&format!("{}\n\n", example(wrong))));
     }
@@ -157,14 +157,14 @@ pub(super) fn conversation(
 ) -> Vec<Message> {
     let mut text =
         TextConversation { dialect, tools, called: &[], results: Vec::new(), messages: Vec::new() };
-    let told = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
+    let rendered = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
     let mut rest = messages;
     let system = match rest {
         [Message::System { text }, others @ ..] => {
             rest = others;
-            joined(text, &told)
+            joined(text, &rendered)
         }
-        _ => told,
+        _ => rendered,
     };
     if !system.is_empty() {
         text.messages.push(Message::System { text: system });

@@ -111,7 +111,7 @@ fn named<'t>(tag: &Tag<'_>, place: &ReplyPosition<'t>) -> Option<(&'t str, &'t T
     let is_so = |name: &&String| name.eq_ignore_ascii_case(tag.name);
     let own = |tool: &'t ToolSpec| Some(&tool.name).filter(is_so).map(|name| (&**name, tool));
     let other = |tool: &'t ToolSpec| tool.aliases.iter().find(is_so).map(|name| (&**name, tool));
-    let others = || place.tools.iter().find_map(other).filter(|_| place.is_told);
+    let others = || place.tools.iter().find_map(other).filter(|_| place.is_instructed);
     place.tools.iter().find_map(own).or_else(others)
 }
 
@@ -126,7 +126,7 @@ fn may_open(place: &ReplyPosition<'_>) -> bool {
 
 /// The tool names that tags may have.
 fn names<'t>(place: &ReplyPosition<'t>) -> impl Iterator<Item = &'t str> {
-    let aliases = place.tools.iter().filter(|_| place.is_told).flat_map(|tool| &tool.aliases);
+    let aliases = place.tools.iter().filter(|_| place.is_instructed).flat_map(|tool| &tool.aliases);
     place.tools.iter().map(|tool| &tool.name).chain(aliases).map(String::as_str)
 }
 
@@ -150,7 +150,7 @@ fn as_if_whole(place: &ReplyPosition<'_>, tag: &Tag<'_>) -> Option<(usize, ToolC
         let arguments = of(content, tag, Some(tool));
         let call = ToolCall { name: name.to_owned(), arguments };
         // Other markup may use the same tag name.
-        let is_sure = place.is_told && name == tool.name;
+        let is_sure = place.is_instructed && name == tool.name;
         return (is_sure || schema::fits(&call, place.tools)).then_some((bytes, call));
     }
     let (name, content) = match tag.called() {

@@ -8,7 +8,7 @@ use avocet_protocol::ModelError;
 use serde_json::Value;
 
 use super::{AnswerError, Endpoint, StreamedAnswer};
-use crate::detail::{clean, says};
+use crate::detail::{clean, error_message};
 use crate::openai::codes;
 
 /// Bytes of an error response that are read. A few hundred of them are shown.
@@ -20,7 +20,7 @@ impl Endpoint {
         let (status, retry_after) = (response.status(), response.retry_after());
         let body = response.text(MAX_REFUSAL).await.unwrap_or_default();
         let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
-        let says = says(&error).unwrap_or(&body);
+        let says = error_message(&error).unwrap_or(&body);
         let (code, kind) = (&error["error"]["code"], &error["error"]["type"]);
         let code = code.as_str().or(kind.as_str()).unwrap_or_default();
         let (status, asked) = A::refusal(status, &error);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::signatures::Signatures;
-use crate::detail::says;
+use crate::detail::error_message;
 use crate::dialects::given_arguments;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::Finish;
@@ -105,7 +105,10 @@ impl StreamedAnswer for GeminiAnswer {
             let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
             let whole = serde_json::json!({ "error": error });
             let (status, _) = Self::refusal(status.unwrap_or(500), &whole);
-            return Err(AnswerError::Status(status, says(&whole).unwrap_or_default().to_owned()));
+            return Err(AnswerError::Status(
+                status,
+                error_message(&whole).unwrap_or_default().to_owned(),
+            ));
         }
         self.usage = chunk.usage_metadata.unwrap_or(std::mem::take(&mut self.usage));
         self.blocked = chunk.prompt_feedback.block_reason.or(self.blocked.take());
@@ -184,7 +187,7 @@ impl StreamedAnswer for GeminiAnswer {
     fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let details = error["error"]["details"].as_array().map_or(&[][..], Vec::as_slice);
         let is_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
-            || says(error).is_some_and(|says| says.starts_with("API key"));
+            || error_message(error).is_some_and(|says| says.starts_with("API key"));
         let limits = details.iter().filter_map(|detail| detail["violations"].as_array()).flatten();
         let mut limits = limits.filter_map(|limit| limit["quotaId"].as_str());
         let status = match status {

@@ -146,24 +146,27 @@ impl<'r> GeminiRequest<'r> {
             }
             Message::User { text, images } => {
                 let images = images.iter().filter_map(|image| image_part(image, request));
-                self.say(GeminiRole::User, text_part(text).into_iter().chain(images));
+                self.add_message(GeminiRole::User, text_part(text).into_iter().chain(images));
             }
             Message::Assistant { text, calls, reasoning } => {
                 self.names.extend(calls.iter().map(|call| (&*call.id, &*call.name)));
-                self.say(GeminiRole::Model, answer(text, calls, reasoning.as_ref(), name, options));
+                self.add_message(
+                    GeminiRole::Model,
+                    answer(text, calls, reasoning.as_ref(), name, options),
+                );
             }
             Message::ToolResult { call, ok, result } => {
                 let name = self.names.get(&**call).copied().unwrap_or("unknown");
                 let response = object(*ok, result);
                 let kind = PartKind::FunctionResponse { id: call, name, response };
-                self.say(GeminiRole::User, [kind.into()]);
+                self.add_message(GeminiRole::User, [kind.into()]);
             }
         }
     }
 
     /// Joins neighbours of the same role into one content. Roles must alternate, and the results of
     /// a step stay together. Messages that steered the turn come after these results.
-    fn say(&mut self, role: GeminiRole, parts: impl IntoIterator<Item = GeminiPart<'r>>) {
+    fn add_message(&mut self, role: GeminiRole, parts: impl IntoIterator<Item = GeminiPart<'r>>) {
         let mut parts = parts.into_iter().peekable();
         if parts.peek().is_none() {
             return;

@@ -10,7 +10,7 @@ use futures_util::lock::Mutex;
 use serde_json::{Value, json};
 
 use super::headers;
-use crate::detail::{clean, says};
+use crate::detail::{clean, error_message};
 
 /// Timeout of the request.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -89,7 +89,7 @@ impl Cards {
         match status {
             200 if shown.is_object() => Ok(Card::of(&shown)),
             200 => Err("the answer is not a JSON object".to_owned()),
-            _ => Err(format!("{status}: {}", says(&shown).unwrap_or(&body).trim())),
+            _ => Err(format!("{status}: {}", error_message(&shown).unwrap_or(&body).trim())),
         }
     }
 }

@@ -143,9 +143,9 @@ async fn asked_natively(capabilities: Option<Vec<&'static str>>, tools: Option<T
     ask(&*model).await.reply.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     let sent = fake.requests().remove(0);
-    let told = sent["messages"][0]["content"].as_str().unwrap().contains("read_file");
-    assert_ne!(told, sent["tools"].is_array());
-    !told
+    let is_listed = sent["messages"][0]["content"].as_str().unwrap().contains("read_file");
+    assert_ne!(is_listed, sent["tools"].is_array());
+    !is_listed
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ enum ContextState {
     /// The request failed at this time of the clock.
     Failed(Duration),
     /// The answer; `None` if the context size is missing.
-    Said(Option<u64>),
+    Known(Option<u64>),
 }
 
 impl ContextSize {
@@ -48,7 +48,7 @@ impl ContextSize {
         let now = endpoint.clock.elapsed();
         let known = *self.known();
         match known {
-            ContextState::Said(context) => return context,
+            ContextState::Known(context) => return context,
             ContextState::Failed(at) if now.saturating_sub(at) < PAUSE => return None,
             ContextState::Failed(_) | ContextState::Nothing => {}
         }
@@ -56,10 +56,14 @@ impl ContextSize {
         let (known, context) = match list.unwrap_or_else(|late| Err(late.to_string())) {
             Ok(list) => {
                 let context = context(&list, model);
-                (ContextState::Said(context), context)
+                (ContextState::Known(context), context)
             }
             Err(error) => {
-                tracing::debug!(model = endpoint.name, error, "nothing is known of its context");
+                tracing::debug!(
+                    model = endpoint.name,
+                    error,
+                    "cannot read the context size of the model"
+                );
                 (ContextState::Failed(now), None)
             }
         };

@@ -106,12 +106,12 @@ pub(super) fn is_quoted(before: Option<char>) -> bool {
 
 /// The token at the start of a text; `is_all` means that the text is complete.
 pub(super) fn at_start(text: &str, is_all: bool) -> ControlTokenMatch {
-    let sights = [fixed(text), tag(text), control_word(text, is_all), turn(text, is_all)];
-    let found = |wanted: fn(&ControlTokenMatch) -> bool| sights.iter().copied().find(wanted);
-    if let Some(token) = found(|sight| matches!(sight, ControlTokenMatch::Token(..))) {
+    let candidates = [fixed(text), tag(text), control_word(text, is_all), turn(text, is_all)];
+    let found = |wanted: fn(&ControlTokenMatch) -> bool| candidates.iter().copied().find(wanted);
+    if let Some(token) = found(|candidate| matches!(candidate, ControlTokenMatch::Token(..))) {
         return token;
     }
-    match found(|sight| *sight == ControlTokenMatch::Open) {
+    match found(|candidate| *candidate == ControlTokenMatch::Open) {
         None => ControlTokenMatch::Nothing,
         Some(open) if !is_all => open,
         Some(_) => cut_off(text),

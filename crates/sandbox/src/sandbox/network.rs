@@ -148,7 +148,7 @@ pub(super) fn raise_loopback() -> nix::Result<()> {
     sendto(socket.as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
     let mut answer = [0_u8; 256];
     let read = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-    // Isolation the header is struct nlmsgerr: an error, or 0.
+    // After the header follows struct nlmsgerr: an error, or 0.
     match answer[..read].get(16..20).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes)
     {
         Some(0) => Ok(()),

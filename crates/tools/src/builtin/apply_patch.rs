@@ -116,11 +116,8 @@ impl Tool for ApplyPatch {
             });
             Ok(Some(of_all(states.collect::<Result<Vec<_>, ToolError>>()?)))
         });
-        verdict(
-            evidence,
-            now.await,
-            "\nwere patched before a restart and have the expected content",
-        )
+        let done = "\nwere patched before a restart and have the expected content";
+        verdict(evidence, now.await, done)
     }
 }
 

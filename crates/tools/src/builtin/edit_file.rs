@@ -33,25 +33,25 @@ pub(super) struct Arguments {
     /// Path relative to the workspace root.
     #[schemars(extend("x-aliases" = ["f"]))]
     path: String,
-    /// Where, by text: the exact text to replace, with its whitespace and line breaks, without line
-    /// numbers.
+    /// The exact text to replace, with its whitespace and line breaks, without line numbers. Gives the
+    /// place by text.
     find: Option<String>,
     /// The text to put in its place. Empty to delete what is there.
     #[schemars(extend("x-aliases" = ["r"]))]
     replace: String,
     /// With find, replace every occurrence. Default: false; the text must then occur exactly once.
     replace_all: Option<bool>,
-    /// Where, by lines: the first line to replace, counted from 1.
+    /// The first line to replace, counted from 1. Gives the place by lines.
     #[schemars(range(min = 1), extend("x-aliases" = ["l"], "x-range" = "end_line"))]
     start_line: Option<usize>,
     /// The last line to replace. Default: start_line.
     #[schemars(range(min = 1))]
     end_line: Option<usize>,
-    /// Where, between lines: the line before which to insert; one more than the last to append.
+    /// The line before which to insert; one more than the last to append. Gives the place by lines.
     #[schemars(range(min = 1))]
     insert_line: Option<usize>,
-    /// With start_line or insert_line, what stood in these lines (in the line before which to insert)
-    /// when you read them. If something else stands there, nothing is changed.
+    /// With start_line or insert_line: the text of these lines (of the line before which to insert)
+    /// when you read them. If the text is different now, nothing is changed.
     expect: Option<String>,
 }
 

@@ -30,7 +30,7 @@ impl MemoryRead {
 pub(super) struct Arguments {
     /// Words to look for; notes with any of them are found. Default: the newest notes.
     query: Option<String>,
-    /// How many notes at most, up to 50. Default: 10.
+    /// Maximum number of notes, up to 50. Default: 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<u32>,
 }

@@ -16,7 +16,7 @@ pub(super) struct MemoryWrite;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// What to remember: one fact, in a sentence that can be understood without this conversation.
+    /// The note: one fact, in a sentence that can be understood without this conversation.
     text: String,
 }
 

@@ -32,14 +32,14 @@ impl MessageTool {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// What to say, in Markdown. May be left out where there are files.
+    /// The text to send, in Markdown. May be left out if there are files.
     #[serde(default)]
     text: String,
     /// Files to send with it, at most 10: paths relative to the workspace root.
     #[serde(default)]
     #[schemars(length(max = 10))]
     files: Vec<String>,
-    /// Where to say it, as channel:account:chat. Default: this chat.
+    /// The chat to send it to, as channel:account:chat. Default: this chat.
     chat: Option<String>,
 }
 

@@ -31,9 +31,9 @@ impl ReadResult {
 pub(super) struct Arguments {
     /// The handle that the truncated result names, for example t4s1c0.
     handle: String,
-    /// Where to begin, in bytes. Default: 0.
+    /// The offset to begin at, in bytes. Default: 0.
     offset: Option<usize>,
-    /// How many bytes, up to 61440. Default: 32768.
+    /// Bytes to read, up to 61440. Default: 32768.
     #[schemars(range(min = 1, max = 61440))]
     length: Option<usize>,
 }

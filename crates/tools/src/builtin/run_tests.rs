@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     /// The directory of the project, relative to the workspace root. Default: the root.
     #[schemars(extend("x-aliases" = ["cwd", "working_dir"]))]
     directory: Option<String>,
-    /// What runs the tests. Default: what the files of the directory are for.
+    /// The test framework. Default: the one that the files of the directory belong to.
     framework: Option<Framework>,
     /// Only tests whose names have this in them, or fit it as the framework understands it.
     #[schemars(extend("x-aliases" = ["pattern", "test_name"]))]
@@ -116,7 +116,7 @@ impl Tool for RunTests {
             error => error,
         })?;
         let (report, text) = read(plan.framework, output).await?;
-        let report = relative_to(&directory, report).told();
+        let report = relative_to(&directory, report).limited();
         let (key, number) = end.named();
         let well = end == ProgramExit::Code(0);
         let mut result = json!({
@@ -212,7 +212,7 @@ pub(crate) fn read_as_tests(text: &str) {
         vitest::parse,
     ];
     for parse in parsers {
-        report::hold(&parse(&report::plain(text)).told());
+        report::assert_limited(&parse(&report::plain(text)).limited());
     }
 }
 

@@ -34,7 +34,7 @@ fn cases() -> impl Iterator<Item = (Framework, Case)> {
 fn parse_reads_the_output_of_each_framework() {
     let wrong: Vec<String> = cases()
         .filter_map(|(framework, Case { name, output, report })| {
-            let read = parse(framework, &report::plain(&output)).told();
+            let read = parse(framework, &report::plain(&output)).limited();
             (read != report).then(|| format!("{framework:?}, {name}: {read:#?}"))
         })
         .collect();
@@ -67,14 +67,14 @@ fn parse_counts_all_failures_and_keeps_the_first() {
 }
 
 #[test]
-fn told_limits_the_failures_and_their_messages() {
+fn limited_cuts_the_failures_and_their_messages() {
     let failure = |name: String| report::Failure {
         message: "ä".repeat(5000),
         ..report::Failure::named(name)
     };
     let failures = (0..100).map(|number| failure(number.to_string())).collect();
-    let told = TestReport { failures, ..TestReport::default() }.told();
-    assert_eq!((told.failures.len(), told.failures[0].message.chars().count()), (30, 1201));
+    let limited = TestReport { failures, ..TestReport::default() }.limited();
+    assert_eq!((limited.failures.len(), limited.failures[0].message.chars().count()), (30, 1201));
 }
 
 #[test]

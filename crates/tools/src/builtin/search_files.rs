@@ -35,7 +35,7 @@ impl SearchFiles {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// What to find in a line: a regular expression in the syntax of ripgrep, without look-around.
+    /// The pattern: a regular expression in the syntax of ripgrep, without look-around.
     #[schemars(extend("x-aliases" = ["query", "t"]))]
     pattern: String,
     /// Directory to search, or a single file. Default: the whole workspace.
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     /// Take the pattern as plain text. Default: false.
     #[schemars(extend("x-aliases" = ["F"]))]
     literal: Option<bool>,
-    /// Whether case counts. Default: smart, which means only if the pattern has capital letters.
+    /// The treatment of case. Default: smart, case-sensitive only if the pattern has capital letters.
     case: Option<Case>,
     /// Lines to show before and after each match. Default: 0.
     #[schemars(range(max = 10), extend("x-aliases" = ["C"]))]
@@ -59,7 +59,7 @@ pub(super) struct Arguments {
     definitions: Option<bool>,
 }
 
-/// Whether case counts.
+/// The treatment of case.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Case {

@@ -39,9 +39,9 @@ pub(super) struct Arguments {
     /// markdown: the readable part of a page; text: the page as it came, with its markup; json: JSON, a
     /// value a line. Default: markdown.
     format: Option<Format>,
-    /// Where to begin, in bytes: what `next` says to read on. Default: 0.
+    /// The offset to begin at, in bytes; `next` gives the next one. Default: 0.
     offset: Option<usize>,
-    /// How many bytes, up to 28672. Default: 16384.
+    /// Bytes to read, up to 28672. Default: 16384.
     #[schemars(range(min = 1, max = 28672))]
     length: Option<usize>,
 }

@@ -40,10 +40,10 @@ impl WebSearch {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// What to look for, as one would type it into a search engine.
+    /// The query, as for a search engine.
     #[schemars(length(min = 1, max = 400))]
     query: String,
-    /// How many pages at most. Default: 8.
+    /// Maximum number of pages. Default: 8.
     #[schemars(range(min = 1, max = 20))]
     count: Option<usize>,
 }

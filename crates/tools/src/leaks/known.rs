@@ -128,7 +128,7 @@ impl<'a> KnownHosts<'a> {
         if self.is_named(host) || self.reached.contains(host) {
             return None;
         }
-        let is_read = self.seen.has(url) || (!urls::says_more(url) && self.seen.mentions(host));
+        let is_read = self.seen.has(url) || (!urls::carries_data(url) && self.seen.mentions(host));
         let is_own_link = is_read && self.is_on_known_site(host);
         if !is_own_link && !self.found.contains(url_read.as_str()) {
             return Some(NewHost::Unnamed);

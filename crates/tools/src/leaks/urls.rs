@@ -23,7 +23,8 @@ const TO_SOMEBODY: [&str; 6] = ["mailto", "sms", "smsto", "sip", "tel", "xmpp"];
 pub(super) fn leaving(text: &str, for_people: bool, known: &KnownHosts<'_>) -> BTreeSet<String> {
     let mut leaving = BTreeSet::new();
     let tells = |link: &str| {
-        let tells = says_more(link) || host(link).is_some_and(|host| !known.may_be_linked(&host));
+        let tells =
+            carries_data(link) || host(link).is_some_and(|host| !known.may_be_linked(&host));
         tells && !known.has_read(link) && !is_read_address(link, known)
     };
     // A URL that one reading finds is blanked, so that the next readings skip it.
@@ -203,7 +204,7 @@ fn parts(url: &str) -> UrlParts<'_> {
 
 /// Returns `true` if a link has more than a host's name: a path, a user, or a host in an alphabet
 /// or a spelling that allows many variants.
-pub(super) fn says_more(url: &str) -> bool {
+pub(super) fn carries_data(url: &str) -> bool {
     let UrlParts { scheme, host, port, behind } = parts(url);
     if TO_SOMEBODY.contains(&scheme.as_str()) {
         return true;

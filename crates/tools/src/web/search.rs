@@ -261,7 +261,7 @@ impl SearchEngine {
             (_, Some(wait)) => format!("; ask again in {} s", wait.as_secs()),
             _ => String::new(),
         };
-        let detail = match on_a_line(&says(body), MAX_DETAIL) {
+        let detail = match on_a_line(&error_text(body), MAX_DETAIL) {
             said if said.is_empty() => said,
             said => format!(": {said}"),
         };
@@ -306,7 +306,7 @@ fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<SearchResult>, St
 }
 
 /// The error message in a response, in any of the engines' formats.
-fn says(body: &str) -> String {
+fn error_text(body: &str) -> String {
     let Ok(answer) = serde_json::from_str::<Value>(body) else { return plain(body).text };
     let shapes =
         ["/error/detail", "/detail/error", "/error/message", "/error", "/detail", "/message"];

@@ -166,7 +166,10 @@ async fn new_host_question_names_the_exact_host_and_grants_only_it() {
     let url = format!("https://{label}.ac.sh/");
     let context = after(&[], vec![]);
     let text = asked(&world.registry, &context, &url).await.unwrap();
-    assert!(text.contains(&format!("look up {label}.ac.sh, a host that no message")), "{text}");
+    assert!(
+        text.contains(&format!("look up {label}.ac.sh, a host that is in no message")),
+        "{text}"
+    );
     assert!(text.contains(&format!("Fetch `{url}`")), "{text}");
     let (tool, scope) = (ToolName::parse("web_fetch").unwrap(), format!("{label}.ac.sh"));
     let granted = ToolContext { grants: [Grant { tool, scope }].into(), ..context };

@@ -27,7 +27,7 @@ pub(crate) struct ResponsesAnswer {
 /// An item of the output.
 #[derive(Debug)]
 enum Item {
-    Said(String),
+    Message(String),
     Called {
         name: String,
         arguments: String,
@@ -52,7 +52,9 @@ impl StreamedAnswer for ResponsesAnswer {
         match event {
             ResponsesEvent::Added { output_index, item } => Ok(self.add(output_index, &item)),
             ResponsesEvent::Done { output_index, item } => Ok(self.complete(output_index, item)),
-            ResponsesEvent::Text { output_index, delta } => Ok(self.say(output_index, &delta)),
+            ResponsesEvent::Text { output_index, delta } => {
+                Ok(self.push_text(output_index, &delta))
+            }
             ResponsesEvent::Arguments { output_index, delta } => {
                 self.arguments(output_index)?.push_str(&delta);
                 self.bytes += delta.len();
@@ -90,7 +92,7 @@ impl StreamedAnswer for ResponsesAnswer {
             return Err("the stream ended before the answer did".to_owned().into());
         };
         let is_empty = self.items.iter().all(|(_, item)| match item {
-            Item::Said(text) => text.is_empty(),
+            Item::Message(text) => text.is_empty(),
             Item::Called { .. } => false,
             Item::Thought(_) | Item::Other => true,
         });
@@ -98,7 +100,7 @@ impl StreamedAnswer for ResponsesAnswer {
         let (mut text, mut calls, mut parts) = (String::new(), Vec::new(), Vec::new());
         for (_, item) in self.items {
             match item {
-                Item::Said(more) => {
+                Item::Message(more) => {
                     text.push_str(&more);
                     parts.push(Value::from(SAID));
                 }
@@ -128,7 +130,7 @@ impl ResponsesAnswer {
     /// Begins an item.
     fn add(&mut self, index: Option<u64>, item: &Value) -> AnswerPiece {
         let kind = match item["type"].as_str().unwrap_or_default() {
-            "message" => Item::Said(String::new()),
+            "message" => Item::Message(String::new()),
             "function_call" => {
                 let name = item["name"].as_str().unwrap_or_default().to_owned();
                 let mut arguments = String::new();
@@ -152,7 +154,7 @@ impl ResponsesAnswer {
             self.items.len() - 1
         });
         match &mut self.items[place].1 {
-            Item::Said(text) if text.is_empty() => {
+            Item::Message(text) if text.is_empty() => {
                 let all = said(&item);
                 text.push_str(&all);
                 self.bytes += all.len();
@@ -167,19 +169,19 @@ impl ResponsesAnswer {
                 *thought = item["encrypted_content"].is_string().then_some(item);
                 AnswerPiece::Unseen
             }
-            Item::Said(_) | Item::Other => AnswerPiece::KeepAlive,
+            Item::Message(_) | Item::Other => AnswerPiece::KeepAlive,
         }
     }
 
-    fn say(&mut self, index: Option<u64>, delta: &str) -> AnswerPiece {
+    fn push_text(&mut self, index: Option<u64>, delta: &str) -> AnswerPiece {
         let is_said = |(found, item): &(Option<u64>, Item)| {
-            matches!(item, Item::Said(_)) && (index.is_none() || *found == index)
+            matches!(item, Item::Message(_)) && (index.is_none() || *found == index)
         };
         let place = self.items.iter().rposition(is_said).unwrap_or_else(|| {
-            self.items.push((index, Item::Said(String::new())));
+            self.items.push((index, Item::Message(String::new())));
             self.items.len() - 1
         });
-        if let Item::Said(text) = &mut self.items[place].1 {
+        if let Item::Message(text) = &mut self.items[place].1 {
             text.push_str(delta);
             self.bytes += delta.len();
         }

@@ -17,7 +17,7 @@ pub(in crate::builtin) struct Arguments {
     /// A directory of the repository, relative to the workspace root. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
-    /// What is staged for the next commit, in place of what is not. Default: false.
+    /// Show the staged changes in place of the unstaged ones. Default: false.
     #[schemars(extend("x-aliases" = ["cached"]))]
     staged: Option<bool>,
     /// Only this file or directory, relative to repository.

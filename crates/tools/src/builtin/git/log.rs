@@ -19,12 +19,12 @@ pub(in crate::builtin) struct Arguments {
     /// A directory of the repository, relative to the workspace root. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
-    /// How many, the newest first. Default: 20.
+    /// Maximum number of commits, newest first. Default: 20.
     #[schemars(range(min = 1, max = 200), extend("x-aliases" = ["limit", "max_count", "n"]))]
     count: Option<u64>,
-    /// Only those that have changed this file or directory, relative to repository.
+    /// Only commits that changed this file or directory, relative to repository.
     path: Option<String>,
-    /// Only those since then: a date, or such as "2 weeks ago".
+    /// Only commits since this time: a date, or a time such as "2 weeks ago".
     since: Option<String>,
     /// A branch, tag, commit or range such as main..feature. Default: the current branch.
     revision: Option<String>,

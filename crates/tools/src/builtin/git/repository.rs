@@ -212,7 +212,7 @@ impl Git {
         };
         let ran = self.programs.run(wanted, context).await;
         let Done { end, output, notes: _ } = ran.map_err(|error| match error {
-            ToolError::ExecutionFailed(why) if why.contains("the program git is missing") => {
+            ToolError::ExecutionFailed(why) if why.contains("there is no program git") => {
                 let none = "git is not installed on this system: its operator has to install it";
                 ToolError::ExecutionFailed(none.to_owned())
             }

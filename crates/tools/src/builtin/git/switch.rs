@@ -19,9 +19,9 @@ pub(in crate::builtin) struct Arguments {
     /// The branch.
     #[schemars(extend("x-aliases" = ["branch_name", "name"]))]
     branch: String,
-    /// Make it. Default: false.
+    /// Create the branch. Default: false.
     create: Option<bool>,
-    /// Where a new branch begins: a branch, tag or commit. Default: the current commit.
+    /// The start of a new branch: a branch, tag or commit. Default: the current commit.
     #[schemars(extend("x-aliases" = ["base_branch", "start_point"]))]
     from: Option<String>,
 }

@@ -112,7 +112,7 @@ impl CargoTestParser {
             return;
         }
         let mut failure = Failure::named(format!("error{code}"));
-        failure.say(why);
+        failure.add_line(why);
         self.fail(failure, Within::Compiler);
     }
 
@@ -141,16 +141,16 @@ impl CargoTestParser {
                     if let Some((message, _)) =
                         at.strip_prefix('\'').and_then(|at| at.rsplit_once("', "))
                     {
-                        failure.say(message);
+                        failure.add_line(message);
                         self.within = Within::Nothing;
                         return;
                     }
                     self.within = Within::Panic;
                 } else if line.starts_with("note: test did not panic") {
                     failure.at(place(line));
-                    failure.say(&line["note: ".len()..]);
+                    failure.add_line(&line["note: ".len()..]);
                 } else if line.starts_with("error") || !line.starts_with("note: ") {
-                    failure.say(line);
+                    failure.add_line(line);
                 }
             }
             Within::Panic
@@ -161,18 +161,18 @@ impl CargoTestParser {
                 // Skip the rest: the backtrace and further panics add nothing.
                 self.within = Within::Nothing;
             }
-            Within::Panic => failure.say(line),
+            Within::Panic => failure.add_line(line),
             Within::Compiler => match line.trim_start().strip_prefix("--> ") {
                 Some(at) => {
                     failure.at(place(at));
                     self.within = Within::Nothing;
                 }
                 None if line.is_empty() => self.within = Within::Cargo,
-                None => failure.say(line),
+                None => failure.add_line(line),
             },
             Within::Cargo => {
                 if line.starts_with("Caused by:") || line.starts_with("  ") {
-                    failure.say(line);
+                    failure.add_line(line);
                 }
             }
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::builtin::files::tool_error;
 
-/// What runs tests.
+/// A test framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Framework {

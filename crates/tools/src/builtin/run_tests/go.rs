@@ -87,7 +87,7 @@ fn tests(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut T
 /// Adds packages that failed although none of their tests did: they failed to start or aborted.
 fn packages(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut TestReport) {
     let failed = |one: &GoTestResult| one.outcome.as_deref() == Some("fail");
-    let told: BTreeSet<&str> = seen
+    let with_failed_tests: BTreeSet<&str> = seen
         .iter()
         .filter(|((_, test), one)| {
             test.is_some() && (failed(one) || one.output.contains("panic: "))
@@ -95,8 +95,12 @@ fn packages(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mu
         .map(|((package, _), _)| package.as_str())
         .collect();
     for ((package, test), one) in seen {
-        let has_told = told.contains(package.as_str());
-        if test.is_none() && failed(one) && !has_told && !one.output.contains("[build failed]") {
+        let has_failed_test = with_failed_tests.contains(package.as_str());
+        if test.is_none()
+            && failed(one)
+            && !has_failed_test
+            && !one.output.contains("[build failed]")
+        {
             report.failures.push(failure(package, one));
         }
     }
@@ -113,7 +117,7 @@ fn failure(name: &str, one: &GoTestResult) -> Failure {
             continue;
         }
         failure.at(place(line).filter(|(file, _)| file.ends_with("_test.go")));
-        failure.say(line);
+        failure.add_line(line);
     }
     failure
 }
@@ -125,6 +129,6 @@ fn compiler_error(line: &str, report: &mut TestReport) {
     let Some((_, message)) = rest.split_once(": ") else { return };
     let mut failure = Failure::named("compile error");
     failure.at(Some((file, number)));
-    failure.say(message);
+    failure.add_line(message);
     report.failures.push(failure);
 }

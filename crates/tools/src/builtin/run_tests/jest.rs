@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> TestReport {
             } else if is_code(trimmed) {
                 says = false;
             } else if says {
-                failure.say(trimmed);
+                failure.add_line(trimmed);
             }
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> TestReport {
                 failure.at(place(trimmed)
                     .filter(|_| !trimmed.contains("node_modules") && !trimmed.contains("node:")));
             } else if says {
-                failure.say(trimmed);
+                failure.add_line(trimmed);
             }
         }
     }

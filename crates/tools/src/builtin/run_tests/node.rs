@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> TestReport {
         } else if let Some(failure) = report.failures.last_mut() {
             // The test's location is known, so skip the stack trace.
             if !trimmed.starts_with("at ") && !trimmed.is_empty() {
-                failure.say(trimmed);
+                failure.add_line(trimmed);
             }
         }
     }

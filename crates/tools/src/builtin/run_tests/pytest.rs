@@ -55,7 +55,7 @@ pub(super) fn parse(text: &str) -> TestReport {
 impl Section {
     fn read(&mut self, line: &str) {
         if let Some(said) = line.strip_prefix("E  ") {
-            self.failure.say(said.strip_prefix(' ').unwrap_or(said));
+            self.failure.add_line(said.strip_prefix(' ').unwrap_or(said));
         } else if let Some((file, number)) = place(line).filter(|_| !line.starts_with(' ')) {
             // The last location is the failing one.
             self.failure.file = Some(file.to_owned());
@@ -120,6 +120,6 @@ fn short(line: &str) -> Option<Failure> {
     let file = id.split("::").next().filter(|file| file.contains('.'))?;
     let mut failure = Failure::named(id);
     failure.file = Some(file.to_owned());
-    failure.say(rest[end..].strip_prefix(" - ").unwrap_or_default());
+    failure.add_line(rest[end..].strip_prefix(" - ").unwrap_or_default());
     Some(failure)
 }

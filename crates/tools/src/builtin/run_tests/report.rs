@@ -47,7 +47,8 @@ impl Failure {
         }
     }
 
-    pub(super) fn say(&mut self, line: &str) {
+    /// Adds a line to the message.
+    pub(super) fn add_line(&mut self, line: &str) {
         if self.message.len() < 4 * MOST_MESSAGE && !(self.message.is_empty() && line.is_empty()) {
             if !self.message.is_empty() {
                 self.message.push('\n');
@@ -59,7 +60,7 @@ impl Failure {
 
 impl TestReport {
     /// The report for the model: duplicates removed, and cut to the limits above.
-    pub(super) fn told(mut self) -> Self {
+    pub(super) fn limited(mut self) -> Self {
         let mut names = std::collections::HashSet::new();
         self.failures.retain(|failure| {
             names.insert((failure.name.clone(), failure.file.clone(), failure.line))
@@ -79,10 +80,10 @@ impl TestReport {
 
 /// Panics if the report exceeds the limits.
 #[cfg(any(test, feature = "testing"))]
-pub(super) fn hold(told: &TestReport) {
-    assert!(told.failures.len() <= MOST_FAILURES);
+pub(super) fn assert_limited(report: &TestReport) {
+    assert!(report.failures.len() <= MOST_FAILURES);
     let too_long = |one: &Failure| one.message.chars().count() > MOST_MESSAGE + 1;
-    assert!(!told.failures.iter().any(too_long), "{told:?}");
+    assert!(!report.failures.iter().any(too_long), "{report:?}");
 }
 
 /// Finds `file:line` or `file:line:column` anywhere in a line. The file must have an extension.

@@ -24,13 +24,13 @@ struct TapParser {
     /// `true` if the last point failed; it is then the last in `failures`.
     failed: bool,
     /// The totals at the end: passed, failed, skipped.
-    told: [Option<u64>; 3],
+    totals: [Option<u64>; 3],
 }
 
 pub(super) fn parse(text: &str) -> TestReport {
     let mut parser = TapParser::default();
     text.lines().for_each(|line| parser.read(line));
-    let [passed, failed, skipped] = parser.told;
+    let [passed, failed, skipped] = parser.totals;
     let mut report = parser.report;
     report.passed = passed.unwrap_or(report.passed);
     report.skipped = skipped.unwrap_or(report.skipped);
@@ -103,7 +103,7 @@ impl TapParser {
             None => (details.key.as_str(), line),
         };
         match key {
-            "error" | "message" if !matches!(value, "|-" | "|" | ">-") => failure.say(value),
+            "error" | "message" if !matches!(value, "|-" | "|" | ">-") => failure.add_line(value),
             "failureType" if value == "subtestsFailed" => details.is_suite = true,
             "stack" | "at" if !value.contains("node:") && !value.contains("node_modules") => {
                 failure.at(place(value));
@@ -124,10 +124,10 @@ impl TapParser {
         let Some((word, count)) = comment.split_once(' ') else { return };
         let Ok(count) = count.trim().parse::<u64>() else { return };
         match word {
-            "pass" => self.told[0] = Some(count),
-            "fail" => self.told[1] = Some(count),
-            "skipped" => self.told[2] = Some(count),
-            "todo" => self.told[2] = self.told[2].map(|skipped| skipped.saturating_add(count)),
+            "pass" => self.totals[0] = Some(count),
+            "fail" => self.totals[1] = Some(count),
+            "skipped" => self.totals[2] = Some(count),
+            "todo" => self.totals[2] = self.totals[2].map(|skipped| skipped.saturating_add(count)),
             _ => {}
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str) -> TestReport {
                     failure.line = Some(line);
                 }
             } else if says {
-                failure.say(trimmed);
+                failure.add_line(trimmed);
             }
         }
     }
