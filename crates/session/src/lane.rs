@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Claim, Content, Destinations, LoggedInbound, Planned, SessionId, StoreError, Suspects, TurnId,
 };
-use avocet_supervise::{Group, Keyed, patiently};
+use avocet_supervise::{Group, Keyed, with_retry};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -209,7 +209,7 @@ impl Lanes {
     where
         W: Future<Output = Result<T, StoreError>>,
     {
-        patiently(self.parts.clock.as_ref(), &self.parts.running.release, write).await
+        with_retry(self.parts.clock.as_ref(), &self.parts.running.release, write).await
     }
 
     async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
