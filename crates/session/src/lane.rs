@@ -105,16 +105,16 @@ impl Lanes {
         self.keyed.group()
     }
 
-    /// Stops taking turns, waits for running ones, and at the deadline gives the rest back to the
-    /// log for the next start.
+    /// Stops taking turns, waits for running ones, and at the deadline releases the rest to the log
+    /// for the next start.
     pub(crate) async fn stop(&self, deadline: Duration) {
-        const GIVING_BACK: Duration = Duration::from_secs(5);
+        const RELEASE_LIMIT: Duration = Duration::from_secs(5);
         self.stopping.cancel();
         let (group, clock) = (self.keyed.group(), self.parts.clock.as_ref());
         let Err(unfinished) = group.finish(clock, deadline).await else { return };
         tracing::info!(%unfinished, "some turns are unfinished; they continue at the next start");
         self.parts.running.release.cancel();
-        if let Err(unfinished) = group.finish(clock, GIVING_BACK).await {
+        if let Err(unfinished) = group.finish(clock, RELEASE_LIMIT).await {
             tracing::warn!(
                 %unfinished,
                 "cannot stop these turns in time; the next start resumes them as after a crash"
