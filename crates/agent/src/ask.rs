@@ -43,8 +43,7 @@ impl AgentLoop {
             }
             tracing::debug!(
                 model = self.models.main.name(),
-                "the model sent an empty answer; \
-                asking again"
+                "the model sent an empty answer; asking again"
             );
         }
         Err(NoAnswer::Limit(format!(
@@ -92,8 +91,7 @@ impl AgentLoop {
                         model,
                         detail,
                         tokens,
-                        "the request is too long for the model; \
-                        retrying with a shorter one"
+                        "the request is too long for the model; retrying with a shorter one"
                     );
                     let window = window.map(|tokens| window::of(tokens, None, self.limits.turn));
                     context.learn(model, window.unwrap_or(tokens * 3 / 4));

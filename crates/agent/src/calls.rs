@@ -197,8 +197,7 @@ impl AgentLoop {
                 return Ok(CallOutcome::Waiting(request));
             }
             Ok(ToolOutcome::Waiting(_)) => Err(ToolError::ExecutionFailed(
-                "a tool cannot wait while it runs in parallel with others; call it \
-                    alone"
+                "a tool cannot wait while it runs in parallel with others; call it alone"
                     .to_owned(),
             )),
             Ok(ToolOutcome::Finished(output)) => Ok(output),

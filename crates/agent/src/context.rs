@@ -243,8 +243,8 @@ impl AgentLoop {
         let least = least + tools;
         let what = match () {
             () if tools > all / 2 => format!(
-                "my tools alone take about {tools} of them. Choose a model with a larger window, or \
-                 raise context_tokens"
+                "my tools alone take about {tools} of them. Choose a model with a larger window, \
+                 or raise context_tokens"
             ),
             () if of_instructions > all / 2 => format!(
                 "my instructions alone take about {of_instructions} of them. Shorten AGENTS.md, \

@@ -142,12 +142,8 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     let own = by.map_or_else(|| own.clone(), |name| marks.said(&place, &name, &own));
     match quote {
         Some(quote) => {
-            let quoted = marks.foreign(
-                &place,
-                "the message that this one replies \
-                to",
-                &quote.describe(),
-            );
+            let quoted =
+                marks.foreign(&place, "the message that this one replies to", &quote.describe());
             format!("{quoted}\n{own}")
         }
         None => own,

@@ -32,9 +32,9 @@ use crate::{policy, redaction};
 /// beginning of a request stays valid.
 const SYSTEM: &str = "You are Avocet, an assistant that people talk to in chats. Answer in the \
     language of the user, briefly and to the point, in Markdown. You have tools: files in a \
-    workspace, a long-term memory, messages to chats, web pages. Paths are relative to the root \
-    of the workspace. Use a tool when it helps, one step at a time; when a tool fails, read its \
-    error and correct the call. Say what you did and what you could not do.";
+    workspace, a long-term memory, messages to chats, web pages. Paths are relative to the root of \
+    the workspace. Use a tool when it helps, one step at a time; when a tool fails, read its error \
+    and correct the call. Say what you did and what you could not do.";
 
 /// The parts from which agents are built.
 pub(crate) struct AgentParts<'a> {

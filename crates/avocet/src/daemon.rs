@@ -255,9 +255,8 @@ impl Connections {
             tracing::warn!(
                 account,
                 "the account has no owner: its chats have no tools for files and notes, and no \
-                    person can let \
-                 anybody in; add yourself to its `owners`, or write to it and run `avocet pair \
-                 approve CODE --owner`"
+                    person can let anybody in; add yourself to its `owners`, or write to it and \
+                    run `avocet pair approve CODE --owner`"
             );
         }
         Ok(Self { channels, attach, workspaces, deliverer, bus, wakes })

@@ -115,8 +115,7 @@ async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
         world.told("terminal:main:c").await,
         format!(
             "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` \
-                (within 10 \
-             minutes)."
+                (within 10 minutes)."
         )
     );
     assert!(refused(&world.hear("terminal:main:c", "cid").await), "a code is not a permission");

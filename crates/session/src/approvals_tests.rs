@@ -21,8 +21,7 @@ async fn approve_and_deny_apply_to_one_call_or_the_session() {
         ("/approve w1", "Allowed.", r#"{"n":2}"#, 2),
         (
             "/APPROVE W1 Session",
-            "Allowed, and similar calls too for this \
-            session.",
+            "Allowed, and similar calls too for this session.",
             r#"{"n":2}"#,
             1,
         ),

@@ -94,22 +94,17 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
     ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
-    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join \
-        this conversation").for_owners_in_private(),
-    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers \
-        here; owners choose it"),
+    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
+    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
     ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
-    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with \
-        me").for_owners_in_private(),
-    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose \
-        what happens to messages that arrive while I work"),
+    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
+    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose what happens to messages that arrive while I work"),
     ChatCommand::new(Verb::Resend, "resend", "", "resend what did not arrive"),
     ChatCommand::new(Verb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
     ChatCommand::new(Verb::Skip, "skip", "[w…]", "continue without what was interrupted"),
     ChatCommand::new(Verb::Status, "status", "", "show what I am doing"),
     ChatCommand::new(Verb::Stop, "stop", "", "stop the current work; background programs continue"),
-    ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so \
-        far").for_owners(),
+    ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
     ChatCommand::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
 
@@ -176,15 +171,15 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     let reply = reply(lanes, command, &plan);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let _changing =
-        if is_about_the_door(&plan.action) { Some(lanes.parts.bus.changing().await) } else { None };
+        if changes_access(&plan.action) { Some(lanes.parts.bus.changing().await) } else { None };
     let effect = match lanes.with_retry(settle).await {
         // The command has acted, and the process died before it could wake others.
         Err(StoreError::Stale(_)) => return Ok(()),
         effect => effect?,
     };
     tracing::debug!(command = %command.id, ?effect, "the command has acted");
-    if is_about_the_door(&plan.action) {
-        tell_the_door(lanes, &plan.action).await?;
+    if changes_access(&plan.action) {
+        reload_access(lanes, &plan.action).await?;
     }
     let emit = |turn, messages, outcome| {
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
@@ -205,13 +200,13 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
 }
 
 /// Returns `true` if an action changes access or links.
-fn is_about_the_door(action: &CommandAction) -> bool {
+fn changes_access(action: &CommandAction) -> bool {
     use CommandAction::{Decide, Link, Unlink};
     matches!(action, Decide(_) | Link(_) | Unlink(_))
 }
 
 /// Reloads access control after a change in the log.
-async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
+async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
     lanes.with_retry(|| lanes.parts.bus.refresh()).await?;
     if let CommandAction::Decide(settled) = action
         && let Some(told) = &settled.told
@@ -257,8 +252,7 @@ async fn plan(
             let already = "A summary of the earlier conversation is already planned.";
             CommandPlan::act(
                 CommandAction::Compact,
-                "I am summarising the earlier \
-                conversation.",
+                "I am summarising the earlier conversation.",
                 already,
             )
         }
@@ -285,7 +279,7 @@ async fn plan(
             "I send it again.",
             "There is nothing to send again.",
         ),
-        Verb::Trust => CommandPlan::act(CommandAction::Believe, approvals::BELIEVED, ""),
+        Verb::Trust => CommandPlan::act(CommandAction::Believe, approvals::TRUSTED, ""),
         Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
         Verb::Skip => retry::skip(argument),
         Verb::Status => {
@@ -307,10 +301,8 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 fn help(is_owner: bool, chat: ChatKind) -> String {
-    let mut text = String::from(
-        "Write to me as you would to a person. I also know these \
-        commands:\n",
-    );
+    let mut text =
+        String::from("Write to me as you would to a person. I also know these commands:\n");
     let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
     for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
         let space = if argument.is_empty() { "" } else { " " };
@@ -348,15 +340,15 @@ fn mode_help(mode: QueueMode) -> &'static str {
 }
 
 /// Text of `/status` during a compaction.
-const CONDENSING: &str = "I am summarising the earlier conversation.";
+const SUMMARISING: &str = "I am summarising the earlier conversation.";
 
 /// Part of the status if untrusted content may influence the next actions.
-const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. \
-    An owner can trust it with /trust, and /new forgets it.";
+const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. An \
+    owner can trust it with /trust, and /new forgets it.";
 
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {
-        None if lanes.parts.running.is_compacting(session) => CONDENSING.to_owned(),
+        None if lanes.parts.running.is_compacting(session) => SUMMARISING.to_owned(),
         None => "I am not doing anything.".to_owned(),
         Some(open) => {
             let for_seconds = open.started_at.until(lanes.parts.clock.now()).as_secs();

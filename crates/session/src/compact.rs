@@ -80,8 +80,8 @@ fn condensed(came_to: &Compaction) -> Option<&Condensed> {
 fn words(came_to: &Compaction) -> String {
     match came_to {
         Compaction::Done { before, after, .. } => format!(
-            "The earlier conversation is summarised: about {before} tokens became {after}. The \
-                log keeps all of it."
+            "The earlier conversation is summarised: about {before} tokens became {after}. The log \
+                keeps all of it."
         ),
         Compaction::Nothing => "There is nothing to summarise.".to_owned(),
         Compaction::Failed(reason) => {

@@ -129,8 +129,8 @@ impl Lanes {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::error!(%session, %error, "the lane cannot continue; it retries at \
-                        the next message");
+                    tracing::error!(%session, %error, "the lane cannot continue; it retries at the \
+                        next message");
                     return;
                 }
             }

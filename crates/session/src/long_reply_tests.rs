@@ -21,8 +21,8 @@ fn shortened_names_the_file_closes_code_and_keeps_the_cut_off_note() {
     let text = format!("```rust\n{}\n\n{CUT_OFF}", "let x = 1;\n".repeat(20_000));
     let content = shortened(&text, Ok("answers/t7.md".to_owned()));
     assert_eq!(content.text.matches("```").count(), 2, "{}", content.text);
-    let note = "\n\n[This is the beginning of an answer of 215 KB. The whole answer is in the \
-        file answer.md.]\n\n";
+    let note = "\n\n[This is the beginning of an answer of 215 KB. The whole answer is in the file \
+        answer.md.]\n\n";
     assert!(content.text.ends_with(&format!("{note}{CUT_OFF}")), "{}", content.text);
     assert!(content.text.len() < SHOWN + 300);
     let [file] = &content.attachments[..] else { panic!("{content:?}") };

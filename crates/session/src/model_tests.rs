@@ -40,8 +40,8 @@ async fn model_command_selects_the_model_of_a_session_until_default() {
     let said = says(&harness, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
     let expected = [
         "hi",
-        "b/new answers here from now on; /model default goes back. Price unknown: budgets in dollars do \
-         not count it.",
+        "b/new answers here from now on; /model default goes back. Price unknown: budgets in \
+         dollars do not count it.",
         "b/new: hi 2",
         "test/scripted answers here again, set by the configuration.",
         "hi 3",
@@ -101,8 +101,7 @@ async fn model_choice_that_is_unavailable_is_skipped_and_shown_by_model() {
     let said = harness.channel.texts(3).await;
     assert_eq!(said[1], "hi");
     let why = "test/scripted answers here, set by the configuration; b/new was chosen, but cannot \
-        be \
-        asked: there is no provider \"b\"; there are a.";
+        be asked: there is no provider \"b\"; there are a.";
     assert!(said[2].starts_with(why), "{}", said[2]);
 }
 

@@ -9,8 +9,8 @@ fn a_day(dollars: f64) -> Setup {
     Setup { budgets: Budgets { day_cost, ..Budgets::default() }, ..Setup::default() }
 }
 
-const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts again at 00:00 UTC; \
-    budgets.day_usd raises it. /retry tries it again.";
+const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts again at 00:00 \
+    UTC; budgets.day_usd raises it. /retry tries it again.";
 
 #[tokio::test]
 async fn f19_day_without_messages_sends_no_model_request() {

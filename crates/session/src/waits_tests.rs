@@ -130,11 +130,7 @@ async fn remind_repeats_open_prompts_at_start_if_button_presses_are_lost() {
             for reminder in &taken[1..] {
                 assert_eq!(
                     reminder.content.text,
-                    format!(
-                        "Still waiting for a \
-                    decision:\n{}",
-                        asked.text
-                    )
+                    format!("Still waiting for a decision:\n{}", asked.text)
                 );
                 assert_eq!(reminder.content.choices, asked.choices);
             }
