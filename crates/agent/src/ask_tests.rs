@@ -19,7 +19,7 @@ async fn f40_empty_answer_is_retried_a_limited_number_of_times() {
     let notice = failed(AgentHarness::new(nothing).await.turn("hi").await);
     assert_eq!(
         notice,
-        "I could not answer: test/scripted answered 3 times with nothing. /new starts afresh."
+        "I could not answer: test/scripted answered 3 times with nothing. /new starts a new conversation."
     );
 }
 

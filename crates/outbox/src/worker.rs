@@ -272,9 +272,9 @@ fn unconfirmed(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEn
 fn warn_abandoned(head: &Head, state: &'static str, error: &str) {
     let Delivery { id, address, .. } = &head.delivery;
     if head.notice {
-        tracing::info!(delivery = %id, chat = %address, state, error, "notice given up");
+        tracing::info!(delivery = %id, chat = %address, state, error, "notice abandoned");
     } else {
-        tracing::warn!(delivery = %id, chat = %address, state, error, "given up");
+        tracing::warn!(delivery = %id, chat = %address, state, error, "delivery abandoned");
     }
 }
 

@@ -205,7 +205,8 @@ fn changes_access(action: &CommandAction) -> bool {
     matches!(action, Decide(_) | Link(_) | Unlink(_))
 }
 
-/// Reloads access control after a change in the log.
+/// Reloads access control after a change in the log, and delivers the message to an admitted
+/// person.
 async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
     lanes.with_retry(|| lanes.parts.bus.refresh()).await?;
     if let CommandAction::Decide(settled) = action

@@ -49,7 +49,7 @@ async fn reply_refers_to_its_message_in_groups_only() {
 #[tokio::test]
 async fn reply_to_an_edit_refers_to_the_edited_message() {
     let permits = Arc::new(Semaphore::new(0));
-    let harness = SessionHarness::new(patient_parrot(&permits)).await;
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
     harness.publish(said(ChatKind::Group, "helo", "m1", None)).await;
     harness.asked(1).await;
     harness.publish(said(ChatKind::Group, "hello", "m1e5", Some("m1"))).await;

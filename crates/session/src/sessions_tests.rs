@@ -103,7 +103,7 @@ async fn readmit_drops_a_message_of_a_removed_person_with_a_notice() {
 #[tokio::test]
 async fn f25_orderly_stop_waits_and_then_releases_the_turn_without_an_attempt() {
     let permits = Arc::new(Semaphore::new(0));
-    let harness = SessionHarness::new(patient_parrot(&permits)).await;
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
     let hanging = harness.say_in("a", "one").await.id;
     let queued = harness.say_in("a", "two").await.id;
     harness.asked(1).await;
@@ -133,7 +133,7 @@ async fn f25_orderly_stop_waits_and_then_releases_the_turn_without_an_attempt() 
 #[tokio::test]
 async fn f25_orderly_stop_lets_a_turn_finish_and_claims_no_other() {
     let permits = Arc::new(Semaphore::new(0));
-    let harness = SessionHarness::new(patient_parrot(&permits)).await;
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
     harness.say("one").await;
     let second = harness.say("two").await;
     harness.asked(1).await;
