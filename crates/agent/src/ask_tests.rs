@@ -79,7 +79,7 @@ async fn refused_a_picture(refusal: ModelError) -> (TurnEnd, Vec<usize>) {
 }
 
 #[tokio::test]
-async fn ask_what_fits_retries_a_too_long_request_with_less() {
+async fn ask_within_window_retries_a_too_long_request_with_less() {
     let table = [
         (5000, false, 1, true),
         (1000, true, 1, true),

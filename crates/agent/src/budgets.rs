@@ -108,7 +108,7 @@ impl AgentLoop {
         match self.limits.budgets.reached(self.limits.turn, &spending) {
             None => Ok(()),
             Some(notice) => {
-                tracing::info!(notice, "nothing more is spent");
+                tracing::info!(notice, "a budget is used up; the request is not made");
                 Err(NoAnswer::Limit(notice))
             }
         }

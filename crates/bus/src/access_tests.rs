@@ -146,7 +146,7 @@ async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
 }
 
 #[tokio::test]
-async fn f14_pairing_offers_no_code_to_a_sender_who_would_not_see_it() {
+async fn f14_pairing_gives_no_code_to_a_sender_who_would_not_see_it() {
     let harness = AccessHarness::new().await;
     let mut group = inbound("terminal:main:g", "cid");
     group.chat = ChatKind::Group;

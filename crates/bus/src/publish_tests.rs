@@ -102,7 +102,7 @@ async fn publish_writes_no_refused_message_to_the_log() {
 }
 
 #[tokio::test]
-async fn readmit_refuses_a_sender_who_was_struck_off() {
+async fn readmit_refuses_a_removed_sender() {
     let BusHarness { bus, store, _log, .. } = harness().await;
     bus.publish(inbound("1", "hello"), None).await.unwrap();
     let claim = store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();

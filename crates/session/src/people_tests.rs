@@ -14,7 +14,7 @@ pub(super) fn household() -> Setup {
 
 impl SessionHarness {
     /// Publishes a message like a platform.
-    pub(super) async fn hear(
+    pub(super) async fn publish_from(
         &self,
         sender: &str,
         chat: &str,
@@ -47,28 +47,28 @@ impl SessionHarness {
 #[tokio::test]
 async fn f14_pair_lets_only_an_owner_admit_a_stranger_from_a_chat() {
     let harness = SessionHarness::with(parrot(), household()).await;
-    harness.hear("me", "own", "hello").await.unwrap();
+    harness.publish_from("me", "own", "hello").await.unwrap();
     assert_eq!(harness.sent_to("own", 1).await, "hello");
-    assert!(harness.hear("cid", "c", "let me in").await.is_err());
+    assert!(harness.publish_from("cid", "c", "let me in").await.is_err());
     let code = harness.bus.pairings()[0].code.to_string();
     let notice = harness.sent_to("own", 2).await;
     assert!(notice.contains("`terminal:local:cid`") && notice.contains(&code), "{notice}");
 
     let approve = format!("/pair approve {code}");
-    harness.hear("bob", "b", &approve).await.unwrap();
+    harness.publish_from("bob", "b", &approve).await.unwrap();
     let refusal = "/pair is for my owner, and only in a private chat.";
     assert_eq!(harness.sent_to("b", 1).await, refusal);
-    harness.hear("me", "own", "/pair").await.unwrap();
+    harness.publish_from("me", "own", "/pair").await.unwrap();
     let list = harness.sent_to("own", 3).await;
     assert!(list.ends_with(&format!("{code}: `terminal:local:cid`, for 10 min")), "{list}");
-    harness.hear("me", "own", &format!("/pair approve {code} --owner")).await.unwrap();
+    harness.publish_from("me", "own", &format!("/pair approve {code} --owner")).await.unwrap();
     assert!(harness.sent_to("own", 4).await.contains("8 characters"), "no chat makes an owner");
-    harness.hear("me", "own", &approve).await.unwrap();
+    harness.publish_from("me", "own", &approve).await.unwrap();
     assert_eq!(harness.sent_to("own", 5).await, "`terminal:local:cid` may speak with me now.");
     assert_eq!(harness.sent_to("c", 2).await, "You may speak with me now. What can I do for you?");
-    harness.hear("cid", "c", "thanks").await.unwrap();
+    harness.publish_from("cid", "c", "thanks").await.unwrap();
     assert_eq!(harness.sent_to("c", 3).await, "thanks");
-    harness.hear("me", "own", &format!("{approve} ")).await.unwrap();
+    harness.publish_from("me", "own", &format!("{approve} ")).await.unwrap();
     let replayed = format!("The code {code} was approved before; a code can be used once.");
     assert_eq!(harness.sent_to("own", 6).await, replayed);
     let role =
@@ -90,7 +90,7 @@ async fn f14_owner_tool_is_refused_in_the_turn_of_a_user_and_of_its_child() {
     let harness = SessionHarness::with(model(), household()).await;
     let refusal = r#"{"error":"permission denied: keys is for owners"}"#;
     for (chat, text) in [("b1", "the keys"), ("b2", "delegate")] {
-        harness.hear("bob", chat, text).await.unwrap();
+        harness.publish_from("bob", chat, text).await.unwrap();
         let told = harness.sent_to(chat, 1).await;
         assert!(told.contains("keys is for owners"), "{told}");
     }
@@ -98,7 +98,7 @@ async fn f14_owner_tool_is_refused_in_the_turn_of_a_user_and_of_its_child() {
     assert_eq!(harness.tools.runs("keys"), 0);
     assert!(harness.tools.offered().iter().all(|role| *role == Role::User));
     for (count, (chat, text)) in (1..).zip([("o1", "the keys"), ("o2", "delegate")]) {
-        harness.hear("me", chat, text).await.unwrap();
+        harness.publish_from("me", chat, text).await.unwrap();
         harness.sent_to(chat, 1).await;
         assert_eq!(harness.tools.runs("keys"), count, "{text}");
     }
