@@ -35,8 +35,8 @@ impl UsageMeter {
         self.unrecorded().push(UnrecordedUsage { purpose, spent: spent.clone() });
     }
 
-    /// Writes the unrecorded usage to the ledger, entry by entry. A cancelled call may lose the entry
-    /// that it is writing, but never records an entry twice.
+    /// Writes the unrecorded usage to the ledger, entry by entry, so that a cancelled call loses at
+    /// most the entry that it is writing.
     ///
     /// # Errors
     /// [`StoreError`] if the ledger refused an entry. The entry stays in the meter.
