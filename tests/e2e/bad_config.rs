@@ -43,8 +43,7 @@ pub(crate) const CASES: &[Case] = &[
         &["`providers.a.base_url`", "http:// or https://"]),
     ("[providers.a]\nkind = \"openai\"\nuntrusted = true\nbase_url = \"http://192.168.1.7:8080/v1\"\n", ":4:1",
         &["`providers.a.base_url`", "http://192.168.1.7:8080 is refused", "192.168.1.7 is not public"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["lacks a closing \
-        brace"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["lacks a closing brace"]),
     // A secret in the wrong place stays hidden too.
     ("[sessions]\nmax_running = \"${KEY}\"\n", ":2:1", &["`sessions.max_running`", "wrong type"]),
     ("[agents.defaults]\nmodel = \"${KEY}\"\n", ":2:1", &["`agents.defaults.model`"]),
@@ -57,7 +56,7 @@ pub(crate) const CASES: &[Case] = &[
         &["`agents.work.model`", "no provider \"b\"", "[providers.b]"]),
     ("[agents.work]\nmax_turn_token = 1\n", ":2:1", &["in [agents.work]", "`max_turn_tokens`?"]),
     ("[sandbox]\nhosts = [\"crates.io\", \"https://crates.io\"]\n", ":2:23",
-        &["`sandbox.hosts[1]`", "\"https://crates.io\" opens nothing", "write only a host, such \
+        &["`sandbox.hosts[1]`", "\"https://crates.io\" is not valid", "write only a host, such \
             as crates.io"]),
     ("[sandbox]\nhosts = [\"localhost:3000\"]\n", ":2:10", &["`sandbox.hosts[0]`", "as \
         127.0.0.1:3000"]),
@@ -65,7 +64,7 @@ pub(crate) const CASES: &[Case] = &[
         65535"]),
     ("[sandbox]\nhosts = [\"${KEY}/x\"]\n", ":2:10", &["`sandbox.hosts[0]`"]),
     ("[models.\"offline/*\"]\nprice = { input = -1, output = 1 }\n", ":2:11",
-        &["`models.offline/*.price.input`", "-1 is no price"]),
+        &["`models.offline/*.price.input`", "-1 is not a price"]),
     ("[models.\"${KEY}/x\"]\n", ":1:9", &["no provider"]),
     ("[providers.a]\nkind = \"${KEY}\"\n", ":2:1", &["`providers.a.kind`"]),
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\"\nx = 1\n", ":4:1", &["`x`"]),

@@ -60,7 +60,7 @@ fn protected_files_are_not_planted_by_an_untrusted_repository() {
 
     let unpacked =
         shell("tar -xf inbox/r.tar; cp r/.git/config kept; touch r/a.txt; cd r; git status 2>&1");
-    assert!(unpacked.contains("taken out: core.fsmonitor, filter.x.clean"), "{unpacked}");
+    assert!(unpacked.contains("removed: core.fsmonitor, filter.x.clean"), "{unpacked}");
     // The filter ran in the sandbox, and could not plant its hook.
     assert!(!home.workspace().join("mine/.git/hooks/post-checkout").exists());
     outside(&home, "cp kept r/.git/config; rm -f ran filtered");

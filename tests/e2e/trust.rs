@@ -66,7 +66,7 @@ fn trust_believe_raises_a_file_that_was_read() {
     let believed = trust(&home, &["--believe", "page.md", "own.md"]);
     assert_eq!(
         believed.out,
-        "page.md  full  believed from now on; it was low\nown.md   full  it was trusted already\n"
+        "page.md  full  trusted from now on; it was low\nown.md   full  it was trusted already\n"
     );
     assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it has no mark as untrusted\n");
 

@@ -137,7 +137,7 @@ async fn file_of_100_mb_is_a_line_of_text_and_the_turn_answers() {
     assert_eq!(
         sent[0].text,
         "watch this\n[document: film.mkv, 104857600 bytes, could not be fetched: it is larger than \
-         20 MB]"
+            20 MB]"
     );
     stops_well(daemon).await;
 }

@@ -49,10 +49,9 @@ fn code(hint: &str) -> String {
 async fn hinted(platform: &TelegramFake) -> String {
     platform.private_text(CID, "let me in");
     let hint = last_told(platform, CID, 1).await;
-    assert!(hint.starts_with(
-        "I do not know you yet. Please ask my owner to run: avocet pair \
-        approve "
-    ));
+    assert!(
+        hint.starts_with("I do not know you yet. Please ask my owner to run: avocet pair approve ")
+    );
     code(&hint)
 }
 

@@ -130,5 +130,5 @@ async fn fit_summarises_only_a_part_of_a_long_uncompacted_past() {
     harness.turn("now").await;
     assert!(cheap.requests().len() > asked);
     let last = texts(&model.requests().pop().unwrap());
-    assert!(last.contains("in short:"), "{last}");
+    assert!(last.contains("Summary of the earlier"), "{last}");
 }

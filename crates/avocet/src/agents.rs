@@ -18,8 +18,8 @@ use avocet_store::SqliteStore;
 use avocet_tools::{BuiltinParts, Paths, Registry, Web, add_builtin};
 use jiff::tz::TimeZone;
 
-use crate::CommandContext;
 use crate::budgets::budgets;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::{Agent as AgentPlace, Configuration};

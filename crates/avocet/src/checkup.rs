@@ -15,10 +15,11 @@ use avocet_supervise::blocking;
 use futures_util::future::join_all;
 
 use crate::disk;
+use crate::environment::environment;
 use crate::exit::Failure;
 use crate::models::Models;
 use crate::output::{ago, last_failure};
-use crate::places::{Configuration, environment};
+use crate::places::Configuration;
 use crate::roots;
 
 /// The timeout for checking the disk, or one server.

@@ -1,11 +1,6 @@
-//! The command line: the commands, and the parsers of arguments that several of them have. The
-//! arguments of a command stand beside it.
+//! The command line: the list of commands. The arguments of a command stand beside it.
 
-use std::path::PathBuf;
-
-use avocet_gateway::MOST_ROWS;
-use avocet_protocol::{ChatAddress, IdError, SessionId};
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::approvals::ApprovalsArgs;
@@ -22,7 +17,8 @@ use crate::commands::send::SendArgs;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::trust::TrustArgs;
 use crate::commands::usage::UsageArgs;
-use crate::{exit, logging};
+use crate::context::Global;
+use crate::exit;
 
 /// A chat agent on a durable message bus. Without a command: chat in the terminal.
 #[derive(Debug, Parser)]
@@ -32,18 +28,6 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-}
-
-/// Options of all commands.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Global {
-    /// Configuration file. Default: $AVOCET_CONFIG, then avocet/config.toml in $XDG_CONFIG_HOME or
-    /// ~/.config, then none.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Log level, instead of the one in the configuration: error, warn, info, debug, trace.
-    #[arg(long, global = true, value_name = "LEVEL", value_parser = logging::level)]
-    pub(crate) log: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -116,19 +100,4 @@ impl Default for Command {
     fn default() -> Self {
         Self::Chat(ChatArgs::default())
     }
-}
-
-/// Parses the limit on a list's rows.
-pub(crate) fn rows(text: &str) -> Result<u32, String> {
-    let rows = text.parse().ok().filter(|rows| (1..=MOST_ROWS).contains(rows));
-    rows.ok_or_else(|| format!("must be a whole number from 1 to {MOST_ROWS}"))
-}
-
-/// Parses a session id, or the bare name of a conversation of the terminal.
-pub(crate) fn session_id(text: &str) -> Result<SessionId, IdError> {
-    if text.contains(':') { text.parse() } else { format!("terminal:local:{text}").parse() }
-}
-
-pub(crate) fn chat_address(text: &str) -> Result<ChatAddress, IdError> {
-    session_id(text).map(|session| session.address())
 }

@@ -19,11 +19,11 @@ use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
-use crate::CommandContext;
 use crate::agents::AgentParts;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
+use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::intake::run_channels;

@@ -6,9 +6,11 @@ mod budgets;
 mod checkup;
 mod cli;
 mod commands;
+mod context;
 mod copies;
 mod daemon;
 mod disk;
+mod environment;
 mod exit;
 mod hardening;
 mod intake;
@@ -27,47 +29,21 @@ mod shell;
 mod status;
 mod stderr;
 mod systemd;
+mod values;
 mod web;
 mod workspaces;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use avocet_net::GuardedClient;
-use avocet_protocol::Clock;
 use avocet_supervise::{Group, SystemClock};
-use avocet_tools::{AlreadyRegistered, Registry};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+
+pub use context::{AddTools, Otherwise};
 
 use cli::{Cli, Command};
+use context::CommandContext;
 use exit::{Exit, Failure};
-
-/// Adds tools to the built-in ones.
-pub type AddTools = fn(&mut Registry) -> Result<(), AlreadyRegistered>;
-
-/// Differences of a program from the shipped one.
-#[derive(Debug, Clone, Copy)]
-pub struct Otherwise {
-    /// Tools beside the built-in ones.
-    pub add_tools: AddTools,
-    /// Wraps the client for the web.
-    pub web: fn(GuardedClient) -> GuardedClient,
-}
-
-/// The shipped program: no differences.
-impl Default for Otherwise {
-    fn default() -> Self {
-        Self { add_tools: |_| Ok(()), web: |client| client }
-    }
-}
-
-/// The context of every command.
-struct CommandContext {
-    cli: cli::Global,
-    clock: Arc<dyn Clock>,
-    root: Group,
-    otherwise: Otherwise,
-}
 
 /// Runs the program as the command line says.
 #[must_use]
@@ -124,7 +100,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Audit(audit) => commands::audit::run(context, audit).await,
         Command::Backup(backup) => commands::copies::backup(context, backup).await,
         Command::Chat(chat) => commands::chat::run(context, chat).await,
-        Command::Completions { shell } => commands::completions::run(shell),
+        Command::Completions { shell } => commands::completions::run(shell, &mut Cli::command()),
         Command::Config(command) => commands::config::run(context, &command),
         Command::Doctor(doctor) => commands::doctor::run(context, doctor).await,
         Command::Link(link) => commands::people::link(context, link).await,

@@ -10,8 +10,8 @@ use serde_json::json;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::environment::wants_colour;
 use crate::exit::{Exit, Failure};
-use crate::places::wants_colour;
 use crate::redaction::{Form, Redacting};
 use crate::stderr;
 
@@ -104,8 +104,7 @@ fn check_part(part: &str) -> Result<(), String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_:-".contains(c);
     if part.is_empty() || !part.chars().all(is_word) {
         return Err(format!(
-            "{part:?} is not a part of the program; write it like \
-            avocet_agent=debug"
+            "{part:?} is not a part of the program; write it like avocet_agent=debug"
         ));
     }
     let whole = format!("avocet_{first}");
@@ -114,10 +113,9 @@ fn check_part(part: &str) -> Result<(), String> {
     }
     let ours = PARTS.iter().find(|one| **one == whole).copied();
     match ours.or_else(|| nearest(first, PARTS).filter(|_| first.starts_with("avo"))) {
-        Some(meant) => Err(format!(
-            "{first:?} is not a part of the program; did you mean \
-            {meant}?"
-        )),
+        Some(meant) => {
+            Err(format!("{first:?} is not a part of the program; did you mean {meant}?"))
+        }
         None => Ok(()),
     }
 }

@@ -37,9 +37,9 @@ fn level_refuses_unknown_words_and_suggests_the_nearest() {
             "\"avocet_agnet\" is not a part of the program; did you mean avocet_agent?",
         ),
         ("info,agent=debug", "\"agent\" is not a part of the program; did you mean avocet_agent?"),
-        ("info,=debug", "\"\" is no part of the program"),
-        ("loud==", "\"=\" is no level"),
-        ("info,a[b]=debug", "\"a[b]\" is no part of the program"),
+        ("info,=debug", "\"\" is not a part of the program"),
+        ("loud==", "\"=\" is not a level"),
+        ("info,a[b]=debug", "\"a[b]\" is not a part of the program"),
     ];
     for (text, expected) in table {
         let error = level(text).unwrap_err();

@@ -22,8 +22,9 @@ use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 use avocet_tools::{BUILT_IN, Registry};
 
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::{CommandContext, models};
+use crate::models;
 
 pub(crate) use channels::{ChannelDirectory, Channels, ConfiguredChannel, channels, directories};
 pub(crate) use providers::{model, unnamed_model};

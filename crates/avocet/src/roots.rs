@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
-use avocet_sandbox::{Access, Workspace, trace_symlinks};
+use avocet_sandbox::{Access, trace_symlinks};
 
-use crate::exit::{Exit, Failure};
-use crate::places::Configuration;
+use crate::exit::Failure;
 use crate::registry::{self, ChannelDirectory};
 
 /// Virtual file systems of the kernel.
@@ -96,41 +95,13 @@ pub(crate) fn check_channels(document: &Document, reachable: &[&PathBuf]) -> Res
     Ok(())
 }
 
-/// Opens the directories, each once for all agents, with their secret files closed.
-pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
-    let Configuration { document, settings, roots, .. } = configuration;
-    let places = check(document, roots, &configuration.others())?;
-    let own = configuration.own();
-    let open = |(Root { path, access, .. }, place): (&Root, PathBuf)| {
-        let failed = |message: String| Failure::new(Exit::Configuration, message);
-        // Open it by its configured name, because its files may be named so, too.
-        let opened = Workspace::beside(path, *access)?;
-        if opened.root() != place {
-            let (path, place) = (path.display(), place.display());
-            return Err(failed(format!(
-                "{path} resolved to {place} before and resolves elsewhere now; try again"
-            )));
-        }
-        if let Some(warning) = unmarked(*access, opened.marks()) {
-            tracing::warn!(directory = %path.display(), "{warning}");
-        }
-        opened
-            .protecting(configuration.sandbox.protection.clone())
-            .guarded(&settings.tools.secret_files, &own)
-            .map_err(|error| failed(error.to_string()))
-    };
-    roots.iter().zip(places).map(open).collect()
-}
-
 impl Others<'_> {
     /// Returns the real path of a directory. The error names the fault and the remedy.
     fn place_of(&self, root: &Root, before: &[Root]) -> Result<PathBuf, String> {
         let here = match root.path.canonicalize() {
             Ok(path) if path.is_dir() => path,
             Ok(_) => {
-                return Err("is not a directory; name the directory that contains \
-                it"
-                .to_owned());
+                return Err("is not a directory; name the directory that contains it".to_owned());
             }
             Err(error) => {
                 return Err(format!(
@@ -171,8 +142,8 @@ impl Others<'_> {
         };
         if let Some(workspace) = self.workspaces.iter().copied().find(overlaps) {
             return Some(format!(
-                "and the workspace {} overlap; choose another workspace, or remove the entry: \
-                    file tools work in a workspace anyway",
+                "and the workspace {} overlap; choose another workspace, or remove the entry: file \
+                    tools work in a workspace anyway",
                 workspace.display()
             ));
         }
@@ -233,7 +204,7 @@ impl Others<'_> {
 }
 
 /// Returns a warning if untrusted content in this directory stays unmarked.
-fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
+pub(crate) fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
     let warning = "its file system has no extended attributes: untrusted content that the agent \
         writes there has no mark, and counts as trusted once it is moved into a workspace";
     (access == Access::Change && !marks).then_some(warning)

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::exit::Exit;
 
 const DIRECTORIES: [&str; 11] = [
     "linked/config",
@@ -79,7 +80,7 @@ fn roots_are_refused_if_they_overlap_or_contain_the_daemons_files() {
         (&["$/none"], Some("`tools.read[0]`: $/none cannot be used (No such file")),
         (&["$/gone"], Some("create the directory, or remove the entry")),
         (&["!$/none"], Some("`tools.write[0]`: $/none cannot be used")),
-        (&["$/file"], Some("$/file is no directory")),
+        (&["$/file"], Some("$/file is not a directory")),
         (&["/"], Some("/ is the root of the file system; name directories in it")),
         (&["$/home/me"], Some("contains your whole home")),
         (&["$/home"], Some("contains your whole home")),

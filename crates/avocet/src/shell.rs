@@ -11,7 +11,8 @@ use avocet_sandbox::{Cgroups, Isolation, NoCgroups, ProgramSandbox, SandboxLayer
 use avocet_supervise::Group;
 use avocet_tools::{Background, OpenHosts, Shell};
 
-use crate::places::{Configuration, program_environment};
+use crate::environment::program_environment;
+use crate::places::Configuration;
 use crate::registry::open_hosts;
 
 /// Our own program, also after its file was replaced.

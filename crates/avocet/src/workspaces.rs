@@ -1,4 +1,4 @@
-//! The workspaces of all agents, each opened once.
+//! The workspaces of all agents, and the directories beside them, each opened once.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use avocet_tools::WorkspaceFiles;
 
 use crate::exit::{Exit, Failure};
 use crate::places::{Agent, Configuration};
-use crate::roots;
+use crate::roots::{self, Root};
 
 /// The directory in the data directory with one file for each workspace in which some untrusted
 /// content could not be marked.
@@ -42,7 +42,7 @@ impl AgentWorkspaces {
         turns: Arc<dyn Turns>,
     ) -> Result<Self, Failure> {
         let agents = &configuration.agents;
-        let beside = roots::open(configuration)?;
+        let beside = open_roots(configuration)?;
         let mut opened = BTreeMap::new();
         for Agent { workspace: path, .. } in agents {
             if !opened.contains_key(path) {
@@ -72,6 +72,32 @@ impl AgentWorkspaces {
         let missing = || format!("{} is not the workspace of an agent", path.display());
         self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
     }
+}
+
+/// Opens the directories beside the workspaces, each once for all agents, with their secret files closed.
+pub(crate) fn open_roots(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
+    let Configuration { document, settings, roots, .. } = configuration;
+    let places = roots::check(document, roots, &configuration.others())?;
+    let own = configuration.own();
+    let open = |(Root { path, access, .. }, place): (&Root, PathBuf)| {
+        let failed = |message: String| Failure::new(Exit::Configuration, message);
+        // Open it by its configured name, because its files may be named so, too.
+        let opened = Workspace::beside(path, *access)?;
+        if opened.root() != place {
+            let (path, place) = (path.display(), place.display());
+            return Err(failed(format!(
+                "{path} resolved to {place} before and resolves elsewhere now; try again"
+            )));
+        }
+        if let Some(warning) = roots::unmarked(*access, opened.marks()) {
+            tracing::warn!(directory = %path.display(), "{warning}");
+        }
+        opened
+            .protecting(configuration.sandbox.protection.clone())
+            .guarded(&settings.tools.secret_files, &own)
+            .map_err(|error| failed(error.to_string()))
+    };
+    roots.iter().zip(places).map(open).collect()
 }
 
 /// Opens a workspace whose secret files stay closed, except those that the operator opens.

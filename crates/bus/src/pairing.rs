@@ -169,7 +169,7 @@ fn hint(code: &PairingCode) -> Content {
     let minutes = CODE_LIFETIME.as_secs() / 60;
     Content::text(format!(
         "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` (within \
-         {minutes} minutes)."
+            {minutes} minutes)."
     ))
 }
 

@@ -104,8 +104,7 @@ impl<'a> Intake<'a> {
                 match self.committed(publish).await? {
                     Ok(_) => return Ok(Taken::Accepted),
                     Err(error) => {
-                        tracing::info!(chat = %inbound.address, %error, "the bus refused a \
-                            message");
+                        tracing::info!(chat = %inbound.address, %error, "the bus refused a message");
                         (error.counted_as(), Taken::Refused(error))
                     }
                 }

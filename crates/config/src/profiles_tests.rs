@@ -55,13 +55,13 @@ fn profiles_error_names_the_table_of_the_agent() {
         ),
         (
             "[agents.defaults]\nmax_turn_seconds = 0\n",
-            "2:1: `agents.defaults.max_turn_seconds`: 0 is too small for any answer; it must be \
-                at least 1",
+            "2:1: `agents.defaults.max_turn_seconds`: 0 is too small for any answer; it must be at \
+                least 1",
         ),
         (
             "[agents.a]\nmax_tool_calls = 0\ncontext_tokens = 1999\n",
-            "3:1: `agents.a.context_tokens`: 1999 is too small for any answer; it must be at \
-                least 2000",
+            "3:1: `agents.a.context_tokens`: 1999 is too small for any answer; it must be at least \
+                2000",
         ),
         (
             "[agents.a]\nsessions = [\"work\"]\n",

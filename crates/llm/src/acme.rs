@@ -236,11 +236,7 @@ impl StreamedAnswer for AcmeAnswer {
 
     fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
         let line: AcmeLine = serde_json::from_str(data).map_err(|error| {
-            format!(
-                "a line is not a part of an answer \
-                ({})",
-                plain_json(&error)
-            )
+            format!("a line is not a part of an answer ({})", plain_json(&error))
         })?;
         if let Some(AcmeError { status, message }) = line.error {
             return Err(AnswerError::Status(status, message));

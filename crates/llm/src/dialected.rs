@@ -173,8 +173,7 @@ impl Model for Dialected {
             tracing::debug!(
                 model = self.name(),
                 dialect = dialect.name(),
-                "found tool calls in \
-                the text"
+                "found tool calls in the text"
             );
         }
         // Calls in the text of a reply with native calls repeat these.

@@ -55,8 +55,7 @@ fn tls(error: &rustls::Error) -> String {
         rustls::Error::InvalidCertificate(NotValidForName) => "it belongs to another name",
         rustls::Error::InvalidCertificate(_) => "it is not valid",
         rustls::Error::InvalidMessage(_) => {
-            return "the server does not speak https there; should the URL begin with \
-                http://?"
+            return "the server does not speak https there; should the URL begin with http://?"
                 .to_owned();
         }
         _ => return "cannot make a secure connection (TLS)".to_owned(),

@@ -110,8 +110,7 @@ impl fmt::Display for Hosts {
 impl HostEntry {
     fn parse(entry: &str) -> Result<Self, &'static str> {
         const SHAPE: &str = "write only a host, such as crates.io, *.crates.io, \
-            registry.example.org:8443, \
-            127.0.0.1:3000 or [::1]:3000";
+            registry.example.org:8443, 127.0.0.1:3000 or [::1]:3000";
         const NEAR: &str = "a name must resolve to public addresses, and this one resolves to the \
             machine itself; write the address and the port, such as 127.0.0.1:3000";
         if let Ok(address) = entry.parse::<IpAddr>() {

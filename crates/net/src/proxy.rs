@@ -244,8 +244,8 @@ impl Proxy {
         }
         guard.address(socket).map(|()| socket).map_err(|rule| {
             let why = format!(
-                "its name resolves to {address}, which is not public ({rule}), and [sandbox] \
-                    hosts does not list that address"
+                "its name resolves to {address}, which is not public ({rule}), and [sandbox] hosts \
+                    does not list that address"
             );
             ProxyRefusal::forbidden(to, &why)
         })

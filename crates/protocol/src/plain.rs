@@ -108,8 +108,7 @@ fn unknown_word(rest: &str) -> Option<String> {
     Some(match nearest(&bare(word), words.iter().map(String::as_str)) {
         Some(near) => {
             format!(
-                "{word} is not a possible value; did you mean `{near}`? Possible values: \
-                {known}"
+                "{word} is not a possible value; did you mean `{near}`? Possible values: {known}"
             )
         }
         None => format!("{word} is not a possible value; possible values: {known}"),

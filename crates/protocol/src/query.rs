@@ -127,8 +127,7 @@ impl FromStr for SessionRow {
     fn from_str(text: &str) -> Result<Self, String> {
         let (used_at, session) = text.split_once('/').ok_or_else(|| {
             format!(
-                "{text:?} is not a row of the list; write it as the list shows it, \
-                USED_AT/SESSION"
+                "{text:?} is not a row of the list; write it as the list shows it, USED_AT/SESSION"
             )
         })?;
         let used_at = used_at.parse().map(Timestamp).map_err(|_| {

@@ -43,9 +43,9 @@ pub enum FileError {
     },
     /// The directory was moved, removed or replaced after it was opened.
     #[error(
-        "{root} is no longer the directory that the daemon opened at its start ({now}), so \
-            nothing was done: file tools would use the old one and programs the new one. Tell the \
-            user: put the old directory back, or restart the daemon"
+        "{root} is no longer the directory that the daemon opened at its start ({now}), so nothing \
+            was done: file tools would use the old one and programs the new one. Tell the user: \
+            put the old directory back, or restart the daemon"
     )]
     Replaced {
         /// The absolute path of the directory.

@@ -117,7 +117,7 @@ fn mark_trusted_error_names_the_note_of_an_untrusted_workspace() {
         assert_eq!(workspace.explain_trust(&path).unwrap().trust, Trust::Low);
         let error = workspace.mark_trusted(&path).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
-        assert!(error.contains(&format!("remove {} and start", note.display())), "{error}");
+        assert!(error.contains(&format!("remove {} and restart", note.display())), "{error}");
     }
 }
 

@@ -233,10 +233,7 @@ impl Run {
 
     fn add(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {
         let Some(queue) = &self.queue else {
-            return Err(io::Error::other(
-                "inotify has no free \
-            watches",
-            ));
+            return Err(io::Error::other("inotify has no free watches"));
         };
         let mut watched = self.watched();
         if watched.len() >= WATCHED {

@@ -73,7 +73,7 @@ async fn new_cancels_a_compaction_without_a_notice() {
 async fn compact_panic_is_reported_and_the_session_goes_on() {
     let harness = condensing(|| panic!("a bug in the model")).await;
     let notice = "I could not summarise the earlier conversation; it stays unchanged. There was an \
-                  internal error: a bug in the model.";
+        internal error: a bug in the model.";
     assert_eq!(harness.channel.texts(3).await[2], notice);
     harness.say("go on").await;
     assert!(harness.channel.texts(4).await[3].starts_with("hello "));

@@ -41,7 +41,7 @@ pub(crate) fn skip(argument: &str) -> CommandPlan {
         Some(_) => NOTHING_TO_DECIDE,
         None => {
             "There is nothing to decide, or I asked after you wrote. Name the question, for \
-            example /skip w7."
+                example /skip w7."
         }
     };
     CommandPlan::act(action, "I continue without it.", nothing)

@@ -93,10 +93,7 @@ impl SqliteStore {
         let redactor = options.redactor;
         let opened = OpenDatabase { connection, database, epoch, last };
         let writer = Writer::start(opened, clock, redactor, group).map_err(|error| {
-            StoreError::Internal(format!(
-                "cannot start the writer's thread: \
-                {error}"
-            ))
+            StoreError::Internal(format!("cannot start the writer's thread: {error}"))
         })?;
         let readers = Readers::start(&path, group, || read_only(&path))?;
         Ok(Self {
@@ -202,8 +199,8 @@ fn up_to_date(
         turns = ended.turns,
         deliveries = ended.deliveries,
         "the log is older than the last one that was used; everything accepted and done since is \
-            lost. Its open messages, turns and deliveries are ended, not repeated, and their \
-            chats get a notice"
+            lost. Its open messages, turns and deliveries are ended, not repeated, and their chats \
+            get a notice"
     );
     Ok(())
 }

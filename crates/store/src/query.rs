@@ -127,22 +127,17 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
     )?;
     let stuck = stuck(db)?;
     db.one(
-        "SELECT (SELECT epoch FROM meta) AS epoch, \
-             (SELECT count(*) FROM sessions) AS sessions, \
-             (SELECT count(*) FROM inbound) AS messages, \
-             (SELECT count(*) FROM inbound WHERE state = 'queued' AND turn IS NULL) AS queued, \
-             (SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting') \
-                 AND state = 'running') AS running, \
-             (SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting') \
-                 AND state = 'waiting') AS waiting, \
-             (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown') \
-                 AND source <> 'preview') AS pending, \
-             (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
-                 AND state = 'unconfirmed') AS unconfirmed, \
-             (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
-                 AND state = 'dead') AS dead, \
-             (SELECT rolled_back_at FROM meta) AS rolled_back_at, \
-             (SELECT rolled_back FROM meta) AS rolled_back",
+        "SELECT (SELECT epoch FROM meta) AS epoch, (SELECT count(*) FROM sessions) AS sessions, \
+            (SELECT count(*) FROM inbound) AS messages, (SELECT count(*) FROM inbound WHERE state \
+            = 'queued' AND turn IS NULL) AS queued, (SELECT count(*) FROM turns WHERE state IN \
+            ('queued', 'running', 'waiting') AND state = 'running') AS running, (SELECT count(*) \
+            FROM turns WHERE state IN ('queued', 'running', 'waiting') AND state = 'waiting') AS \
+            waiting, (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown') \
+            AND source <> 'preview') AS pending, (SELECT count(*) FROM outbox WHERE state IN \
+            ('unconfirmed', 'dead') AND state = 'unconfirmed') AS unconfirmed, (SELECT count(*) \
+            FROM outbox WHERE state IN ('unconfirmed', 'dead') AND state = 'dead') AS dead, \
+            (SELECT rolled_back_at FROM meta) AS rolled_back_at, (SELECT rolled_back FROM meta) AS \
+            rolled_back",
         (),
         |row| {
             let rolled_back_at: Option<i64> = row.get("rolled_back_at")?;

@@ -115,8 +115,8 @@ pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()>
 /// Returns the notes that a turn reports to its model.
 pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Undelivered> {
     let mut messages = db.rows(
-        "SELECT chat, what, why, unconfirmed, trust FROM undelivered WHERE turn = ?1 \
-         ORDER BY id DESC LIMIT ?2",
+        "SELECT chat, what, why, unconfirmed, trust FROM undelivered WHERE turn = ?1 ORDER BY id \
+            DESC LIMIT ?2",
         params![turn.0, Undelivered::MOST],
         |row| {
             Ok(LostMessage {

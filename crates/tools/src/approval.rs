@@ -49,9 +49,8 @@ pub(crate) fn of_call(
 /// The approval prompt for an answer that is withheld because it may leak data.
 pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> WaitRequest {
     let text = format!(
-        "**I am withholding an answer.** I have read untrusted content, and the answer would \
-            carry {}:\n\n{}\n\n\
-         Send it: /approve {{wait}}. Do not send it: /deny {{wait}} [why]",
+        "**I am withholding an answer.** I have read untrusted content, and the answer would carry \
+            {}:\n\n{}\n\nSend it: /approve {{wait}}. Do not send it: /deny {{wait}} [why]",
         leaks,
         named_nowhere(&fenced(text, ""))
     );
@@ -64,8 +63,8 @@ pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     let shown = named_nowhere(shown);
     let text = format!(
         "I was interrupted while running `{name}` and do not know whether it took \
-            effect.\n\n{shown}\n\n\
-         Run it again: /retry {{wait}}. Continue without it: /skip {{wait}}"
+            effect.\n\n{shown}\n\nRun it again: /retry {{wait}}. Continue without it: /skip \
+            {{wait}}"
     );
     let choices = vec![choice("Run it again", "/retry {wait}"), choice("Skip it", "/skip {wait}")];
     Content { choices, ..Content::text(text) }

@@ -30,9 +30,9 @@ const NOT_OURS: [&str; 8] = ["/", "/*", "/.", "~", "~/", "~/*", "$HOME", "$HOME/
 /// error is the reason.
 pub(crate) fn check(script: &str, allowed: &[String]) -> Result<(), String> {
     if is_fork_bomb(script) {
-        return Err("this is a fork bomb: a function that calls itself twice without \
-            end"
-        .to_owned());
+        return Err(
+            "this is a fork bomb: a function that calls itself twice without end".to_owned()
+        );
     }
     for words in commands(script) {
         let name = program(&words);

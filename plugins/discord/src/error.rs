@@ -17,14 +17,12 @@ pub enum DiscordError {
     Token,
     /// `api_url` is an invalid URL.
     #[error(
-        "api_url is not the URL of a server: it must begin with http:// or https:// and a \
-        host"
+        "api_url is not the URL of a server: it must begin with http:// or https:// and a host"
     )]
     Url,
     /// The name of a channel's table is not an id.
     #[error(
-        "groups: {0:?} is not the id of a channel, which is a number; /id shows it in the \
-        channel"
+        "groups: {0:?} is not the id of a channel, which is a number; /id shows it in the channel"
     )]
     Group(String),
     /// The HTTP client cannot be made.

@@ -88,8 +88,7 @@ pub enum TelegramError {
     NoToken,
     /// `api_url` is invalid.
     #[error(
-        "api_url is not the URL of a server: it must begin with http:// or https:// and a \
-        host"
+        "api_url is not the URL of a server: it must begin with http:// or https:// and a host"
     )]
     Url,
     /// The name of a group's table is not a group id.

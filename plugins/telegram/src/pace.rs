@@ -19,8 +19,8 @@ impl Telegram {
     pub(crate) fn heed(&self, delivery: &Delivery, sent: &Result<Receipt, SendError>) {
         let Err(SendError::RetryAfter(wait)) = sent else { return };
         if self.pace.refused(&delivery.address.chat, *wait) {
-            tracing::warn!(account = %self.account, ?wait, "Telegram limits the whole bot; \
-                sending pauses until the limit ends");
+            tracing::warn!(account = %self.account, ?wait, "Telegram limits the whole bot; sending \
+                pauses until the limit ends");
         }
     }
 }

@@ -65,9 +65,7 @@ impl Channel for Terminal {
         match select_ok(receipts).await {
             Ok((receipt, _)) => Ok(receipt),
             Err(_) => Err(SendError::Unknown(
-                "the terminal disconnected before it confirmed the \
-                    delivery"
-                    .to_owned(),
+                "the terminal disconnected before it confirmed the delivery".to_owned(),
             )),
         }
     }

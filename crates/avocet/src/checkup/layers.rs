@@ -6,7 +6,8 @@ use avocet_config::Sandbox;
 use avocet_protocol::Check;
 use avocet_sandbox::{Isolation, SandboxLayers};
 
-use crate::places::{Configuration, environment};
+use crate::environment::environment;
+use crate::places::Configuration;
 use crate::shell::Shells;
 
 /// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why
@@ -154,17 +155,12 @@ fn shell(best: Isolation, system: &System) -> Check {
     }
     match (best, system.without) {
         (Isolation::Namespaces, _) => Check::good("exec_shell", "on, behind namespaces"),
-        (Isolation::Landlock, _) => Check::good(
-            "exec_shell",
-            "on, with Landlock as the only \
-            sandbox layer",
-        ),
-        (Isolation::LimitsOnly, false) => Check::bad(
-            "exec_shell",
-            "off: this system has no \
-            sandbox",
-            FIX,
-        ),
+        (Isolation::Landlock, _) => {
+            Check::good("exec_shell", "on, with Landlock as the only sandbox layer")
+        }
+        (Isolation::LimitsOnly, false) => {
+            Check::bad("exec_shell", "off: this system has no sandbox", FIX)
+        }
         (Isolation::LimitsOnly, true) => Check::bad(
             "exec_shell",
             "ON WITHOUT A SANDBOX: programs may do all that the daemon's user may",

@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::CommandContext;
 use crate::commands::{all_rows, call};
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, show, span};
 use crate::redaction;

@@ -9,13 +9,13 @@ use avocet_protocol::{
 };
 use clap::Args;
 
-use crate::CommandContext;
-use crate::cli::session_id;
 use crate::commands::{LOOK_AGAIN, OfflineLog, Reached, bus_to_log, connect, reach, text_or_stdin};
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{print, print_json, show};
 use crate::places::{Configuration, Uses};
+use crate::values::session_id;
 
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {

@@ -11,13 +11,13 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::json;
 
-use crate::CommandContext;
 use crate::audit::{Checked, check};
-use crate::cli::{rows, session_id};
 use crate::commands::look;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
+use crate::values::{rows, session_id};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -125,10 +125,10 @@ fn verified(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
             format!("0 rows, all unchanged; no head was noted in {file}\n")
         }
         None => format!(
-            "{rows} rows, all unchanged; no head was noted in {file}\n\
-             Without a head, a table that was replaced as a whole is not detected. A service notes the head \
-             in its logs directory: set [audit] head_file to that file, for example \
-             /var/log/avocet/audit-head, and repeat the command.\n"
+            "{rows} rows, all unchanged; no head was noted in {file}\nWithout a head, a table that \
+                was replaced as a whole is not detected. A service notes the head in its logs \
+                directory: set [audit] head_file to that file, for example \
+                /var/log/avocet/audit-head, and repeat the command.\n"
         ),
     }
 }

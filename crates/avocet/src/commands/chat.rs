@@ -15,14 +15,15 @@ use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
-use crate::CommandContext;
-use crate::cli::session_id;
 use crate::commands::{LOOK_AGAIN, STARTING, connect};
+use crate::context::CommandContext;
 use crate::daemon::RunningDaemon;
+use crate::environment::wants_colour;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
 use crate::logging;
-use crate::places::{Configuration, Uses, wants_colour};
+use crate::places::{Configuration, Uses};
+use crate::values::session_id;
 
 #[derive(Debug, Args)]
 pub(crate) struct ChatArgs {

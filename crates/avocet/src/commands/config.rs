@@ -8,12 +8,12 @@ use avocet_sandbox::Access;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use crate::CommandContext;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json, warning};
 use crate::places::{Agent, Configuration, Uses};
-use crate::roots::{self, Root};
-use crate::workspaces::guarded;
+use crate::roots::Root;
+use crate::workspaces::{guarded, open_roots};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -40,7 +40,7 @@ fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
         guarded(&configuration, &agent.workspace)?;
     }
-    roots::open(&configuration)?;
+    open_roots(&configuration)?;
     let unresolved = configuration.document.unresolved();
     if json {
         print_json(&as_json(&configuration))?;

@@ -12,10 +12,12 @@ use avocet_supervise::blocking;
 use clap::Args;
 use serde_json::json;
 
+use crate::context::CommandContext;
+use crate::environment::given;
 use crate::exit::{Exit, Failure};
 use crate::output::show;
-use crate::places::{Configuration, Uses, given};
-use crate::{CommandContext, audit, redaction};
+use crate::places::{Configuration, Uses};
+use crate::{audit, redaction};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
@@ -150,10 +152,8 @@ fn what_follows(moved: Option<&Path>, ended: &EndedWork, configuration: &Configu
     if let Some(moved) = moved {
         let head_file = configuration.head_file.display();
         text.push_str(&format!(
-            "The previous database is now {}.\n\
-             Its newer audit rows are not in the restored one: `avocet audit verify` reports that \
-             until you remove \
-             {head_file}.\n",
+            "The previous database is now {}.\nIts newer audit rows are not in the restored one: \
+                `avocet audit verify` reports that until you remove {head_file}.\n",
             moved.display()
         ));
     }

@@ -11,9 +11,9 @@ use avocet_sandbox::Cgroups;
 use clap::Args;
 use serde_json::json;
 
-use crate::CommandContext;
 use crate::checkup::{Examiner, layers};
 use crate::commands::connect;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::show;
@@ -55,12 +55,8 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
         }
     };
     let path = configuration.document.path();
-    let path = path.map_or(
-        "none; the defaults \
-        apply"
-            .to_owned(),
-        |path| path.display().to_string(),
-    );
+    let path =
+        path.map_or("none; the defaults apply".to_owned(), |path| path.display().to_string());
     let mut own = vec![Check::good("configuration", path)];
     let mut checkup = match connect(context, &configuration).await {
         Err(failure) => {

@@ -31,7 +31,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::CommandContext;
+use crate::context::CommandContext;
 use crate::daemon::open_options;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -81,8 +81,8 @@ async fn connect(
             Ok(client) => client,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let message = format!(
-                    "cannot connect to the daemon at {}: permission denied; run this command as the \
-                     daemon's user, or with sudo",
+                    "cannot connect to the daemon at {}: permission denied; run this command as \
+                        the daemon's user, or with sudo",
                     configuration.socket.display()
                 );
                 return Err(Failure::new(Exit::Failed, message));

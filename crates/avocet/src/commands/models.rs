@@ -7,7 +7,7 @@ use avocet_protocol::{Models as _, PlainTable, Price, thousands};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::CommandContext;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::show;

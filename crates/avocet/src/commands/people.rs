@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::CommandContext;
-use crate::cli::chat_address;
 use crate::commands::{all_rows, bus_to_log, call};
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{moment, print, show, span};
+use crate::values::chat_address;
 
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {

@@ -16,10 +16,9 @@ use clap::Args;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::CommandContext;
 use crate::agents::AgentParts;
-use crate::cli::session_id;
 use crate::commands::{bus_to_log, look};
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::{print, print_json};
@@ -27,6 +26,7 @@ use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::registry;
 use crate::shell::Shells;
+use crate::values::session_id;
 use crate::workspaces::AgentWorkspaces;
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::CommandContext;
+use crate::context::CommandContext;
 use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::places::{Configuration, Uses};

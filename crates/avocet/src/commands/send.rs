@@ -4,13 +4,13 @@ use avocet_gateway::{Send, SendResult};
 use avocet_protocol::{ChatAddress, Content, DedupeKey, Outbound, Publish};
 use clap::Args;
 
-use crate::CommandContext;
-use crate::cli::chat_address;
 use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::show;
 use crate::places::{Configuration, Uses};
+use crate::values::chat_address;
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {

@@ -11,13 +11,13 @@ use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::CommandContext;
-use crate::cli::{rows, session_id};
 use crate::commands::{connect, look};
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{moment, print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
+use crate::values::{rows, session_id};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {

@@ -11,10 +11,11 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::commands::{connect, look};
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{ago, last_failure, moment, show, span};
 use crate::places::{Configuration, Uses};
-use crate::{CommandContext, audit, disk};
+use crate::{audit, disk};
 
 pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;

@@ -10,13 +10,13 @@ use avocet_sandbox::{ExplainedTrust, Workspace};
 use clap::Args;
 use serde::Serialize;
 
-use crate::CommandContext;
 use crate::commands::connect;
+use crate::context::CommandContext;
+use crate::environment::given;
 use crate::exit::{Exit, Failure};
 use crate::output::{error, print, print_json, warning};
-use crate::places::{Configuration, Uses, given};
-use crate::roots;
-use crate::workspaces::guarded;
+use crate::places::{Configuration, Uses};
+use crate::workspaces::{guarded, open_roots};
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
@@ -105,7 +105,7 @@ fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     let there = paths.filter(|path| path.exists());
     let mut opened =
         there.map(|path| guarded(configuration, path)).collect::<Result<Vec<_>, _>>()?;
-    opened.extend(roots::open(configuration)?);
+    opened.extend(open_roots(configuration)?);
     Ok(opened)
 }
 
@@ -119,8 +119,7 @@ fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<Fi
     let below = place.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
     let below = below.to_str().ok_or_else(|| {
         let message = format!(
-            "the name {} is not UTF-8, so file tools cannot read the file; rename \
-                it",
+            "the name {} is not UTF-8, so file tools cannot read the file; rename it",
             place.display()
         );
         Failure::new(Exit::Failed, message)

@@ -7,12 +7,12 @@ use avocet_protocol::{PlainTable, Query, Timestamp, Total, UsageBy, UsageRow, ba
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::CommandContext;
-use crate::cli::rows;
 use crate::commands::look;
+use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
+use crate::values::rows;
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {

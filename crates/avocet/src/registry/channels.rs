@@ -10,8 +10,8 @@ use avocet_protocol::{
 };
 
 use super::{CHANNELS, channel_names, key_error};
+use crate::environment;
 use crate::exit::Failure;
-use crate::places;
 
 /// Makes one account of a channel.
 type MakeChannel =
@@ -157,7 +157,7 @@ fn resolve_directory<C: ChannelConfig>(
     }
     let unusable =
         |failure: Failure| document.error_at(&key, format!("`{key}`: {}", failure.error));
-    *path = places::from_configuration(document, path).map_err(unusable)?;
+    *path = environment::from_configuration(document, path).map_err(unusable)?;
     let path = path.clone();
     Ok(Some(ChannelDirectory { key, path }))
 }

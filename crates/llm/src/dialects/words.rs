@@ -44,11 +44,10 @@ pub(super) fn tools(
     text
 }
 
-const RULES: &str = "Rules:\n\
-    - Call only the tools that are listed, with the arguments that are listed.\n\
-    - After your calls, stop. The results come in the next message; never write a result yourself.\n\
-    - If a call fails, read the error, correct the call and try again.\n\
-    - When the work is done, answer in plain text, without a call.";
+const RULES: &str = "Rules:\n- Call only the tools that are listed, with the arguments that are \
+    listed.\n- After your calls, stop. The results come in the next message; never write a result \
+    yourself.\n- If a call fails, read the error, correct the call and try again.\n- When the work \
+    is done, answer in plain text, without a call.";
 
 fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
     let ToolSpec { name, aliases, description, .. } = tool;

@@ -36,13 +36,13 @@ fn model_config_refuses_impossible_values_with_the_key() {
     let table = [
         (json!({ "context": 0 }), "context", "0 tokens"),
         (json!({ "max_output": 0 }), "max_output", "0 tokens"),
-        (json!({ "price": { "input": -1.0, "output": 1 } }), "price.input", "-1 is no price"),
-        (json!({ "price": { "input": 1, "output": -0.5 } }), "price.output", "-0.5 is no price"),
+        (json!({ "price": { "input": -1.0, "output": 1 } }), "price.input", "-1 is not a price"),
+        (json!({ "price": { "input": 1, "output": -0.5 } }), "price.output", "-0.5 is not a price"),
         (json!({ "price": { "input": 1, "output": 1, "cached": -1 } }), "price.cached", "-1"),
         (
             json!({ "price": { "input": 1, "output": 1, "cache_write": 2e6 } }),
             "price.cache_write",
-            "2000000 is no price",
+            "2000000 is not a price",
         ),
     ];
     for (keys, key, says) in table {

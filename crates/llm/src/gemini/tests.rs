@@ -271,7 +271,7 @@ async fn gemini_refusal_of_a_blocked_request_names_the_reason() {
         error.to_string(),
         format!(
             "google/{MODEL} refused the request: the model refuses to read this \
-            (PROHIBITED_CONTENT)"
+                (PROHIBITED_CONTENT)"
         )
     );
     assert!(!error.is_transient());

@@ -63,11 +63,7 @@ impl StreamedAnswer for OllamaAnswer {
 
     fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
         let line: OllamaLine = serde_json::from_str(data).map_err(|error| {
-            format!(
-                "a line is not a part of an answer \
-                ({})",
-                plain_json(&error)
-            )
+            format!("a line is not a part of an answer ({})", plain_json(&error))
         })?;
         if let Some(error) = line.error {
             return Err(AnswerError::Status(500, error));

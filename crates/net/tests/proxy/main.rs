@@ -234,9 +234,9 @@ async fn proxy_refuses_a_host_that_is_not_open_with_the_reason_in_the_first_line
         (other.to_string(), 403, "[sandbox] hosts does not open it"),
         (format!("localhost:{port}"), 403, "[sandbox] hosts does not open it"),
         ("169.254.169.254:80".to_owned(), 403, "[sandbox] hosts does not open it"),
-        (format!("private.example:{port}"), 403, "leads to 127.0.0.1, which is not public"),
+        (format!("private.example:{port}"), 403, "resolves to 127.0.0.1, which is not public"),
         // A single private address refuses the name.
-        (format!("a.wild.example:{port}"), 403, "leads to 192.168.0.1, which is not public"),
+        (format!("a.wild.example:{port}"), 403, "resolves to 192.168.0.1, which is not public"),
         (format!("listed.example:{port}"), 403, "does not list that address"),
         ("own.example:443".to_owned(), 403, "an address of this host"),
         (format!("nobody.example:{port}"), 502, "its name does not resolve"),

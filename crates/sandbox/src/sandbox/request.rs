@@ -57,8 +57,8 @@ pub enum ProgramEnd {
 pub enum SandboxError {
     /// The kernel refuses a sandbox layer; a matter for the operator.
     #[error(
-        "a sandbox layer could not be set up ({0}); `avocet doctor` shows which layers this \
-        system has"
+        "a sandbox layer could not be set up ({0}); `avocet doctor` shows which layers this system \
+            has"
     )]
     Layer(String),
     /// The program is missing or cannot be run; a matter for the requester.

@@ -274,11 +274,9 @@ async fn open_of_an_older_copy_put_back_by_hand_sends_nothing_again() {
     let notice = store.head(&address).await.unwrap().unwrap().delivery.content.text;
     assert_eq!(
         notice,
-        "My log is not up to date: its newest part was lost. I do not know whether I have \
-            answered your \
-         message: /retry answers again, if you still want that. I do not know whether a message \
-         of mine arrived: \
-         /resend sends again."
+        "My log is not up to date: its newest part was lost. I do not know whether I have answered \
+            your message: /retry answers again, if you still want that. I do not know whether a \
+            message of mine arrived: /resend sends again."
     );
     store.close().await;
     // A roll-back is reported once; after that, the log is normal.

@@ -72,10 +72,13 @@ pub(crate) fn add_turns(log: &Connection, turns: std::ops::Range<u32>) {
             write!(
                 sql,
                 "INSERT INTO notes (text, turn, written_at) VALUES ('note {turn}', {turn}, 1);
-                 INSERT INTO undelivered (session, said_by, delivery, chat, what, why, unconfirmed, turn) \
-                     VALUES ('{session}', {turn}, {turn}, 'terminal:local:{chat}', 'what {turn}', 'too large', 0, {turn});
-                 INSERT INTO waits (turn, step, ordinal, kind, expires_at, resolved) \
-                     VALUES ({turn}, 0, 0, 'approval', 5, 1);"
+    \
+                    INSERT INTO undelivered (session, said_by, delivery, chat, what, why, \
+                    unconfirmed, turn) VALUES ('{session}', {turn}, {turn}, \
+                    'terminal:local:{chat}', 'what {turn}', 'too large', 0, {turn});
+              \
+                    INSERT INTO waits (turn, step, ordinal, kind, expires_at, resolved) VALUES \
+                    ({turn}, 0, 0, 'approval', 5, 1);"
             )
             .unwrap();
         }

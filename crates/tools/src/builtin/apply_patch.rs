@@ -119,8 +119,7 @@ impl Tool for ApplyPatch {
         verdict(
             evidence,
             now.await,
-            "\nwere patched before a restart and have the expected \
-            content",
+            "\nwere patched before a restart and have the expected content",
         )
     }
 }

@@ -39,8 +39,8 @@ impl Tool for AskUser {
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Ask the user a question and wait for the answer, however long it \
-            takes. The result is the next message of this chat. Use it only if you cannot \
-            continue without the answer; put other questions into your final answer.";
+            takes. The result is the next message of this chat. Use it only if you cannot continue \
+            without the answer; put other questions into your final answer.";
         Description::new("ask_user", ToolClass::InLog, TEXT).for_everyone()
     }
 

@@ -76,8 +76,7 @@ impl Tool for EditFile {
     fn describe(&self) -> Description {
         const TEXT: &str = "Change a part of a text file of the workspace. Give the place in one \
             of three ways: find (a text, which must match exactly and occur once, unless \
-            replace_all is \
-            true), start_line and end_line (lines to replace), or insert_line.";
+            replace_all is true), start_line and end_line (lines to replace), or insert_line.";
         Description::new("edit_file", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
     }

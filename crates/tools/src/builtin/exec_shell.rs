@@ -95,12 +95,11 @@ impl Tool for ExecShell {
             }
         };
         let text = format!(
-            "Run a shell command in the workspace and get its exit code and output (standard output \
-             and standard error together). {reach}. {KEEPS}. It has no input, and what it leaves \
-             running is killed. Use background for a program that must continue without you: it \
-             survives the end of the turn and /stop, but not a restart of the daemon. To read, \
-             write or \
-             search files, use the file tools."
+            "Run a shell command in the workspace and get its exit code and output (standard \
+                output and standard error together). {reach}. {KEEPS}. It has no input, and what \
+                it leaves running is killed. Use background for a program that must continue \
+                without you: it survives the end of the turn and /stop, but not a restart of the \
+                daemon. To read, write or search files, use the file tools."
         );
         let time_limit = self.programs.shell.longest + ENDING;
         Description { time_limit, ..Description::new("exec_shell", ToolClass::Effect, text) }

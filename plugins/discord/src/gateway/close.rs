@@ -12,9 +12,7 @@ const INVALID_VERSION: u16 = 4012;
 pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
     let Some(code) = code else {
         return ConnectionLoss::Resumable(
-            "the connection was closed without a close \
-            code"
-                .to_owned(),
+            "the connection was closed without a close code".to_owned(),
         );
     };
     let why = format!("the gateway closed the connection ({code})");
@@ -23,8 +21,8 @@ pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
         close_codes::INVALID_SHARD => fatal(code, "rejects the shard; update Avocet"),
         close_codes::SHARDING_REQUIRED => fatal(
             code,
-            "requires sharding for a bot in so many servers, which Avocet does not support; \
-                remove the bot from some servers",
+            "requires sharding for a bot in so many servers, which Avocet does not support; remove \
+                the bot from some servers",
         ),
         INVALID_VERSION => {
             fatal(code, "no longer speaks this version of the gateway; update Avocet")

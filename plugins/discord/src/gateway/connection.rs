@@ -136,8 +136,7 @@ impl OpenConnection<'_, '_> {
     fn log_unreadable(&mut self) {
         if !std::mem::replace(&mut self.logged_unreadable, true) {
             let account = &self.gateway.discord.account;
-            tracing::warn!(%account, "Discord sent data that is not a gateway event; it is \
-                ignored");
+            tracing::warn!(%account, "Discord sent data that is not a gateway event; it is ignored");
         }
     }
 

@@ -108,8 +108,7 @@ impl fmt::Display for IdentifyBudget {
         let count = self.count;
         write!(
             f,
-            "{count} sessions were started today; the next one waits for the session start \
-            limit"
+            "{count} sessions were started today; the next one waits for the session start limit"
         )
     }
 }

@@ -302,8 +302,8 @@ impl Receiver<'_> {
                 }
                 if let Some(dropped) = self.gaps.get_mut(channel).and_then(Gap::take_dropped) {
                     tracing::warn!(%channel, missing = %dropped, "messages of a channel are lost: \
-                        too many came while its history could not be read, and now Discord \
-                        refuses access");
+                        too many came while its history could not be read, and now Discord refuses \
+                        access");
                 }
                 self.finish_catch_up(channel);
             }

@@ -128,10 +128,7 @@ async fn f32_catch_up_retries_a_failing_channel_and_then_keeps_the_order() {
     let _running = world.connected().await;
     let Health::Down(why) = world.discord.health() else { panic!("it is not seen") };
     assert!(
-        why.contains(
-            "cannot read the messages of a channel \
-        yet"
-        ) && why.contains("500"),
+        why.contains("cannot read the messages of a channel yet") && why.contains("500"),
         "{why}"
     );
     let live = world.mention(world.channel, "live");

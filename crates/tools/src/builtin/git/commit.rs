@@ -39,8 +39,7 @@ impl Tool for GitCommit {
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Commit the staged changes (git_add). Hooks do not run and commits are \
-            not signed; \
-            if the repository names no author, Avocet <avocet@localhost> commits.";
+            not signed; if the repository names no author, Avocet <avocet@localhost> commits.";
         let described = Description::new("git_commit", ToolClass::Effect, TEXT);
         Description { time_limit: self.0.time_limit(4), ..described }
     }

@@ -241,10 +241,11 @@ mod tests {
         assert_eq!(asked.scope, "main to origin https://example.org/r.git");
         let many = question(&target, &"1a x\n".repeat(21)).shown;
         assert_eq!((many.matches("1a x").count(), many.matches("… and more").count()), (20, 1));
-        assert!(question(&target, "").shown.contains(
-            "No commits that the remote lacks, as far as \
-                known"
-        ));
+        assert!(
+            question(&target, "")
+                .shown
+                .contains("No commits that the remote lacks, as far as known")
+        );
     }
 
     #[test]

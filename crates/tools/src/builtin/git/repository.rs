@@ -155,9 +155,9 @@ impl Git {
             }
             (None, Some(path)) if has("add") || has("commit") => {
                 Err(ToolError::ExecutionFailed(format!(
-                    "{path} is untrusted, and git would run the programs that it names, because \
-                        it is below a repository with its own filters. Move it out of the \
-                        repository, or ask the user to check it and to run avocet trust --believe"
+                    "{path} is untrusted, and git would run the programs that it names, because it \
+                        is below a repository with its own filters. Move it out of the repository, \
+                        or ask the user to check it and to run avocet trust --believe"
                 )))
             }
             _ if self.changes => {

@@ -31,9 +31,9 @@ impl Tool for GitSwitch {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Switch to another branch of a git repository, or create one and \
-            switch to it. Uncommitted changes come along; if they cannot, nothing is done. \
-            Returns the status.";
+        const TEXT: &str = "Switch to another branch of a git repository, or create one and switch \
+            to it. Uncommitted changes come along; if they cannot, nothing is done. Returns the \
+            status.";
         let described = Description::new("git_switch", ToolClass::Effect, TEXT);
         Description { time_limit: self.0.time_limit(2), ..described }
     }

@@ -1,0 +1,63 @@
+//! The environment and the working directory. Only this module reads them.
+
+use std::path::{Path, PathBuf};
+
+use avocet_config::Document;
+
+use crate::exit::{Exit, Failure};
+
+#[expect(clippy::disallowed_methods, reason = "the binary reads the environment and hands it in")]
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns the environment of the agent's programs. Of the daemon's own, it holds only the path to
+/// programs, the language and the time zone.
+pub(crate) fn program_environment() -> Vec<(String, String)> {
+    let ours = ["LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"];
+    let of_ours = ours.iter().filter_map(|name| Some(((*name).to_owned(), environment(name)?)));
+    let own = [("HOME", "/tmp"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
+    // With rustup, cargo looks for its toolchains in the home directory, which is hidden from
+    // programs.
+    let home = environment("HOME").map(|home| format!("{home}/.rustup"));
+    let toolchains = environment("RUSTUP_HOME").or(home);
+    let toolchains = toolchains.map(|path| ("RUSTUP_HOME".to_owned(), path));
+    of_ours
+        .chain(toolchains)
+        .chain(own.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .collect()
+}
+
+/// Returns the home directory of the user.
+pub(crate) fn home() -> Option<PathBuf> {
+    environment("HOME").map(PathBuf::from)
+}
+
+/// Resolves a path from a file relative to that file; `~/` is the home directory.
+#[expect(clippy::disallowed_methods, reason = "the binary reads the working directory")]
+fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
+    if let Ok(below) = path.strip_prefix("~") {
+        let home = home().ok_or_else(|| {
+            let message = format!("{}: there is no home directory", path.display());
+            Failure::new(Exit::Configuration, message)
+        })?;
+        return Ok(home.join(below));
+    }
+    let base = base.unwrap_or(Path::new(""));
+    Ok(std::env::current_dir()?.join(base).join(path))
+}
+
+/// Resolves a path of the configuration from the directory of its file.
+pub(crate) fn from_configuration(document: &Document, path: &Path) -> Result<PathBuf, Failure> {
+    resolve(document.path().and_then(Path::parent), path)
+}
+
+/// Resolves a path of the command line from the working directory.
+pub(crate) fn given(path: &Path) -> Result<PathBuf, Failure> {
+    resolve(None, path)
+}
+
+/// Returns `true` if colours are wanted (no-color.org).
+pub(crate) fn wants_colour() -> bool {
+    environment("NO_COLOR").is_none() && environment("TERM").is_none_or(|term| term != "dumb")
+}
