@@ -194,7 +194,7 @@ async fn f38_publish_limits_messages_of_bots_per_chat_and_minute() {
     for key in 0..limit {
         for what in [AcceptedAs::Queued, AcceptedAs::Duplicate] {
             let accepted = bus.publish(of_bot(key, "a"), None).await.unwrap();
-            assert_eq!(accepted.what, what, "what comes again does not count");
+            assert_eq!(accepted.what, what, "a repeated message does not count");
             if key + 1 == limit {
                 break;
             }

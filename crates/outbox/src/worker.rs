@@ -157,7 +157,7 @@ impl DeliveryWorker {
         progress: &mut Progress,
     ) -> Result<WorkerAction, StoreError> {
         // The semaphore always stays open.
-        let place = self.at_once.acquire().await;
+        let slot = self.at_once.acquire().await;
         let id = head.delivery.id;
         let loaded = match self.loader.load(&head.delivery).await {
             Ok(loaded) => loaded,
@@ -181,7 +181,7 @@ impl DeliveryWorker {
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         self.finish(head, end).await?;
-        drop(place);
+        drop(slot);
         if !unknown {
             return Ok(WorkerAction::Look);
         }

@@ -140,7 +140,7 @@ impl Lanes {
     /// Runs the session's next turn. Returns `false` if there is none, or the daemon stops.
     async fn run_next(self: &Arc<Self>, session: &SessionId) -> Result<bool, StoreError> {
         // Each turn queues for its slot behind earlier waiters. The semaphores always stay open.
-        let Some(place) = self.unless_stopping(self.slots.acquire()).await else {
+        let Some(slot) = self.unless_stopping(self.slots.acquire()).await else {
             return Ok(false);
         };
         let ends = self.parts.running.ends();
@@ -148,7 +148,7 @@ impl Lanes {
             Claim::Nothing => return Ok(false),
             Claim::Turn(claimed) => claimed,
             Claim::Later(whole) => {
-                drop(place);
+                drop(slot);
                 let wait = self.parts.clock.now().until(whole);
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
             }
@@ -162,7 +162,7 @@ impl Lanes {
                 return Ok(!self.parts.running.release.is_cancelled());
             }
             Claim::Suspect { deaths } => {
-                drop(place);
+                drop(slot);
                 return self.run_suspect(session, deaths).await;
             }
         };
@@ -177,11 +177,11 @@ impl Lanes {
         session: &SessionId,
         deaths: u32,
     ) -> Result<bool, StoreError> {
-        let places = if deaths >= ALONE_FROM_DEATHS { self.max_running } else { 1 };
+        let slots = if deaths >= ALONE_FROM_DEATHS { self.max_running } else { 1 };
         let Some(_quarantine) = self.unless_stopping(self.quarantine.acquire()).await else {
             return Ok(false);
         };
-        let Some(_places) = self.unless_stopping(self.slots.acquire_many(places)).await else {
+        let Some(_slots) = self.unless_stopping(self.slots.acquire_many(slots)).await else {
             return Ok(false);
         };
         let ends = self.parts.running.ends();

@@ -40,7 +40,7 @@ impl SessionHarness {
                 return one.content.text;
             }
         }
-        unreachable!("the chat is told something sooner or later")
+        unreachable!("the loop ends only by a return")
     }
 }
 
