@@ -37,15 +37,15 @@ const ROOM: u64 = 16_000;
 #[divan::bench(args = [10, 100, 1000, 10_000], sample_count = 20, sample_size = 5)]
 fn a_request(bencher: Bencher<'_, '_>, said: usize) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let (world, turn) = runtime.block_on(World::after(said));
-    let sent = build(&runtime, &world, &turn).len();
+    let (harness, turn) = runtime.block_on(BenchHarness::after(said));
+    let sent = build(&runtime, &harness, &turn).len();
     let bencher = bencher.counter(ItemsCount::new(sent));
-    bencher.bench_local(|| black_box(build(&runtime, &world, &turn)));
+    bencher.bench_local(|| black_box(build(&runtime, &harness, &turn)));
 }
 
-fn build(runtime: &Runtime, world: &World, turn: &TurnRecord) -> Vec<Message> {
+fn build(runtime: &Runtime, harness: &BenchHarness, turn: &TurnRecord) -> Vec<Message> {
     let roles: Arc<dyn Roles> = Arc::new(FakeRoles);
-    runtime.block_on(messages(&world.agent, turn, &roles)).expect("it fits")
+    runtime.block_on(messages(&harness.agent, turn, &roles)).expect("it fits")
 }
 
 /// A model with one fixed answer, and a short summary.
@@ -74,21 +74,21 @@ impl Model for Echo {
     }
 }
 
-struct World {
+struct BenchHarness {
     agent: AgentLoop,
     store: Arc<SqliteStore>,
     _log: TempStore,
 }
 
-impl World {
+impl BenchHarness {
     /// Creates a session with `said` messages, and the turn that comes next.
     async fn after(said: usize) -> (Self, TurnRecord) {
-        let world = Self::new().await;
+        let harness = Self::new().await;
         for number in 0..said / 2 {
-            world.turn(number).await;
+            harness.turn(number).await;
         }
-        let turn = world.claim(said).await;
-        (world, turn)
+        let turn = harness.claim(said).await;
+        (harness, turn)
     }
 
     async fn new() -> Self {

@@ -14,7 +14,7 @@ use crate::{AgentLoop, TurnContext, images, window};
 /// The number of empty answers from a model after which the user gets an error.
 const EMPTY_ANSWERS: u32 = 3;
 /// The number of times a request is made shorter because the model reports it as too long.
-const TOO_MUCH: u32 = 3;
+const MAX_SHORTER_REQUESTS: u32 = 3;
 
 /// The visibility of an answer while it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl AgentLoop {
         for _ in 0..EMPTY_ANSWERS {
             let step = next_step(turn);
             self.events.emit(&turn.session, TurnEvent::Thinking { step });
-            let mut reply = self.ask_what_fits(context, turn, turn_context, usage).await?;
+            let mut reply = self.ask_within_window(context, turn, turn_context, usage).await?;
             wasted.append(&mut reply.spent);
             if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
                 return Ok(ModelReply { spent: wasted, ..reply });
@@ -47,15 +47,15 @@ impl AgentLoop {
             );
         }
         Err(NoAnswer::Limit(format!(
-            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts \
-                afresh.",
+            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts a new \
+                conversation.",
             self.models.main.name()
         )))
     }
 
     /// Asks with as much as fits into the model's window, and with less if the model reports that
     /// this was too long.
-    async fn ask_what_fits(
+    async fn ask_within_window(
         &self,
         context: &mut RequestContext,
         turn: &TurnRecord,
@@ -84,7 +84,7 @@ impl AgentLoop {
             let tokens = request.estimated_tokens();
             match self.ask_once(request, streaming, usage).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
-                    if attempts < TOO_MUCH =>
+                    if attempts < MAX_SHORTER_REQUESTS =>
                 {
                     attempts += 1;
                     tracing::info!(

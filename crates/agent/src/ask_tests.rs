@@ -19,7 +19,7 @@ async fn f40_empty_answer_is_retried_a_limited_number_of_times() {
     let notice = failed(AgentHarness::new(nothing).await.turn("hi").await);
     assert_eq!(
         notice,
-        "I could not answer: test/scripted answered 3 times with nothing. /new starts afresh."
+        "I could not answer: test/scripted answered 3 times with nothing. /new starts a new conversation."
     );
 }
 
@@ -79,7 +79,7 @@ async fn refused_a_picture(refusal: ModelError) -> (TurnEnd, Vec<usize>) {
 }
 
 #[tokio::test]
-async fn ask_what_fits_retries_a_too_long_request_with_less() {
+async fn ask_within_window_retries_a_too_long_request_with_less() {
     let table = [
         (5000, false, 1, true),
         (1000, true, 1, true),

@@ -82,7 +82,7 @@ impl AgentLoop {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
-        self.look_at_budgets(usage).await?;
+        self.check_budgets(usage).await?;
         let UsageContext { meter, purpose, until } = usage;
         let left = until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
@@ -101,14 +101,14 @@ impl AgentLoop {
     }
 
     /// Fails if a budget is used up.
-    pub(crate) async fn look_at_budgets(&self, usage: UsageContext<'_>) -> Result<(), NoAnswer> {
+    pub(crate) async fn check_budgets(&self, usage: UsageContext<'_>) -> Result<(), NoAnswer> {
         let today = self.clock.now().day_start();
         let UsageMeter { turn, session, .. } = usage.meter;
         let spending = self.logs.ledger.spent(*turn, session, today).await?;
         match self.limits.budgets.reached(self.limits.turn, &spending) {
             None => Ok(()),
             Some(notice) => {
-                tracing::info!(notice, "nothing more is spent");
+                tracing::info!(notice, "a budget is used up; the request is not made");
                 Err(NoAnswer::Limit(notice))
             }
         }

@@ -52,8 +52,8 @@ fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
         (
             Budgets { turn_cost: money(0.99), ..none },
             Some(
-                "The budget of this answer is spent: $1.00 of $0.99. It starts again with the \
-                 next message; budgets.turn_usd raises it.",
+                "The budget of this answer is spent: $1.00 of $0.99. It starts again with the next \
+                 message; budgets.turn_usd raises it.",
             ),
         ),
     ];

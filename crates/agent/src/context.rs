@@ -41,7 +41,7 @@ pub(crate) struct Room {
     /// Tokens of the tools beside them.
     pub(crate) tools: u64,
     /// `true` if the model is shown pictures.
-    pub(crate) eyes: bool,
+    pub(crate) has_vision: bool,
 }
 
 /// Bytes of a session's past that are read for each token of a request. This is more than fits; the
@@ -94,7 +94,7 @@ impl RequestContext {
         let room =
             self.narrow.iter().map(|(_, room)| *room).fold(window::room(facts, limits), u64::min);
         let tools = tools.iter().map(ToolSpec::estimated_tokens).sum();
-        Room { messages: room.saturating_sub(tools), tools, eyes: facts.images }
+        Room { messages: room.saturating_sub(tools), tools, has_vision: facts.images }
     }
 
     /// Records that this model, perhaps a later one in its chain, accepts `room` tokens, tools
@@ -138,7 +138,7 @@ impl AgentLoop {
         usage: UsageContext<'_>,
     ) -> Result<Vec<Message>, NoAnswer> {
         let fits = |context: &RequestContext, trim: Trim| {
-            if_it_fits(context.messages(turn, trim), room.eyes, room.messages)
+            if_it_fits(context.messages(turn, trim), room.has_vision, room.messages)
         };
         if !context.past.has_gap
             && let Ok(messages) = fits(context, Trim::default())
@@ -146,7 +146,7 @@ impl AgentLoop {
             return Ok(messages);
         }
         // Without a budget for the answer, the past stays as it is.
-        self.look_at_budgets(usage).await?;
+        self.check_budgets(usage).await?;
         self.fits_at_all(context, turn, room)?;
         self.make_room(context, turn, room.messages, usage).await?;
         let mut least = match fits(context, Trim::default()) {
@@ -171,7 +171,7 @@ impl AgentLoop {
     ) -> Result<(), NoAnswer> {
         let trim = shortest(turn, room.messages);
         let alone = context.without_past(turn, trim, Condensed::default());
-        match if_it_fits(alone, room.eyes, room.messages) {
+        match if_it_fits(alone, room.has_vision, room.messages) {
             Ok(_) => Ok(()),
             Err(least) => Err(NoAnswer::Limit(self.too_long(context, least, room))),
         }
@@ -243,8 +243,8 @@ impl AgentLoop {
         let least = least + tools;
         let what = match () {
             () if tools > all / 2 => format!(
-                "my tools alone take about {tools} of them. Choose a model with a larger window, or \
-                 raise context_tokens"
+                "my tools alone take about {tools} of them. Choose a model with a larger window, \
+                 or raise context_tokens"
             ),
             () if of_instructions > all / 2 => format!(
                 "my instructions alone take about {of_instructions} of them. Shorten AGENTS.md, \

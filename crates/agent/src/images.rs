@@ -37,7 +37,7 @@ pub(crate) async fn load(files: &dyn Files, messages: &[Message]) -> BTreeMap<Im
                     images.insert(image.clone(), Image { media_type, bytes: bytes.into() });
                 }
                 None => {
-                    tracing::debug!(path = image.path, "not a picture format that models accept")
+                    tracing::debug!(path = image.path, "not a picture format that models accept");
                 }
             },
             Err(error) => tracing::debug!(%error, "a picture is not shown"),

@@ -40,15 +40,19 @@ impl Instructions {
                     tracing::warn!(
                         file = source,
                         trust,
-                        "it is left out of the instructions, because it is untrusted: its content \
-                            may come from somebody who is not an owner. Read it; if it is good, \
-                            run: avocet trust --believe FILE"
+                        "this file is left out of the instructions, because it is untrusted: its \
+                            content may come from somebody who is not an owner. Read it; if it is \
+                            good, run: avocet trust --believe FILE"
                     );
                     continue;
                 }
                 Ok(None) => continue,
                 Err(error) => {
-                    tracing::warn!(%error, "it is left out of the instructions");
+                    tracing::warn!(
+                        file = source,
+                        %error,
+                        "this file is left out of the instructions"
+                    );
                     continue;
                 }
             };

@@ -38,8 +38,8 @@ fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
             None => format!("{MOMENT}{time}.]"),
         },
         Origin::Child { .. } => format!(
-            "{MOMENT}{time}. No person reads this: your answer goes to \
-             the agent that gave you this task.]"
+            "{MOMENT}{time}. No person reads this: your answer goes to the agent that gave you \
+             this task.]"
         ),
     }
 }

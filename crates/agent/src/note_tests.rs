@@ -90,7 +90,7 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
     turn.undelivered.messages[0].trust = Trust::Low;
     let told = report(&turn).unwrap();
     let trust = crate::trust::of_turn(&Past::default(), &turn, &FakeRoles);
-    assert_eq!(trust, Trust::Low, "what it says is believed no more than what was said");
+    assert_eq!(trust, Trust::Low, "the note is trusted no more than the message that it reports");
     let marked = told.lines().nth(1).unwrap();
     assert!(marked.starts_with("<<<foreign ") && told.contains("\n<<<end "), "{told}");
 }

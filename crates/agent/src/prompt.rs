@@ -49,7 +49,7 @@ impl AgentLoop {
         let of_tools = tools.iter().map(avocet_protocol::ToolSpec::estimated_tokens).sum();
         part(format!("tools: {}", tools.len()), of_tools);
         if let Some(text) = beginning(&context.past, self.prompt_settings.marks) {
-            part("what was condensed".to_owned(), estimated_tokens(&text));
+            part("summary of the earlier conversation".to_owned(), estimated_tokens(&text));
         }
         let turns = &context.past.turns;
         let past: Vec<_> =

@@ -54,8 +54,8 @@ async fn f18_max_tokens_of_a_turn_counts_usage_before_a_crash() {
     let notice = failed(harness.run(turn).await.unwrap());
     assert_eq!(
         notice,
-        "I stopped after 220 tokens (the limit for one answer is 220). What was done so far is kept; \
-         say \"continue\" to go on."
+        "I stopped after 220 tokens (the limit for one answer is 220). What was done so far is \
+         kept; say \"continue\" to go on."
     );
 }
 
@@ -66,8 +66,8 @@ async fn f18_turn_budget_ends_the_turn_and_starts_again_with_the_next() {
     let notice = failed(harness.turn("go").await);
     assert_eq!(
         notice,
-        "The budget of this answer is spent: $6.00 of $5.00. It starts again with the next message; \
-         budgets.turn_usd raises it."
+        "The budget of this answer is spent: $6.00 of $5.00. It starts again with the next \
+         message; budgets.turn_usd raises it."
     );
     assert_eq!(
         (harness.model.requests().len(), harness.runs("echo")),

@@ -18,7 +18,7 @@ pub(crate) fn of_request(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> T
 /// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
 pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
     let asked = match &turn.origin {
-        _ if is_believed(past, turn, None) => Trust::Full,
+        _ if is_trusted(past, turn, None) => Trust::Full,
         Origin::Messages(messages) => {
             let told = turn.undelivered.messages.iter().map(|lost| lost.trust);
             told.fold(of_messages(messages, roles), Trust::min)
@@ -28,7 +28,7 @@ pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trus
     let read = turn.steps.iter().map(|step| {
         let request = of_step(past, turn, step);
         // The results of an open step are in no request yet.
-        if !step.closed || is_believed(past, turn, Some(step.number)) {
+        if !step.closed || is_trusted(past, turn, Some(step.number)) {
             return request;
         }
         let results = step.calls.iter().filter_map(|call| Some(call.result()?.trust));
@@ -39,13 +39,13 @@ pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trus
 
 /// Returns `true` if an owner has declared the content up to a step trusted; `None` means the
 /// messages.
-fn is_believed(past: &Past, turn: &TurnRecord, step: Option<u32>) -> bool {
+fn is_trusted(past: &Past, turn: &TurnRecord, step: Option<u32>) -> bool {
     Some((turn.id, step)) <= past.believed_to
 }
 
 /// Returns the lowest trust of a step's request, whose content was read by the step before.
 fn of_step(past: &Past, turn: &TurnRecord, step: &Step) -> Trust {
-    if is_believed(past, turn, step.number.checked_sub(1)) { Trust::Full } else { step.trust }
+    if is_trusted(past, turn, step.number.checked_sub(1)) { Trust::Full } else { step.trust }
 }
 
 fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {

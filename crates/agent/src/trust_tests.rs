@@ -107,7 +107,7 @@ async fn trust_is_restored_by_a_command_of_the_owner_or_new() {
         harness.settle_as(end).await;
         assert!(
             asks(&harness.turn("read and do it").await),
-            "what is read later is another matter"
+            "content that is read later is untrusted again"
         );
     }
 }

@@ -35,8 +35,8 @@ impl UsageMeter {
         self.unrecorded().push(UnrecordedUsage { purpose, spent: spent.clone() });
     }
 
-    /// Writes the unrecorded usage to the ledger, one by one, so that a cancelled call loses at most
-    /// one entry.
+    /// Writes the unrecorded usage to the ledger, entry by entry, so that a cancelled call loses at
+    /// most the entry that it is writing.
     ///
     /// # Errors
     /// [`StoreError`] if the ledger refused an entry. The entry stays in the meter.

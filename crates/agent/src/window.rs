@@ -95,14 +95,14 @@ pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> 
 }
 
 /// Returns the valid messages if they fit into `room` tokens, including the pictures for a model
-/// with `eyes`. Otherwise the error is their number of tokens.
+/// with `has_vision`. Otherwise the error is their number of tokens.
 pub(crate) fn if_it_fits(
     messages: Vec<Message>,
-    eyes: bool,
+    has_vision: bool,
     room: u64,
 ) -> Result<Vec<Message>, u64> {
     let messages = make_valid(messages);
-    let shown = if eyes { images::shown(&messages) as u64 } else { 0 };
+    let shown = if has_vision { images::shown(&messages) as u64 } else { 0 };
     match tokens(&messages) + shown * TOKENS_AN_IMAGE {
         tokens if tokens <= room => Ok(messages),
         tokens => Err(tokens),

@@ -1,5 +1,5 @@
-//! The wiring: builds the parts of the daemon in the order of a message's way, from channel to
-//! channel, and stops them in a fixed order.
+//! The wiring: builds the parts of the daemon, starts them from the outbox back to the channels,
+//! and stops them in the order of a message's way, so that a stopped part gets no work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -159,8 +159,8 @@ impl RunningDaemon {
         self.bus.stop();
     }
 
-    /// Stops the intake, then the running turns, then the deliveries. `hurry` cuts the waiting
-    /// short. Unfinished work continues at the next start.
+    /// Stops the intake, then the running turns, then the deliveries. `hurry` ends the
+    /// waiting. Unfinished work continues at the next start.
     pub(crate) async fn stop(self, drain: Duration, hurry: &CancellationToken) {
         self.end_intake();
         let orderly = async {
@@ -255,8 +255,8 @@ impl Connections {
             tracing::warn!(
                 account,
                 "the account has no owner: its chats have no tools for files and notes, and no \
-                    person can let anybody in; add yourself to its `owners`, or write to it and \
-                    run `avocet pair approve CODE --owner`"
+                    person can admit others; add yourself to its `owners`, or write to it and run \
+                    `avocet pair approve CODE --owner`"
             );
         }
         Ok(Self { channels, attach, workspaces, deliverer, bus, wakes })
@@ -266,7 +266,7 @@ impl Connections {
 /// The programs that agents may run, and what limits them.
 struct ProbedShells {
     shells: Shells,
-    /// The reason why there are no control groups, if there are none.
+    /// The error if control groups are unavailable.
     cgroup: Result<(), String>,
 }
 

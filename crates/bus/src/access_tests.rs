@@ -14,7 +14,7 @@ use crate::{Admission, BusParts, Wakes};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-struct World {
+struct AccessHarness {
     bus: Bus,
     clock: Arc<ManualClock>,
     store: Arc<SqliteStore>,
@@ -38,7 +38,7 @@ fn admission() -> Admission {
         .with(channel.parse().unwrap(), "local".parse().unwrap(), Allow::Local)
 }
 
-impl World {
+impl AccessHarness {
     async fn new() -> Self {
         let clock = Arc::new(ManualClock::default());
         Self::on(TempStore::new(), clock).await
@@ -68,7 +68,7 @@ impl World {
     }
 
     /// Publishes a message like a platform.
-    async fn hear(&self, chat: &str, sender: &str) -> Result<(), PublishError> {
+    async fn publish_from(&self, chat: &str, sender: &str) -> Result<(), PublishError> {
         self.publish(inbound(chat, sender)).await
     }
 
@@ -83,7 +83,7 @@ impl World {
     }
 
     /// Sends everything for the chat successfully, and returns the text.
-    async fn told(&self, chat: &str) -> String {
+    async fn sent_to(&self, chat: &str) -> String {
         let mut words = Vec::new();
         while let Some(head) = self.store.head(&chat.parse().unwrap()).await.unwrap() {
             let id = head.delivery.id;
@@ -108,74 +108,84 @@ fn refused(result: &Result<(), PublishError>) -> bool {
 
 #[tokio::test]
 async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
-    let world = World::new().await;
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    let code = world.code();
+    let harness = AccessHarness::new().await;
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    let code = harness.code();
     assert_eq!(
-        world.told("terminal:main:c").await,
+        harness.sent_to("terminal:main:c").await,
         format!(
             "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` \
                 (within 10 minutes)."
         )
     );
-    assert!(refused(&world.hear("terminal:main:c", "cid").await), "a code is not a permission");
-    assert_eq!(world.told("terminal:main:c").await, "", "one hint for one code");
+    assert!(
+        refused(&harness.publish_from("terminal:main:c", "cid").await),
+        "a code is not a permission"
+    );
+    assert_eq!(harness.sent_to("terminal:main:c").await, "", "one hint for one code");
 
     let person =
-        world.bus.approve(&code.to_lowercase().replace('-', ""), Role::User).await.unwrap();
+        harness.bus.approve(&code.to_lowercase().replace('-', ""), Role::User).await.unwrap();
     assert_eq!((person.id.to_string().as_str(), person.role), ("terminal:main:cid", Role::User));
     assert_eq!(
-        world.told("terminal:main:c").await,
+        harness.sent_to("terminal:main:c").await,
         "You may speak with me now. What can I do for you?"
     );
-    assert!(world.platforms.woken().contains(&"terminal:main:c".parse().unwrap()));
-    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()));
-    assert!(refused(&world.hear("terminal:quiet:c", "cid").await), "on that account alone");
-    let world = world.restart().await;
-    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()), "also after a restart");
+    assert!(harness.platforms.woken().contains(&"terminal:main:c".parse().unwrap()));
+    assert_eq!(harness.publish_from("terminal:main:c", "cid").await, Ok(()));
+    assert!(
+        refused(&harness.publish_from("terminal:quiet:c", "cid").await),
+        "on that account alone"
+    );
+    let harness = harness.restart().await;
+    assert_eq!(
+        harness.publish_from("terminal:main:c", "cid").await,
+        Ok(()),
+        "also after a restart"
+    );
 }
 
 #[tokio::test]
-async fn f14_pairing_offers_no_code_to_a_sender_who_would_not_see_it() {
-    let world = World::new().await;
+async fn f14_pairing_gives_no_code_to_a_sender_who_would_not_see_it() {
+    let harness = AccessHarness::new().await;
     let mut group = inbound("terminal:main:g", "cid");
     group.chat = ChatKind::Group;
     let mut bot = inbound("terminal:main:c", "cid");
     bot.sender.is_bot = true;
-    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));
     let in_anns_chat = inbound("terminal:main:a", "cid");
     for unseen in [group, bot, inbound("terminal:quiet:c", "cid"), in_anns_chat] {
-        assert!(refused(&world.publish(unseen).await));
+        assert!(refused(&harness.publish(unseen).await));
     }
-    let over_the_socket = world.bus.publish(inbound("terminal:main:c", "uid:1"), None).await;
+    let over_the_socket = harness.bus.publish(inbound("terminal:main:c", "uid:1"), None).await;
     assert!(refused(&over_the_socket.map(|_| ())), "no platform brought it");
-    assert_eq!(world.bus.pairings(), []);
-    assert_eq!(world.platforms.woken(), []);
+    assert_eq!(harness.bus.pairings(), []);
+    assert_eq!(harness.platforms.woken(), []);
 }
 
 #[tokio::test]
 async fn decline_answers_an_unreadable_message_once_and_not_to_strangers() {
-    let world = World::new().await;
+    let harness = AccessHarness::new().await;
     let unreadable = Inbound { from_platform: true, ..inbound("terminal:main:c", "cid") };
-    let decline = || world.bus.decline(unreadable.clone(), Content::text("I cannot read this."));
+    let decline = || harness.bus.decline(unreadable.clone(), Content::text("I cannot read this."));
     assert!(refused(&decline().await));
-    let hint = world.told("terminal:main:c").await;
+    let hint = harness.sent_to("terminal:main:c").await;
     assert!(hint.starts_with("I do not know you yet."), "{hint}");
-    world.bus.approve(&world.code(), Role::User).await.unwrap();
-    world.told("terminal:main:c").await;
+    harness.bus.approve(&harness.code(), Role::User).await.unwrap();
+    harness.sent_to("terminal:main:c").await;
     for said in ["I cannot read this.", ""] {
         assert_eq!(decline().await, Ok(()));
-        assert_eq!(world.told("terminal:main:c").await, said);
+        assert_eq!(harness.sent_to("terminal:main:c").await, said);
     }
 }
 
 #[tokio::test]
 async fn publish_waits_while_access_control_changes() {
-    let world = World::new().await;
-    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
-    let messages = async || world.store.log_status().await.unwrap().messages;
-    let changing = world.bus.changing().await;
-    let mut publishing = std::pin::pin!(world.hear("terminal:main:a", "ann"));
+    let harness = AccessHarness::new().await;
+    assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));
+    let messages = async || harness.store.log_status().await.unwrap().messages;
+    let changing = harness.bus.changing().await;
+    let mut publishing = std::pin::pin!(harness.publish_from("terminal:main:a", "ann"));
     tokio::select! {
         biased;
         published = &mut publishing => panic!("{published:?}"),
@@ -183,7 +193,7 @@ async fn publish_waits_while_access_control_changes() {
     }
     // A message queued before this write would be in the log after it.
     let (channel, account) = ("terminal".parse().unwrap(), "main".parse().unwrap());
-    world.bus.ignore(&channel, &account, "of no use", None).await.unwrap();
+    harness.bus.ignore(&channel, &account, "of no use", None).await.unwrap();
     assert_eq!(messages().await, 1);
     drop(changing);
     assert_eq!(publishing.await, Ok(()));
@@ -192,102 +202,106 @@ async fn publish_waits_while_access_control_changes() {
 
 #[tokio::test]
 async fn may_write_allows_chats_of_admitted_people_and_named_groups() {
-    let world = World::new().await;
-    let may_write = |chat: &str| world.bus.may_write(&chat.parse().unwrap());
+    let harness = AccessHarness::new().await;
+    let may_write = |chat: &str| harness.bus.may_write(&chat.parse().unwrap());
     let before =
         ["bob", "a", "c", "g", "h"].map(|chat| may_write(&format!("terminal:main:{chat}")));
     assert_eq!(before, [true, false, false, true, false]);
     assert!(may_write("terminal:local:anywhere") && !may_write("terminal:none:bob"));
-    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));
     assert!(may_write("terminal:main:a"), "a private chat with another id than its person");
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
     assert!(!may_write("terminal:main:c"));
-    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    harness.bus.approve(&harness.code(), Role::User).await.unwrap();
     assert!(may_write("terminal:main:c"), "also before they wrote again");
-    world.bus.remove_person(&"terminal:main:cid".parse().unwrap()).await.unwrap();
+    harness.bus.remove_person(&"terminal:main:cid".parse().unwrap()).await.unwrap();
     assert!(!may_write("terminal:main:c"));
 }
 
 #[tokio::test]
 async fn f14_approve_accepts_a_code_once_within_ten_minutes_and_explains_refusals() {
-    let world = World::new().await;
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    let code = world.code();
-    world.clock.advance(10 * MINUTE);
+    let harness = AccessHarness::new().await;
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    let code = harness.code();
+    harness.clock.advance(10 * MINUTE);
     let why = |result: Result<Person, AccessError>| result.unwrap_err().to_string();
     assert_eq!(
-        why(world.bus.approve(&code, Role::Owner).await),
+        why(harness.bus.approve(&code, Role::Owner).await),
         format!("the code {code} has expired; its owner gets a new one by writing again")
     );
-    assert_eq!(world.bus.pairings(), []);
+    assert_eq!(harness.bus.pairings(), []);
 
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    let next = world.code();
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    let next = harness.code();
     assert_ne!(next, code);
-    world.bus.approve(&next, Role::Owner).await.unwrap();
+    harness.bus.approve(&next, Role::Owner).await.unwrap();
     assert_eq!(
-        why(world.bus.approve(&next, Role::Owner).await),
+        why(harness.bus.approve(&next, Role::Owner).await),
         format!("the code {next} was approved before; a code can be used once")
     );
     assert_eq!(
-        why(world.bus.approve("2222-2222", Role::User).await),
+        why(harness.bus.approve("2222-2222", Role::User).await),
         "the code 2222-2222 was given to no person in the last day; see the list of codes"
     );
-    assert!(why(world.bus.approve("please", Role::User).await).contains("8 characters"));
+    assert!(why(harness.bus.approve("please", Role::User).await).contains("8 characters"));
     let inbound = inbound("terminal:main:c", "cid");
-    assert_eq!(world.bus.role(&inbound), Role::Owner);
+    assert_eq!(harness.bus.role(&inbound), Role::Owner);
 }
 
 #[tokio::test]
 async fn deny_invalidates_a_code_without_a_message_to_the_stranger() {
-    let world = World::new().await;
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    let code = world.code();
-    world.told("terminal:main:c").await;
-    world.bus.deny(&code).await.unwrap();
-    assert_eq!(world.told("terminal:main:c").await, "");
-    let again = world.bus.approve(&code, Role::User).await.unwrap_err();
+    let harness = AccessHarness::new().await;
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    let code = harness.code();
+    harness.sent_to("terminal:main:c").await;
+    harness.bus.deny(&code).await.unwrap();
+    assert_eq!(harness.sent_to("terminal:main:c").await, "");
+    let again = harness.bus.approve(&code, Role::User).await.unwrap_err();
     assert_eq!(
         again.to_string(),
         format!("the code {code} was denied before; a code can be used once")
     );
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    assert_eq!(world.bus.pairings(), [], "denied is not the way to a new code");
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    assert_eq!(harness.bus.pairings(), [], "denied is not the way to a new code");
 }
 
 #[tokio::test]
 async fn pairing_notifies_owners_who_have_written_in_private() {
-    let world = World::new().await;
+    let harness = AccessHarness::new().await;
     for (chat, sender) in [("terminal:main:a", "ann"), ("terminal:main:b", "bob")] {
-        assert_eq!(world.hear(chat, sender).await, Ok(()));
+        assert_eq!(harness.publish_from(chat, sender).await, Ok(()));
     }
-    let world = world.restart().await;
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    let code = world.code();
-    let told = world.told("terminal:main:a").await;
+    let harness = harness.restart().await;
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    let code = harness.code();
+    let told = harness.sent_to("terminal:main:a").await;
     assert!(told.ends_with(&format!("Otherwise: /pair deny {code}.")), "{told}");
-    assert_eq!(world.told("terminal:main:b").await, "", "Bob is no owner");
+    assert_eq!(harness.sent_to("terminal:main:b").await, "", "Bob is no owner");
 }
 
 #[tokio::test]
 async fn remove_person_makes_the_person_a_stranger_again() {
-    let world = World::new().await;
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    world.bus.approve(&world.code(), Role::User).await.unwrap();
-    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()));
+    let harness = AccessHarness::new().await;
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    harness.bus.approve(&harness.code(), Role::User).await.unwrap();
+    assert_eq!(harness.publish_from("terminal:main:c", "cid").await, Ok(()));
     let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:c".parse().unwrap());
-    world.bus.link(&into, &chat).await.unwrap();
+    harness.bus.link(&into, &chat).await.unwrap();
     let person = "terminal:main:cid".parse().unwrap();
-    world.bus.remove_person(&person).await.unwrap();
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    assert_eq!(world.bus.links(), [], "let in again, nobody finds themselves in another's session");
+    harness.bus.remove_person(&person).await.unwrap();
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    assert_eq!(
+        harness.bus.links(),
+        [],
+        "let in again, nobody finds themselves in another's session"
+    );
     let why = |result: Result<(), AccessError>| result.unwrap_err().to_string();
     assert_eq!(
-        why(world.bus.remove_person(&person).await),
+        why(harness.bus.remove_person(&person).await),
         "terminal:main:cid has no access; `avocet people list` shows who has"
     );
     assert_eq!(
-        why(world.bus.remove_person(&"terminal:main:bob".parse().unwrap()).await),
+        why(harness.bus.remove_person(&"terminal:main:bob".parse().unwrap()).await),
         "terminal:main:bob is named by the configuration; remove the id from [channels.terminal] \
          there"
     );
@@ -295,10 +309,10 @@ async fn remove_person_makes_the_person_a_stranger_again() {
 
 #[tokio::test]
 async fn people_lists_configured_and_approved_people() {
-    let world = World::new().await;
-    assert!(refused(&world.hear("terminal:main:c", "cid").await));
-    world.bus.approve(&world.code(), Role::User).await.unwrap();
-    let list = world.bus.people().into_iter();
+    let harness = AccessHarness::new().await;
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    harness.bus.approve(&harness.code(), Role::User).await.unwrap();
+    let list = harness.bus.people().into_iter();
     let list: Vec<_> =
         list.map(|one| (one.id.to_string(), one.role, one.since.is_some())).collect();
     let expected = [
@@ -313,39 +327,40 @@ async fn people_lists_configured_and_approved_people() {
 
 #[tokio::test]
 async fn link_moves_a_private_chat_into_another_session_until_unlink() {
-    let world = World::new().await;
+    let harness = AccessHarness::new().await;
     let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:a".parse().unwrap());
-    let unknown = world.bus.link(&into, &chat).await.unwrap_err();
+    let unknown = harness.bus.link(&into, &chat).await.unwrap_err();
     assert!(matches!(unknown, AccessError::NotPrivate(_)), "{unknown}");
-    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
-    world.bus.link(&into, &chat).await.unwrap();
+    assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));
+    harness.bus.link(&into, &chat).await.unwrap();
     let sessions = || async {
-        let open = avocet_protocol::Turns::open_sessions(world.store.as_ref()).await.unwrap();
+        let open = avocet_protocol::Turns::open_sessions(harness.store.as_ref()).await.unwrap();
         open.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));
     assert_eq!(sessions().await, ["terminal:main:a", "terminal:local:me"]);
     let mut group = inbound("terminal:main:a", "ann");
     group.chat = ChatKind::Group;
-    let admitted = world.bus.access.admission.admit(group).unwrap().into_inner();
+    let admitted = harness.bus.access.admission.admit(group).unwrap().into_inner();
     assert_eq!(admitted.session.as_str(), "terminal:main:a", "only private chats are linked");
 
-    let world = world.restart().await;
-    let session = |world: &World| {
-        let admitted = world.bus.access.admission.admit(inbound("terminal:main:a", "ann")).unwrap();
+    let harness = harness.restart().await;
+    let session = |harness: &AccessHarness| {
+        let admitted =
+            harness.bus.access.admission.admit(inbound("terminal:main:a", "ann")).unwrap();
         admitted.into_inner().session.to_string()
     };
-    assert_eq!(session(&world), "terminal:local:me", "also after a restart");
-    world.bus.unlink(&chat).await.unwrap();
-    assert_eq!(session(&world), "terminal:main:a");
+    assert_eq!(session(&harness), "terminal:local:me", "also after a restart");
+    harness.bus.unlink(&chat).await.unwrap();
+    assert_eq!(session(&harness), "terminal:main:a");
 }
 
 #[tokio::test]
 async fn link_refuses_chains_and_self_links() {
-    let world = World::new().await;
+    let harness = AccessHarness::new().await;
     let [a, b, c] = ["terminal:local:a", "terminal:local:b", "terminal:local:c"]
         .map(|chat| chat.parse::<ChatAddress>().unwrap());
-    world.bus.link(&a, &b).await.unwrap();
+    harness.bus.link(&a, &b).await.unwrap();
     let table = [
         (
             &a,
@@ -361,11 +376,11 @@ async fn link_refuses_chains_and_self_links() {
         (&c, &c, "terminal:local:c cannot be linked to itself"),
     ];
     for (into, chat, refusal) in table {
-        assert_eq!(world.bus.link(into, chat).await.unwrap_err().to_string(), refusal);
+        assert_eq!(harness.bus.link(into, chat).await.unwrap_err().to_string(), refusal);
     }
-    world.bus.link(&a, &c).await.unwrap();
+    harness.bus.link(&a, &c).await.unwrap();
     assert_eq!(
-        world.bus.unlink(&a).await.unwrap_err().to_string(),
+        harness.bus.unlink(&a).await.unwrap_err().to_string(),
         "terminal:local:a speaks in its own session; there is nothing to unlink"
     );
 }

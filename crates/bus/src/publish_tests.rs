@@ -11,7 +11,7 @@ use avocet_testkit::{FakeDestinations, ManualClock};
 use super::*;
 use crate::MAX_TEXT_BYTES;
 
-struct World {
+struct BusHarness {
     bus: Bus,
     wakes: Wakes,
     store: Arc<SqliteStore>,
@@ -20,7 +20,7 @@ struct World {
     _log: TempStore,
 }
 
-async fn world() -> World {
+async fn harness() -> BusHarness {
     let log = TempStore::new();
     let clock = Arc::new(ManualClock::default());
     let store = log.open(clock.clone()).await;
@@ -34,7 +34,7 @@ async fn world() -> World {
         }),
     );
     let (bus, wakes) = open(admission, &store, &platforms, &clock).await;
-    World { bus, wakes, store, platforms, clock, _log: log }
+    BusHarness { bus, wakes, store, platforms, clock, _log: log }
 }
 
 async fn open(
@@ -70,7 +70,7 @@ fn inbound(key: &str, text: &str) -> Inbound {
 
 #[tokio::test]
 async fn publish_wakes_the_responsible_worker_after_the_commit() {
-    let World { bus, wakes, store, _log, .. } = world().await;
+    let BusHarness { bus, wakes, store, _log, .. } = harness().await;
     let first = bus.publish(inbound("1", "hello"), None).await.unwrap();
     assert_eq!(first.id, MessageId(1));
     assert_eq!(wakes.next().await, Some(Wake::Lane(session())));
@@ -92,7 +92,7 @@ async fn publish_wakes_the_responsible_worker_after_the_commit() {
 
 #[tokio::test]
 async fn publish_writes_no_refused_message_to_the_log() {
-    let World { bus, store, _log, .. } = world().await;
+    let BusHarness { bus, store, _log, .. } = harness().await;
     let stranger = Sender::new("stranger".parse().unwrap());
     let refused = bus.publish(Inbound { sender: stranger, ..inbound("1", "hi") }, None).await;
     assert!(matches!(refused, Err(PublishError::NotAllowed { .. })));
@@ -102,8 +102,8 @@ async fn publish_writes_no_refused_message_to_the_log() {
 }
 
 #[tokio::test]
-async fn readmit_refuses_a_sender_who_was_struck_off() {
-    let World { bus, store, _log, .. } = world().await;
+async fn readmit_refuses_a_removed_sender() {
+    let BusHarness { bus, store, _log, .. } = harness().await;
     bus.publish(inbound("1", "hello"), None).await.unwrap();
     let claim = store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
@@ -115,7 +115,7 @@ async fn readmit_refuses_a_sender_who_was_struck_off() {
 
 #[tokio::test]
 async fn send_plans_commits_and_wakes_a_delivery() {
-    let World { bus, store, platforms, _log, .. } = world().await;
+    let BusHarness { bus, store, platforms, _log, .. } = harness().await;
     let address = session().address();
     let send = |address: &ChatAddress, text: &str| {
         let content = Content::text(text);
@@ -138,7 +138,7 @@ async fn send_plans_commits_and_wakes_a_delivery() {
 
 #[tokio::test]
 async fn stop_makes_publish_send_and_ignore_fail() {
-    let World { bus, store, _log, .. } = world().await;
+    let BusHarness { bus, store, _log, .. } = harness().await;
     bus.stop();
     assert_eq!(bus.publish(inbound("1", "hello"), None).await, Err(PublishError::Stopping));
     let message = Outbound { address: session().address(), content: Content::text("hi") };
@@ -151,7 +151,7 @@ async fn stop_makes_publish_send_and_ignore_fail() {
 
 #[tokio::test]
 async fn publish_returns_the_error_of_a_closed_log() {
-    let World { bus, store, _log, .. } = world().await;
+    let BusHarness { bus, store, _log, .. } = harness().await;
     Arc::unwrap_or_clone(store).close().await;
     let refused = bus.publish(inbound("1", "hello"), None).await;
     assert_eq!(refused, Err(PublishError::Log(StoreError::Closed)));
@@ -159,7 +159,7 @@ async fn publish_returns_the_error_of_a_closed_log() {
 
 #[tokio::test]
 async fn publish_admits_a_correction_like_any_message() {
-    let World { bus, store, _log, .. } = world().await;
+    let BusHarness { bus, store, _log, .. } = harness().await;
     let edit = |at: &str, text: &str| Inbound {
         corrects: Some("1".parse().unwrap()),
         ..inbound(&format!("1e{at}"), text)
@@ -180,7 +180,7 @@ async fn publish_admits_a_correction_like_any_message() {
 
 #[tokio::test]
 async fn f38_publish_limits_messages_of_bots_per_chat_and_minute() {
-    let World { bus, clock, store, _log, .. } = world().await;
+    let BusHarness { bus, clock, store, _log, .. } = harness().await;
     let of_bot = |key: usize, chat: &str| {
         let mut inbound = inbound(&key.to_string(), "hello again");
         inbound.address = format!("terminal:local:{chat}").parse().unwrap();
@@ -194,7 +194,7 @@ async fn f38_publish_limits_messages_of_bots_per_chat_and_minute() {
     for key in 0..limit {
         for what in [AcceptedAs::Queued, AcceptedAs::Duplicate] {
             let accepted = bus.publish(of_bot(key, "a"), None).await.unwrap();
-            assert_eq!(accepted.what, what, "what comes again does not count");
+            assert_eq!(accepted.what, what, "a repeated message does not count");
             if key + 1 == limit {
                 break;
             }

@@ -7,7 +7,7 @@ use avocet_protocol::{
     AccountName, ChannelContext, ChannelError, ChannelName, ChatKind, Content, Cursor, DedupeKey,
     IdError, Inbound, PublishError, StoreError,
 };
-use avocet_supervise::patiently;
+use avocet_supervise::with_retry;
 
 /// Commits the updates of one account to the log. A write that fails temporarily, for example on a
 /// full disk, is retried; meanwhile the platform keeps the later updates.
@@ -186,7 +186,7 @@ impl<'a> Intake<'a> {
             done => Ok(done),
         };
         let ChannelContext { clock, stop, .. } = self.context;
-        match patiently(clock.as_ref(), stop, write).await {
+        match with_retry(clock.as_ref(), stop, write).await {
             Ok(done) => Ok(done),
             Err(StoreError::Closed) => Err(Stopped::Requested),
             Err(_) if stop.is_cancelled() => Err(Stopped::Requested),

@@ -71,7 +71,7 @@ mod tests {
         let reply = Content { reply_to: Some("m1".parse().unwrap()), ..content.clone() };
         let planned = channels.plan(&chat, &reply).unwrap();
         let refers: Vec<_> = planned.chunks.iter().map(|chunk| chunk.reply_to.is_some()).collect();
-        assert_eq!(refers, [true, false], "the first says what is replied to");
+        assert_eq!(refers, [true, false], "only the first chunk is a reply");
         let limits = |address: &ChatAddress| channels.max_file_bytes(address);
         let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
         assert_eq!(limits(&chat), Some(FakeChannel::MAX_FILE_BYTES));

@@ -12,42 +12,42 @@ mod world;
 use avocet_protocol::{Query, SendError};
 use avocet_testkit::OnSend;
 
-use world::{World, chat_address};
+use world::{DeliveryHarness, chat_address};
 
 #[tokio::test]
 async fn deliverer_sends_every_chunk_of_a_chat_once_and_in_order() {
-    let world = World::new().await;
-    world.send("a", "1|2|3").await;
-    world.send("a", "4").await;
-    assert_eq!(world.channel.texts(4).await, ["1", "2", "3", "4"]);
-    world.stop().await;
-    let status = world.store.log_status().await.unwrap();
+    let harness = DeliveryHarness::new().await;
+    harness.send("a", "1|2|3").await;
+    harness.send("a", "4").await;
+    assert_eq!(harness.channel.texts(4).await, ["1", "2", "3", "4"]);
+    harness.stop().await;
+    let status = harness.store.log_status().await.unwrap();
     assert_eq!((status.pending, status.unconfirmed, status.dead), (0, 0, 0));
 }
 
 #[tokio::test]
 async fn deliverer_start_sends_chunks_left_in_the_outbox() {
-    let world = World::new().await;
-    world.channel.set_reachable(&chat_address("a"), false);
-    world.send("a", "1").await;
-    let world = world.restart().await;
-    world.channel.set_reachable(&chat_address("a"), true);
-    world.deliverer.start().await.unwrap();
-    assert_eq!(world.channel.texts(1).await, ["1"]);
+    let harness = DeliveryHarness::new().await;
+    harness.channel.set_reachable(&chat_address("a"), false);
+    harness.send("a", "1").await;
+    let harness = harness.restart().await;
+    harness.channel.set_reachable(&chat_address("a"), true);
+    harness.deliverer.start().await.unwrap();
+    assert_eq!(harness.channel.texts(1).await, ["1"]);
 }
 
 #[tokio::test]
 async fn deliverer_reports_a_refused_message_but_not_a_refused_notice() {
-    let world = World::new().await;
+    let harness = DeliveryHarness::new().await;
     let refused = || OnSend::Say(SendError::Refused("chat not found".to_owned()));
-    world.channel.script([refused()]);
-    world.send("a", "1|2").await;
+    harness.channel.script([refused()]);
+    harness.send("a", "1|2").await;
     let notice =
         "I could not send this message: “1” (chat not found). /resend tries it again.".to_owned();
-    assert_eq!(world.channel.texts(1).await, [notice]);
-    world.channel.script([refused(), refused()]);
-    world.send("a", "3").await;
-    world.stop().await;
-    let status = world.store.log_status().await.unwrap();
+    assert_eq!(harness.channel.texts(1).await, [notice]);
+    harness.channel.script([refused(), refused()]);
+    harness.send("a", "3").await;
+    harness.stop().await;
+    let status = harness.store.log_status().await.unwrap();
     assert_eq!((status.dead, status.pending), (4, 0), "1, 2, 3 and the notice");
 }

@@ -7,7 +7,7 @@ use avocet_protocol::{
     Channel, ChatAddress, Clock, Content, Delivery, DeliveryId, Head, Outbox, Planned, Receipt,
     SendEnd, SendError, StoreError, Timestamp, within,
 };
-use avocet_supervise::{catch, patiently};
+use avocet_supervise::{catch, with_retry};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -91,7 +91,7 @@ impl DeliveryWorker {
         chat: &ChatAddress,
         progress: &mut Progress,
     ) -> Result<WorkerAction, StoreError> {
-        let Some(mut head) = self.patiently(|| self.outbox.head(chat)).await? else {
+        let Some(mut head) = self.with_retry(|| self.outbox.head(chat)).await? else {
             return Ok(WorkerAction::Leave);
         };
         let Some(channel) = self.channels.of(chat) else {
@@ -157,13 +157,13 @@ impl DeliveryWorker {
         progress: &mut Progress,
     ) -> Result<WorkerAction, StoreError> {
         // The semaphore always stays open.
-        let place = self.at_once.acquire().await;
+        let slot = self.at_once.acquire().await;
         let id = head.delivery.id;
         let loaded = match self.loader.load(&head.delivery).await {
             Ok(loaded) => loaded,
             Err(error) => return self.refuse(channel, head, error.0).await,
         };
-        self.patiently(|| self.outbox.start(id, repeat)).await?;
+        self.with_retry(|| self.outbox.start(id, repeat)).await?;
         let repeat = repeat || head.delivery.repeat;
         let delivery = Delivery { repeat, files: loaded.files, ..head.delivery.clone() };
         let sent = self.hand_over(channel, &delivery).await;
@@ -181,7 +181,7 @@ impl DeliveryWorker {
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         self.finish(head, end).await?;
-        drop(place);
+        drop(slot);
         if !unknown {
             return Ok(WorkerAction::Look);
         }
@@ -224,7 +224,7 @@ impl DeliveryWorker {
         if head.unknown {
             return self.abandon(channel, head, error).await;
         }
-        self.patiently(|| self.outbox.start(head.delivery.id, false)).await?;
+        self.with_retry(|| self.outbox.start(head.delivery.id, false)).await?;
         self.finish(head, dead(channel, head, error)).await?;
         Ok(WorkerAction::Look)
     }
@@ -245,14 +245,14 @@ impl DeliveryWorker {
     }
 
     async fn finish(&self, head: &Head, end: SendEnd) -> Result<(), StoreError> {
-        self.patiently(|| self.outbox.finish(head.delivery.id, &end)).await
+        self.with_retry(|| self.outbox.finish(head.delivery.id, &end)).await
     }
 
-    async fn patiently<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
+    async fn with_retry<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
     where
         W: Future<Output = Result<T, StoreError>>,
     {
-        patiently(self.clock.as_ref(), &self.stopping, write).await
+        with_retry(self.clock.as_ref(), &self.stopping, write).await
     }
 }
 
@@ -272,9 +272,9 @@ fn unconfirmed(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEn
 fn warn_abandoned(head: &Head, state: &'static str, error: &str) {
     let Delivery { id, address, .. } = &head.delivery;
     if head.notice {
-        tracing::info!(delivery = %id, chat = %address, state, error, "notice given up");
+        tracing::info!(delivery = %id, chat = %address, state, error, "notice abandoned");
     } else {
-        tracing::warn!(delivery = %id, chat = %address, state, error, "given up");
+        tracing::warn!(delivery = %id, chat = %address, state, error, "delivery abandoned");
     }
 }
 

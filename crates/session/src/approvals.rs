@@ -12,7 +12,7 @@ use crate::commands::CommandPlan;
 use crate::lane::Lanes;
 
 /// Reply to `/trust`.
-pub(crate) const BELIEVED: &str = "I now trust what I have read in this conversation so far as if \
+pub(crate) const TRUSTED: &str = "I now trust what I have read in this conversation so far as if \
     you had written it. What I read from now on is untrusted again.";
 
 const NOTHING: &str = "No call waits for approval here, or it is decided already.";

@@ -46,44 +46,44 @@ async fn approve_and_deny_apply_to_one_call_or_the_session() {
 #[tokio::test]
 async fn f14_approve_and_deny_are_for_owners_and_decide_once() {
     let harness = SessionHarness::with(dangerous(), household()).await;
-    harness.hear("me", "own", "hello").await.unwrap();
-    assert_eq!(harness.told("own", 1).await, "May I?");
-    harness.hear("bob", "own", "/approve").await.unwrap();
-    assert_eq!(harness.told("own", 2).await, "/approve is for my owner.");
-    harness.hear("bob", "b", "/deny w1").await.unwrap();
-    assert_eq!(harness.told("b", 1).await, "/deny is for my owner.");
+    harness.publish_from("me", "own", "hello").await.unwrap();
+    assert_eq!(harness.sent_to("own", 1).await, "May I?");
+    harness.publish_from("bob", "own", "/approve").await.unwrap();
+    assert_eq!(harness.sent_to("own", 2).await, "/approve is for my owner.");
+    harness.publish_from("bob", "b", "/deny w1").await.unwrap();
+    assert_eq!(harness.sent_to("b", 1).await, "/deny is for my owner.");
     assert_eq!(harness.tools.runs("dangerous"), 0);
-    harness.hear("me", "own", "/approve w7").await.unwrap();
+    harness.publish_from("me", "own", "/approve w7").await.unwrap();
     let nothing = "No call waits for approval here, or it is decided already.";
-    assert_eq!(harness.told("own", 3).await, nothing);
-    harness.hear("me", "own", "/approve w1 please").await.unwrap();
-    assert!(harness.told("own", 4).await.starts_with("Write /approve"));
-    harness.hear("me", "own", "/approve w1").await.unwrap();
-    harness.told("own", 6).await;
+    assert_eq!(harness.sent_to("own", 3).await, nothing);
+    harness.publish_from("me", "own", "/approve w1 please").await.unwrap();
+    assert!(harness.sent_to("own", 4).await.starts_with("Write /approve"));
+    harness.publish_from("me", "own", "/approve w1").await.unwrap();
+    harness.sent_to("own", 6).await;
     harness.idle().await;
-    harness.hear("me", "own", "/deny w1").await.unwrap();
-    assert_eq!(harness.told("own", 7).await, nothing);
+    harness.publish_from("me", "own", "/deny w1").await.unwrap();
+    assert_eq!(harness.sent_to("own", 7).await, nothing);
     assert_eq!(harness.tools.runs("dangerous"), 1);
 }
 
 #[tokio::test]
 async fn approval_prompt_is_sent_to_owners_in_private_if_the_asker_may_not_decide() {
     let harness = SessionHarness::with(dangerous(), household()).await;
-    harness.hear("me", "own", "/status").await.unwrap();
-    harness.told("own", 1).await;
-    harness.hear("bob", "b", "go").await.unwrap();
-    assert_eq!(harness.told("b", 1).await, "May I?");
+    harness.publish_from("me", "own", "/status").await.unwrap();
+    harness.sent_to("own", 1).await;
+    harness.publish_from("bob", "b", "go").await.unwrap();
+    assert_eq!(harness.sent_to("b", 1).await, "May I?");
     let notice = "In `terminal:local:b` I was asked by `bob`:\n\nMay I?";
-    assert_eq!(harness.told("own", 2).await, notice);
-    harness.hear("me", "own", "/approve").await.unwrap();
-    let nothing = harness.told("own", 3).await;
+    assert_eq!(harness.sent_to("own", 2).await, notice);
+    harness.publish_from("me", "own", "/approve").await.unwrap();
+    let nothing = harness.sent_to("own", 3).await;
     assert!(
         nothing.ends_with("Name it, for example /approve w7."),
         "elsewhere it has to be named: {nothing}"
     );
-    harness.hear("me", "own", "/approve w1").await.unwrap();
-    assert_eq!(harness.told("own", 4).await, "Allowed.");
-    assert_eq!(harness.told("b", 2).await, r#"{"n":2}"#);
+    harness.publish_from("me", "own", "/approve w1").await.unwrap();
+    assert_eq!(harness.sent_to("own", 4).await, "Allowed.");
+    assert_eq!(harness.sent_to("b", 2).await, r#"{"n":2}"#);
 }
 
 #[tokio::test]
@@ -134,21 +134,21 @@ async fn trust_command_is_for_owners() {
         Scripted::says("done"),
     ];
     let harness = SessionHarness::with(ScriptedModel::new(answers), household()).await;
-    harness.hear("me", "own", "read").await.unwrap();
-    assert_eq!(harness.told("own", 1).await, "read");
-    harness.hear("bob", "own", "/trust me").await.unwrap();
-    assert_eq!(harness.told("own", 2).await, "/trust is for my owner.");
+    harness.publish_from("me", "own", "read").await.unwrap();
+    assert_eq!(harness.sent_to("own", 1).await, "read");
+    harness.publish_from("bob", "own", "/trust me").await.unwrap();
+    assert_eq!(harness.sent_to("own", 2).await, "/trust is for my owner.");
     let reads_others = async |place| {
         let status = format!("/status {place}");
-        harness.hear("me", "own", &status).await.unwrap();
-        harness.told("own", place).await.contains("I have read untrusted content")
+        harness.publish_from("me", "own", &status).await.unwrap();
+        harness.sent_to("own", place).await.contains("I have read untrusted content")
     };
     assert!(reads_others(3).await);
-    harness.hear("me", "own", "/trust").await.unwrap();
-    assert!(harness.told("own", 4).await.starts_with("I now trust what I have read"));
+    harness.publish_from("me", "own", "/trust").await.unwrap();
+    assert!(harness.sent_to("own", 4).await.starts_with("I now trust what I have read"));
     assert!(!reads_others(5).await);
-    harness.hear("me", "own", "do it").await.unwrap();
-    assert_eq!(harness.told("own", 6).await, "done");
+    harness.publish_from("me", "own", "do it").await.unwrap();
+    assert_eq!(harness.sent_to("own", 6).await, "done");
     assert!(!reads_others(7).await);
 }
 
@@ -169,8 +169,8 @@ async fn status_reports_untrusted_content_until_new() {
         ("/status then", "I am not doing anything.", false),
     ];
     for (place, (said, expected, warned)) in (1..).zip(table) {
-        harness.hear("me", "own", said).await.unwrap();
-        let told = harness.told("own", place).await;
+        harness.publish_from("me", "own", said).await.unwrap();
+        let told = harness.sent_to("own", place).await;
         assert!(told.starts_with(expected), "{told}");
         assert_eq!(told.contains("I have read untrusted content"), warned, "{said}: {told}");
     }

@@ -94,15 +94,11 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
     ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
-    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join \
-        this conversation").for_owners_in_private(),
-    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers \
-        here; owners choose it"),
+    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
+    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
     ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
-    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with \
-        me").for_owners_in_private(),
-    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose what \
-        happens to messages that arrive while I work"),
+    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
+    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose what happens to messages that arrive while I work"),
     ChatCommand::new(Verb::Resend, "resend", "", "resend what did not arrive"),
     ChatCommand::new(Verb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
     ChatCommand::new(Verb::Skip, "skip", "[w…]", "continue without what was interrupted"),
@@ -175,15 +171,15 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     let reply = reply(lanes, command, &plan);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let _changing =
-        if is_about_the_door(&plan.action) { Some(lanes.parts.bus.changing().await) } else { None };
+        if changes_access(&plan.action) { Some(lanes.parts.bus.changing().await) } else { None };
     let effect = match lanes.with_retry(settle).await {
         // The command has acted, and the process died before it could wake others.
         Err(StoreError::Stale(_)) => return Ok(()),
         effect => effect?,
     };
     tracing::debug!(command = %command.id, ?effect, "the command has acted");
-    if is_about_the_door(&plan.action) {
-        tell_the_door(lanes, &plan.action).await?;
+    if changes_access(&plan.action) {
+        reload_access(lanes, &plan.action).await?;
     }
     let emit = |turn, messages, outcome| {
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
@@ -204,13 +200,14 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
 }
 
 /// Returns `true` if an action changes access or links.
-fn is_about_the_door(action: &CommandAction) -> bool {
+fn changes_access(action: &CommandAction) -> bool {
     use CommandAction::{Decide, Link, Unlink};
     matches!(action, Decide(_) | Link(_) | Unlink(_))
 }
 
-/// Reloads access control after a change in the log.
-async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
+/// Reloads access control after a change in the log, and delivers the message to an admitted
+/// person.
+async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
     lanes.with_retry(|| lanes.parts.bus.refresh()).await?;
     if let CommandAction::Decide(settled) = action
         && let Some(told) = &settled.told
@@ -283,7 +280,7 @@ async fn plan(
             "I send it again.",
             "There is nothing to send again.",
         ),
-        Verb::Trust => CommandPlan::act(CommandAction::Believe, approvals::BELIEVED, ""),
+        Verb::Trust => CommandPlan::act(CommandAction::Believe, approvals::TRUSTED, ""),
         Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
         Verb::Skip => retry::skip(argument),
         Verb::Status => {
@@ -344,7 +341,7 @@ fn mode_help(mode: QueueMode) -> &'static str {
 }
 
 /// Text of `/status` during a compaction.
-const CONDENSING: &str = "I am summarising the earlier conversation.";
+const SUMMARISING: &str = "I am summarising the earlier conversation.";
 
 /// Part of the status if untrusted content may influence the next actions.
 const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. An \
@@ -352,7 +349,7 @@ const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do 
 
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {
-        None if lanes.parts.running.is_compacting(session) => CONDENSING.to_owned(),
+        None if lanes.parts.running.is_compacting(session) => SUMMARISING.to_owned(),
         None => "I am not doing anything.".to_owned(),
         Some(open) => {
             let for_seconds = open.started_at.until(lanes.parts.clock.now()).as_secs();

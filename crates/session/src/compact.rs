@@ -32,33 +32,33 @@ impl Lanes {
             begun => begun?,
         }
         let meter = UsageMeter::new(None, session.clone());
-        let came_to = tokio::select! {
+        let result = tokio::select! {
             biased;
             // The command that stopped it has replied already.
             () = entered.stopped.cancelled() => None,
             () = self.parts.running.release.cancelled() => None,
-            came_to = catch(agent.compact(session, self.parts.bus.as_ref(), &meter)) => Some(came_to),
+            result = catch(agent.compact(session, self.parts.bus.as_ref(), &meter)) => Some(result),
         };
         self.record_usage(&meter).await;
-        let Some(came_to) = came_to else { return Ok(()) };
-        let came_to = match came_to {
+        let Some(result) = result else { return Ok(()) };
+        let result = match result {
             Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => {
                 tracing::error!(%session, error = bug, "cannot summarise the conversation");
                 Compaction::Failed(format!("There was an internal error: {bug}."))
             }
-            Ok(came_to) => came_to?,
+            Ok(result) => result?,
         };
-        tracing::info!(%session, ?came_to, "compaction");
-        self.end_compaction(command, condensed(&came_to), &words(&came_to)).await
+        tracing::info!(%session, ?result, "compaction");
+        self.end_compaction(command, condensed(&result), &words(&result)).await
     }
 
     async fn end_compaction(
         &self,
         command: &LoggedInbound,
         condensed: Option<&Condensed>,
-        said: &str,
+        text: &str,
     ) -> Result<(), StoreError> {
-        let notice = self.plan(command, &Content::text(said));
+        let notice = self.plan(command, &Content::text(text));
         let end = || self.parts.turns.compacted(command.id, condensed, notice.as_ref());
         match self.with_retry(end).await {
             // It was stopped just before its end.
@@ -70,15 +70,15 @@ impl Lanes {
     }
 }
 
-fn condensed(came_to: &Compaction) -> Option<&Condensed> {
-    match came_to {
+fn condensed(result: &Compaction) -> Option<&Condensed> {
+    match result {
         Compaction::Done { condensed, .. } => Some(condensed),
         Compaction::Nothing | Compaction::Failed(_) => None,
     }
 }
 
-fn words(came_to: &Compaction) -> String {
-    match came_to {
+fn words(result: &Compaction) -> String {
+    match result {
         Compaction::Done { before, after, .. } => format!(
             "The earlier conversation is summarised: about {before} tokens became {after}. The log \
                 keeps all of it."

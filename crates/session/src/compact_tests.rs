@@ -43,7 +43,7 @@ async fn compact_is_shown_by_status_and_cancelled_by_stop() {
     harness.channel.texts(6).await;
     harness.say("/status now").await;
     let status = harness.channel.texts(7).await.remove(6);
-    assert!(!status.contains("condensing"), "{status}");
+    assert!(!status.contains("summarising"), "{status}");
 }
 
 #[tokio::test]

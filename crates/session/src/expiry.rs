@@ -43,7 +43,7 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
         if wait.expires_at > now {
             return Ok(Some(wait));
         }
-        tracing::info!(wait = %wait.id, kind = wait.kind.word(), "expired");
+        tracing::info!(wait = %wait.id, kind = wait.kind.word(), "a wait has expired");
         let resolution = Resolution::Error(expired(wait.kind).to_owned());
         let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
         if let Some(session) = lanes.with_retry(resolve).await? {

@@ -183,8 +183,8 @@ async fn f12_every_failure_sends_a_notice() {
     let table = [
         (
             Scripted::Error(unreachable),
-            "I could not answer: local/qwen cannot be reached (connection refused). /retry tries it \
-             again.",
+            "I could not answer: local/qwen cannot be reached (connection refused). /retry tries \
+             it again.",
         ),
         (
             Scripted::calls(&[("panic", json!({}))]),

@@ -187,15 +187,15 @@ impl TurnLog for AttachmentLog {
     }
 
     async fn history(&self, _: &SessionId, _: TurnId, _: usize) -> Result<Past, StoreError> {
-        unreachable!("nobody reads here")
+        unreachable!("not used by fetch")
     }
 
     async fn condense(&self, _: &SessionId, _: &Condensed) -> Result<(), StoreError> {
-        unreachable!("nobody condenses here")
+        unreachable!("not used by fetch")
     }
 
     async fn record_step(&self, _: TurnId, _: &NewStep) -> Result<(), StoreError> {
-        unreachable!("nobody steps here")
+        unreachable!("not used by fetch")
     }
 
     async fn start_call(
@@ -204,7 +204,7 @@ impl TurnLog for AttachmentLog {
         _: ToolClass,
         _: Option<&Evidence>,
     ) -> Result<(), StoreError> {
-        unreachable!("nobody calls here")
+        unreachable!("not used by fetch")
     }
 
     async fn finish_call(
@@ -214,14 +214,14 @@ impl TurnLog for AttachmentLog {
         _: Option<&str>,
         _: &[LogWrite],
     ) -> Result<(), StoreError> {
-        unreachable!("nobody calls here")
+        unreachable!("not used by fetch")
     }
 
     async fn close_step(&self, _: TurnId, _: u32) -> Result<Vec<LoggedInbound>, StoreError> {
-        unreachable!("nobody steps here")
+        unreachable!("not used by fetch")
     }
 
     async fn sent_texts(&self, _: TurnId, _: &ChatAddress) -> Result<Vec<String>, StoreError> {
-        unreachable!("nobody sends here")
+        unreachable!("not used by fetch")
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Claim, Content, Destinations, LoggedInbound, Planned, SessionId, StoreError, Suspects, TurnId,
 };
-use avocet_supervise::{Group, Keyed, patiently};
+use avocet_supervise::{Group, Keyed, with_retry};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -105,16 +105,16 @@ impl Lanes {
         self.keyed.group()
     }
 
-    /// Stops taking turns, waits for running ones, and at the deadline gives the rest back to the
-    /// log for the next start.
+    /// Stops taking turns, waits for running ones, and at the deadline releases the rest to the log
+    /// for the next start.
     pub(crate) async fn stop(&self, deadline: Duration) {
-        const GIVING_BACK: Duration = Duration::from_secs(5);
+        const RELEASE_LIMIT: Duration = Duration::from_secs(5);
         self.stopping.cancel();
         let (group, clock) = (self.keyed.group(), self.parts.clock.as_ref());
         let Err(unfinished) = group.finish(clock, deadline).await else { return };
         tracing::info!(%unfinished, "some turns are unfinished; they continue at the next start");
         self.parts.running.release.cancel();
-        if let Err(unfinished) = group.finish(clock, GIVING_BACK).await {
+        if let Err(unfinished) = group.finish(clock, RELEASE_LIMIT).await {
             tracing::warn!(
                 %unfinished,
                 "cannot stop these turns in time; the next start resumes them as after a crash"
@@ -140,7 +140,7 @@ impl Lanes {
     /// Runs the session's next turn. Returns `false` if there is none, or the daemon stops.
     async fn run_next(self: &Arc<Self>, session: &SessionId) -> Result<bool, StoreError> {
         // Each turn queues for its slot behind earlier waiters. The semaphores always stay open.
-        let Some(place) = self.unless_stopping(self.slots.acquire()).await else {
+        let Some(slot) = self.unless_stopping(self.slots.acquire()).await else {
             return Ok(false);
         };
         let ends = self.parts.running.ends();
@@ -148,7 +148,7 @@ impl Lanes {
             Claim::Nothing => return Ok(false),
             Claim::Turn(claimed) => claimed,
             Claim::Later(whole) => {
-                drop(place);
+                drop(slot);
                 let wait = self.parts.clock.now().until(whole);
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
             }
@@ -162,7 +162,7 @@ impl Lanes {
                 return Ok(!self.parts.running.release.is_cancelled());
             }
             Claim::Suspect { deaths } => {
-                drop(place);
+                drop(slot);
                 return self.run_suspect(session, deaths).await;
             }
         };
@@ -177,11 +177,11 @@ impl Lanes {
         session: &SessionId,
         deaths: u32,
     ) -> Result<bool, StoreError> {
-        let places = if deaths >= ALONE_FROM_DEATHS { self.max_running } else { 1 };
+        let slots = if deaths >= ALONE_FROM_DEATHS { self.max_running } else { 1 };
         let Some(_quarantine) = self.unless_stopping(self.quarantine.acquire()).await else {
             return Ok(false);
         };
-        let Some(_places) = self.unless_stopping(self.slots.acquire_many(places)).await else {
+        let Some(_slots) = self.unless_stopping(self.slots.acquire_many(slots)).await else {
             return Ok(false);
         };
         let ends = self.parts.running.ends();
@@ -209,7 +209,7 @@ impl Lanes {
     where
         W: Future<Output = Result<T, StoreError>>,
     {
-        patiently(self.parts.clock.as_ref(), &self.parts.running.release, write).await
+        with_retry(self.parts.clock.as_ref(), &self.parts.running.release, write).await
     }
 
     async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {

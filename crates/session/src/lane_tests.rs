@@ -37,7 +37,7 @@ async fn sessions_share_running_slots_fairly() {
         limits: LaneLimits { max_running: 1, ..LaneLimits::default() },
         ..Setup::default()
     };
-    let harness = SessionHarness::with(patient_parrot(&permits), setup).await;
+    let harness = SessionHarness::with(gated_parrot(&permits), setup).await;
     for text in ["a1", "a2", "a3"] {
         harness.say_in("a", text).await;
     }

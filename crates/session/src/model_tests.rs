@@ -40,8 +40,8 @@ async fn model_command_selects_the_model_of_a_session_until_default() {
     let said = says(&harness, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
     let expected = [
         "hi",
-        "b/new answers here from now on; /model default goes back. Price unknown: budgets in dollars do \
-         not count it.",
+        "b/new answers here from now on; /model default goes back. Price unknown: budgets in \
+         dollars do not count it.",
         "b/new: hi 2",
         "test/scripted answers here again, set by the configuration.",
         "hi 3",

@@ -27,7 +27,7 @@ pub async fn remind(
     if reminders.is_empty() {
         return Ok(());
     }
-    tracing::info!(prompts = reminders.len(), "repeated an open question");
+    tracing::info!(prompts = reminders.len(), "repeating open questions");
     turns.say_again(&reminders).await
 }
 

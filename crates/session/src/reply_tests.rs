@@ -49,7 +49,7 @@ async fn reply_refers_to_its_message_in_groups_only() {
 #[tokio::test]
 async fn reply_to_an_edit_refers_to_the_edited_message() {
     let permits = Arc::new(Semaphore::new(0));
-    let harness = SessionHarness::new(patient_parrot(&permits)).await;
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
     harness.publish(said(ChatKind::Group, "helo", "m1", None)).await;
     harness.asked(1).await;
     harness.publish(said(ChatKind::Group, "hello", "m1e5", Some("m1"))).await;
@@ -122,6 +122,17 @@ async fn stop_wakes_deliveries_that_the_cancelled_turn_has_not_woken() {
     harness.say("/stop").await;
     harness.channel.taken(2).await;
     harness.sent().await;
-    let told = harness.channel.taken(2).await;
-    assert!(told.iter().any(|one| one.address == session("b").address()), "{told:?}");
+    let sent = harness.channel.taken(2).await;
+    assert!(sent.iter().any(|one| one.address == session("b").address()), "{sent:?}");
+}
+
+#[tokio::test]
+async fn panic_wakes_deliveries_that_the_turn_has_not_woken() {
+    let to_b = json!({"text": "psst", "chat": "terminal:local:b"});
+    let answers = vec![Scripted::calls(&[("say", to_b)]), Scripted::calls(&[("panic", json!({}))])];
+    let setup = Setup { tool_wakes: ToolWakes::Lost, ..Setup::default() };
+    let harness = SessionHarness::with(ScriptedModel::new(answers), setup).await;
+    harness.say("tell b").await;
+    let sent = harness.channel.taken(2).await;
+    assert!(sent.iter().any(|one| one.address == session("b").address()), "{sent:?}");
 }

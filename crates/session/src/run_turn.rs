@@ -113,23 +113,34 @@ impl Lanes {
         let agent = self.parts.agents.for_turn(turn, &context.asked_by, model.as_deref());
         agent.fetch_attachments(turn).await?;
         let work = agent.run_tool_loop(turn.clone(), &context, meter);
-        let reason = match self.shown(turn, work).await {
+        match self.shown(turn, work).await {
             Ok(Ok(end)) => {
                 self.failures.log(&turn.session, agent.models.main.name(), &end);
-                SettleReason::Agent(Box::new(end))
+                self.settle(turn, SettleReason::Agent(Box::new(end))).await
             }
             Ok(Err(StoreError::Internal(error))) => {
                 tracing::error!(error, "the log refused a step");
-                SettleReason::Bug(error)
+                self.settle_bug(turn, error).await
             }
-            Ok(Err(error)) => return Err(error),
+            Ok(Err(error)) => Err(error),
             Err(Panicked(error)) => {
                 tracing::error!(error, "the turn panicked");
-                self.wake_open_deliveries().await;
-                SettleReason::Bug(error)
+                self.settle_bug(turn, error).await
             }
-        };
-        self.settle(turn, reason).await
+        }
+    }
+
+    /// Ends a turn after an internal error. The error may have dropped a parallel call between its
+    /// write to the log and its wake-up. The writer works in order, so that write is in the log
+    /// after `settle`.
+    async fn settle_bug(
+        self: &Arc<Self>,
+        turn: &TurnRecord,
+        bug: String,
+    ) -> Result<(), StoreError> {
+        let settled = self.settle(turn, SettleReason::Bug(bug)).await;
+        self.wake_open_deliveries().await;
+        settled
     }
 
     /// Ends a turn that was not in the expected state. Without an end, it would block its session
@@ -140,7 +151,7 @@ impl Lanes {
         what: &str,
     ) -> Result<(), StoreError> {
         let bug = format!("{what} is not in the expected state");
-        match self.settle(turn, SettleReason::Bug(bug)).await {
+        match self.settle_bug(turn, bug).await {
             Err(StoreError::Stale(_)) => {
                 tracing::debug!(what, "the turn has ended meanwhile");
                 Ok(())
@@ -156,13 +167,13 @@ impl Lanes {
         }
     }
 
-    /// Wakes the deliveries of all logged messages. A turn that was cancelled or panicked may have
+    /// Wakes the deliveries of all logged messages. A turn that was cancelled or failed may have
     /// logged a tool's message without waking its delivery.
     async fn wake_open_deliveries(&self) {
         if let Err(error) = self.parts.deliverer.start().await {
             tracing::error!(
                 %error,
-                "cannot list open deliveries; a message of the cancelled turn may wait for the next \
+                "cannot list open deliveries; a message of the ended turn may wait for the next \
                  message in its chat"
             );
         }
@@ -189,7 +200,7 @@ impl Lanes {
                     let notice = self.plan(&message, &Content::text(text));
                     let drop = || self.parts.inbox.drop_message(id, notice.as_ref());
                     match self.with_retry(drop).await {
-                        // It was dropped before the turn was given back or waited.
+                        // An earlier run of this turn dropped the message.
                         Err(StoreError::Stale(_)) => {}
                         dropped => dropped?,
                     }

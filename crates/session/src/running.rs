@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, SessionId, StoreError, TurnId};
-use avocet_supervise::patiently;
+use avocet_supervise::with_retry;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
@@ -115,7 +115,7 @@ impl RunningTurns {
             turn.into_iter().for_each(|turn| self.sign(turn));
             work()
         };
-        patiently(self.clock.as_ref(), &self.release, work).await
+        with_retry(self.clock.as_ref(), &self.release, work).await
     }
 
     /// Returns a turn without a sign of life for longer than `limit`.

@@ -68,8 +68,8 @@ impl Sessions {
         answer.await.map_err(|_| NotMoving::Wakes)
     }
 
-    /// Stops taking turns, waits for running ones, and gives the rest back to the log at the
-    /// deadline.
+    /// Stops taking turns, waits for running ones, and releases the rest to the log at
+    /// the deadline.
     pub async fn stop(&self, deadline: Duration) {
         self.lanes.stop(deadline).await;
         self.group.cancel();

@@ -340,7 +340,7 @@ pub(super) fn parrot() -> ScriptedModel {
 }
 
 /// A model that repeats the user's text once there is a permit.
-pub(super) fn patient_parrot(permits: &Arc<Semaphore>) -> ScriptedModel {
+pub(super) fn gated_parrot(permits: &Arc<Semaphore>) -> ScriptedModel {
     let permits = permits.clone();
     ScriptedModel::answering(move |request| {
         Scripted::When(permits.clone(), Box::new(Scripted::says(last_said(request))))

@@ -93,8 +93,8 @@ async fn readmit_drops_a_message_of_a_removed_person_with_a_notice() {
     harness.asked(1).await;
     harness.setup.allow = users(&["somebody else"]);
     let harness = harness.restart(ScriptedModel::new(Vec::new())).await;
-    let notice = "I dropped a message: me may not speak on terminal; add it to \
-                  [channels.terminal] allow.";
+    let notice = "I dropped a message: me may not speak on terminal; add it to [channels.terminal] \
+                  allow.";
     assert_eq!(harness.channel.texts(1).await, [notice]);
     harness.idle().await;
     assert_eq!(harness.outcome(id).await, Some(Outcome::Dropped));
@@ -103,7 +103,7 @@ async fn readmit_drops_a_message_of_a_removed_person_with_a_notice() {
 #[tokio::test]
 async fn f25_orderly_stop_waits_and_then_releases_the_turn_without_an_attempt() {
     let permits = Arc::new(Semaphore::new(0));
-    let harness = SessionHarness::new(patient_parrot(&permits)).await;
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
     let hanging = harness.say_in("a", "one").await.id;
     let queued = harness.say_in("a", "two").await.id;
     harness.asked(1).await;
@@ -133,7 +133,7 @@ async fn f25_orderly_stop_waits_and_then_releases_the_turn_without_an_attempt() 
 #[tokio::test]
 async fn f25_orderly_stop_lets_a_turn_finish_and_claims_no_other() {
     let permits = Arc::new(Semaphore::new(0));
-    let harness = SessionHarness::new(patient_parrot(&permits)).await;
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
     harness.say("one").await;
     let second = harness.say("two").await;
     harness.asked(1).await;

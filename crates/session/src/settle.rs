@@ -153,7 +153,7 @@ impl Lanes {
         });
         let prompt = to.zip(asked.as_ref()).and_then(|(to, asked)| self.plan(to, asked));
         let notices = match request.kind {
-            WaitKind::Approval => self.tell_owners(to, asked.as_ref()),
+            WaitKind::Approval => self.owners_notices(to, asked.as_ref()),
             WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
         };
         let wait = NewWait {
@@ -176,8 +176,8 @@ impl Lanes {
         tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
         self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
         self.new_wait.notify_one();
-        let said = wait.prompt.iter().chain(&wait.notices);
-        said.for_each(|planned| self.parts.deliverer.wake(&planned.address));
+        let planned = wait.prompt.iter().chain(&wait.notices);
+        planned.for_each(|message| self.parts.deliverer.wake(&message.address));
         if spawns {
             self.wake(SessionId::of_child(call));
         }
@@ -186,8 +186,12 @@ impl Lanes {
 }
 
 impl Lanes {
-    /// Plans notices to owners' private chats, if an approval needs an owner and the asker is none.
-    fn tell_owners(&self, asked: Option<&LoggedInbound>, prompt: Option<&Content>) -> Vec<Planned> {
+    /// Plans notices to the owners' private chats. Empty if the approval was asked for by an owner.
+    fn owners_notices(
+        &self,
+        asked: Option<&LoggedInbound>,
+        prompt: Option<&Content>,
+    ) -> Vec<Planned> {
         let roles = &self.parts.bus;
         let asked = asked.map(|message| &message.message.inbound);
         let Some(prompt) = prompt else { return Vec::new() };
@@ -198,9 +202,9 @@ impl Lanes {
             || "A turn without a chat asks:".to_owned(),
             |inbound| format!("In `{}` I was asked by `{}`:", inbound.address, inbound.sender.id),
         );
-        let told = Content { text: format!("{place}\n\n{}", prompt.text), ..prompt.clone() };
+        let notice = Content { text: format!("{place}\n\n{}", prompt.text), ..prompt.clone() };
         let chats = roles.owners_chats().into_iter();
-        chats.filter_map(|chat| self.parts.channels.plan(&chat, &told).ok()).collect()
+        chats.filter_map(|chat| self.parts.channels.plan(&chat, &notice).ok()).collect()
     }
 }
 
@@ -225,7 +229,7 @@ fn concerning(reason: String, bound: &[LoggedInbound]) -> String {
 /// Returns the notice for dropped messages.
 fn dropped(why: &str, bound: &[LoggedInbound]) -> String {
     match bound {
-        [] => format!("I gave up this turn because {why}."),
+        [] => format!("I dropped this turn because {why}."),
         [message] => format!("I dropped this message because {why}: {}.", quoted(message, 200)),
         several => format!("I dropped what you asked because {why}: {}.", named(several)),
     }

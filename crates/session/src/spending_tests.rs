@@ -9,8 +9,8 @@ fn a_day(dollars: f64) -> Setup {
     Setup { budgets: Budgets { day_cost, ..Budgets::default() }, ..Setup::default() }
 }
 
-const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts again at 00:00 UTC; \
-    budgets.day_usd raises it. /retry tries it again.";
+const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts again at 00:00 \
+    UTC; budgets.day_usd raises it. /retry tries it again.";
 
 #[tokio::test]
 async fn f19_day_without_messages_sends_no_model_request() {
@@ -83,7 +83,7 @@ async fn orderly_stop_records_the_input_of_the_released_turn() {
 }
 
 /// Runs two conversations with one answer each, and returns the reply to `/usage` in the first.
-async fn told(setup: Setup) -> String {
+async fn usage_reply(setup: Setup) -> String {
     let answers = vec![Scripted::says("one").costing(1.5), Scripted::says("two")];
     let harness = SessionHarness::with(ScriptedModel::new(answers), setup).await;
     for (count, chat) in [(1, "a"), (2, "b")] {
@@ -99,7 +99,7 @@ async fn usage_shows_owners_all_costs_in_private_and_others_only_their_own() {
     let own = "This conversation since /new: 100 tokens read, 10 written, $1.50.\n\
         This conversation today: 100 tokens read, 10 written, $1.50.\n";
     assert_eq!(
-        told(Setup::default()).await,
+        usage_reply(Setup::default()).await,
         format!(
             "{own}All conversations today: 200 tokens read, 20 written, $1.50 + price unknown \
              (budget: $50.00).\n\
@@ -108,14 +108,14 @@ async fn usage_shows_owners_all_costs_in_private_and_others_only_their_own() {
     );
     let user = Setup { allow: users(&["me"]), ..Setup::default() };
     let day = "All conversations share the budget of a day (budget: $50.00).";
-    assert_eq!(told(user.clone()).await, format!("{own}{day}"));
+    assert_eq!(usage_reply(user.clone()).await, format!("{own}{day}"));
     let budgets = Budgets {
         day_cost: None,
         session_cost: Some(Money::dollars(2.0)),
         session_tokens: Some(5000),
         ..Budgets::default()
     };
-    let without = told(Setup { budgets, ..user }).await;
+    let without = usage_reply(Setup { budgets, ..user }).await;
     assert_eq!(
         without,
         own.replacen("$1.50.", "$1.50 (budget: $2.00, 5,000 tokens).", 1).trim_end()

@@ -9,8 +9,8 @@ mod group;
 mod keyed;
 mod listeners;
 mod panics;
-mod patience;
 mod repeats;
+mod retry;
 
 pub use backoff::Backoff;
 pub use clock::SystemClock;
@@ -18,5 +18,5 @@ pub use group::{Group, Restart, Unfinished};
 pub use keyed::Keyed;
 pub use listeners::Listeners;
 pub use panics::{Panicked, blocking, catch};
-pub use patience::{LOG_WRITES, patiently};
 pub use repeats::Repeats;
+pub use retry::{LOG_WRITES, with_retry};

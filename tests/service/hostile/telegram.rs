@@ -23,7 +23,7 @@ fn closed_chats() -> Vec<FaultRow<TelegramFake>> {
             name: "the bot is kicked from a group",
             asks: Asks::Held(ask_in_group),
             breaks: |platform| platform.kick(ANN, GROUP),
-            says: Says::Log(&["given up", "telegram:main:-20", "add it again"]),
+            says: Says::Log(&["delivery abandoned", "telegram:main:-20", "add it again"]),
             mends: |platform| platform.take_back(ANN, GROUP),
             ends: |platform| assert_eq!(said_in(platform, GROUP), [""; 0]),
         },
@@ -31,7 +31,7 @@ fn closed_chats() -> Vec<FaultRow<TelegramFake>> {
             name: "a person blocks the bot",
             asks: Asks::Held(|platform| platform.ask(HELD)),
             breaks: |platform| platform.block(ANN),
-            says: Says::Log(&["given up", "telegram:main:7", "has blocked the bot"]),
+            says: Says::Log(&["delivery abandoned", "telegram:main:7", "has blocked the bot"]),
             mends: |platform| platform.take_back(ANN, ANN),
             ends: |platform| assert_eq!(said_in(platform, ANN), ["Before.", "After."]),
         },
@@ -39,7 +39,7 @@ fn closed_chats() -> Vec<FaultRow<TelegramFake>> {
             name: "a person blocks the bot in the middle of an answer",
             asks: Asks::Begun(|platform| platform.ask(STORY)),
             breaks: |platform| platform.block(ANN),
-            says: Says::Log(&["given up", "telegram:main:7", "has blocked the bot"]),
+            says: Says::Log(&["delivery abandoned", "telegram:main:7", "has blocked the bot"]),
             mends: |platform| platform.take_back(ANN, ANN),
             ends: |platform| {
                 let said = ["Before.", "Once upon a time there …", "After."];

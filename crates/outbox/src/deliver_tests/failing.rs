@@ -2,7 +2,7 @@
 
 use avocet_protocol::{Clock, OnUnknown, Query, SendError};
 
-use super::world::{SECOND, World};
+use super::world::{DeliveryHarness, SECOND};
 use crate::rules;
 
 /// The other chats of the account while a chunk fails.
@@ -14,19 +14,19 @@ enum OtherChats {
 }
 
 /// Advances the clock until a chat has tried this number of sends.
-async fn fail_until_tried(world: &World, times: usize, others: OtherChats) {
+async fn fail_until_tried(harness: &DeliveryHarness, times: usize, others: OtherChats) {
     let mut sent = 0;
     for attempt in 1..=times {
-        world.channel.tried(attempt + sent).await;
+        harness.channel.tried(attempt + sent).await;
         let wait = rules::wait_after(u32::try_from(attempt).unwrap());
-        world.clock.sleeper(wait).await;
+        harness.clock.sleeper(wait).await;
         if others == OtherChats::Succeed {
             sent += 1;
-            world.send("b", &format!("b{sent}")).await;
-            world.channel.tried(attempt + sent).await;
-            world.channel.taken(sent).await;
+            harness.send("b", &format!("b{sent}")).await;
+            harness.channel.tried(attempt + sent).await;
+            harness.channel.taken(sent).await;
         }
-        world.clock.advance(wait);
+        harness.clock.advance(wait);
     }
 }
 
@@ -36,33 +36,33 @@ fn server_error() -> SendError {
 
 #[tokio::test]
 async fn deliverer_abandons_a_chunk_that_fails_alone_and_sends_the_next() {
-    let world = World::with_rule(OnUnknown::RepeatSafe).await;
-    world.channel.set_failing("cursed", Some(server_error()));
-    world.send("a", "cursed").await;
-    world.send("a", "behind it").await;
-    fail_until_tried(&world, 8, OtherChats::Succeed).await;
-    let texts = world.channel.texts(8 + 2).await;
+    let harness = DeliveryHarness::with_rule(OnUnknown::RepeatSafe).await;
+    harness.channel.set_failing("cursed", Some(server_error()));
+    harness.send("a", "cursed").await;
+    harness.send("a", "behind it").await;
+    fail_until_tried(&harness, 8, OtherChats::Succeed).await;
+    let texts = harness.channel.texts(8 + 2).await;
     let notice = "I could not confirm that this message arrived: “cursed” /resend sends it again.";
     assert_eq!(texts[8..], ["behind it", notice]);
-    assert_eq!(world.clock.elapsed(), 255 * SECOND);
-    world.idle().await;
-    let status = world.store.log_status().await.unwrap();
+    assert_eq!(harness.clock.elapsed(), 255 * SECOND);
+    harness.idle().await;
+    let status = harness.store.log_status().await.unwrap();
     assert_eq!((status.unconfirmed, status.pending, status.dead), (1, 0, 0));
 }
 
 #[tokio::test]
 async fn deliverer_keeps_retrying_a_chunk_while_no_chat_of_the_account_succeeds() {
-    let world = World::with_rule(OnUnknown::RepeatSafe).await;
+    let harness = DeliveryHarness::with_rule(OnUnknown::RepeatSafe).await;
     let no_route = SendError::Failed("no route".to_owned());
-    world.channel.set_failing("of the evening", Some(no_route));
-    world.send("a", "of the evening").await;
-    fail_until_tried(&world, 100, OtherChats::Idle).await;
+    harness.channel.set_failing("of the evening", Some(no_route));
+    harness.send("a", "of the evening").await;
+    fail_until_tried(&harness, 100, OtherChats::Idle).await;
     // The other chat is the first to succeed in the morning, and the next attempt still fails.
-    world.send("b", "good morning").await;
-    world.channel.taken(1).await;
-    world.channel.tried(102).await;
-    world.clock.sleeper(rules::wait_after(99)).await;
-    world.channel.set_failing("of the evening", None);
-    world.clock.advance(rules::wait_after(99));
-    assert_eq!(world.channel.texts(2).await, ["good morning", "of the evening"]);
+    harness.send("b", "good morning").await;
+    harness.channel.taken(1).await;
+    harness.channel.tried(102).await;
+    harness.clock.sleeper(rules::wait_after(99)).await;
+    harness.channel.set_failing("of the evening", None);
+    harness.clock.advance(rules::wait_after(99));
+    assert_eq!(harness.channel.texts(2).await, ["good morning", "of the evening"]);
 }

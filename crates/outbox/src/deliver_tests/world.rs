@@ -16,7 +16,7 @@ use crate::{Channels, Deliverer};
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
-pub(super) struct World {
+pub(super) struct DeliveryHarness {
     pub(super) deliverer: Deliverer,
     pub(super) channel: Arc<FakeChannel>,
     pub(super) clock: Arc<ManualClock>,
@@ -25,7 +25,7 @@ pub(super) struct World {
     log: TempStore,
 }
 
-impl World {
+impl DeliveryHarness {
     pub(super) async fn new() -> Self {
         Self::with_rule(OnUnknown::RepeatMarked).await
     }

@@ -19,7 +19,7 @@ pub static LOG_WRITES: Repeats = Repeats::new();
 ///
 /// # Errors
 /// The write's error if it is permanent; the last error if `stop` fires during a wait.
-pub async fn patiently<T, W>(
+pub async fn with_retry<T, W>(
     clock: &dyn Clock,
     stop: &CancellationToken,
     write: impl Fn() -> W,
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn patiently_retries_a_write_until_there_is_room_or_it_is_stopped() {
+    async fn with_retry_repeats_a_full_write_until_it_succeeds_or_is_stopped() {
         let (clock, stop, tries) = Default::default();
         let (clock, stop, tries): (ManualClock, CancellationToken, AtomicU32) =
             (clock, stop, tries);
@@ -62,7 +62,7 @@ mod tests {
             0..3 => Err(full()),
             _ => Ok("written"),
         };
-        let (written, ()) = tokio::join!(patiently(&clock, &stop, write), async {
+        let (written, ()) = tokio::join!(with_retry(&clock, &stop, write), async {
             for _ in 0..3 {
                 clock.sleeper(FIRST).await;
                 clock.advance(LONGEST);
@@ -71,9 +71,9 @@ mod tests {
         assert_eq!(written, Ok("written"));
 
         let stale = || async { Err::<(), _>(StoreError::Closed) };
-        assert_eq!(patiently(&clock, &stop, stale).await, Err(StoreError::Closed));
+        assert_eq!(with_retry(&clock, &stop, stale).await, Err(StoreError::Closed));
         stop.cancel();
         let never = || async { Err::<(), _>(full()) };
-        assert_eq!(patiently(&clock, &stop, never).await, Err(full()));
+        assert_eq!(with_retry(&clock, &stop, never).await, Err(full()));
     }
 }
