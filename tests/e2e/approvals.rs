@@ -26,7 +26,7 @@ async fn approval_in_a_terminal_is_asked_and_answered_in_words() {
     printed(&home, &["ask", "me", "/deny not there"]);
     assert_eq!(listener.hear_text().await, "Denied.");
     let answer = listener.hear_text().await;
-    assert!(answer.contains("denied by the owner, who says: not there"), "{answer}");
+    assert!(answer.contains("denied by the owner; the reason: not there"), "{answer}");
     assert!(!home.workspace().join("a.txt").exists());
 
     printed(&home, &["ask", "me", "write_file a.txt hello"]);
@@ -75,7 +75,7 @@ fn approvals_lists_and_decides_calls_with_and_without_a_daemon() {
         }
         until("the file", || home.workspace().join(&one).exists().then_some(()));
         let answer = || printed(&home, &["sessions", "show", "two"]);
-        let why = "denied by the owner, who says: not there";
+        let why = "denied by the owner; the reason: not there";
         let times = if runs { 1 } else { 2 };
         until("the denial", || (answer().matches(why).count() >= times).then_some(()));
         assert!(!home.workspace().join(&two).exists());

@@ -49,7 +49,7 @@ fn backup_of_a_running_daemon_is_restored_once_it_has_stopped() {
     assert_fails(&run(&home, &["backup", "copy.db"]), 1, &["/copy.db exists already"]);
     assert_eq!(printed(&home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
     for arguments in [&["restore", "copy.db"][..], &["recover", "copy.db"]] {
-        assert_fails(&run(&home, arguments), 75, &["is held by process ", "stop it first"]);
+        assert_fails(&run(&home, arguments), 75, &["is in use by process ", "stop it first"]);
     }
     stop(daemon);
     let there = fs::read(database(&home)).unwrap();

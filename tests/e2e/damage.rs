@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 fn second_daemon_names_the_process_that_holds_the_log() {
     let home = Home::new(program!());
     let daemon = home.daemon();
-    let holder = format!("held by process {} (daemon)", daemon.pid());
+    let holder = format!("in use by process {} (daemon)", daemon.pid());
     for _ in 0..2 {
         let ran = run(&home, &["run"]);
         assert_fails(&ran, 75, &[&holder, "avocet", "stop it first", "another data_dir"]);

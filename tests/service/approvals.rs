@@ -86,7 +86,7 @@ async fn f14_approval_on_telegram_is_once_for_the_session_or_denied() {
     platform.private_text(ANN, "/deny w3 not today");
     assert_eq!(told(&platform, 11).await.text, "Denied.");
     let answer = told(&platform, 12).await.text;
-    assert!(answer.contains("denied by the owner, who says: not today"), "{answer}");
+    assert!(answer.contains("denied by the owner; the reason: not today"), "{answer}");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(sink.posts(), ["one", "two", "three"]);

@@ -15,7 +15,7 @@ fn dangerous() -> ScriptedModel {
 
 #[tokio::test]
 async fn approve_and_deny_apply_to_one_call_or_the_session() {
-    const DENIED: &str = "denied by the owner, who says: not on a Sunday";
+    const DENIED: &str = "denied by the owner; the reason: not on a Sunday";
     let table = [
         ("/approve", "Allowed.", r#"{"n":2}"#, 2),
         ("/approve w1", "Allowed.", r#"{"n":2}"#, 2),

@@ -45,7 +45,7 @@ async fn open_refuses_a_second_daemon_and_names_the_holder_of_the_lock() {
     assert_eq!(
         refused.unwrap_err().to_string(),
         format!(
-            "{} is held by process {} (daemon); stop it first, or use another data_dir",
+            "{} is in use by process {} (daemon); stop it first, or use another data_dir",
             directory.path().display(),
             std::process::id(),
         ),
