@@ -88,10 +88,8 @@ fn check_limits(document: &Document, path: &str, agent: &AgentDefaults) -> Resul
     let too_small = limits.into_iter().find(|(_, value, least)| value < least);
     let Some((key, value, least)) = too_small else { return Ok(()) };
     let at = format!("{path}.{key}");
-    let message = format!(
-        "`{at}`: {value} is too small for any answer; it must be at least \
-        {least}"
-    );
+    let message =
+        format!("`{at}`: {value} is too small for any answer; it must be at least {least}");
     Err(document.error_at(&at, message))
 }
 

@@ -135,7 +135,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
 pub struct ChannelContext {
     /// The bus for inbound messages.
     pub publish: Arc<dyn Publish>,
-    /// The outbox, to be told when a chat is reachable again.
+    /// The outbox, which the channel wakes when a chat is reachable again.
     pub deliveries: Arc<dyn Deliveries>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,

@@ -93,10 +93,7 @@ impl SqliteStore {
         let redactor = options.redactor;
         let opened = OpenDatabase { connection, database, epoch, last };
         let writer = Writer::start(opened, clock, redactor, group).map_err(|error| {
-            StoreError::Internal(format!(
-                "cannot start the writer's thread: \
-                {error}"
-            ))
+            StoreError::Internal(format!("cannot start the writer's thread: {error}"))
         })?;
         let readers = Readers::start(&path, group, || read_only(&path))?;
         Ok(Self {
