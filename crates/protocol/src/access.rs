@@ -138,8 +138,8 @@ pub enum AccessError {
     Configured(PersonId),
     /// The chat is not a private chat of an admitted person.
     #[error(
-        "{0} is not a private chat of an admitted person; write to me there first (/id shows a \
-         chat's name)"
+        "the chat {0} is not a private chat of an admitted person; write to me there first (/id shows \
+         a chat's name)"
     )]
     NotPrivate(ChatAddress),
     /// Both chats are the same.
