@@ -80,7 +80,7 @@ impl Tool for Library {
     type Arguments = Topic;
 
     fn describe(&self) -> Description {
-        Description::new(self.name, ToolClass::Pure, self.text).returns_foreign_text()
+        Description::new(self.name, ToolClass::Pure, self.text).returns_untrusted_text()
     }
 
     async fn execute(

@@ -103,7 +103,7 @@ impl Description {
 
     /// Marks results as untrusted: anybody may have written them.
     #[must_use]
-    pub fn returns_foreign_text(self) -> Self {
+    pub fn returns_untrusted_text(self) -> Self {
         Self { trust: Trust::Low, ..self }
     }
 }
