@@ -26,7 +26,7 @@ fn second_daemon_names_the_process_that_holds_the_log() {
     assert_eq!(log_status(&home)["epoch"], 1);
     daemon.kill();
     let _daemon = home.daemon();
-    assert_eq!(said_in(&home, "me"), ["count to 1"], "a killed daemon releases the lock");
+    assert_eq!(said_in(&home, "me"), ["count to 1"], "a killed daemon holds no lock");
 }
 
 fn database(home: &Home) -> PathBuf {

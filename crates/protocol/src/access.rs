@@ -68,8 +68,8 @@ pub struct SettledPairing {
     pub code: PairingCode,
     /// The owner's decision.
     pub decision: Decision,
-    /// The notice for the stranger, if any.
-    pub notice: Option<Planned>,
+    /// The message to the stranger, if any.
+    pub told: Option<Planned>,
 }
 
 /// Pairing and links, as the gateway uses them. A change is in the log when the method returns.

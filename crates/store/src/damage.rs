@@ -63,7 +63,8 @@ impl Damage {
         if let Ok(damage) = serde_json::from_slice(&bytes) {
             return Ok(Some(damage));
         }
-        let found = "it was damaged before, and the note about the damage is unreadable".to_owned();
+        let found =
+            "it was found damaged before, and the note about the damage cannot be read".to_owned();
         let moved = newest_aside(database)?;
         Ok(Some(Self {
             at: "unknown".to_owned(),

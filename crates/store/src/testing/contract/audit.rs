@@ -199,7 +199,7 @@ pub async fn audit_records_changes_of_access_and_their_author(backend: &impl Bac
     let settled = |bits, decision| SettledPairing {
         code: PairingCode::from_bits(bits),
         decision,
-        notice: None,
+        told: None,
     };
     let person: PersonId = "telegram:main:8".parse().unwrap();
     let chat: ChatAddress = "telegram:main:8".parse().unwrap();
