@@ -195,11 +195,7 @@ async fn link_makes_a_terminal_and_a_telegram_chat_share_a_session() {
     let daemon = home.daemon();
     let early = home.run(&["link", "telegram:main:7", "me"]);
     assert_eq!(early.code, Some(1));
-    assert!(
-        early
-            .err
-            .contains("no person who may speak has written to me in private in telegram:main:7")
-    );
+    assert!(early.err.contains("telegram:main:7 is not a private chat of an admitted person"));
     platform.private_text(ANN, "My cat is called Ada.");
     told(&platform, ANN, 1).await;
     let linked = home.run(&["link", "telegram:main:7", "me"]);

@@ -13,7 +13,7 @@ use avocet_protocol::{
     Description, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use avocet_supervise::blocking;
-use avocet_tools::{AlreadyRegistered, Origin, Registry};
+use avocet_tools::{AlreadyRegistered, Registry};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -55,19 +55,10 @@ pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), Alr
     // A server's description of its tools is known when the tools are registered.
     let board = described.leak();
     let lookup = "Look a topic up in the library of a server.";
-    registry.add(
-        Library { name: "mcp_lookup", text: lookup, directory: directory.clone() },
-        Origin::BuiltIn,
-    )?;
-    registry.add(Library { name: "mcp_board", text: board, directory }, Origin::BuiltIn)?;
-    registry.add(
-        Later { name: "schedule", text: "Do a task at a time, or again and again." },
-        Origin::BuiltIn,
-    )?;
-    registry.add(
-        Later { name: "spawn", text: "Have somebody else do a task at the same time." },
-        Origin::BuiltIn,
-    )
+    registry.add(Library { name: "mcp_lookup", text: lookup, directory: directory.clone() })?;
+    registry.add(Library { name: "mcp_board", text: board, directory })?;
+    registry.add(Later { name: "schedule", text: "Do a task at a time, or again and again." })?;
+    registry.add(Later { name: "spawn", text: "Have somebody else do a task at the same time." })
 }
 
 /// Returns the test's text about a topic, as untrusted content.
@@ -89,7 +80,7 @@ impl Tool for Library {
     type Arguments = Topic;
 
     fn describe(&self) -> Description {
-        Description::new(self.name, ToolClass::Pure, self.text).returns_foreign_text()
+        Description::new(self.name, ToolClass::Pure, self.text).returns_untrusted_text()
     }
 
     async fn execute(

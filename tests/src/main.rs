@@ -11,7 +11,7 @@ use avocet::Otherwise;
 use avocet_net::GuardedClient;
 use avocet_supervise::fail_point;
 use avocet_tests::{FAIL_POINT, FOREIGN, LOOKED_UP, SINK, WEB};
-use avocet_tools::{AlreadyRegistered, Origin, Registry};
+use avocet_tools::{AlreadyRegistered, Registry};
 
 fn main() -> ExitCode {
     if let Some(point) = environment(FAIL_POINT)
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 
 fn add_tools(registry: &mut Registry) -> Result<(), AlreadyRegistered> {
     if let Some(sink) = environment(SINK) {
-        registry.add(post::Post { sink }, Origin::BuiltIn)?;
+        registry.add(post::Post { sink })?;
     }
     match environment(FOREIGN) {
         Some(directory) => foreign::add(registry, directory.into()),

@@ -57,7 +57,7 @@ fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {
 fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
     let inbound = &message.message.inbound;
     let content = &inbound.content;
-    if content.has_foreign_words() || !images::of(content).is_empty() {
+    if content.has_untrusted_parts() || !images::of(content).is_empty() {
         Trust::Low
     } else {
         roles.role(inbound).into()

@@ -176,7 +176,7 @@ impl TerminalLink for DaemonLink {
     async fn shown(&self, chunk: DeliveryId) {
         let open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(&chunk);
         if let Some(shown) = open {
-            shown.tell().await;
+            shown.confirm().await;
         }
     }
 }

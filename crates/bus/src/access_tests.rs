@@ -227,7 +227,7 @@ async fn f14_approve_accepts_a_code_once_within_ten_minutes_and_explains_refusal
     let why = |result: Result<Person, AccessError>| result.unwrap_err().to_string();
     assert_eq!(
         why(harness.bus.approve(&code, Role::Owner).await),
-        format!("the code {code} has expired; its owner gets a new one by writing again")
+        format!("the code {code} has expired; the stranger gets a new one by writing again")
     );
     assert_eq!(harness.bus.pairings(), []);
 

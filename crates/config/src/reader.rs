@@ -23,7 +23,7 @@ pub enum References {
     Places,
 }
 
-/// The keys that say where the daemon and its data are.
+/// The keys for the locations of the daemon and its data.
 pub const PLACES: [&str; 3] = ["audit.head_file", "data_dir", "gateway.socket"];
 
 /// The placeholder for a secret that was left out, so that the rest of its table can be used.

@@ -43,10 +43,10 @@ const ADVICE: &[(&str, &str)] = &[
 
 /// Returns the parser's message in plain words.
 pub(crate) fn plain(message: &str) -> String {
-    let said = message.split(", expected ").next().unwrap_or(message);
-    let advice = ADVICE.iter().find(|(start, _)| said.starts_with(start));
+    let short = message.split(", expected ").next().unwrap_or(message);
+    let advice = ADVICE.iter().find(|(start, _)| short.starts_with(start));
     match advice {
         Some((_, plain)) => (*plain).to_owned(),
-        None => format!("this is not TOML: {said}"),
+        None => format!("this is not TOML: {short}"),
     }
 }

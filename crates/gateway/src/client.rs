@@ -34,14 +34,14 @@ pub enum ClientError {
     #[error("the connection to the daemon was lost")]
     Lost,
     /// The answer has another form than this version expects.
-    #[error("the daemon's answer cannot be read ({0}); is it of another version?")]
+    #[error("the daemon's answer cannot be read ({0}); the daemon may be of another version")]
     Unreadable(String),
 }
 
 /// A request or event from the daemon for an attached client.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A message for the chat. Call `tell` on `shown` once it is displayed.
+    /// A message for the chat. Call `confirm` on `shown` once it is displayed.
     Deliver {
         /// The message.
         chunk: DeliveryChunk,
@@ -61,29 +61,29 @@ pub struct ChunkConfirmation {
 
 impl ChunkConfirmation {
     /// Confirms to the daemon that the chunk has been shown.
-    pub async fn tell(self) {
+    pub async fn confirm(self) {
         let line = RpcMessage::Response { id: self.id, result: Ok(json!({})) }.to_line();
         // If the connection is lost, the daemon sends the chunk again and marks it.
         drop(self.lines.send_async(line).await);
     }
 }
 
-type SharedQuestions = Arc<Mutex<Questions>>;
+type SharedRequests = Arc<Mutex<PendingRequests>>;
 
 /// The requests that wait for an answer.
 #[derive(Debug, Default)]
-struct Questions {
+struct PendingRequests {
     open: HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
     /// The reason for the end of the connection.
     ended: Option<ClientError>,
 }
 
-impl Questions {
+impl PendingRequests {
     fn answer(&mut self, id: &Value, result: Result<Value, RpcError>) {
         if let Some(number) = id.as_u64() {
-            if let Some(question) = self.open.remove(&number) {
+            if let Some(request) = self.open.remove(&number) {
                 // The caller may have stopped waiting.
-                drop(question.send(result));
+                drop(request.send(result));
             }
             return;
         }
@@ -93,8 +93,8 @@ impl Questions {
     }
 
     fn answer_all(&mut self, result: &Result<Value, RpcError>) {
-        for (_, question) in self.open.drain() {
-            drop(question.send(result.clone()));
+        for (_, request) in self.open.drain() {
+            drop(request.send(result.clone()));
         }
     }
 
@@ -105,15 +105,15 @@ impl Questions {
     }
 }
 
-fn lock(questions: &SharedQuestions) -> MutexGuard<'_, Questions> {
-    questions.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(pending: &SharedRequests) -> MutexGuard<'_, PendingRequests> {
+    pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection to a daemon.
 #[derive(Debug)]
 pub struct Client {
     lines: flume::Sender<Vec<u8>>,
-    open: SharedQuestions,
+    open: SharedRequests,
     next: AtomicU64,
     incoming: flume::Receiver<Incoming>,
 }
@@ -127,7 +127,7 @@ impl Client {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
         let (lines, to_write) = flume::bounded(BEHIND);
         let (arrived, incoming) = flume::bounded(BEHIND);
-        let open = SharedQuestions::default();
+        let open = SharedRequests::default();
         group.spawn("client-writer", write(writer, to_write));
         group.spawn("client-reader", read(reader, open.clone(), arrived, lines.clone()));
         Ok(Self { lines, open, next: AtomicU64::new(0), incoming })
@@ -146,11 +146,11 @@ impl Client {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         {
-            let questions = &mut *lock(&self.open);
-            if let Some(ended) = &questions.ended {
+            let pending = &mut *lock(&self.open);
+            if let Some(ended) = &pending.ended {
                 return Err(ended.clone());
             }
-            questions.open.insert(number, sender);
+            pending.open.insert(number, sender);
         }
         let (id, method, params) = (json!(number), method.to_owned(), json!(params));
         let line = RpcMessage::Request { id, method, params }.to_line();
@@ -176,7 +176,7 @@ async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<Vec<u8>>) {
 
 async fn read(
     reader: OwnedReadHalf,
-    open: SharedQuestions,
+    open: SharedRequests,
     arrived: flume::Sender<Incoming>,
     lines: flume::Sender<Vec<u8>>,
 ) {

@@ -56,7 +56,7 @@ struct RunningRequest {
     under_way: UnderWay,
 }
 
-/// Tells a client why its connection is refused.
+/// Sends a client the reason why its connection is refused.
 pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
     let line = RpcMessage::Response { id: Value::Null, result: Err(refusal) }.to_line();
     // A new connection has room for a line. An error means that the client is gone.
@@ -204,7 +204,7 @@ impl Connection {
         });
     }
 
-    /// Tells the client that its connection is closed. It has no request in progress.
+    /// Sends the reason to the client of an idle connection before the connection is closed.
     fn make_room(&self) {
         let message = format!(
             "the connection was closed because it was idle and all {CONNECTIONS} places were needed; connect again"

@@ -12,6 +12,7 @@ use crate::wire::RpcError;
 
 /// Bytes of a page of turns after which no further turn is added.
 const PAGE_BYTES: usize = MAX_LINE_BYTES / 2;
+
 /// `sessions.list`: a list of `SessionSummary`, the last used first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -40,11 +40,14 @@ fn take_closes_the_connection_that_was_idle_longest() {
     let more = room.connect(2);
     let left: Vec<usize> = (0..all.len()).filter(|place| has_left(&all[*place])).collect();
     assert_eq!(left, [3, 4]);
-    assert!(all[3].begin().is_none() && all[3].attach().is_err(), "its requests are not begun");
+    assert!(
+        all[3].begin().is_none() && all[3].attach().is_err(),
+        "a connection that makes room begins no request"
+    );
     drop(busy);
     drop(more);
     assert_eq!(room.connect(2).iter().filter(|place| has_left(place)).count(), 0);
-    assert!(!has_left(&all[0]), "those that went made room");
+    assert!(!has_left(&all[0]), "the closed connections made enough room");
 }
 
 #[test]

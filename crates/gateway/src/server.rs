@@ -173,10 +173,12 @@ async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) 
     }
 }
 
-/// Identifies the process at the other end by the system's word. Only the daemon's own user and
+/// Asks the system which user the process at the other end belongs to. Only the daemon's own user and
 /// root are admitted; the error tells others the reason.
 fn peer(stream: &UnixStream) -> Result<SenderId, String> {
-    let peer = stream.peer_cred().map_err(|error| format!("the system does not say: {error}"))?;
+    let peer = stream
+        .peer_cred()
+        .map_err(|error| format!("cannot read the identity of the client: {error}"))?;
     let ours = rustix::process::geteuid().as_raw();
     admit(peer.uid(), ours)
 }

@@ -20,7 +20,7 @@ pub trait People: fmt::Debug + Send + Sync {
     async fn add_pairing(
         &self,
         pairing: &Pairing,
-        said: &[Planned],
+        messages: &[Planned],
         forget: Timestamp,
     ) -> Result<(), StoreError>;
 
@@ -128,7 +128,7 @@ pub enum AccessError {
     #[error("the code {0} was {1} before; a code can be used once")]
     UsedCode(PairingCode, &'static str),
     /// The code has expired.
-    #[error("the code {0} has expired; its owner gets a new one by writing again")]
+    #[error("the code {0} has expired; the stranger gets a new one by writing again")]
     ExpiredCode(PairingCode),
     /// The person was not admitted through pairing.
     #[error("{0} has no access; `avocet people list` shows who has")]
@@ -138,8 +138,8 @@ pub enum AccessError {
     Configured(PersonId),
     /// The chat is not a private chat of an admitted person.
     #[error(
-        "no person who may speak has written to me in private in {0}; write there first (/id shows a \
-         chat's name)"
+        "the chat {0} is not a private chat of an admitted person; write to me there first (/id shows \
+         a chat's name)"
     )]
     NotPrivate(ChatAddress),
     /// Both chats are the same.

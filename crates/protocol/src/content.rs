@@ -45,7 +45,7 @@ impl Content {
 
     /// Returns `true` if a part of it comes from a person other than the sender.
     #[must_use]
-    pub fn has_foreign_words(&self) -> bool {
+    pub fn has_untrusted_parts(&self) -> bool {
         let quotes_another = self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
         self.forwarded_from.is_some() || quotes_another
     }

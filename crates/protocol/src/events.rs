@@ -48,7 +48,7 @@ pub enum TurnEvent {
         /// The kind of event.
         kind: WaitKind,
     },
-    /// A person has decided what the turn waited for, and the turn continues.
+    /// A person has made the decision that the turn waited for, and the turn continues.
     Resumed,
     /// The turn has ended, or a command has acted, and that is in the log.
     Ended {

@@ -1,4 +1,4 @@
-//! Ids are parsed once, at the border, into types that cannot hold a bad value.
+//! Ids are parsed once, where they enter the program, into types that hold valid values only.
 
 use std::borrow::Borrow;
 use std::fmt;

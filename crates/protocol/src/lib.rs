@@ -30,14 +30,17 @@ mod policy;
 mod printable;
 mod protected;
 mod query;
+mod queue_mode;
 mod redact;
 mod secret;
 mod seen;
+mod status;
 mod store;
 mod table;
 mod text;
 mod tokens;
 mod tool;
+mod tool_outcome;
 mod toolbox;
 mod transcribe;
 mod trust;
@@ -89,13 +92,17 @@ pub use policy::{Rule, ToolList, ToolPolicy};
 pub use printable::{printable, printable_json};
 pub use protected::PROTECTED_PATHS;
 pub use query::{
-    ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogStatus, MessageStatus, OpenTurn,
-    ProviderStatus, Query, QueueMode, Report, RolledBack, SessionRow, SessionStatus,
-    SessionSummary, StuckChat, TranscriptPage, UsageBy, UsageRow,
+    MessageStatus, OpenTurn, Query, SessionRow, SessionStatus, SessionSummary, TranscriptPage,
+    UsageBy, UsageRow,
 };
+pub use queue_mode::QueueMode;
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
+pub use status::{
+    ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogStatus, ProviderStatus, Report,
+    RolledBack, StuckChat,
+};
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, Condensed,
@@ -108,9 +115,10 @@ pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
-    Caution, Description, Evidence, Grant, Leaving, LogWrite, Place, Question, Tool, ToolClass,
-    ToolContext, ToolError, ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
+    Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,
+    Verdict,
 };
+pub use tool_outcome::{LogWrite, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest};
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};

@@ -1,4 +1,4 @@
-//! Secrets are handles without printing, serialisation or comparison.
+//! Secrets: values that cannot be printed, serialised or compared.
 
 use std::fmt;
 

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallId, ChannelName, ChatAddress, ChatKind, Content, LeastTrust, Planned, Role, Seen,
-    SessionId, ToolName, Trust,
+    CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, Role, Seen, SessionId, ToolError,
+    ToolName, ToolOutcome, Trust,
 };
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
@@ -103,7 +103,7 @@ impl Description {
 
     /// Marks results as untrusted: anybody may have written them.
     #[must_use]
-    pub fn returns_foreign_text(self) -> Self {
+    pub fn returns_untrusted_text(self) -> Self {
         Self { trust: Trust::Low, ..self }
     }
 }
@@ -309,170 +309,4 @@ pub enum Verdict {
     DidNotHappen,
     /// The state differs from both the one before and the one after.
     Unknown,
-}
-
-/// The outcome of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ToolOutcome {
-    /// The call has finished.
-    Finished(ToolOutput),
-    /// The result comes from outside, perhaps much later. The turn waits.
-    Waiting(WaitRequest),
-}
-
-/// The result of a call and its writes to the log, committed together.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolOutput {
-    /// The result as the model reads it.
-    pub value: Value,
-    /// Writes that the store applies in the same transaction.
-    pub writes: Vec<LogWrite>,
-    /// The trust level of the value; `None` for the one in the tool's description.
-    pub trust: Option<Trust>,
-}
-
-impl ToolOutput {
-    /// Makes a result with writes to the log.
-    #[must_use]
-    pub fn with_writes(value: Value, writes: Vec<LogWrite>) -> Self {
-        Self { value, writes, trust: None }
-    }
-}
-
-impl From<Value> for ToolOutcome {
-    fn from(value: Value) -> Self {
-        Self::Finished(ToolOutput::with_writes(value, Vec::new()))
-    }
-}
-
-/// A write to the log that a tool asks for. Only the store applies it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LogWrite {
-    /// A message to a chat.
-    Message(Planned),
-    /// A note in the agent's memory.
-    Note {
-        /// The text of the note.
-        text: String,
-    },
-    /// A child turn in a session of its own, whose final text answers the waiting call. Only valid
-    /// in [`WaitRequest::writes`].
-    Spawn {
-        /// The task of the child.
-        prompt: String,
-    },
-}
-
-/// The reason why a turn waits, and the time limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitRequest {
-    /// The kind of event that ends the wait.
-    pub kind: WaitKind,
-    /// The question for the chat; `None` if no person has to act. For an approval or a choice it
-    /// has [`crate::WAIT`] in place of the wait's id.
-    pub prompt: Option<Box<Content>>,
-    /// The time limit. After it the wait counts as denied, unanswered or skipped.
-    pub expires_after: Duration,
-    /// Writes that are committed together with the wait.
-    pub writes: Vec<LogWrite>,
-    /// For an approval: the grant that an approval for the session adds.
-    pub grant: Option<Grant>,
-    /// For an approval: a digest of the question as shown. The call runs only if the question would
-    /// be the same then.
-    pub shown: Option<String>,
-}
-
-impl WaitRequest {
-    /// Returns `true` if the approved digest `allowed` is the one of this question.
-    #[must_use]
-    pub fn is_allowed(&self, allowed: Option<&str>) -> bool {
-        allowed.is_some() && self.shown.as_deref() == allowed
-    }
-}
-
-/// The kinds of waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum WaitKind {
-    /// A person allows or denies a call.
-    Approval,
-    /// A person answers a question; the next plain text is the answer.
-    Answer,
-    /// A child turn ends.
-    Child,
-    /// A person decides if a call with an unknown outcome runs again.
-    Choice,
-}
-
-impl WaitKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Approval, Self::Answer, Self::Child, Self::Choice];
-
-    /// The word in the log and in CLI output.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Answer => "answer",
-            Self::Child => "child",
-            Self::Choice => "choice",
-        }
-    }
-}
-
-/// The reason why a call failed, written for the model: the problem, the value and the
-/// correction.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ToolError {
-    /// No tool has this name.
-    #[error("tool not found: {0}")]
-    NotFound(String),
-    /// The arguments do not fit the tool's schema.
-    #[error("invalid arguments: {0}")]
-    InvalidArgs(String),
-    /// The tool ran and failed.
-    #[error("execution failed: {0}")]
-    ExecutionFailed(String),
-    /// A rule, a person or the system forbids the call.
-    #[error("permission denied: {0}")]
-    PermissionDenied(String),
-    /// A file or directory does not exist.
-    #[error("file not found: {0}")]
-    FileNotFound(String),
-    /// The path leads out of the workspace, or is malformed.
-    #[error("invalid path: {0}")]
-    InvalidPath(String),
-    /// The call exceeded its time limit, in seconds.
-    #[error("command timed out after {0}s")]
-    Timeout(u64),
-    /// A program exceeded its time limit.
-    #[error("command timed out after {seconds}s; the end of its output:\n{output}")]
-    TimedOut {
-        /// The time limit.
-        seconds: u64,
-        /// The end of the program's output.
-        output: String,
-    },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tool_error_display_has_the_text_of_each_error() {
-        let text = |error: ToolError| error.to_string();
-        let x = || "x".to_owned();
-        assert_eq!(text(ToolError::NotFound(x())), "tool not found: x");
-        assert_eq!(text(ToolError::InvalidArgs(x())), "invalid arguments: x");
-        assert_eq!(text(ToolError::ExecutionFailed(x())), "execution failed: x");
-        assert_eq!(text(ToolError::PermissionDenied(x())), "permission denied: x");
-        assert_eq!(text(ToolError::FileNotFound(x())), "file not found: x");
-        assert_eq!(text(ToolError::InvalidPath(x())), "invalid path: x");
-        assert_eq!(text(ToolError::Timeout(30)), "command timed out after 30s");
-        assert_eq!(
-            text(ToolError::TimedOut { seconds: 30, output: x() }),
-            "command timed out after 30s; the end of its output:\nx"
-        );
-    }
 }

@@ -26,7 +26,7 @@ pub struct TurnRecord {
     pub steps: Vec<Step>,
     /// The text shown in place of a reply: an error or a limit.
     pub notice: Option<String>,
-    /// Lost messages that the model is told about in this turn. The list never changes.
+    /// Lost messages that this turn reports to its model. The list never changes.
     #[serde(default, skip_serializing_if = "Undelivered::is_empty")]
     pub undelivered: Undelivered,
 }
@@ -41,7 +41,7 @@ pub struct Undelivered {
 }
 
 impl Undelivered {
-    /// The most messages that a model is told about one by one.
+    /// The most messages that are reported to a model one by one.
     pub const MOST: usize = 5;
 
     /// Returns `true` if there are none.

@@ -17,7 +17,8 @@ pub(crate) struct View<'t> {
 /// the log may quote other JSON.
 pub(crate) fn views(text: &str) -> Vec<View<'_>> {
     let mut views = vec![View { bytes: Cow::Borrowed(text.as_bytes()), spans: None }];
-    for (mark, read) in [(b'\\', escape as Read), (b'\\', escape), (b'%', percent), (b'%', percent)]
+    for (mark, read) in
+        [(b'\\', escape as Decoder), (b'\\', escape), (b'%', percent), (b'%', percent)]
     {
         let last = &views[views.len() - 1];
         if last.bytes.contains(&mark) {
@@ -30,12 +31,12 @@ pub(crate) fn views(text: &str) -> Vec<View<'_>> {
     views
 }
 
-/// Decodes the bytes behind a mark. Returns their meaning, and how many bytes of the text they
-/// take.
-type Read = fn(&[u8]) -> Option<(Meant, usize)>;
+/// Decodes the bytes behind a mark. Returns the decoded bytes, and the number of bytes that they
+/// take in the text.
+type Decoder = fn(&[u8]) -> Option<(Decoded, usize)>;
 
 /// The bytes of a character, or one byte, with their number.
-struct Meant([u8; 4], usize);
+struct Decoded([u8; 4], usize);
 
 impl View<'_> {
     /// Maps a range of the view to the original text.
@@ -53,15 +54,17 @@ impl View<'_> {
         self.origin(from..to)
     }
 
-    fn read(&self, mark: u8, read: Read) -> View<'static> {
+    fn read(&self, mark: u8, read: Decoder) -> View<'static> {
         let (mut bytes, mut spans) = (Vec::with_capacity(self.bytes.len()), Vec::new());
         let mut at = 0;
         while let Some(&byte) = self.bytes.get(at) {
-            let meant = (byte == mark).then(|| read(&self.bytes[at + 1..])).flatten();
-            let (Meant(meant, count), taken) =
-                meant.map_or((Meant([byte, 0, 0, 0], 1), 1), |(meant, behind)| (meant, behind + 1));
+            let decoded = (byte == mark).then(|| read(&self.bytes[at + 1..])).flatten();
+            let (Decoded(decoded, count), taken) = decoded
+                .map_or((Decoded([byte, 0, 0, 0], 1), 1), |(decoded, behind)| {
+                    (decoded, behind + 1)
+                });
             let span = self.span(at, at + taken);
-            bytes.extend_from_slice(&meant[..count]);
+            bytes.extend_from_slice(&decoded[..count]);
             spans.extend(std::iter::repeat_n(span, count));
             at += taken;
         }
@@ -93,8 +96,8 @@ pub(crate) fn is_blank(c: char) -> bool {
 }
 
 /// Decodes the text behind a backslash, in JSON and in Rust's debug output.
-fn escape(behind: &[u8]) -> Option<(Meant, usize)> {
-    let simple = |byte| Some((Meant([byte, 0, 0, 0], 1), 1));
+fn escape(behind: &[u8]) -> Option<(Decoded, usize)> {
+    let simple = |byte| Some((Decoded([byte, 0, 0, 0], 1), 1));
     match *behind.first()? {
         b'n' => simple(b'\n'),
         b'r' => simple(b'\r'),
@@ -103,33 +106,33 @@ fn escape(behind: &[u8]) -> Option<(Meant, usize)> {
         b'b' => simple(8),
         b'f' => simple(12),
         c @ (b'\\' | b'"' | b'\'' | b'/') => simple(c),
-        b'x' => hex(behind.get(1..3)?).map(|byte| (Meant([byte as u8, 0, 0, 0], 1), 3)),
+        b'x' => hex(behind.get(1..3)?).map(|byte| (Decoded([byte as u8, 0, 0, 0], 1), 3)),
         b'u' if behind.get(1) == Some(&b'{') => {
             let end = behind.iter().take(10).position(|byte| *byte == b'}')?;
-            Some((meant(hex(&behind[2..end])?)?, end + 1))
+            Some((decoded(hex(&behind[2..end])?)?, end + 1))
         }
         b'u' => {
             let first = hex(behind.get(1..5)?)?;
             match first {
                 0xD800..0xDC00 if behind.get(5..7) == Some(b"\\u") => {
                     let second = hex(behind.get(7..11)?)?.checked_sub(0xDC00)?;
-                    Some((meant(0x10000 + ((first - 0xD800) << 10) + second)?, 11))
+                    Some((decoded(0x10000 + ((first - 0xD800) << 10) + second)?, 11))
                 }
-                _ => Some((meant(first)?, 5)),
+                _ => Some((decoded(first)?, 5)),
             }
         }
         _ => None,
     }
 }
 
-fn percent(behind: &[u8]) -> Option<(Meant, usize)> {
-    hex(behind.get(..2)?).map(|byte| (Meant([byte as u8, 0, 0, 0], 1), 2))
+fn percent(behind: &[u8]) -> Option<(Decoded, usize)> {
+    hex(behind.get(..2)?).map(|byte| (Decoded([byte as u8, 0, 0, 0], 1), 2))
 }
 
-fn meant(code: u32) -> Option<Meant> {
+fn decoded(code: u32) -> Option<Decoded> {
     let mut buffer = [0; 4];
     let count = char::from_u32(code)?.encode_utf8(&mut buffer).len();
-    Some(Meant(buffer, count))
+    Some(Decoded(buffer, count))
 }
 
 fn hex(digits: &[u8]) -> Option<u32> {

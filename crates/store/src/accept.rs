@@ -149,5 +149,5 @@ fn consequence(
 
 /// Returns the trust level of an answer from a person for whom the turn works.
 fn answer_trust(message: &NewInbound) -> Trust {
-    if message.inbound.content.has_foreign_words() { Trust::Low } else { Trust::Full }
+    if message.inbound.content.has_untrusted_parts() { Trust::Low } else { Trust::Full }
 }

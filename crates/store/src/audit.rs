@@ -191,13 +191,13 @@ pub(crate) fn commanded(
         CommandAction::Decide(settled) => decided(tx, settled, &by()?),
         CommandAction::Link(link) => linked(tx, link, &by()?),
         CommandAction::Unlink(chat) => unlinked(tx, &chat.to_string(), &by()?),
-        CommandAction::Believe => believed(tx, command, &by()?),
+        CommandAction::Believe => trusted(tx, command, &by()?),
         _ => Ok(()),
     }
 }
 
 /// Records that an owner has declared the content of a session trusted (`/trust`).
-fn believed(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
+fn trusted(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
     let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
         rows::parsed(row, "session")
     })?;
@@ -236,8 +236,8 @@ pub(crate) fn decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> R
     append(tx, NewAuditRow { summary: who, outcome, ..NewAuditRow::new(kind, actor) })
 }
 
-/// Records that a person was removed from the command line.
-pub(crate) fn struck_off(tx: &Tx<'_>, person: &PersonId) -> Result<()> {
+/// Records that a user of the command line has removed a person.
+pub(crate) fn person_removed(tx: &Tx<'_>, person: &PersonId) -> Result<()> {
     let entry = NewAuditRow::new(AuditKind::StruckOff, &Actor::Host);
     append(tx, NewAuditRow { summary: person.to_string(), ..entry })
 }

@@ -64,7 +64,7 @@ fn examine_accepts_a_wal_between_its_first_and_last_transaction() {
     assert_eq!(examined(&before, &wal), FITS, "nothing of it is checkpointed");
     log.checkpoint();
     let after = log.piece("");
-    assert_eq!(examined(&after, &wal), FITS, "all of it is");
+    assert_eq!(examined(&after, &wal), FITS, "all of it is checkpointed");
     let earlier = examined(&after, &first).unwrap_err();
     assert!(earlier.contains("an earlier state") && earlier.contains("has 4"), "{earlier}");
     log.commit("");

@@ -27,7 +27,7 @@ pub(crate) struct RolledBack {
     pub(crate) outcome: &'static str,
     /// Text for the operator.
     pub(crate) why: String,
-    /// Text for chats; continues a sentence after "because".
+    /// Text for chats: a clause that follows a colon.
     pub(crate) for_chats: String,
     /// Messages written up to this moment may have been answered by the lost part; `None` means
     /// now.

@@ -33,6 +33,6 @@ fn last_read_returns_the_written_note_and_ignores_a_damaged_one() {
 #[test]
 fn last_expected_counts_only_synced_transactions_after_another_boot() {
     assert_eq!(last("another").expected(), 7);
-    assert_eq!(last("").expected(), 7, "a system that does not say");
+    assert_eq!(last("").expected(), 7, "a system without a boot id");
     assert_eq!(last(&boot()).expected(), 1_000_000);
 }

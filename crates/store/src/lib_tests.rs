@@ -93,7 +93,7 @@ async fn write_to_a_full_disk_fails_and_succeeds_once_there_is_room() {
     let full = StoreError::Full { path: directory.path().join(DATABASE).display().to_string() };
     assert_eq!(done[1], Err(full));
     let kept = if done[0].is_ok() { vec!["before".to_owned()] } else { Vec::new() };
-    assert_eq!(notes(&store).await, kept, "what was answered with success is there");
+    assert_eq!(notes(&store).await, kept, "every write that returned success is in the log");
     limit_pages(&store, 10_000).await;
     store.write("test", Durability::Process, large).await.unwrap();
     assert_eq!(notes(&store).await.len(), kept.len() + 1);
@@ -217,5 +217,9 @@ async fn close_of_the_last_handle_leaves_an_empty_wal() {
         connection.query_row("SELECT count(*) FROM notes", (), |row| row.get(0)).unwrap();
     assert_eq!(kept, 1);
     let wal = directory.path().join("avocet.db-wal");
-    assert_eq!(wal.metadata().map_or(0, |wal| wal.len()), 0, "closing brings the log home");
+    assert_eq!(
+        wal.metadata().map_or(0, |wal| wal.len()),
+        0,
+        "close moves the -wal into the database"
+    );
 }

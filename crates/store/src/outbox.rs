@@ -20,11 +20,11 @@ impl Outbox for SqliteStore {
         &self,
         message: &Planned,
         key: &DedupeKey,
-        said: Option<&Content>,
+        original: Option<&Content>,
     ) -> Result<Enqueued> {
         let (message, key) = (message.clone(), key.clone());
         let topic = message.address.topic.as_ref();
-        let digest = said.map(|said| digest::of(topic, said)).transpose()?;
+        let digest = original.map(|content| digest::of(topic, content)).transpose()?;
         self.write("enqueue", Durability::Synced, move |tx| {
             enqueue(tx, &message, &key, digest.as_deref())
         })

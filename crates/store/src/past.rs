@@ -19,7 +19,7 @@ const MOST_TIMES: usize = 16;
 pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
     let condensed = condensed(db, session)?;
     let left_out = condensed.summary_to.map_or(0, |turn| turn.0);
-    let believed_to = believed_to(db, session)?;
+    let believed_to = trusted_to(db, session)?;
     let mut past = Past { condensed, believed_to, ..Past::default() };
     let (mut next, mut used, mut read) = (before, 0_usize, 0_usize);
     loop {
@@ -68,7 +68,8 @@ fn condensed(db: Db<'_>, session: &SessionId) -> Result<Condensed> {
     Ok(found.unwrap_or_default())
 }
 
-fn believed_to(db: Db<'_>, session: &SessionId) -> Result<Option<(TurnId, Option<u32>)>> {
+/// Returns the last turn, and the last step of it, that an owner has declared trusted.
+fn trusted_to(db: Db<'_>, session: &SessionId) -> Result<Option<(TurnId, Option<u32>)>> {
     db.row(
         "SELECT believed_turn, believed_step FROM sessions WHERE id = ?1 AND believed_turn > 0",
         [session.as_str()],
@@ -89,7 +90,7 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
     )?;
     let Some(newest) = newest else { return Ok(condensed(db, session)?.trust) };
     // The last trusted step, including its results, which are part of the next step's request.
-    let believed = match believed_to(db, session)? {
+    let trusted = match trusted_to(db, session)? {
         Some((turn, _)) if turn > newest => return Ok(Trust::Full),
         Some((turn, step)) if turn == newest => step.map_or(-1, i64::from),
         _ => -2,
@@ -98,7 +99,7 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
         "SELECT trust FROM steps WHERE turn = ?1 AND number > ?2 + 1 UNION \
          SELECT calls.trust FROM calls JOIN steps ON steps.turn = calls.turn AND number = step \
          WHERE calls.turn = ?1 AND closed = 1 AND step > ?2",
-        params![newest.0, believed],
+        params![newest.0, trusted],
         |row| rows::trust(row, "trust"),
     )?;
     Ok(found.into_iter().min().unwrap_or_default())
@@ -106,7 +107,7 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
 
 /// Marks everything that the session has read so far as trusted; in an open turn, everything up to
 /// its last closed step.
-pub(crate) fn believe(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
+pub(crate) fn mark_as_trusted(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     tx.update(
         "UPDATE sessions SET summary_trust = 'full', \
              believed_turn = (SELECT coalesce(max(id), 0) FROM turns WHERE session = ?1), \

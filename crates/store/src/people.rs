@@ -27,7 +27,7 @@ impl People for SqliteStore {
         forget: Timestamp,
     ) -> Result<()> {
         let (pairing, messages) = (pairing.clone(), messages.to_vec());
-        self.write("offer", Durability::Process, move |tx| {
+        self.write("add-pairing", Durability::Process, move |tx| {
             tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
             insert_pairing(tx, &pairing)?;
             messages.iter().try_for_each(|one| insert_notice(tx, one))
@@ -49,10 +49,10 @@ impl People for SqliteStore {
 
     async fn remove_person(&self, person: &PersonId) -> Result<bool> {
         let person = person.clone();
-        self.write("strike-off", Durability::Synced, move |tx| {
+        self.write("remove-person", Durability::Synced, move |tx| {
             let done = remove_person(tx, &person)?;
             if done {
-                audit::struck_off(tx, &person)?;
+                audit::person_removed(tx, &person)?;
             }
             Ok(done)
         })
@@ -61,7 +61,7 @@ impl People for SqliteStore {
 
     async fn add_private_chat(&self, chat: &ChatAddress, sender: &SenderId) -> Result<()> {
         let (chat, sender) = (chat.clone(), sender.clone());
-        self.write("meet", Durability::Process, move |tx| {
+        self.write("add-private-chat", Durability::Process, move |tx| {
             let [channel, account, id] = chat_key(&chat);
             tx.insert(
                 "INSERT INTO private_chats (channel, account, chat, sender) \

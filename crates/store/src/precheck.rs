@@ -13,7 +13,7 @@ use crate::files::DATABASE;
 use crate::lock::Lock;
 
 /// Refuses a log that a start would move aside. Ignores faults while a daemon holds the lock,
-/// because it may just be writing the `-wal`.
+/// because the daemon may be writing the `-wal` at that moment.
 pub(crate) fn check_to_read(directory: &Path) -> Result<WalState, OpenError> {
     let path = directory.join(DATABASE);
     let found = look(&path).map_err(|error| unusable(&path, error))?;

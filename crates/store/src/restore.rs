@@ -86,7 +86,7 @@ impl Replace<'_> {
     /// Replaces the log by a copy. Blocks.
     ///
     /// # Errors
-    /// [`CopyError::NotWhole`] if the file is not a whole log; no file is moved then.
+    /// [`CopyError::NotWhole`] if the file is not a whole log; the old log then stays in place.
     pub fn restore(&self, from: &Path) -> Result<Restored, CopyError> {
         let database = self.database();
         let not_whole =
@@ -116,7 +116,7 @@ impl Replace<'_> {
     /// moved aside last. Blocks.
     ///
     /// # Errors
-    /// [`CopyError::NotWhole`] if not one row can be read; no file is moved then.
+    /// [`CopyError::NotWhole`] if all rows are unreadable; the old log then stays in place.
     pub fn recover(&self, from: Option<&Path>) -> Result<Recovered, CopyError> {
         let database = self.database();
         let newest = || newest_damaged(&database).map_err(|error| unusable(&database, error));
@@ -255,7 +255,7 @@ impl Replace<'_> {
 /// Blocks.
 ///
 /// # Errors
-/// [`CopyError::NotWhole`] if not one row can be read.
+/// [`CopyError::NotWhole`] if all rows are unreadable.
 pub fn recover_into(
     from: &Path,
     into: &Path,

@@ -81,7 +81,7 @@ fn bad_column(
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
 }
 
-/// Serializes a value as JSON; failure would be a bug.
+/// Serialises a value as JSON; failure would be a bug.
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value)
         .map_err(|error| avocet_protocol::StoreError::Internal(error.to_string()))

@@ -81,7 +81,7 @@ pub(crate) struct Given<'a> {
 /// Puts the readable rows of `from` into a new database. Blocks.
 ///
 /// # Errors
-/// [`CopyError::NotWhole`] if not one row can be read; the new database is removed then.
+/// [`CopyError::NotWhole`] if all rows are unreadable; the new database is then removed.
 pub(crate) fn salvage(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged, CopyError> {
     let salvaged = salvage_into(from, into, given);
     if salvaged.is_err() {

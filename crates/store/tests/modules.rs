@@ -1,4 +1,5 @@
-//! Holds the modules of the crate free of circles: each can be read after the modules that it uses.
+//! Checks that the modules of the crate have no circular dependencies, so that each can be read after
+//! the modules that it uses.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -6,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The top-level modules and the ones that each uses. A submodule counts as its parent.
+/// Returns the top-level modules, and the modules that each of them uses. A submodule counts as its parent.
 fn uses() -> BTreeMap<String, BTreeSet<String>> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let root = code(&source.join("lib.rs"));
@@ -49,7 +50,7 @@ fn code(path: &Path) -> String {
 }
 
 #[test]
-fn modules_use_each_other_in_one_direction() {
+fn modules_have_no_circular_dependencies() {
     let mut open = uses();
     assert!(open["accept"].contains("rows"), "{open:?}");
     loop {
@@ -61,5 +62,8 @@ fn modules_use_each_other_in_one_direction() {
         }
     }
     let circle: BTreeSet<&String> = open.keys().collect();
-    assert!(circle.is_empty(), "these modules need each other, or lead to such: {circle:?}");
+    assert!(
+        circle.is_empty(),
+        "circular dependencies, and the modules that lead to them: {circle:?}"
+    );
 }

@@ -23,16 +23,7 @@ use crate::{aliases, approval, leaks, schema};
 /// Default time after which an unanswered approval counts as denied.
 const APPROVALS: Duration = Duration::from_hours(1);
 
-/// The source of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// This program.
-    BuiltIn,
-    /// The operator's configuration: such a tool may replace another of the same name.
-    Configuration,
-}
-
-/// The name is taken. Only the operator's configuration may replace a tool.
+/// The name of the tool is taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a tool named {0} is registered already")]
 pub struct AlreadyRegistered(pub ToolName);
@@ -104,21 +95,18 @@ impl Registry {
         self.tools.values().any(|one| fits(pattern, one.name()))
     }
 
-    /// Adds a tool. A tool from the operator's configuration replaces one of the same name.
+    /// Adds a tool.
     ///
     /// # Errors
-    /// [`AlreadyRegistered`] if the name is taken and the tool is not from the configuration.
+    /// [`AlreadyRegistered`] if the name is taken.
     ///
     /// # Panics
     /// If the schema made from the type of the tool's arguments is invalid.
-    pub fn add<T: Tool>(&mut self, tool: T, origin: Origin) -> Result<(), AlreadyRegistered> {
+    pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), AlreadyRegistered> {
         let description = Tool::describe(&tool);
         let name = description.name.clone();
         if self.tools.contains_key(&name) {
-            if origin != Origin::Configuration {
-                return Err(AlreadyRegistered(name));
-            }
-            tracing::info!(tool = %name, "replaced by the configuration");
+            return Err(AlreadyRegistered(name));
         }
         let mut schema = schema::of::<T::Arguments>();
         aliases::add_to(&mut schema);

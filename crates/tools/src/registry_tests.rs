@@ -58,7 +58,7 @@ impl Tool for Sample {
 fn registry(clock: Arc<ManualClock>) -> Registry {
     let mut registry = Registry::new(clock);
     for name in ["write", "read", "list"] {
-        registry.add(Sample { name, text: name }, Origin::BuiltIn).unwrap();
+        registry.add(Sample { name, text: name }).unwrap();
     }
     registry
 }
@@ -103,16 +103,12 @@ fn specs_are_sorted_by_name() {
 }
 
 #[tokio::test]
-async fn add_replaces_a_tool_only_from_the_configuration() {
+async fn add_refuses_a_second_tool_of_the_same_name() {
     let mut registry = registry(Arc::default());
-    let other = |text| Sample { name: "read", text };
-    let refused = registry.add(other("mine"), Origin::BuiltIn).unwrap_err();
+    let refused = registry.add(Sample { name: "read", text: "mine" }).unwrap_err();
     assert_eq!(refused.to_string(), "a tool named read is registered already");
     let as_before = run(&registry, call("read", r#"{"path": "a"}"#)).await;
     assert_eq!(as_before, Ok(json!(["read", "a", null]).into()));
-    registry.add(other("the operator's"), Origin::Configuration).unwrap();
-    let replaced = run(&registry, call("read", r#"{"path": "a"}"#)).await;
-    assert_eq!(replaced, Ok(json!(["the operator's", "a", null]).into()));
     assert_eq!(registry.specs(Role::Owner, &private_place()).len(), 3);
 }
 
@@ -204,7 +200,7 @@ async fn f13_owner_tools_are_hidden_from_users_and_refused() {
 fn with_tools(names: &[&'static str]) -> Registry {
     let mut registry = Registry::new(Arc::new(ManualClock::default()));
     for name in names {
-        registry.add(Sample { name, text: name }, Origin::BuiltIn).unwrap();
+        registry.add(Sample { name, text: name }).unwrap();
     }
     registry
 }
@@ -244,7 +240,7 @@ async fn alias_yields_to_a_tool_of_that_name() {
 async fn alias_call_error_names_the_tool() {
     let clock = Arc::new(ManualClock::default());
     let mut registry = Registry::new(clock.clone());
-    registry.add(Sample { name: "read_file", text: "" }, Origin::BuiltIn).unwrap();
+    registry.add(Sample { name: "read_file", text: "" }).unwrap();
     let named = "read_file (called as show): ";
     for (arguments, error) in [
         ("{}", "\"path\" is a required property."),

@@ -49,7 +49,7 @@ async fn attached_client_receives_events_and_acknowledges_deliveries() {
         panic!()
     };
     assert_eq!((chunk.id, chunk.text.as_str(), chunk.repeat), (DeliveryId(7), "hello", true));
-    shown.tell().await;
+    shown.confirm().await;
     assert_eq!(received.await.unwrap(), Receipt { platform_id: None });
 }
 

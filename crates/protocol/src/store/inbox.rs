@@ -89,7 +89,7 @@ pub enum AcceptedAs {
     Behind(OpenQuestion),
     /// It ended the session's turn and its children (queue mode interrupt) and waits in its lane.
     Interrupt(Vec<TurnId>),
-    /// It is dropped, and its chat is told once. Part of the log is lost and the message is from
+    /// It is dropped, and its chat gets one notice. Part of the log is lost and the message is from
     /// that time, so it may have been answered already.
     Unsure,
 }

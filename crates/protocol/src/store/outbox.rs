@@ -14,13 +14,13 @@ use crate::{
 #[async_trait]
 pub trait Outbox: fmt::Debug + Send + Sync {
     /// Commits a message of another process. A message with a used key is absorbed. The result
-    /// reports if that key belonged to a different message; the comparison uses `said`, the message
-    /// before it was planned. Durable when this returns.
+    /// reports if that key belonged to a different message; the comparison uses `original`, the
+    /// content before it was split into chunks. Durable when this returns.
     async fn enqueue(
         &self,
         message: &Planned,
         key: &DedupeKey,
-        said: Option<&Content>,
+        original: Option<&Content>,
     ) -> Result<Enqueued>;
 
     /// Chats with chunks to be delivered.

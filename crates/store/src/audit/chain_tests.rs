@@ -12,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::audit::struck_off;
+use crate::audit::person_removed;
 use crate::{DATABASE, Durability, Holder, OpenOptions};
 
 async fn open(directory: &Path) -> SqliteStore {
@@ -173,7 +173,7 @@ async fn check_audit_reports_a_cut_end_as_a_gap_after_new_rows() {
     let other = Connection::open(directory.path().join(DATABASE)).unwrap();
     other.execute("DELETE FROM audit WHERE sequence = 2", ()).unwrap();
     let person: PersonId = "telegram:main:8".parse().unwrap();
-    let write = store.write("test", Durability::Process, move |tx| struck_off(tx, &person));
+    let write = store.write("test", Durability::Process, move |tx| person_removed(tx, &person));
     write.await.unwrap();
     let fault = store.check_audit(None).await.unwrap().fault;
     assert_eq!(fault, Some(AuditFault::Missing { first: 2, last: 2 }));
@@ -205,7 +205,7 @@ async fn check_audit_accepts_rows_that_were_appended_together() {
     let person: PersonId = "telegram:main:8".parse().unwrap();
     let writes = (0..300).map(|_| {
         let person = person.clone();
-        store.write("test", Durability::Process, move |tx| struck_off(tx, &person))
+        store.write("test", Durability::Process, move |tx| person_removed(tx, &person))
     });
     let done = futures_util::future::join_all(writes).await;
     assert!(done.iter().all(Result::is_ok));

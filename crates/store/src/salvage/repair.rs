@@ -19,7 +19,7 @@ pub(super) fn repair(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String
         Ok(())
     };
     run_all(&MADE_AGAIN, &mut repairs)?;
-    refer_to_nothing_lost(db, tables, &mut repairs)?;
+    drop_lost_references(db, tables, &mut repairs)?;
     run_all(&SETTLED, &mut repairs)?;
     for table in tables {
         let rows =
@@ -46,21 +46,21 @@ const MADE_AGAIN: [(&str, &str); 3] = [
                    WHERE turn IS NOT NULL \
                UNION ALL SELECT turn, session, 0, at FROM usage WHERE turn IS NOT NULL) AS lost \
          WHERE NOT EXISTS (SELECT 1 FROM turns WHERE id = lost.turn) GROUP BY lost.turn",
-        "turns were lost and made again, by their messages and their usage",
+        "turns were lost and recreated from their messages and their usage",
     ),
     (
         "INSERT INTO sessions (id, used_at) SELECT session, max(at) FROM ( \
              SELECT session, started_at AS at FROM turns UNION ALL \
              SELECT session, received_at FROM inbound UNION ALL SELECT session, at FROM usage) \
          WHERE session NOT IN (SELECT id FROM sessions) GROUP BY session",
-        "sessions were lost and made again, by their turns and messages",
+        "sessions were lost and recreated from their turns and messages",
     ),
     (
         "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, trust) \
          SELECT DISTINCT turn, step, '', 0, 0, 1, 'low' FROM calls \
          WHERE EXISTS (SELECT 1 FROM turns WHERE id = calls.turn) AND NOT EXISTS \
              (SELECT 1 FROM steps WHERE steps.turn = calls.turn AND number = calls.step)",
-        "steps were lost and made again without their text, by their calls",
+        "steps were lost and recreated from their calls, without their text",
     ),
 ];
 
@@ -97,7 +97,7 @@ struct Reference {
 
 /// Clears references to lost rows, or deletes rows that need the reference, until all references
 /// are valid.
-fn refer_to_nothing_lost(
+fn drop_lost_references(
     db: Db<'_>,
     tables: &[SavedTable],
     repairs: &mut Vec<String>,

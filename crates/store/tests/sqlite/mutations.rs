@@ -198,7 +198,10 @@ async fn start(directory: &Path, logs: &Logs, tally: &mut Tally) -> bool {
             match &status.rolled_back {
                 Some(_) => tally.rolled_back += 1,
                 None => {
-                    assert_eq!(status.messages, logs.messages, "messages are lost in silence");
+                    assert_eq!(
+                        status.messages, logs.messages,
+                        "messages are lost without a report"
+                    );
                     tally.whole += 1;
                 }
             }

@@ -243,7 +243,7 @@ async fn recover_saves_the_readable_rows_of_a_damaged_log() {
 
     let recovered = replacing(directory.path(), |replace| replace.recover(None)).await.unwrap();
     assert_eq!(&recovered.from, moved);
-    assert_eq!(fs::read(moved).unwrap(), bytes, "the damaged one is as it was");
+    assert_eq!(fs::read(moved).unwrap(), bytes, "the damaged log is unchanged");
     let log = connect(&database);
     assert_nothing_open(&log);
     let after = rows(&log);

@@ -12,15 +12,15 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{BuiltinParts, add_builtin, backup_file};
-use crate::{AlreadyRegistered, Origin, Registry, Web};
+use crate::{AlreadyRegistered, Registry, Web};
 
 const CHAPTER: &str = include_str!("../../../../docs/src/build/tool.md");
 const FILE: &str = include_str!("backup_file.rs");
 /// The line that the chapter adds to the list.
-const LINE: &str = "    registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;\n";
+const LINE: &str = "    registry.add(backup_file::BackupFile::new(parts))?;\n";
 
 fn add(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
-    registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;
+    registry.add(backup_file::BackupFile::new(parts))?;
     Ok(())
 }
 

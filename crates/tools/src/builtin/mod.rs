@@ -42,7 +42,7 @@ use avocet_sandbox::Roots;
 pub use background::Background;
 pub use programs::Shell;
 
-use crate::{AlreadyRegistered, Origin, Registry, Web};
+use crate::{AlreadyRegistered, Registry, Web};
 
 /// The dependencies of the built-in tools.
 #[derive(Debug, Clone)]
@@ -96,43 +96,43 @@ pub const BUILT_IN: [&str; 28] = [
 /// [`AlreadyRegistered`] if one of their names is taken.
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
-    registry.add(apply_patch::ApplyPatch::new(parts), Origin::BuiltIn)?;
-    registry.add(ask_user::AskUser, Origin::BuiltIn)?;
-    registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
-    registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
-    registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
+    registry.add(apply_patch::ApplyPatch::new(parts))?;
+    registry.add(ask_user::AskUser)?;
+    registry.add(create_directory::CreateDirectory::new(parts))?;
+    registry.add(delete_file::DeleteFile::new(parts))?;
+    registry.add(edit_file::EditFile::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone()), Origin::BuiltIn)?;
+        registry.add(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone()))?;
     }
     if let Some(shell) = &parts.shell {
         let git = || git::Git::new(parts.roots.clone(), shell.clone());
-        registry.add(git::GitAdd(git().changing()), Origin::BuiltIn)?;
-        registry.add(git::GitBranches(git()), Origin::BuiltIn)?;
-        registry.add(git::GitCommit(git().changing()), Origin::BuiltIn)?;
-        registry.add(git::GitDiff(git()), Origin::BuiltIn)?;
-        registry.add(git::GitLog(git()), Origin::BuiltIn)?;
-        registry.add(git::GitPush(git().changing()), Origin::BuiltIn)?;
-        registry.add(git::GitStatus(git()), Origin::BuiltIn)?;
-        registry.add(git::GitSwitch(git().changing()), Origin::BuiltIn)?;
+        registry.add(git::GitAdd(git().changing()))?;
+        registry.add(git::GitBranches(git()))?;
+        registry.add(git::GitCommit(git().changing()))?;
+        registry.add(git::GitDiff(git()))?;
+        registry.add(git::GitLog(git()))?;
+        registry.add(git::GitPush(git().changing()))?;
+        registry.add(git::GitStatus(git()))?;
+        registry.add(git::GitSwitch(git().changing()))?;
     }
-    registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
-    registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
-    registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
-    registry.add(message::MessageTool::new(parts), Origin::BuiltIn)?;
-    registry.add(outline::Outline::new(parts), Origin::BuiltIn)?;
+    registry.add(list_directory::ListDirectory::new(parts))?;
+    registry.add(memory_read::MemoryRead::new(parts))?;
+    registry.add(memory_write::MemoryWrite)?;
+    registry.add(message::MessageTool::new(parts))?;
+    registry.add(outline::Outline::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(process_kill::ProcessKill(shell.background.clone()), Origin::BuiltIn)?;
-        registry.add(process_poll::ProcessPoll(shell.background.clone()), Origin::BuiltIn)?;
+        registry.add(process_kill::ProcessKill(shell.background.clone()))?;
+        registry.add(process_poll::ProcessPoll(shell.background.clone()))?;
     }
-    registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
-    registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
+    registry.add(read_file::ReadFile::new(parts))?;
+    registry.add(read_result::ReadResult::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()), Origin::BuiltIn)?;
+        registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()))?;
     }
-    registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;
-    registry.add(web_fetch::WebFetch::new(parts), Origin::BuiltIn)?;
-    registry.add(web_search::WebSearch::new(parts), Origin::BuiltIn)?;
-    registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
+    registry.add(search_files::SearchFiles::new(parts))?;
+    registry.add(web_fetch::WebFetch::new(parts))?;
+    registry.add(web_search::WebSearch::new(parts))?;
+    registry.add(write_file::WriteFile::new(parts))?;
     Ok(())
 }
 

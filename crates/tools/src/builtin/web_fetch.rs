@@ -54,7 +54,7 @@ impl Tool for WebFetch {
         const TEXT: &str = "Read a web page: HTML as Markdown, text, JSON or XML. For a long page \
             you get the beginning, its size (total) and the next offset (next). Without a login \
             and without scripts; addresses of private networks are refused.";
-        Description::new("web_fetch", ToolClass::Pure, TEXT).parallel().returns_foreign_text()
+        Description::new("web_fetch", ToolClass::Pure, TEXT).parallel().returns_untrusted_text()
     }
 
     async fn execute(

@@ -57,7 +57,7 @@ impl Tool for WebSearch {
             page with web_fetch.";
         Description::new("web_search", ToolClass::Pure, TEXT)
             .parallel()
-            .returns_foreign_text()
+            .returns_untrusted_text()
             .at_most(16 * 1024)
     }
 

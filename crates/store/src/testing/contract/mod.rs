@@ -219,7 +219,7 @@ rules! {
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;
     people:
-        offer_stores_a_code_with_its_hint
+        add_pairing_stores_a_code_with_its_hint
         decide_accepts_one_decision_per_code
         settle_command_decides_links_and_unlinks
         remove_person_removes_links_chats_and_codes_of_the_person

@@ -34,7 +34,7 @@ fn settled(bits: u128, decision: Decision) -> SettledPairing {
 }
 
 /// A code is stored with its hint in one transaction, and deleted when it is old.
-pub async fn offer_stores_a_code_with_its_hint(backend: &impl Backend) {
+pub async fn add_pairing_stores_a_code_with_its_hint(backend: &impl Backend) {
     let world = World::new(backend).await;
     let hint = [planned(&session("a"), &["hint"])];
     let people = &world.ports.people;

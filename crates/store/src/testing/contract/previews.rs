@@ -157,7 +157,7 @@ pub async fn preview_in_state_sending_at_a_crash_has_an_unknown_outcome(backend:
     let turn = world.running().await;
     world.begun(turn).await;
     let world = world.restart().await;
-    assert_eq!(world.head().await, None, "it is nothing to be delivered");
+    assert_eq!(world.head().await, None, "a preview is outside of the delivery queue");
     world.take(&session("a")).await;
     assert_eq!(world.begin(turn).await, Preview::Over);
     world.reply(turn, "done").await;

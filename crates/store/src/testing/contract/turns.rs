@@ -90,7 +90,7 @@ pub async fn close_step_in_steer_mode_binds_waiting_messages(backend: &impl Back
     let world = world.restart().await;
     let turn = world.take(&a).await;
     assert_eq!(turn.origin.messages().len(), 1);
-    assert_eq!(turn.steps[0].steered.len(), 2, "a turn that resumes knows who steered it");
+    assert_eq!(turn.steps[0].steered.len(), 2, "a resumed turn keeps its steering messages");
     let late = world.say(&a, "too late").await;
     world.reply(turn.id, "done").await;
     let outcomes = [world.outcome(first).await, world.outcome(second).await];
@@ -215,7 +215,7 @@ pub async fn retry_reruns_a_failed_turn_for_its_sender_or_an_owner(backend: &imp
 
     assert_eq!(retry(&world, None).await, again, "an owner, and the retry that failed");
     world.texts(&a).await;
-    assert_eq!(retry(&world, None).await, CommandEffect::Nothing, "it has come to an answer");
+    assert_eq!(retry(&world, None).await, CommandEffect::Nothing, "the turn has an answer");
 
     world.say(&a, "3").await;
     let failed = world.take(&a).await.id;

@@ -93,7 +93,7 @@ pub async fn open_prompts_lists_sent_prompts_and_say_again_repeats_them(backend:
 
     let decided = OpenPrompt { wait: first, ..open[0].clone() };
     turns.say_again(&[decided, open[0].clone()]).await.unwrap();
-    assert_eq!(found(&world, LATER).await, [], "it is being said again");
+    assert_eq!(found(&world, LATER).await, [], "the repeated prompt is still in delivery");
     assert_eq!(world.delivered_texts(&a).await, ["look:", "may I?"], "once");
     let again = found(&world, LATER).await;
     assert_eq!((again[0].wait, &again[0].prompt), (second, prompt));

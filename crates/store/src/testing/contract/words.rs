@@ -244,7 +244,7 @@ pub async fn accept_and_enqueue_report_a_reused_key_with_another_text(backend: &
         let accepted = world.accept(&again).await;
         assert_eq!((accepted.id, accepted.what), (first.id, what), "{again:?}");
     }
-    assert_eq!(world.texts(&a).await, ["deploy now"], "what was refused is not in the log");
+    assert_eq!(world.texts(&a).await, ["deploy now"], "a refused message is not in the log");
 
     let send = async |chunks: &[&str], said: Option<&str>| {
         let said = said.map(Content::text);
@@ -253,7 +253,7 @@ pub async fn accept_and_enqueue_report_a_reused_key_with_another_text(backend: &
         sent.map(|sent| (sent.duplicate, sent.key_taken)).unwrap()
     };
     assert_eq!(send(&["a", "b"], Some("a b")).await, (false, false));
-    assert_eq!(send(&["a b"], Some("a b")).await, (true, false), "however it is cut");
+    assert_eq!(send(&["a b"], Some("a b")).await, (true, false), "the same text in other chunks");
     assert_eq!(send(&["a", "b"], Some("b a")).await, (true, true));
     assert_eq!(send(&["c"], None).await, (true, false));
 }
