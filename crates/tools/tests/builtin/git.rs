@@ -257,3 +257,10 @@ async fn git_tools_are_refused_if_git_is_no_allowed_command() {
     let refused = "permission denied: git is not among the allowed commands: ls, cargo*";
     assert_eq!(error, refused);
 }
+
+#[tokio::test]
+async fn git_tools_report_a_missing_git() {
+    let world = World::without_programs().await;
+    let error = world.error("git_status", json!({})).await;
+    assert!(error.contains("git is not installed on this system"), "{error}");
+}

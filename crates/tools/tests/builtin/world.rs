@@ -36,6 +36,7 @@ struct Has<'h> {
     commands: &'h [&'h str],
     hosts: &'h [String],
     beside: Vec<Workspace>,
+    is_without_programs: bool,
 }
 
 impl World {
@@ -58,6 +59,11 @@ impl World {
         Self::having(Has { hosts, ..Has::default() }).await
     }
 
+    /// A world in which no program is found.
+    pub(crate) async fn without_programs() -> Self {
+        Self::having(Has { is_without_programs: true, ..Has::default() }).await
+    }
+
     async fn having(has: Has<'_>) -> Self {
         let clock = Arc::new(ManualClock::default());
         let client =
@@ -70,12 +76,17 @@ impl World {
     }
 
     async fn made(web: Web, clock: Arc<ManualClock>, has: Has<'_>) -> Self {
-        let Has { commands, hosts, beside } = has;
+        let Has { commands, hosts, beside, is_without_programs } = has;
         let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
         let protection = Arc::<Protection>::default();
         let root = Workspace::open(workspace.path()).unwrap().protecting(protection.clone());
-        let sandbox = ProgramSandbox { protection, ..sandbox(root.root(), hosts, clock.clone()) };
+        let mut sandbox =
+            ProgramSandbox { protection, ..sandbox(root.root(), hosts, clock.clone()) };
+        if is_without_programs {
+            sandbox.environment.retain(|(name, _)| name != "PATH");
+            sandbox.environment.push(("PATH".to_owned(), "/none".to_owned()));
+        }
         let shell = Shell {
             sandbox: Arc::new(sandbox),
             longest: Duration::from_mins(10),
