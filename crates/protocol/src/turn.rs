@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::approvals::{DENIED, EXPIRED};
+use crate::approvals::DENIED;
 use crate::{
     CallId, ChatAddress, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, Trust,
     TurnId, Usage,
@@ -235,7 +235,8 @@ impl CallResult {
     #[must_use]
     pub fn is_denied(&self) -> bool {
         let error = self.value["error"].as_str().filter(|_| !self.ok);
-        error.is_some_and(|error| error.starts_with(DENIED) || error == EXPIRED)
+        // An earlier version has logged another text after the colon of `EXPIRED`.
+        error.is_some_and(|error| error.starts_with(DENIED) || error.starts_with("denied: "))
     }
 
     /// Makes the result of a failed call: the object `{"error": "..."}`.
