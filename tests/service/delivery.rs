@@ -71,7 +71,7 @@ async fn delivery_to_a_stuck_chat_is_reported_while_others_are_answered() {
     let shown = home.run(&["status"]).out;
     let line = shown.lines().find(|line| line.starts_with("stuck ")).unwrap();
     assert!(line.contains(&format!("discord:main:{ann} since ")), "{line}");
-    assert!(line.contains("2 wait behind it") && line.contains("HTTP 500"), "{line}");
+    assert!(line.contains("2 more behind it") && line.contains("HTTP 500"), "{line}");
     platform.clear_faults();
     says(&platform, "to three").await;
     assert_eq!(stuck(&home), json!([]));
