@@ -52,11 +52,7 @@ pub(crate) struct RunningDaemon {
 }
 
 /// Returns this program's options for opening the log.
-pub(crate) fn open_options(
-    configuration: &Configuration,
-    holder: Holder,
-    start_empty: bool,
-) -> OpenOptions {
+pub(crate) fn open_options(configuration: &Configuration, holder: Holder) -> OpenOptions {
     let durability = match configuration.settings.durability {
         Durability::Synced => avocet_store::Durability::Synced,
         Durability::Process => avocet_store::Durability::Process,
@@ -66,7 +62,7 @@ pub(crate) fn open_options(
         durability,
         default_mode: configuration.settings.sessions.queue_mode,
         answer_edits: configuration.settings.sessions.answer_edits,
-        start_empty,
+        start_empty: false,
         redactor: redaction::redactor(),
         holder,
     }
@@ -199,7 +195,7 @@ async fn open_log(
     let Configuration { document, roots, .. } = configuration;
     // Check before any file is made.
     roots::check(document, roots, &configuration.others())?;
-    let options = open_options(configuration, Holder::Daemon, start_empty);
+    let options = OpenOptions { start_empty, ..open_options(configuration, Holder::Daemon) };
     let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
     // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted
     // still has its socket.

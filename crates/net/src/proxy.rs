@@ -202,7 +202,8 @@ impl Proxy {
             match kind {
                 RequestKind::Tunnel => tunnel(&moved, program, &mut server, &rest).await,
                 RequestKind::Forward { head, length } => {
-                    forward(&moved, program, &mut server, (&head, length, &rest)).await
+                    let request = ForwardedRequest { head: &head, length, rest: &rest };
+                    forward(&moved, program, &mut server, request).await
                 }
             }
         };
@@ -331,14 +332,24 @@ async fn tunnel(
     tokio::try_join!(up, down).map(drop)
 }
 
+/// A request that the proxy sends on itself.
+struct ForwardedRequest<'a> {
+    head: &'a [u8],
+    /// Bytes of the body.
+    length: u64,
+    /// The part of the body that was read together with the head.
+    rest: &'a [u8],
+}
+
 /// Sends a single request with its body, and copies the answer until the server or the program
 /// closes the connection.
 async fn forward(
     moved: &ByteCount,
     program: &mut TcpStream,
     server: &mut TcpStream,
-    (head, length, rest): (&[u8], u64, &[u8]),
+    request: ForwardedRequest<'_>,
 ) -> io::Result<()> {
+    let ForwardedRequest { head, length, rest } = request;
     let (mut from_program, mut to_program) = program.split();
     let (from_server, mut to_server) = server.split();
     let asked = async {

@@ -168,7 +168,7 @@ async fn reach(
         }
         // Text that goes into the log is stripped of the secrets that are known here.
         let configuration = Configuration::load(context, Uses::Log)?;
-        let options = open_options(&configuration, Holder::Command, false);
+        let options = open_options(&configuration, Holder::Command);
         match SqliteStore::open(options, context.clock.clone(), &context.root).await {
             Ok(store) => {
                 return Ok(Reached::Log(Box::new(OfflineLog {

@@ -127,25 +127,26 @@ impl Grammar {
         let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
         let tree = parser.parse_with_options(&mut read, None, Some(options))?;
         let mut entries = Vec::new();
-        self.walk(tree.root_node(), text, (0, 0), &mut entries);
+        self.walk(tree.root_node(), text, OutlinePlace::default(), &mut entries);
         Some(entries)
     }
 
-    /// Searches a node at `level` of the tree. Its entries are nested in `depth` others.
+    /// Searches a node for entries.
     fn walk(
         &self,
         within: Node<'_>,
         text: &str,
-        (level, depth): (usize, usize),
+        place: OutlinePlace,
         entries: &mut Vec<OutlineEntry>,
     ) {
+        let OutlinePlace { level, depth } = place;
         if level == MAX_LEVELS {
             return;
         }
         for node in within.named_children(&mut within.walk()) {
             let kind = node.kind();
             if node.is_error() || self.through.contains(&kind) {
-                self.walk(node, text, (level + 1, depth), entries);
+                self.walk(node, text, OutlinePlace { level: level + 1, depth }, entries);
             } else if self.imports.contains(&kind) {
                 entries.push(entry(node, node.end_byte(), text, depth));
             } else if self.items.contains(&kind) {
@@ -153,11 +154,21 @@ impl Grammar {
                 let end = body.map_or_else(|| first_line(node, text), |body| body.start_byte());
                 entries.push(entry(node, end, text, depth));
                 if let Some(body) = body.filter(|_| self.containers.contains(&kind)) {
-                    self.walk(body, text, (level + 1, depth + 1), entries);
+                    let place = OutlinePlace { level: level + 1, depth: depth + 1 };
+                    self.walk(body, text, place, entries);
                 }
             }
         }
     }
+}
+
+/// The place of a node.
+#[derive(Clone, Copy, Default)]
+struct OutlinePlace {
+    /// Levels of the tree above the node.
+    level: usize,
+    /// Entries that contain the node.
+    depth: usize,
 }
 
 /// The offset at which the first line of a node ends.
