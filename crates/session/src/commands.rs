@@ -210,9 +210,9 @@ fn changes_access(action: &CommandAction) -> bool {
 async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
     lanes.with_retry(|| lanes.parts.bus.refresh()).await?;
     if let CommandAction::Decide(settled) = action
-        && let Some(told) = &settled.told
+        && let Some(notice) = &settled.notice
     {
-        lanes.parts.deliverer.wake(&told.address);
+        lanes.parts.deliverer.wake(&notice.address);
     }
     Ok(())
 }
@@ -280,7 +280,7 @@ async fn plan(
             "I send it again.",
             "There is nothing to send again.",
         ),
-        Verb::Trust => CommandPlan::act(CommandAction::Believe, approvals::TRUSTED, ""),
+        Verb::Trust => CommandPlan::act(CommandAction::TrustPast, approvals::TRUSTED, ""),
         Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
         Verb::Skip => retry::skip(argument),
         Verb::Status => {
