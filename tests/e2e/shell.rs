@@ -89,7 +89,7 @@ async fn sandbox_hosts_are_reachable_by_a_program_and_logged() {
         println!("skipped: this system has no namespaces, see the daemon's log");
         return stop(daemon);
     }
-    let open = format!("✓ network        programs reach {address}, registry.example:8443 alone");
+    let open = format!("✓ network        programs reach only {address}, registry.example:8443");
     assert!(doctor.contains(&open), "{doctor}");
     fs::write(home.workspace().join("ask"), ASK_PROXY).unwrap();
     let ask = |what: &str| {

@@ -17,7 +17,7 @@ enum Goes {
 }
 
 /// Sends the same messages again, which were accepted before.
-fn say_again(home: &Home, goes: Goes) {
+fn repeat_prompts(home: &Home, goes: Goes) {
     assert_eq!(printed(home, &ASK), "m1 was accepted before\n", "{goes:?}");
     assert_eq!(printed(home, &SEND), "o2 was accepted before\n", "{goes:?}");
 }
@@ -41,11 +41,11 @@ async fn same_key_is_one_message_even_if_the_daemon_restarts() {
                 Goes::Killed => drop(daemon.kill()),
                 Goes::InOrder | Goes::Not => stop(daemon),
             }
-            say_again(&home, goes);
+            repeat_prompts(&home, goes);
             daemon = home.daemon();
             listener = Listener::attach(&home, "terminal:local:me").await;
         }
-        say_again(&home, goes);
+        repeat_prompts(&home, goes);
         let asked = printed_json(&home, &ASK);
         assert_eq!(asked, json!({ "message": "m1", "duplicate": true }));
         printed(&home, &["send", "me", "the end"]);

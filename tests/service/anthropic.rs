@@ -1,7 +1,7 @@
 //! Tests the program with a model of Anthropic: a call, the reasoning before it, and the answer,
 //! across a crash.
 
-use avocet_protocol::what_was_said;
+use avocet_protocol::without_marks;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, last_results, signature};
 use avocet_tests::{Home, program};
@@ -48,7 +48,7 @@ async fn anthropic_runs_a_tool_call_and_answers() {
     let [first, second] = &model.requests()[..] else { panic!() };
     assert_eq!((&first["tools"], &first["system"]), (&second["tools"], &second["system"]));
     let asked = first["messages"][0]["content"][0]["text"].as_str().unwrap();
-    assert_eq!(what_was_said(asked), "What is in a?");
+    assert_eq!(without_marks(asked), "What is in a?");
     assert!(first["thinking"].is_null());
 }
 

@@ -1,6 +1,6 @@
 //! Tests the program with a model of Google: a call, its signature, and the answer, across a crash.
 
-use avocet_protocol::what_was_said;
+use avocet_protocol::without_marks;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, last_results, signature};
 use avocet_tests::{Home, program};
@@ -52,7 +52,7 @@ async fn gemini_accepts_every_tool_declaration_and_runs_a_call() {
     let declared = first["tools"][0]["functionDeclarations"].as_array().unwrap();
     assert!(declared.len() > 3, "{declared:?}");
     let asked = first["contents"][0]["parts"][0]["text"].as_str().unwrap();
-    assert_eq!(what_was_said(asked), "What is in a?");
+    assert_eq!(without_marks(asked), "What is in a?");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

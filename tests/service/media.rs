@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use avocet_protocol::what_was_said;
+use avocet_protocol::without_marks;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{TelegramFake, UserMessage};
 use avocet_testkit::transcription::TranscriptionFake;
@@ -62,7 +62,7 @@ async fn photo_and_caption_reach_a_model_with_vision() {
     assert_eq!(sent[0].text, "A beach.");
     let request = model.requests().remove(0);
     let mut seen = request["messages"][1]["content"].clone();
-    seen[0]["text"] = what_was_said(seen[0]["text"].as_str().unwrap()).into();
+    seen[0]["text"] = without_marks(seen[0]["text"].as_str().unwrap()).into();
     let line = "Where is this?\n[image: 4 bytes, saved as inbox/m1-0.jpg]";
     let url = "data:image/jpeg;base64,/9j/4A==";
     let expected = json!([

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Condensed, Message, ModelFacts, Past, Roles, Seen, StoreError, ToolSpec, Trust, TurnEvent,
+    CompactedPast, Message, ModelFacts, Past, Roles, Seen, StoreError, ToolSpec, Trust, TurnEvent,
     TurnRecord, estimated_tokens,
 };
 use jiff::tz::TimeZone;
@@ -79,8 +79,13 @@ impl RequestContext {
     }
 
     /// Returns the messages without the turns of the past.
-    fn without_past(&self, turn: &TurnRecord, trim: Trim, condensed: Condensed) -> Vec<Message> {
-        let past = Past { condensed, ..Past::default() };
+    fn without_past(
+        &self,
+        turn: &TurnRecord,
+        trim: Trim,
+        compacted: CompactedPast,
+    ) -> Vec<Message> {
+        let past = Past { compacted, ..Past::default() };
         conversation(&self.instructions.text(), &past, turn, self.view(), trim)
     }
 
@@ -170,7 +175,7 @@ impl AgentLoop {
         room: Room,
     ) -> Result<(), NoAnswer> {
         let trim = shortest(turn, room.messages);
-        let alone = context.without_past(turn, trim, Condensed::default());
+        let alone = context.without_past(turn, trim, CompactedPast::default());
         match if_it_fits(alone, room.has_vision, room.messages) {
             Ok(_) => Ok(()),
             Err(least) => Err(NoAnswer::Limit(self.too_long(context, least, room))),
@@ -188,29 +193,29 @@ impl AgentLoop {
     ) -> Result<(), NoAnswer> {
         let old_steps = old_steps_shortened(turn);
         if let Some(last) = shortened_to(&context.past) {
-            context.past.condensed.shortened_to = Some(last);
+            context.past.compacted.shortened_to = Some(last);
         }
         let size = tokens(&context.messages(turn, old_steps));
         let is_something =
-            !context.past.turns.is_empty() || context.past.condensed.summary.is_some();
+            !context.past.turns.is_empty() || context.past.compacted.summary.is_some();
         if context.past.has_gap || (is_something && size > enough(room)) {
-            let summary = context.past.condensed.summary.take();
-            context.past.condensed.summary = summary.map(|text| cut(text, room / SHARE));
-            let condensed = context.past.condensed.clone();
-            let rest = tokens(&context.without_past(turn, old_steps, condensed));
+            let summary = context.past.compacted.summary.take();
+            context.past.compacted.summary = summary.map(|text| cut(text, room / SHARE));
+            let compacted = context.past.compacted.clone();
+            let rest = tokens(&context.without_past(turn, old_steps, compacted));
             let allowed = goal(room).saturating_sub(rest);
             let turns = turns_to_go(&context.past, context.view(), allowed);
-            self.events.emit(&turn.session, TurnEvent::Condensing);
+            self.events.emit(&turn.session, TurnEvent::Compacting);
             let roles = context.roles.clone();
-            self.condense(&mut context.past, turns, roles.as_ref(), room, usage).await?;
+            self.record_compaction(&mut context.past, turns, roles.as_ref(), room, usage).await?;
         }
-        self.logs.turns.condense(&turn.session, &context.past.condensed).await?;
+        self.logs.turns.record_compaction(&turn.session, &context.past.compacted).await?;
         Ok(())
     }
 
     /// Replaces the oldest turns by a summary. If no summary can be made, the turns are left out,
     /// and the earlier summary stays.
-    async fn condense(
+    async fn record_compaction(
         &self,
         past: &mut Past,
         turns: usize,
@@ -226,11 +231,12 @@ impl AgentLoop {
         if let Some(why) = &summary.incomplete {
             tracing::warn!(turns, why, "old turns are left out without a summary");
         }
-        let summary_to = gone.last().map(|turn| turn.id).or(past.condensed.summary_to);
+        let summary_to = gone.last().map(|turn| turn.id).or(past.compacted.summary_to);
         let trust = gone.iter().map(|turn| trust::of_turn(past, turn, roles));
-        let trust = trust.fold(past.condensed.trust, Trust::min);
-        let condensed = past.condensed.clone();
-        past.condensed = Condensed { summary: summary.with_gap(), summary_to, trust, ..condensed };
+        let trust = trust.fold(past.compacted.trust, Trust::min);
+        let compacted = past.compacted.clone();
+        past.compacted =
+            CompactedPast { summary: summary.with_gap(), summary_to, trust, ..compacted };
         past.has_gap = false;
         Ok(())
     }

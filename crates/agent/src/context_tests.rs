@@ -27,9 +27,9 @@ async fn f10_fit_keeps_500_turns_in_a_small_window_with_any_summary() {
             let sent = texts(&model.requests()[number]);
             assert!(sent.contains(&format!("question {number}:")), "{kind}: the newest is sent");
         }
-        let condensed = cheap.requests().len();
+        let compacted = cheap.requests().len();
         let (least, most) = (turns / 25, turns / 3);
-        assert!((least..most).contains(&condensed), "{kind}: {condensed} for {turns} turns");
+        assert!((least..most).contains(&compacted), "{kind}: {compacted} for {turns} turns");
         let last = texts(model.requests().last().unwrap());
         assert_eq!(last.contains("Ann likes tea."), kind == "short", "{last}");
         assert_eq!(last.contains("left out"), matches!(kind, "empty" | "refused"), "{last}");
@@ -77,14 +77,14 @@ async fn f33_requests_share_their_prefix_until_the_past_is_compacted() {
         harness.settle(&"y".repeat(500)).await;
     }
     let requests = model.requests();
-    let (mut shared, mut condensed) = (0, 0);
+    let (mut shared, mut compacted) = (0, 0);
     for pair in requests.windows(2) {
         assert_eq!(pair[0].tools, pair[1].tools);
-        if pair[1].messages.starts_with(&pair[0].messages) { shared += 1 } else { condensed += 1 }
+        if pair[1].messages.starts_with(&pair[0].messages) { shared += 1 } else { compacted += 1 }
     }
-    assert_eq!((requests.len(), shared + condensed), (120, 119));
+    assert_eq!((requests.len(), shared + compacted), (120, 119));
     let summaries = cheap.requests().len();
-    assert!(summaries > 1 && condensed <= 2 * summaries + 1, "{condensed}, {summaries} summaries");
+    assert!(summaries > 1 && compacted <= 2 * summaries + 1, "{compacted}, {summaries} summaries");
     assert!(shared >= 105, "{shared} of 119 share what there was");
 }
 
@@ -97,7 +97,7 @@ async fn f10_message_that_does_not_fit_leaves_the_past_uncompacted() {
     harness.fail(&notice).await;
     assert_eq!(cheap.requests().len(), 0);
     let past = harness.store.history(&session(), avocet_protocol::TurnId(9), usize::MAX).await;
-    assert_eq!(past.unwrap().condensed, avocet_protocol::Condensed::default());
+    assert_eq!(past.unwrap().compacted, avocet_protocol::CompactedPast::default());
     drop(model);
 }
 
@@ -113,7 +113,7 @@ async fn f10_spent_budget_leaves_the_past_uncompacted() {
     assert!(notice.starts_with("The budget of this day is spent: "), "{notice}");
     assert_eq!(cheap.requests().len(), 0);
     let past = harness.store.history(&session(), avocet_protocol::TurnId(99), usize::MAX).await;
-    assert_eq!(past.unwrap().condensed, avocet_protocol::Condensed::default());
+    assert_eq!(past.unwrap().compacted, avocet_protocol::CompactedPast::default());
 }
 
 #[tokio::test]

@@ -65,23 +65,23 @@ pub(crate) fn conversation(
 
 /// Returns the text in place of the turns that are not shown.
 pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
-    match &past.condensed.summary {
+    match &past.compacted.summary {
         Some(summary) => {
-            let summary = match past.condensed.trust {
+            let summary = match past.compacted.trust {
                 Trust::Low => marks.foreign("summary", "an earlier part of this", summary),
                 Trust::User | Trust::Full => summary.clone(),
             };
             let gap = if past.has_gap { format!("\n\n{LEFT_OUT}") } else { String::new() };
             Some(format!("[Summary of the earlier conversation:]\n\n{summary}{gap}"))
         }
-        None if past.has_gap || past.condensed.summary_to.is_some() => Some(LEFT_OUT.to_owned()),
+        None if past.has_gap || past.compacted.summary_to.is_some() => Some(LEFT_OUT.to_owned()),
         None => None,
     }
 }
 
 /// Returns the messages of a turn that has ended.
 pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: HistoryView<'_>) -> Vec<Message> {
-    let keep = (Some(turn.id) <= past.condensed.shortened_to).then_some(OLD);
+    let keep = (Some(turn.id) <= past.compacted.shortened_to).then_some(OLD);
     let mut messages = Vec::new();
     add_origin(&mut messages, turn, view);
     turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep, view.marks));

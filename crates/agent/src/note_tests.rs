@@ -1,6 +1,6 @@
 use avocet_protocol::{
     Answer, Content, Message, Outbox, Outcome, Past, Planned, SendEnd, Settlement, Turns, Usage,
-    what_was_said,
+    without_marks,
 };
 use avocet_testkit::{FakeRoles, Scripted};
 
@@ -50,7 +50,7 @@ async fn f33_note_reports_an_undelivered_answer_once_behind_the_newest_message()
     assert_eq!(told, [0, 1, 1, 1]);
     let Some(Message::User { text, .. }) = requests[1].last() else { panic!("{:?}", requests[1]) };
     assert!(text.starts_with("second") && text.ends_with("(40005)\n]"), "{text}");
-    assert_eq!(what_was_said(text), "second");
+    assert_eq!(without_marks(text), "second");
 }
 
 fn lost(chat: &str, what: &str, why: &str, unconfirmed: bool) -> LostMessage {
@@ -85,7 +85,7 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
     );
     let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
     let whole = format!("hello\n\n{}", note(&turn, view));
-    assert_eq!(what_was_said(&whole), "hello");
+    assert_eq!(without_marks(&whole), "hello");
 
     turn.undelivered.messages[0].trust = Trust::Low;
     let told = report(&turn).unwrap();

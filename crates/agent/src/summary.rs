@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    Condensed, Delta, Message, ModelError, ModelRequest, Past, Purpose, Roles, SessionId,
+    CompactedPast, Delta, Message, ModelError, ModelRequest, Past, Purpose, Roles, SessionId,
     StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
 };
 
@@ -39,7 +39,7 @@ pub enum Compaction {
     /// A summary can replace the past.
     Done {
         /// The summary, and the position up to which it reaches.
-        condensed: Condensed,
+        compacted: CompactedPast,
         /// Estimated tokens of a later request before the compaction.
         before: u64,
         /// Estimated tokens of a later request after the compaction.
@@ -110,17 +110,18 @@ impl AgentLoop {
             },
         };
         let trust = past.turns.iter().map(|turn| trust::of_turn(&past, turn, roles));
-        let trust = trust.fold(past.condensed.trust, Trust::min);
+        let trust = trust.fold(past.compacted.trust, Trust::min);
         let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn, self.view()));
         let before = window::tokens(&turns.collect::<Vec<_>>())
-            + past.condensed.summary.as_deref().map_or(0, estimated_tokens);
+            + past.compacted.summary.as_deref().map_or(0, estimated_tokens);
         let after = estimated_tokens(&summary);
         if after >= before {
             return Ok(Compaction::Nothing);
         }
         let summary_to = Some(last);
-        let condensed = Condensed { summary: Some(summary), summary_to, trust, ..past.condensed };
-        Ok(Compaction::Done { condensed, before, after })
+        let compacted =
+            CompactedPast { summary: Some(summary), summary_to, trust, ..past.compacted };
+        Ok(Compaction::Done { compacted, before, after })
     }
 
     /// Summarises these turns together with the earlier summary, as far as possible.
@@ -150,7 +151,7 @@ impl AgentLoop {
         let pieces = self.pieces(past, turns, window / 2);
         let skipped = pieces.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
         let mut summary = Summary {
-            text: past.condensed.summary.clone(),
+            text: past.compacted.summary.clone(),
             incomplete: None,
             has_gap: past.has_gap || skipped > 0,
         };

@@ -32,12 +32,12 @@ async fn summary_of_a_large_model_is_cut_for_a_small_one() {
     harness.turn("question 0").await;
     harness.settle("ok").await;
     let turn = harness.record().await.id;
-    let condensed = avocet_protocol::Condensed {
+    let compacted = avocet_protocol::CompactedPast {
         summary: Some("blah ".repeat(6000)),
         summary_to: Some(turn),
-        ..avocet_protocol::Condensed::default()
+        ..avocet_protocol::CompactedPast::default()
     };
-    harness.store.condense(&session(), &condensed).await.unwrap();
+    harness.store.record_compaction(&session(), &compacted).await.unwrap();
     harness.agent.limits.turn.context_tokens = 100_000;
     assert_eq!(answered(&harness.turn("hi").await), "ok");
     assert!(texts(&model.requests()[1]).len() < 8000);
@@ -64,8 +64,8 @@ async fn compact_uses_smaller_pieces_for_a_model_of_the_chain_with_a_small_windo
 /// Compacts the session. Returns the tokens before and after.
 async fn compact(harness: &AgentHarness) -> (u64, u64) {
     match harness.compact().await {
-        Ok(Compaction::Done { condensed, before, after }) => {
-            harness.agent.logs.turns.condense(&session(), &condensed).await.unwrap();
+        Ok(Compaction::Done { compacted, before, after }) => {
+            harness.agent.logs.turns.record_compaction(&session(), &compacted).await.unwrap();
             (before, after)
         }
         other => panic!("{other:?}"),

@@ -12,7 +12,7 @@ use crate::images;
 /// trusted does not lower it.
 pub(crate) fn of_request(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
     let turns = past.turns.iter().map(|turn| of_turn(past, turn, roles));
-    turns.chain([past.condensed.trust, of_turn(past, turn, roles)]).min().unwrap_or_default()
+    turns.chain([past.compacted.trust, of_turn(past, turn, roles)]).min().unwrap_or_default()
 }
 
 /// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
@@ -40,7 +40,7 @@ pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trus
 /// Returns `true` if an owner has declared the content up to a step trusted; `None` means the
 /// messages.
 fn is_trusted(past: &Past, turn: &TurnRecord, step: Option<u32>) -> bool {
-    Some((turn.id, step)) <= past.believed_to
+    Some((turn.id, step)) <= past.trusted_to
 }
 
 /// Returns the lowest trust of a step's request, whose content was read by the step before.

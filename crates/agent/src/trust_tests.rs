@@ -95,7 +95,7 @@ async fn trust_of_an_error_is_that_of_its_content() {
 
 #[tokio::test]
 async fn trust_is_restored_by_a_command_of_the_owner_or_new() {
-    for action in [CommandAction::Believe, CommandAction::Forget] {
+    for action in [CommandAction::TrustPast, CommandAction::Forget] {
         let later = [careful(), Scripted::says("done"), page("hi"), careful()];
         let first = [page("hi"), Scripted::says("read")];
         let harness = AgentHarness::new(first.into_iter().chain(later).collect()).await;
@@ -118,7 +118,7 @@ async fn trust_given_while_a_call_waits_holds_for_the_rest_of_the_turn() {
     let harness = AgentHarness::new(answers).await;
     let TurnEnd::Waiting { call, request } = harness.turn("go").await else { panic!() };
     let wait = harness.wait(call, request).await;
-    harness.command(&CommandAction::Believe).await;
+    harness.command(&CommandAction::TrustPast).await;
     harness.store.resolve(wait, &Resolution::Error("denied".to_owned())).await.unwrap();
     let turn = harness.claim().await;
     assert!(!asks(&harness.run(turn).await.unwrap()));
@@ -132,8 +132,8 @@ async fn trust_of_a_summary_is_that_of_its_sources() {
     let end = harness.turn("read").await;
     harness.settle_as(end).await;
     let compaction = harness.compact().await.unwrap();
-    let Compaction::Done { condensed, .. } = compaction else { panic!("{compaction:?}") };
-    harness.store.condense(&session(), &condensed).await.unwrap();
+    let Compaction::Done { compacted, .. } = compaction else { panic!("{compaction:?}") };
+    harness.store.record_compaction(&session(), &compacted).await.unwrap();
     assert!(asks(&harness.turn("do it").await));
     let messages = harness.last_messages();
     let Message::User { text, .. } = &messages[1] else { panic!("{messages:?}") };
@@ -298,7 +298,7 @@ async fn seen_has_each_call_with_the_trust_of_its_request_and_its_result() {
     ];
     assert_eq!(calls(&seen), expected);
     assert_eq!(seen.people, ["go", "again"]);
-    harness.command(&CommandAction::Believe).await;
+    harness.command(&CommandAction::TrustPast).await;
     let believed = calls(&seen_in(&harness, &turn, &[]).await);
     assert!(believed.iter().all(|(_, trust, ..)| *trust == Trust::Full), "{believed:?}");
 }

@@ -48,7 +48,7 @@ pub(crate) fn tokens(messages: &[Message]) -> u64 {
 pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
     let place = past.turns.len().checked_sub(Past::RECENT + 1)?;
     let last = past.turns[place].id;
-    (past.condensed.shortened_to < Some(last)).then_some(last)
+    (past.compacted.shortened_to < Some(last)).then_some(last)
 }
 
 /// Returns how many of the past turns are dropped so that the others have at most `allowed` tokens.

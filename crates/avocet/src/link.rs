@@ -115,7 +115,7 @@ impl DaemonLink {
         remarks.pop_front().map(DaemonNotice::Remark)
     }
 
-    fn heard(&self, incoming: Incoming) -> DaemonNotice {
+    fn notice_of(&self, incoming: Incoming) -> DaemonNotice {
         match incoming {
             Incoming::Event(event) => DaemonNotice::Event(event),
             Incoming::Deliver { chunk, shown } => {
@@ -167,7 +167,7 @@ impl TerminalLink for DaemonLink {
             tokio::select! {
                 biased;
                 Ok(text) = self.log.recv_async() => return DaemonNotice::Remark(text),
-                Ok(incoming) = client.incoming().recv_async() => return self.heard(incoming),
+                Ok(incoming) = client.incoming().recv_async() => return self.notice_of(incoming),
                 else => {}
             }
         }

@@ -99,16 +99,7 @@ impl Configuration {
             Some(path) => resolve(path)?,
             None => default_data_dir()?,
         };
-        let agent = |profile: Profile| {
-            let workspace = match &profile.agent.workspace {
-                Some(path) => resolve(path)?,
-                None => data_dir.join("workspace"),
-            };
-            roots::check_workspace(&document, &profile.name, &workspace, home().as_deref())?;
-            Ok(Agent { profile, workspace })
-        };
-        let agents: Result<Vec<_>, Failure> = profiles(&document)?.into_iter().map(agent).collect();
-        let agents = agents?;
+        let agents = agents(&document, &data_dir)?;
         let socket = match &settings.gateway.socket {
             Some(path) => resolve(path)?,
             None => data_dir.join("run/avocet.sock"),
@@ -118,23 +109,9 @@ impl Configuration {
             None => default_head_file(&data_dir),
         };
         let backups = settings.backup.directory.as_deref().map(resolve).transpose()?;
-        let all = |paths: &[PathBuf]| {
-            paths.iter().map(|path| resolve(path)).collect::<Result<Vec<_>, Failure>>()
-        };
-        let protection = Protection::new(&settings.sandbox.protected)
-            .map_err(|error| document.error_at("sandbox.protected", error.to_string()))?;
-        let (read, write) = (all(&settings.sandbox.read)?, all(&settings.sandbox.write)?);
-        let sandbox = Sandbox { read, write, protection: protection.into() };
-        let roots = [
-            ("read", &settings.tools.read, Access::Read),
-            ("write", &settings.tools.write, Access::Change),
-        ];
-        let root = |(key, paths, access): (_, &Vec<PathBuf>, _)| {
-            let named = all(paths)?.into_iter().enumerate();
-            let root = |(place, path)| Root { key: format!("tools.{key}[{place}]"), path, access };
-            Ok(named.map(root).collect::<Vec<_>>())
-        };
-        let roots = roots.into_iter().map(root).collect::<Result<Vec<_>, Failure>>()?.concat();
+        let sandbox = sandbox(&document, &settings)?;
+        let mut roots = tool_roots(&document, "read", &settings.tools.read, Access::Read)?;
+        roots.extend(tool_roots(&document, "write", &settings.tools.write, Access::Change)?);
         let workspaces = agents.iter().map(|agent| &agent.workspace);
         let beside = roots.iter().map(|root| &root.path);
         let reachable = workspaces.chain(beside).chain(&sandbox.read).chain(&sandbox.write);
@@ -174,6 +151,44 @@ impl Configuration {
         let own = [self.data_dir.clone(), self.head_file.clone()].into_iter();
         config.chain(own).chain(self.backups.clone()).chain(log).collect()
     }
+}
+
+/// Returns the agents with their workspaces, which are checked.
+fn agents(document: &Document, data_dir: &Path) -> Result<Vec<Agent>, Failure> {
+    let agent = |profile: Profile| {
+        let workspace = match &profile.agent.workspace {
+            Some(path) => from_configuration(document, path)?,
+            None => data_dir.join("workspace"),
+        };
+        roots::check_workspace(document, &profile.name, &workspace, home().as_deref())?;
+        Ok(Agent { profile, workspace })
+    };
+    profiles(document)?.into_iter().map(agent).collect()
+}
+
+fn sandbox(document: &Document, settings: &Settings) -> Result<Sandbox, Failure> {
+    let all = |paths: &[PathBuf]| {
+        let paths = paths.iter().map(|path| from_configuration(document, path));
+        paths.collect::<Result<Vec<_>, Failure>>()
+    };
+    let protection = Protection::new(&settings.sandbox.protected)
+        .map_err(|error| document.error_at("sandbox.protected", error.to_string()))?;
+    let (read, write) = (all(&settings.sandbox.read)?, all(&settings.sandbox.write)?);
+    Ok(Sandbox { read, write, protection: protection.into() })
+}
+
+/// Returns the directories of the list `key` in `[tools]`.
+fn tool_roots(
+    document: &Document,
+    key: &str,
+    paths: &[PathBuf],
+    access: Access,
+) -> Result<Vec<Root>, Failure> {
+    let root = |(place, path): (usize, &PathBuf)| {
+        let path = from_configuration(document, path)?;
+        Ok(Root { key: format!("tools.{key}[{place}]"), path, access })
+    };
+    paths.iter().enumerate().map(root).collect()
 }
 
 /// Returns the named file, or the one in the usual place if it exists.

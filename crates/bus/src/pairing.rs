@@ -83,13 +83,13 @@ impl Bus {
         decision: Decision,
     ) -> Result<(Pairing, SettledPairing), AccessError> {
         let pairing = self.open_pairing(code)?;
-        let told = match decision {
+        let notice = match decision {
             Decision::Approved(role) => {
                 Some(self.destinations.plan(&pairing.chat, &welcome(role))?)
             }
             Decision::Denied => None,
         };
-        let settled = SettledPairing { code: pairing.code.clone(), decision, told };
+        let settled = SettledPairing { code: pairing.code.clone(), decision, notice };
         Ok((pairing, settled))
     }
 
@@ -105,8 +105,8 @@ impl Bus {
                 .err()
                 .unwrap_or(AccessError::ExpiredCode(code)));
         }
-        if let Some(told) = &settled.told {
-            self.deliveries.wake(&told.address);
+        if let Some(notice) = &settled.notice {
+            self.deliveries.wake(&notice.address);
         }
         Ok(())
     }

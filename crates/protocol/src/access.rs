@@ -69,7 +69,7 @@ pub struct SettledPairing {
     /// The owner's decision.
     pub decision: Decision,
     /// The message to the stranger, if any.
-    pub told: Option<Planned>,
+    pub notice: Option<Planned>,
 }
 
 /// Pairing and links, as the gateway uses them. A change is in the log when the method returns.

@@ -18,7 +18,8 @@ pub enum TurnEvent {
         messages: Vec<StartedMessage>,
     },
     /// The earlier conversation is being compacted, because it has become too long.
-    Condensing,
+    #[serde(rename = "condensing")]
+    Compacting,
     /// The model is being asked.
     Thinking {
         /// The step, from 0.

@@ -74,7 +74,7 @@ pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
 pub use message::{
-    Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, what_was_said,
+    Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
@@ -105,7 +105,7 @@ pub use status::{
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
-    AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, Condensed,
+    AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast,
     Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
     NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
     Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total,

@@ -67,7 +67,7 @@ pub const SAID: &str = "<<<said ";
 /// Returns the text that people wrote in a user message: without the agent's note about the moment,
 /// and without the marks that name the author in a group.
 #[must_use]
-pub fn what_was_said(text: &str) -> &str {
+pub fn without_marks(text: &str) -> &str {
     let said = match text.rfind(MOMENT) {
         Some(at) if text.ends_with(']') => text[..at].trim_end(),
         _ => text,

@@ -19,7 +19,7 @@ pub use inbox::{
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
-pub use turn_log::{Condensed, KeptResult, KeptResults, NewStep, Past, TurnLog};
+pub use turn_log::{CompactedPast, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
     Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Suspects, Turns,
 };

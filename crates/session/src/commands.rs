@@ -210,9 +210,9 @@ fn changes_access(action: &CommandAction) -> bool {
 async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
     lanes.with_retry(|| lanes.parts.bus.refresh()).await?;
     if let CommandAction::Decide(settled) = action
-        && let Some(told) = &settled.told
+        && let Some(notice) = &settled.notice
     {
-        lanes.parts.deliverer.wake(&told.address);
+        lanes.parts.deliverer.wake(&notice.address);
     }
     Ok(())
 }
@@ -232,23 +232,13 @@ async fn plan(
 ) -> Result<CommandPlan, StoreError> {
     let message = &command.message;
     let (word, argument) = split(&message.inbound.content.text);
-    let Some(known) = COMMANDS.iter().find(|known| known.shown.name.eq_ignore_ascii_case(word))
-    else {
-        return Ok(CommandPlan::say(format!(
-            "I do not know the command /{word}. /help shows them all."
-        )));
-    };
     let Inbound { address, sender, chat, .. } = &message.inbound;
     let is_owner = lanes.parts.bus.is_owners(&message.inbound);
-    if !known.is_for(is_owner, *chat) {
-        let name = known.shown.name;
-        let only = match known.access {
-            Access::OwnersInPrivate => ", and only in a private chat",
-            Access::Owners | Access::Everybody => "",
-        };
-        return Ok(CommandPlan::say(format!("/{name} is for my owner{only}.")));
-    }
-    Ok(match known.verb {
+    let verb = match permitted(word, is_owner, *chat) {
+        Ok(verb) => verb,
+        Err(refusal) => return Ok(CommandPlan::say(refusal)),
+    };
+    Ok(match verb {
         Verb::Compact => {
             let already = "A summary of the earlier conversation is already planned.";
             CommandPlan::act(
@@ -280,7 +270,7 @@ async fn plan(
             "I send it again.",
             "There is nothing to send again.",
         ),
-        Verb::Trust => CommandPlan::act(CommandAction::Believe, approvals::TRUSTED, ""),
+        Verb::Trust => CommandPlan::act(CommandAction::TrustPast, approvals::TRUSTED, ""),
         Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
         Verb::Skip => retry::skip(argument),
         Verb::Status => {
@@ -292,6 +282,23 @@ async fn plan(
         }
         Verb::Usage => CommandPlan::say(usage(lanes, &message.session, role, *chat).await?),
     })
+}
+
+/// Finds the command with this name. The error is the refusal for the sender.
+fn permitted(word: &str, is_owner: bool, chat: ChatKind) -> Result<Verb, String> {
+    let named = |known: &&ChatCommand| known.shown.name.eq_ignore_ascii_case(word);
+    let known = COMMANDS
+        .iter()
+        .find(named)
+        .ok_or_else(|| format!("I do not know the command /{word}. /help shows them all."))?;
+    if known.is_for(is_owner, chat) {
+        return Ok(known.verb);
+    }
+    let only = match known.access {
+        Access::OwnersInPrivate => ", and only in a private chat",
+        Access::Owners | Access::Everybody => "",
+    };
+    Err(format!("/{} is for my owner{only}.", known.shown.name))
 }
 
 /// Splits a command into the word after the slash, without the bot's name, and its argument.

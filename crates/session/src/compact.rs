@@ -1,7 +1,7 @@
 //! `/compact`: compacts a session's past on demand, in its lane, between turns.
 
 use avocet_agent::{Compaction, UsageMeter};
-use avocet_protocol::{Condensed, Content, Deliveries, LoggedInbound, StoreError};
+use avocet_protocol::{CompactedPast, Content, Deliveries, LoggedInbound, StoreError};
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
@@ -49,17 +49,17 @@ impl Lanes {
             Ok(result) => result?,
         };
         tracing::info!(%session, ?result, "compaction");
-        self.end_compaction(command, condensed(&result), &words(&result)).await
+        self.end_compaction(command, compacted_past(&result), &words(&result)).await
     }
 
     async fn end_compaction(
         &self,
         command: &LoggedInbound,
-        condensed: Option<&Condensed>,
+        compacted: Option<&CompactedPast>,
         text: &str,
     ) -> Result<(), StoreError> {
         let notice = self.plan(command, &Content::text(text));
-        let end = || self.parts.turns.compacted(command.id, condensed, notice.as_ref());
+        let end = || self.parts.turns.compacted(command.id, compacted, notice.as_ref());
         match self.with_retry(end).await {
             // It was stopped just before its end.
             Err(StoreError::Stale(_)) => return Ok(()),
@@ -70,9 +70,9 @@ impl Lanes {
     }
 }
 
-fn condensed(result: &Compaction) -> Option<&Condensed> {
+fn compacted_past(result: &Compaction) -> Option<&CompactedPast> {
     match result {
-        Compaction::Done { condensed, .. } => Some(condensed),
+        Compaction::Done { compacted, .. } => Some(compacted),
         Compaction::Nothing | Compaction::Failed(_) => None,
     }
 }

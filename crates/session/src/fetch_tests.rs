@@ -1,6 +1,6 @@
 use avocet_protocol::{
-    CallId, CallResult, ChatAddress, Condensed, Content, Evidence, Inbound, InboundKind, LogWrite,
-    NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass,
+    CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Inbound, InboundKind,
+    LogWrite, NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass,
 };
 use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
 use std::sync::Mutex;
@@ -190,7 +190,7 @@ impl TurnLog for AttachmentLog {
         unreachable!("not used by fetch")
     }
 
-    async fn condense(&self, _: &SessionId, _: &Condensed) -> Result<(), StoreError> {
+    async fn record_compaction(&self, _: &SessionId, _: &CompactedPast) -> Result<(), StoreError> {
         unreachable!("not used by fetch")
     }
 

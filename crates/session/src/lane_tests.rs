@@ -70,7 +70,7 @@ async fn collect_mode_answers_a_burst_of_messages_together() {
     harness.clock.advance(half);
     let asked = &harness.asked(1).await[0];
     let said = asked.messages.iter().filter_map(|message| match message {
-        Message::User { text, .. } => Some(what_was_said(text)),
+        Message::User { text, .. } => Some(without_marks(text)),
         _ => None,
     });
     assert_eq!(said.collect::<Vec<_>>().join("\n"), "one\n\ntwo");
@@ -85,7 +85,7 @@ async fn f16_queue_modes_pass_every_message_to_the_model_in_order() {
             let asked_for_tool = request
                 .messages
                 .iter()
-                .any(|message| matches!(message, Message::User { text, .. } if what_was_said(text) == "go"));
+                .any(|message| matches!(message, Message::User { text, .. } if without_marks(text) == "go"));
             let answered = matches!(request.messages.last(), Some(Message::ToolResult { .. }))
                 || last_said(request) != "go";
             let then = if asked_for_tool && !answered {

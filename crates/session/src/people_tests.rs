@@ -81,7 +81,7 @@ async fn f14_owner_tool_is_refused_in_the_turn_of_a_user_and_of_its_child() {
     let model = || {
         ScriptedModel::answering(|request| match request.messages.last() {
             Some(Message::ToolResult { result, .. }) => Scripted::says(result),
-            Some(Message::User { text, .. }) if what_was_said(text) == "delegate" => {
+            Some(Message::User { text, .. }) if without_marks(text) == "delegate" => {
                 Scripted::calls(&[("spawn", json!({"prompt": "the keys"}))])
             }
             _ => Scripted::calls(&[("keys", json!({}))]),
@@ -116,7 +116,7 @@ async fn link_shares_a_session_and_answers_in_the_chat_of_the_message() {
     assert_eq!(harness.sent_to("b", 1).await, "two");
     let asked = harness.asked(2).await;
     let said = |message: &Message| match message {
-        Message::User { text, .. } => what_was_said(text).to_owned(),
+        Message::User { text, .. } => without_marks(text).to_owned(),
         _ => String::new(),
     };
     let seen = |text: &str| asked[1].messages.iter().any(|message| said(message) == text);

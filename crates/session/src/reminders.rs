@@ -28,7 +28,7 @@ pub async fn remind(
         return Ok(());
     }
     tracing::info!(prompts = reminders.len(), "repeating open questions");
-    turns.say_again(&reminders).await
+    turns.repeat_prompts(&reminders).await
 }
 
 /// Returns the prompt to repeat; `None` if the channel keeps presses or is missing, or the prompt

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, Condensed, Deliveries, Evidence, Ledger, LogWrite,
-    LoggedInbound, MessageId, NewStep, Past, Purpose, SessionId, Spending, Spent, StoreError,
-    Timestamp, ToolClass, TurnId, TurnLog,
+    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Deliveries, Evidence, Ledger,
+    LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, SessionId, Spending, Spent,
+    StoreError, Timestamp, ToolClass, TurnId, TurnLog,
 };
 
 use crate::running::RunningTurns;
@@ -39,12 +39,16 @@ impl TurnLog for RetryingLog {
         self.running.with_retry(before, || self.log.history(session, before, budget)).await
     }
 
-    async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()> {
-        let condense = || {
+    async fn record_compaction(
+        &self,
+        session: &SessionId,
+        compacted: &CompactedPast,
+    ) -> Result<()> {
+        let record_compaction = || {
             self.running.sign_session(session);
-            self.log.condense(session, condensed)
+            self.log.record_compaction(session, compacted)
         };
-        self.running.with_retry(None, condense).await
+        self.running.with_retry(None, record_compaction).await
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {

@@ -12,7 +12,7 @@ use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     Accepted, Allow, AllowLists, Attachment, ChatAddress, Content, Deliveries, Inbound,
     LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish, Query, Sender, SessionId,
-    what_was_said,
+    without_marks,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -328,7 +328,7 @@ pub(super) fn session(name: &str) -> SessionId {
 /// Returns the user's last text.
 pub(super) fn last_said(request: &ModelRequest) -> &str {
     let said = request.messages.iter().rev().find_map(|message| match message {
-        Message::User { text, .. } => Some(what_was_said(text)),
+        Message::User { text, .. } => Some(without_marks(text)),
         _ => None,
     });
     said.unwrap()

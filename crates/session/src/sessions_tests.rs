@@ -7,7 +7,7 @@ use avocet_agent::Budgets;
 use avocet_protocol::{
     Allow, AllowLists, Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound,
     Message, MessageId, ModelError, ModelRequest, Outcome, Publish, Query, Sender, Suspects,
-    TurnEvent, TurnEvents, TurnState, Turns, what_was_said,
+    TurnEvent, TurnEvents, TurnState, Turns, without_marks,
 };
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeChannel, FakeFiles, OnFetch, Scripted, ScriptedModel, WAIT};

@@ -191,7 +191,7 @@ pub(crate) fn commanded(
         CommandAction::Decide(settled) => decided(tx, settled, &by()?),
         CommandAction::Link(link) => linked(tx, link, &by()?),
         CommandAction::Unlink(chat) => unlinked(tx, &chat.to_string(), &by()?),
-        CommandAction::Believe => trusted(tx, command, &by()?),
+        CommandAction::TrustPast => trusted(tx, command, &by()?),
         _ => Ok(()),
     }
 }

@@ -64,7 +64,9 @@ pub(crate) fn act(
             let goes_on = retry(tx, &session, command, *wait, sender.as_ref())?;
             Ok(goes_on.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
         }
-        CommandAction::Believe => past::mark_as_trusted(tx, &session).map(|()| CommandEffect::Done),
+        CommandAction::TrustPast => {
+            past::mark_as_trusted(tx, &session).map(|()| CommandEffect::Done)
+        }
         CommandAction::Resend => resend(tx, command),
         CommandAction::Decide(settled) => people::decide(tx, settled).map(done_or_nothing),
         CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),

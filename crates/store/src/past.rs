@@ -1,7 +1,7 @@
 //! The past of a session that its requests contain, and its compaction.
 
 use avocet_protocol::{
-    Condensed, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, Trust, TurnId,
+    CompactedPast, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, Trust, TurnId,
 };
 use rusqlite::params;
 
@@ -17,10 +17,10 @@ const MOST_TIMES: usize = 16;
 
 /// Returns the past of a session before a turn.
 pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
-    let condensed = condensed(db, session)?;
-    let left_out = condensed.summary_to.map_or(0, |turn| turn.0);
-    let believed_to = trusted_to(db, session)?;
-    let mut past = Past { condensed, believed_to, ..Past::default() };
+    let compacted = compacted_past(db, session)?;
+    let left_out = compacted.summary_to.map_or(0, |turn| turn.0);
+    let trusted_to = trusted_to(db, session)?;
+    let mut past = Past { compacted, trusted_to, ..Past::default() };
     let (mut next, mut used, mut read) = (before, 0_usize, 0_usize);
     loop {
         // Turns begin in the order of their messages, so all turns before a forgotten one are
@@ -35,7 +35,7 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
             |row| Ok((TurnId(row.get(0)?), row.get::<_, bool>(1)?)),
         )?;
         let Some((id, false)) = found else { break };
-        let is_recent = past.turns.len() < Past::RECENT && Some(id) > past.condensed.shortened_to;
+        let is_recent = past.turns.len() < Past::RECENT && Some(id) > past.compacted.shortened_to;
         let TurnBytes { whole, shortened } = turn_bytes(db, id)?;
         used = used.saturating_add(if is_recent { whole } else { shortened });
         read = read.saturating_add(whole);
@@ -51,13 +51,13 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
     Ok(past)
 }
 
-fn condensed(db: Db<'_>, session: &SessionId) -> Result<Condensed> {
+fn compacted_past(db: Db<'_>, session: &SessionId) -> Result<CompactedPast> {
     let turn = |id: i64| (id > 0).then_some(TurnId(id));
     let found = db.row(
         "SELECT summary, summary_to, shortened_to, summary_trust FROM sessions WHERE id = ?1",
         [session.as_str()],
         |row| {
-            Ok(Condensed {
+            Ok(CompactedPast {
                 summary: row.get(0)?,
                 summary_to: turn(row.get(1)?),
                 shortened_to: turn(row.get(2)?),
@@ -88,7 +88,7 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
         [session.as_str()],
         |row| row.get(0).map(TurnId),
     )?;
-    let Some(newest) = newest else { return Ok(condensed(db, session)?.trust) };
+    let Some(newest) = newest else { return Ok(compacted_past(db, session)?.trust) };
     // The last trusted step, including its results, which are part of the next step's request.
     let trusted = match trusted_to(db, session)? {
         Some((turn, _)) if turn > newest => return Ok(Trust::Full),
@@ -147,23 +147,27 @@ fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<TurnBytes> {
 }
 
 /// Compacts the past. Returns `false` if it was forgotten meanwhile.
-pub(crate) fn condense(tx: &Tx<'_>, session: &SessionId, condensed: &Condensed) -> Result<bool> {
+pub(crate) fn record_compaction(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    compacted: &CompactedPast,
+) -> Result<bool> {
     let id = |turn: Option<TurnId>| turn.map_or(0, |turn| turn.0);
-    let (summary_to, shortened_to) = (id(condensed.summary_to), id(condensed.shortened_to));
-    let condensed = tx.update(
+    let (summary_to, shortened_to) = (id(compacted.summary_to), id(compacted.shortened_to));
+    let compacted = tx.update(
         "UPDATE sessions SET summary = ?2, summary_to = ?3, shortened_to = ?4, summary_trust = ?5 \
          WHERE id = ?1 \
              AND NOT coalesce((SELECT max(id) FROM inbound WHERE turn = max(?3, ?4)) \
                  <= fresh_from, 0)",
         params![
             session.as_str(),
-            condensed.summary,
+            compacted.summary,
             summary_to,
             shortened_to,
-            condensed.trust.word(),
+            compacted.trust.word(),
         ],
     )?;
-    Ok(condensed > 0)
+    Ok(compacted > 0)
 }
 
 /// The `/compact` command that a session has not finished.
@@ -216,7 +220,7 @@ pub(crate) fn begin_compaction(tx: &Tx<'_>, command: MessageId) -> Result<()> {
 pub(crate) fn compacted(
     tx: &Tx<'_>,
     command: MessageId,
-    condensed: Option<&Condensed>,
+    compacted: Option<&CompactedPast>,
     notice: Option<&Planned>,
 ) -> Result<()> {
     let session = tx.db.row(
@@ -228,8 +232,8 @@ pub(crate) fn compacted(
     let stale = || StoreError::Stale(format!("the compaction for {command}"));
     let session = session.ok_or_else(stale)?;
     stop_compaction(tx, &session)?;
-    if let Some(condensed) = condensed
-        && !condense(tx, &session, condensed)?
+    if let Some(compacted) = compacted
+        && !record_compaction(tx, &session, compacted)?
     {
         return Ok(());
     }

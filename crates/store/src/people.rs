@@ -97,7 +97,7 @@ impl People for SqliteStore {
 
 /// Decides about an open pairing code. Returns `false` for any other code.
 pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
-    let SettledPairing { code, decision, told } = settled;
+    let SettledPairing { code, decision, notice } = settled;
     let role = match decision {
         Decision::Approved(role) => Some(*role),
         Decision::Denied => None,
@@ -124,8 +124,8 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
             [code.as_str()],
         )?;
     }
-    if let Some(told) = told {
-        insert_notice(tx, told)?;
+    if let Some(notice) = notice {
+        insert_notice(tx, notice)?;
     }
     Ok(true)
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, Condensed, Content, Evidence, LogWrite,
+    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, LogWrite,
     LoggedInbound, MessageId, NewStep, Past, QueueMode, SessionId, StoreError, ToolClass, TurnId,
     TurnLog,
 };
@@ -24,10 +24,14 @@ impl TurnLog for SqliteStore {
         self.read(move |db| past::past(db, &session, before, budget)).await
     }
 
-    async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()> {
-        let (session, condensed) = (session.clone(), condensed.clone());
-        self.write("condense", Durability::Process, move |tx| {
-            past::condense(tx, &session, &condensed).map(drop)
+    async fn record_compaction(
+        &self,
+        session: &SessionId,
+        compacted: &CompactedPast,
+    ) -> Result<()> {
+        let (session, compacted) = (session.clone(), compacted.clone());
+        self.write("record-compaction", Durability::Process, move |tx| {
+            past::record_compaction(tx, &session, &compacted).map(drop)
         })
         .await
     }

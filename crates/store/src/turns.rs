@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, Condensed, LoggedInbound, MessageId, NewWait, OpenPrompt, OpenWait, Outcome,
+    Answer, Claim, CompactedPast, LoggedInbound, MessageId, NewWait, OpenPrompt, OpenWait, Outcome,
     Planned, Resolution, SessionId, Settlement, Suspects, Timestamp, TurnId, Turns, WaitId,
 };
 use rusqlite::params;
@@ -47,12 +47,12 @@ impl Turns for SqliteStore {
     async fn compacted(
         &self,
         command: MessageId,
-        condensed: Option<&Condensed>,
+        compacted: Option<&CompactedPast>,
         notice: Option<&Planned>,
     ) -> Result<()> {
-        let (condensed, notice) = (condensed.cloned(), notice.cloned());
+        let (compacted, notice) = (compacted.cloned(), notice.cloned());
         self.write("compacted", Durability::Synced, move |tx| {
-            past::compacted(tx, command, condensed.as_ref(), notice.as_ref())
+            past::compacted(tx, command, compacted.as_ref(), notice.as_ref())
         })
         .await
     }
@@ -105,9 +105,12 @@ impl Turns for SqliteStore {
         self.read(move |db| waits::open_prompts(db, now)).await
     }
 
-    async fn say_again(&self, prompts: &[OpenPrompt]) -> Result<()> {
+    async fn repeat_prompts(&self, prompts: &[OpenPrompt]) -> Result<()> {
         let prompts = prompts.to_vec();
-        self.write("say-again", Durability::Synced, move |tx| waits::say_again(tx, &prompts)).await
+        self.write("repeat-prompts", Durability::Synced, move |tx| {
+            waits::repeat_prompts(tx, &prompts)
+        })
+        .await
     }
 
     async fn open_sessions(&self) -> Result<Vec<SessionId>> {

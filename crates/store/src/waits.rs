@@ -359,7 +359,7 @@ pub(crate) fn open_prompts(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>
 }
 
 /// Sends prompts again whose waits are still open.
-pub(crate) fn say_again(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
+pub(crate) fn repeat_prompts(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
     for OpenPrompt { wait, prompt, .. } in prompts {
         let turn = tx.db.row(
             "SELECT turn FROM waits WHERE id = ?1 AND resolved = 0",

@@ -4,7 +4,7 @@ mod content;
 mod quirks;
 pub mod responses;
 
-use avocet_protocol::what_was_said;
+use avocet_protocol::without_marks;
 use serde_json::{Value, json};
 
 use crate::answer::Spoken;
@@ -111,7 +111,7 @@ impl OpenAiFake {
 pub fn last_user_text(request: &Value) -> &str {
     let messages = request["messages"].as_array().unwrap();
     let last = messages.iter().rev().find(|message| message["role"] == "user");
-    last.map(content::text).map(what_was_said).unwrap_or_default()
+    last.map(content::text).map(without_marks).unwrap_or_default()
 }
 
 /// Returns the results of the calls at the end of a request, in order.

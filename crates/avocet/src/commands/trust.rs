@@ -52,7 +52,7 @@ struct FileTrust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TrustChange {
     Show,
-    Believe,
+    MarkTrusted,
     Distrust,
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<E
     let configuration = Configuration::load(context, Uses::Log)?;
     let workspaces = open(&configuration)?;
     let change = if asked.believe {
-        TrustChange::Believe
+        TrustChange::MarkTrusted
     } else if asked.untrusted {
         TrustChange::Distrust
     } else {
@@ -86,7 +86,7 @@ pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<E
     // Only the daemon knows its programs' changes, and marks them when the programs have ended.
     if !shown.is_empty() && connect(context, &configuration).await?.is_some() {
         warning(match change {
-            TrustChange::Believe => {
+            TrustChange::MarkTrusted => {
                 "the daemon runs: if one of its programs has such a file open or changes it, the \
                     file is marked again; check again when the programs have ended"
             }
@@ -127,7 +127,7 @@ fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<Fi
     let path = workspace.resolve("").map_err(failed)?.join(below);
     let was = match change {
         TrustChange::Show => None,
-        TrustChange::Believe => Some(workspace.mark_trusted(&path).map_err(failed)?),
+        TrustChange::MarkTrusted => Some(workspace.mark_trusted(&path).map_err(failed)?),
         TrustChange::Distrust => Some(workspace.mark_untrusted(&path).map_err(failed)?),
     };
     let ExplainedTrust { trust, why } = workspace.explain_trust(&path).map_err(failed)?;
@@ -161,8 +161,10 @@ fn row(shown: &FileTrust, change: TrustChange) -> [String; 3] {
     let FileTrust { file, trust, why, was } = shown;
     let said = match (change, was) {
         (TrustChange::Show, _) | (_, None) => format!("it {why}"),
-        (TrustChange::Believe, Some(Trust::Full)) => "it was trusted already".to_owned(),
-        (TrustChange::Believe, Some(was)) => format!("trusted from now on; it was {}", was.word()),
+        (TrustChange::MarkTrusted, Some(Trust::Full)) => "it was trusted already".to_owned(),
+        (TrustChange::MarkTrusted, Some(was)) => {
+            format!("trusted from now on; it was {}", was.word())
+        }
         (TrustChange::Distrust, Some(Trust::Low)) => "it was untrusted already".to_owned(),
         (TrustChange::Distrust, Some(was)) => {
             format!("untrusted from now on; it was {}", was.word())

@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Clock, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
-    ToolSpec, what_was_said,
+    ToolSpec, without_marks,
 };
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ impl Model for Offline {
     ) -> Result<ModelReply, ModelError> {
         let results = results(&request.messages);
         let command = if results.is_empty() {
-            OfflineCommand::parse(last_said(&request.messages), &request.tools)
+            OfflineCommand::parse(last_text(&request.messages), &request.tools)
         } else {
             OfflineCommand::Say(report(&results))
         };
@@ -88,9 +88,9 @@ fn shown(deltas: Deltas<'_>, text: String) -> String {
     text
 }
 
-fn last_said(messages: &[Message]) -> &str {
+fn last_text(messages: &[Message]) -> &str {
     let said = messages.iter().rev().find_map(|message| match message {
-        Message::User { text, .. } => Some(what_was_said(text)),
+        Message::User { text, .. } => Some(without_marks(text)),
         _ => None,
     });
     said.unwrap_or_default()

@@ -167,7 +167,7 @@ pub enum CommandAction {
         sender: Option<SenderId>,
     },
     /// Treats everything that the session has read so far as trusted.
-    Believe,
+    TrustPast,
     /// Sends the recent unconfirmed and dead chunks of the command's chat again.
     Resend,
     /// Approves or denies a stranger's code.

@@ -14,7 +14,7 @@ use crate::{
 /// The log of a turn, as the agent writes it: record step, start call, finish call, close step.
 #[async_trait]
 pub trait TurnLog: fmt::Debug + Send + Sync {
-    /// Returns the past of a session before the turn `before`: the condensed part, and the turns
+    /// Returns the past of a session before the turn `before`: the compacted part, and the turns
     /// since. Whole turns only, as many as fit into `budget` bytes of text, and at least the
     /// newest.
     ///
@@ -25,7 +25,8 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
 
     /// Replaces the older past of a session in later requests. The log itself keeps everything.
     /// Does nothing if that past has been forgotten meanwhile.
-    async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()>;
+    async fn record_compaction(&self, session: &SessionId, compacted: &CompactedPast)
+    -> Result<()>;
 
     /// Record step: commits the assistant's message and its calls, planned.
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()>;
@@ -68,15 +69,15 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
 /// The past of a session, as its requests contain it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Past {
-    /// The condensed part, which stands for the turns up to [`Condensed::summary_to`].
-    pub condensed: Condensed,
+    /// The compacted part, which stands for the turns up to [`CompactedPast::summary_to`].
+    pub compacted: CompactedPast,
     /// The turns after that, oldest first.
     pub turns: Vec<TurnRecord>,
     /// `true` if turns between both were left out for lack of room.
     pub has_gap: bool,
     /// The position up to which an owner has declared the read text as trusted: the turn, and the
     /// last trusted step in it. `None` as step covers only the messages that the turn answers.
-    pub believed_to: Option<(TurnId, Option<u32>)>,
+    pub trusted_to: Option<(TurnId, Option<u32>)>,
 }
 
 impl Past {
@@ -92,7 +93,7 @@ impl Past {
 /// The form that the older past of a session takes in its requests. It changes seldom and in large
 /// steps, so that requests keep a common beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Condensed {
+pub struct CompactedPast {
     /// The summary of the turns up to `summary_to`; `None` if they are left out.
     pub summary: Option<String>,
     /// The last turn that is left out, if any.

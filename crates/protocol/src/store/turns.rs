@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, Condensed, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId,
+    CallId, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId,
     Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
@@ -42,7 +42,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn compacted(
         &self,
         command: MessageId,
-        condensed: Option<&Condensed>,
+        compacted: Option<&CompactedPast>,
         notice: Option<&Planned>,
     ) -> Result<()>;
 
@@ -78,7 +78,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
 
     /// Repeats prompts, each as one more message of its turn, in one transaction. Skips prompts of
     /// waits that were resolved meanwhile.
-    async fn say_again(&self, prompts: &[OpenPrompt]) -> Result<()>;
+    async fn repeat_prompts(&self, prompts: &[OpenPrompt]) -> Result<()>;
 
     /// Sessions with work to do, needed at boot and after lost wake-ups. Sessions with a turn that
     /// has begun come first, then those with the longest wait.

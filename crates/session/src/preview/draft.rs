@@ -66,7 +66,7 @@ impl PreviewDraft {
             }
             TurnEvent::ToolFinished { name, .. } => self.finish(name),
             TurnEvent::Started { .. }
-            | TurnEvent::Condensing
+            | TurnEvent::Compacting
             | TurnEvent::Waiting { .. }
             | TurnEvent::Resumed
             | TurnEvent::Ended { .. } => {}

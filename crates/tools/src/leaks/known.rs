@@ -100,7 +100,7 @@ impl<'a> KnownHosts<'a> {
     }
 
     /// Returns `true` if people have said every word of a text.
-    pub(crate) fn is_said(&self, text: &str) -> bool {
+    pub(crate) fn is_known(&self, text: &str) -> bool {
         let words = |text: &str| -> BTreeSet<String> {
             let lower = text.to_lowercase();
             let words = lower.split(|c: char| !c.is_alphanumeric());

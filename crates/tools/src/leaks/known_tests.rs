@@ -71,7 +71,7 @@ fn new_host_asks_after_too_many_unnamed_hosts() {
 }
 
 #[test]
-fn is_said_compares_the_words_of_a_query() {
+fn is_known_compares_the_words_of_a_query() {
     let seen = seen(&["Which pizza oven is best?", "In 2026, I mean."], &["nonsenseword"]);
     let known = KnownHosts::new(&seen, &[]);
     for (query, expected) in [
@@ -81,6 +81,6 @@ fn is_said_compares_the_words_of_a_query() {
         ("pizza nonsenseword", false),
         ("pizza ovens", false),
     ] {
-        assert_eq!(known.is_said(query), expected, "{query}");
+        assert_eq!(known.is_known(query), expected, "{query}");
     }
 }

@@ -119,7 +119,7 @@ impl Registry {
                         known.count(&host);
                     }
                 }
-                Leaving::Data(query) => is_query_clean |= known.is_said(query),
+                Leaving::Data(query) => is_query_clean |= known.is_known(query),
                 Leaving::Text(_) => {}
             }
         }

@@ -85,7 +85,7 @@ impl Display {
                 "waiting".clone_into(&mut self.activity);
             }
             _ if !follows => self.begin_text(false),
-            TurnEvent::Condensing => {
+            TurnEvent::Compacting => {
                 "summarising the earlier conversation".clone_into(&mut self.activity);
             }
             TurnEvent::Thinking { .. } => {

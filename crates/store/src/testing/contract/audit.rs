@@ -199,7 +199,7 @@ pub async fn audit_records_changes_of_access_and_their_author(backend: &impl Bac
     let settled = |bits, decision| SettledPairing {
         code: PairingCode::from_bits(bits),
         decision,
-        told: None,
+        notice: None,
     };
     let person: PersonId = "telegram:main:8".parse().unwrap();
     let chat: ChatAddress = "telegram:main:8".parse().unwrap();
@@ -225,7 +225,7 @@ pub async fn audit_records_changes_of_access_and_their_author(backend: &impl Bac
         CommandAction::Link(link),
         CommandAction::Unlink(chat.clone()),
         CommandAction::Unlink(chat),
-        CommandAction::Believe,
+        CommandAction::TrustPast,
         CommandAction::None,
     ];
     for (number, action) in commands.into_iter().enumerate() {

@@ -139,7 +139,7 @@ rules! {
     past:
         history_returns_whole_turns_within_the_budget
         history_counts_long_results_at_their_shortened_size
-        condense_replaces_turns_by_their_summary_until_new
+        compaction_replaces_turns_by_their_summary_until_new
         compact_waits_for_the_running_turn_and_survives_a_restart
         begin_compaction_succeeds_once
         stop_and_new_cancel_a_compaction

@@ -1,8 +1,8 @@
 //! Rules of a session's past: whole turns, summaries of older ones, `/compact`.
 
 use avocet_protocol::{
-    CallResult, Claim, CommandAction, CommandEffect, CommandReply, Condensed, MessageId, NewStep,
-    Past, SessionId, StoreError, ToolClass, Trust, TurnId, TurnRecord, Usage,
+    CallResult, Claim, CommandAction, CommandEffect, CommandReply, CompactedPast, MessageId,
+    NewStep, Past, SessionId, StoreError, ToolClass, Trust, TurnId, TurnRecord, Usage,
 };
 
 use serde_json::json;
@@ -70,32 +70,33 @@ pub async fn history_counts_long_results_at_their_shortened_size(backend: &impl 
     assert_eq!(seen(&world, &a, 18_000).await, (all.clone(), false));
     assert_eq!(seen(&world, &a, 12_500).await, (texts(&["3", "4", "5"]), true));
     let shortened_to = turns.last().copied();
-    let condensed = Condensed { shortened_to, ..Condensed::default() };
-    world.ports.log.condense(&a, &condensed).await.unwrap();
+    let compacted = CompactedPast { shortened_to, ..CompactedPast::default() };
+    world.ports.log.record_compaction(&a, &compacted).await.unwrap();
     assert_eq!(seen(&world, &a, 9000).await, (all, false));
 
     let longest = CallResult::ok(json!("x".repeat(100_000)));
     answer_with(&world, &a, &["6", "7", "8"], &longest).await;
-    let condensed = Condensed { shortened_to: Some(TurnId(i64::MAX)), ..Condensed::default() };
-    world.ports.log.condense(&a, &condensed).await.unwrap();
+    let compacted =
+        CompactedPast { shortened_to: Some(TurnId(i64::MAX)), ..CompactedPast::default() };
+    world.ports.log.record_compaction(&a, &compacted).await.unwrap();
     assert_eq!(seen(&world, &a, 19_000).await, (texts(&["6", "7", "8"]), true));
 }
 
 /// A summary survives restarts, replaces its turns, and is forgotten with them.
-pub async fn condense_replaces_turns_by_their_summary_until_new(backend: &impl Backend) {
+pub async fn compaction_replaces_turns_by_their_summary_until_new(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let turns = answer(&world, &a, &["1", "2", "3"]).await;
-    let condensed = Condensed {
+    let compacted = CompactedPast {
         summary: Some("they counted".to_owned()),
         summary_to: Some(turns[0]),
         shortened_to: Some(turns[1]),
         trust: Trust::User,
     };
-    world.ports.log.condense(&a, &condensed).await.unwrap();
+    world.ports.log.record_compaction(&a, &compacted).await.unwrap();
     let world = world.restart().await;
     let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
-    assert_eq!(past.condensed, condensed);
+    assert_eq!(past.compacted, compacted);
     assert_eq!(seen(&world, &a, usize::MAX).await, (texts(&["2", "3"]), false));
 
     let forget = world.command(&a, "/new").await;
@@ -104,8 +105,8 @@ pub async fn condense_replaces_turns_by_their_summary_until_new(backend: &impl B
     let past = async || world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
     assert_eq!(past().await, Past::default());
     // This compaction began before the `/new`.
-    world.ports.log.condense(&a, &condensed).await.unwrap();
-    assert_eq!(past().await.condensed, Condensed::default());
+    world.ports.log.record_compaction(&a, &compacted).await.unwrap();
+    assert_eq!(past().await.compacted, CompactedPast::default());
     answer(&world, &a, &["4"]).await;
     assert_eq!(seen(&world, &a, usize::MAX).await, (texts(&["4"]), false));
 }
@@ -134,9 +135,13 @@ fn is_stale<T>(done: &Result<T, StoreError>) -> bool {
 }
 
 /// Returns a summary of these turns, including the last.
-fn all_of(turns: &[TurnId]) -> Condensed {
+fn all_of(turns: &[TurnId]) -> CompactedPast {
     let summary_to = turns.last().copied();
-    Condensed { summary: Some("they counted".to_owned()), summary_to, ..Condensed::default() }
+    CompactedPast {
+        summary: Some("they counted".to_owned()),
+        summary_to,
+        ..CompactedPast::default()
+    }
 }
 
 /// A `/compact` runs between turns, once, even after a restart.
@@ -160,12 +165,12 @@ pub async fn compact_waits_for_the_running_turn_and_survives_a_restart(backend: 
     assert_eq!(found(&world, &a).await, (command, false));
     world.ports.turns.begin_compaction(command).await.unwrap();
     world.deliveries(&a.address()).await;
-    let (condensed, notice) = (all_of(&[running.id]), planned(&a, &["condensed"]));
+    let (compacted, notice) = (all_of(&[running.id]), planned(&a, &["compacted"]));
     let turns = &world.ports.turns;
-    turns.compacted(command, Some(&condensed), Some(&notice)).await.unwrap();
-    assert_eq!(world.delivered_texts(&a).await, ["condensed"]);
+    turns.compacted(command, Some(&compacted), Some(&notice)).await.unwrap();
+    assert_eq!(world.delivered_texts(&a).await, ["compacted"]);
     let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
-    assert_eq!(past.condensed, condensed);
+    assert_eq!(past.compacted, compacted);
     assert!(is_stale(&turns.compacted(command, None, Some(&notice)).await));
     assert_eq!(world.take(&a).await.origin.messages()[0].model_text(), "2");
 }
@@ -202,11 +207,11 @@ pub async fn stop_and_new_cancel_a_compaction(backend: &impl Backend) {
         let effect = world.ports.inbox.settle_command(stop, &action, &reply).await.unwrap();
         assert_eq!(effect, CommandEffect::Stopped(Vec::new()), "{action:?}");
         assert!(is_stale(&world.ports.turns.begin_compaction(command).await), "{action:?}");
-        let condensed = all_of(&turns);
-        let ended = world.ports.turns.compacted(command, Some(&condensed), None).await;
+        let compacted = all_of(&turns);
+        let ended = world.ports.turns.compacted(command, Some(&compacted), None).await;
         assert!(is_stale(&ended), "{action:?}");
         let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
-        assert_eq!(past.condensed, Condensed::default(), "{action:?}");
+        assert_eq!(past.compacted, CompactedPast::default(), "{action:?}");
         assert_eq!(world.claim(&a).await, Claim::Nothing, "{action:?}");
     }
 }
@@ -222,8 +227,8 @@ pub async fn compacted_discards_a_summary_of_a_forgotten_past(backend: &impl Bac
     let (command, _) = compact(&world, &a).await;
     world.ports.turns.begin_compaction(command).await.unwrap();
     world.deliveries(&a.address()).await;
-    let (condensed, notice) = (all_of(&turns), planned(&a, &["condensed"]));
-    world.ports.turns.compacted(command, Some(&condensed), Some(&notice)).await.unwrap();
+    let (compacted, notice) = (all_of(&turns), planned(&a, &["compacted"]));
+    world.ports.turns.compacted(command, Some(&compacted), Some(&notice)).await.unwrap();
     assert_eq!(world.delivered_texts(&a).await, [] as [String; 0]);
     let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
     assert_eq!(past, Past::default());

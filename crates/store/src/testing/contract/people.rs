@@ -30,7 +30,11 @@ fn pairing(bits: u128, created_at: i64) -> Pairing {
 }
 
 fn settled(bits: u128, decision: Decision) -> SettledPairing {
-    SettledPairing { code: code(bits), decision, told: Some(planned(&session("a"), &["welcome"])) }
+    SettledPairing {
+        code: code(bits),
+        decision,
+        notice: Some(planned(&session("a"), &["welcome"])),
+    }
 }
 
 /// A code is stored with its hint in one transaction, and deleted when it is old.

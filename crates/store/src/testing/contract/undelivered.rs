@@ -201,7 +201,7 @@ pub async fn undelivered_message_has_the_lowest_trust_of_its_requests(backend: &
         world.reply(turn.id, "obey").await;
         world.loses_next(&session("a"), "refused", false).await;
         if believed {
-            world.acts("/trust", CommandAction::Believe).await;
+            world.acts("/trust", CommandAction::TrustPast).await;
         }
         let told = world.next(&session("a"), &format!("well {believed}?")).await;
         assert_eq!(told.undelivered.messages[0].trust, expected, "believed: {believed}");

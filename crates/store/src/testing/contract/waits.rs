@@ -92,13 +92,13 @@ pub async fn open_prompts_lists_sent_prompts_and_say_again_repeats_them(backend:
     assert_eq!(prompt.chunks[1].choices[0].says, "/approve");
 
     let decided = OpenPrompt { wait: first, ..open[0].clone() };
-    turns.say_again(&[decided, open[0].clone()]).await.unwrap();
+    turns.repeat_prompts(&[decided, open[0].clone()]).await.unwrap();
     assert_eq!(found(&world, LATER).await, [], "the repeated prompt is still in delivery");
     assert_eq!(world.delivered_texts(&a).await, ["look:", "may I?"], "once");
     let again = found(&world, LATER).await;
     assert_eq!((again[0].wait, &again[0].prompt), (second, prompt));
     resolve(&world, second, &Resolution::Run).await;
-    turns.say_again(&open).await.unwrap();
+    turns.repeat_prompts(&open).await.unwrap();
     assert_eq!(world.delivered_texts(&a).await, [""; 0], "it was decided meanwhile");
 }
 
