@@ -72,7 +72,7 @@ async fn apply_patch_changes_creates_renames_and_deletes() {
     assert_eq!(
         report,
         json!(
-            "changed a.txt; hunk 1 fitted 1 line further down\nrenamed b.txt to deep/c.txt\nmade \
+            "changed a.txt; hunk 1 applied 1 line further down\nrenamed b.txt to deep/c.txt\nmade \
              new/d.txt\ndeleted old.txt"
         )
     );
@@ -101,10 +101,7 @@ async fn apply_patch_that_does_not_fit_changes_nothing() {
         (on(".env", "@@ -1 +1 @@\n-A=1\n+x\n"), "permission denied: .env is not opened"),
         (on("../x", "@@ -1 +1 @@\n-a\n+x\n"), "invalid path: \"../x\" resolves to"),
         (on("link", "@@ -1 +1 @@\n-zero\n+x\n"), "link is not a regular file"),
-        (
-            format!("{PATCH}--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+x\n"),
-            "a.txt: there is a file of this name",
-        ),
+        (format!("{PATCH}--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+x\n"), "a.txt exists already"),
         (
             format!("{PATCH}--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-zero\n"),
             "does not remove all of its lines",
