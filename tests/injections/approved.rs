@@ -40,7 +40,7 @@ async fn injected_call_runs_once_if_an_owner_approves_and_only_then() {
     }
     let open = asking.join_all().await;
     assert_eq!(open.len(), 42);
-    nobody_else_allows(&world, &open).await;
+    other_people_cannot_allow(&world, &open).await;
     let before: usize = open.iter().map(|(one, ..)| world.effects(one)).sum();
     assert_eq!((before, listed(&world)), (0, open.len()));
 
@@ -69,7 +69,7 @@ fn says(question: &SentMessage) -> String {
 }
 
 /// Lets a user approve, and a model: as its answer, and by a message to the asked chat.
-async fn nobody_else_allows(world: &World, open: &[(Scenario, ChatPerson, SentMessage)]) {
+async fn other_people_cannot_allow(world: &World, open: &[(Scenario, ChatPerson, SentMessage)]) {
     let mut bob = ChatPerson::new(&world.platform, BOB, BOB);
     for (number, (_, asked, question)) in (0..).zip(&open[..3]) {
         let approve = says(question);

@@ -34,7 +34,7 @@ async fn budget_holds_across_a_restart_and_usage_shows_the_spending() {
     let usage = ["usage", "--json"];
     let running: Value = serde_json::from_str(&printed(&home, &usage)).unwrap();
     let (_, log) = stop(daemon).await;
-    assert!(!log.contains("price"), "nobody relies on a price: {log}");
+    assert!(!log.contains("price"), "no budget uses a price: {log}");
     let stopped: Value = serde_json::from_str(&printed(&home, &usage)).unwrap();
     assert_eq!(stopped["rows"], running["rows"]);
     let row = &stopped["rows"][0];

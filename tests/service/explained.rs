@@ -76,7 +76,7 @@ async fn text_calls_explained_in_100_replies_have_no_effect_and_ask_nothing() {
     };
     let sent = with_timeout("the answers", platform.wait_for(answered)).await;
     for one in &sent {
-        assert!(one.keyboard.is_none(), "nobody is asked: {one:?}");
+        assert!(one.keyboard.is_none(), "no approval is requested: {one:?}");
         assert!(TOOLS.iter().any(|tool| one.text.contains(tool)), "the words stay: {one:?}");
     }
     assert_eq!(sent.len(), count);

@@ -234,7 +234,7 @@ async fn newer_epoch_stops_the_daemon_for_a_restart_by_systemd() {
 async fn asks_in_vain(home: &Home) {
     let client = connect(home).await;
     let ask = json!({ "session": "terminal:local:ann", "text": "help" });
-    #[expect(clippy::disallowed_methods, reason = "nobody waits for an answer")]
+    #[expect(clippy::disallowed_methods, reason = "no code waits for an answer")]
     tokio::spawn(async move { drop(client.call("ask", ask).await) });
     let count = "SELECT count(*) FROM inbound";
     until("the question in the log", async || number(home, count) == 1).await;

@@ -124,7 +124,7 @@ async fn f19_day_budget_is_checked_before_the_request_and_starts_again_at_midnig
         "The budget of this day is spent: $1.50 of $1.00. It starts again at 00:00 UTC; \
          budgets.day_usd raises it."
     );
-    assert_eq!(harness.model.requests().len(), 1, "nobody was asked");
+    assert_eq!(harness.model.requests().len(), 1, "the model gets no further request");
     harness.clock.advance(Duration::from_hours(1));
     assert_eq!(answered(&harness.run(turn).await.unwrap()), "two");
 }

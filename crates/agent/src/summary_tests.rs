@@ -98,7 +98,7 @@ async fn compact_replaces_the_past_by_a_summary() {
     assert!(text.contains("Decisions: tea.") && text.contains("User: go on"), "{text}");
     for request in &asked {
         let text = texts(request);
-        assert_eq!(text.matches("</conversation>").count(), 1, "nobody ends it from inside");
+        assert_eq!(text.matches("</conversation>").count(), 1, "the text inside cannot end it");
         assert!(text.matches("</summary>").count() <= 1, "{text}");
     }
 }

@@ -198,7 +198,7 @@ async fn answer_that_leaks_a_secret_is_withheld_for_approval() {
         assert_eq!(
             asked,
             usize::from(resolution != Resolution::Run),
-            "nobody is asked for it again"
+            "the approval is not requested again"
         );
     }
     let harness = AgentHarness::new(vec![Scripted::says("the SECRET is out")]).await;

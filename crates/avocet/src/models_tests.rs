@@ -34,11 +34,7 @@ async fn model_facts_come_from_its_name_and_the_configuration() {
     assert_eq!((open.context, open.images), (Some(128_000), true));
     assert_eq!(open.price.unwrap().input, 1.0);
     let local = facts("local/gpt-4o").await;
-    assert_eq!(
-        (local.context, local.price),
-        (Some(1000), None),
-        "nobody knows what it costs there"
-    );
+    assert_eq!((local.context, local.price), (Some(1000), None), "its price there is unknown");
 }
 
 #[test]

@@ -293,7 +293,7 @@ async fn remove_person_makes_the_person_a_stranger_again() {
     assert_eq!(
         harness.bus.links(),
         [],
-        "let in again, nobody finds themselves in another's session"
+        "admitted again, a person does not join the session of another"
     );
     let why = |result: Result<(), AccessError>| result.unwrap_err().to_string();
     assert_eq!(

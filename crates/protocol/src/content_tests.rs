@@ -57,7 +57,7 @@ fn as_text_describes_an_attachment_and_its_state_in_a_line() {
         ..attachment(AttachmentKind::Voice, saved("inbox/m6-0.ogg"))
     };
     let heard = Transcript::Said("Buy bread.".to_owned());
-    let unheard = Transcript::Failed("nobody answered".to_owned());
+    let unheard = Transcript::Failed("no answer".to_owned());
     let cases = [
         (beach, "[image: beach.jpg, 81234 bytes]"),
         (here, "[image: beach.jpg, 81234 bytes, saved as inbox/m5-0.jpg]"),
@@ -76,7 +76,7 @@ fn as_text_describes_an_attachment_and_its_state_in_a_line() {
         ),
         (
             Attachment { transcript: Some(unheard), ..voice },
-            "[voice, 12 s: it could not be transcribed: nobody answered, saved as inbox/m6-0.ogg]",
+            "[voice, 12 s: it could not be transcribed: no answer, saved as inbox/m6-0.ogg]",
         ),
     ];
     for (attachment, line) in cases {

@@ -193,7 +193,11 @@ fn trust_without_attributes_is_low_after_an_untrusted_write() {
     assert_eq!((read(&workspace, "own"), note.exists()), (Trust::Low, true));
     let again = without_marks(&world).remembering(note);
     assert_eq!(read(&again, "own"), Trust::Low, "after a restart");
-    assert_eq!(read(&without_marks(&world), "own"), Trust::Low, "where nobody remembers");
+    assert_eq!(
+        read(&without_marks(&world), "own"),
+        Trust::Low,
+        "without a record of the owner's decision"
+    );
 }
 
 #[test]

@@ -135,7 +135,7 @@ async fn start_acts_on_commands_accepted_before_a_crash_before_the_lanes_run() {
     let command = harness.sessions.lanes.parts.inbox.clone();
     harness.sessions.group.abort();
     harness.say("/stop").await;
-    assert_eq!(command.open_commands().await.unwrap().len(), 1, "nobody has acted on it");
+    assert_eq!(command.open_commands().await.unwrap().len(), 1, "the command is still open");
     drop(command);
     let harness = harness.restart(ScriptedModel::new(Vec::new())).await;
     assert_eq!(harness.channel.texts(1).await, ["Stopped."]);

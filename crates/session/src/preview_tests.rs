@@ -354,7 +354,7 @@ async fn typing_is_shown_until_the_turn_ends_or_waits() {
     harness.idle().await;
     let before = harness.channel.typed(1).await;
     harness.clock.advance(four);
-    assert_eq!(harness.channel.typed(0).await, before, "while it waits nobody writes");
+    assert_eq!(harness.channel.typed(0).await, before, "a waiting turn shows no typing indicator");
     harness.say("red").await;
     harness.channel.typed(before + 1).await;
     for again in 2..4 {

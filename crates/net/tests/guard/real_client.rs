@@ -144,10 +144,10 @@ async fn get_has_one_timeout_for_the_body_and_all_redirects() {
 
 #[tokio::test]
 async fn get_of_an_absent_server_is_an_error_but_not_a_refusal() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (own, clock) = (Arc::new(Vec::new()), Arc::new(ManualClock::default()));
-    let client = GuardedClient::new(own, clock, FetchLimits::default()).allowing(nobody);
-    let error = client.get(&format!("http://{nobody}/secret"), &[]).await.unwrap_err();
+    let client = GuardedClient::new(own, clock, FetchLimits::default()).allowing(closed_port);
+    let error = client.get(&format!("http://{closed_port}/secret"), &[]).await.unwrap_err();
     assert!(matches!(error, FetchError::Net(NetError::Connect(_))), "{error}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }

@@ -46,7 +46,7 @@ async fn background_keeps_ended_programs_for_an_hour_up_to_a_limit() {
     }
     let context = ToolContext { session: one.clone(), ..tool_context() };
     let listed = background.list(&context);
-    assert_eq!(listed.as_array().unwrap().len(), MOST, "what has ended takes nobody's place");
+    assert_eq!(listed.as_array().unwrap().len(), MOST, "an ended program takes no place");
     assert_eq!(listed[0]["id"], "p3.2", "the oldest has made room");
     clock.advance(KEPT_FOR);
     assert_eq!(background.list(&context), json!([]));

@@ -49,8 +49,8 @@ async fn ask_user_explains_why_it_refuses_a_question() {
         let error = ask(&world, arguments.clone()).await.unwrap_err().to_string();
         assert!(error.starts_with("invalid arguments: ") && error.contains(wrong), "{error}");
     }
-    let nobody = ToolContext { chat: None, ..context() };
+    let without_chat = ToolContext { chat: None, ..context() };
     let asked = call("ask_user", &json!({"question": "?"}));
-    let error = world.registry.execute(&asked, &nobody).await.unwrap_err();
+    let error = world.registry.execute(&asked, &without_chat).await.unwrap_err();
     assert!(error.to_string().contains("no person can answer"), "{error}");
 }

@@ -347,5 +347,5 @@ async fn protected_path_is_written_as_approved_for_a_hook() {
         .unwrap()
         .permissions()
         .mode();
-    assert_eq!(mode & 0o111, 0, "nobody runs it yet");
+    assert_eq!(mode & 0o111, 0, "the file is not executable yet");
 }

@@ -263,10 +263,10 @@ async fn web_search_without_an_engine_shows_the_configuration_lines() {
 
 #[tokio::test]
 async fn f15_web_search_network_error_hides_the_engine_url() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
-    let base_url = Some(format!("http://me:sk-secret@{nobody}/sk-secret"));
+    let base_url = Some(format!("http://me:sk-secret@{closed_port}/sk-secret"));
     let config = SearchConfig { provider: "searxng".to_owned(), base_url, api_key: None };
     let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
     let web = Web::new(client, Some(search), clock.clone());

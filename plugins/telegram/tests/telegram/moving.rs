@@ -62,7 +62,7 @@ async fn moved_group_keeps_its_chat_address_across_a_restart() {
     assert_eq!(of, [(chat(OLD), "m1"), (chat(OLD), "n2"), (chat(OLD), "n3")]);
     assert_eq!(world.bus.ignored(2).await, ["a group that moved"; 2]);
     let said = world.bus.said();
-    assert!(said.is_empty(), "nobody has to be told: {said:?}");
+    assert!(said.is_empty(), "no message is needed: {said:?}");
 }
 
 #[tokio::test]

@@ -115,8 +115,8 @@ async fn f5_deliver_treats_a_5xx_as_failed_only_if_the_bot_api_reports_it() {
             if is_certain { SendError::Failed(words) } else { SendError::Unknown(words) };
         assert_eq!(world.say(ANN, Content::text("hello")).await, [Err(expected)]);
     }
-    let nobody_listens = crate::telegram("http://127.0.0.1:1", &Arc::default());
-    let sent = nobody_listens.deliver(&delivery(ANN, Content::text("hello"))).await;
+    let unreachable = crate::telegram("http://127.0.0.1:1", &Arc::default());
+    let sent = unreachable.deliver(&delivery(ANN, Content::text("hello"))).await;
     assert_eq!(sent, Err(SendError::Failed("no connection".to_owned())));
 }
 
