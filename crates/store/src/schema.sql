@@ -1,4 +1,4 @@
--- The complete schema of version 6, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 7, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
@@ -28,7 +28,8 @@ CREATE TABLE sessions (
     summary_to INTEGER NOT NULL DEFAULT 0,
     summary_trust TEXT NOT NULL DEFAULT 'full' CHECK (summary_trust IN ('low', 'user', 'full')),
     believed_turn INTEGER NOT NULL DEFAULT 0,   -- content up to this turn is trusted (/trust);
-    believed_step INTEGER                       -- of this turn, content up to this step; NULL: only its messages
+    believed_step INTEGER,                      -- of this turn, content up to this step; NULL: only its messages
+    agent      TEXT                             -- profile chosen for the session; NULL: by the configuration
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 
@@ -92,6 +93,7 @@ CREATE TABLE inbound (
     corrects    TEXT,                           -- key of the message that it corrects
     edited_at   INTEGER,                        -- platform's time of the last edit that it contains
     digest      TEXT,                           -- SHA-256 of another process's message; NULL: message of a platform
+    trust       TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- upper limit for its text
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
