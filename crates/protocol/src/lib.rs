@@ -32,6 +32,7 @@ mod protected;
 mod query;
 mod queue_mode;
 mod redact;
+mod search_words;
 mod secret;
 mod seen;
 mod status;
@@ -97,6 +98,7 @@ pub use query::{
 };
 pub use queue_mode::QueueMode;
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
+pub use search_words::{index_text, match_query};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
 pub use status::{

@@ -10,6 +10,8 @@ mod pieces;
 mod restoring;
 #[path = "sqlite/rich.rs"]
 mod rich;
+#[path = "sqlite/search_words.rs"]
+mod search_words;
 #[path = "sqlite/support.rs"]
 mod support;
 
