@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_agent::benching::messages;
 use avocet_agent::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, Marks, PromptSettings, TurnContext, TurnEnd,
-    TurnLimits, UsageMeter,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Marks, PromptSettings,
+    TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
@@ -18,7 +18,7 @@ use avocet_protocol::{
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeAttachments, FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents,
+    FakeAttachments, FakeFiles, FakeRecall, FakeRoles, FakeToolbox, ManualClock, RecordedEvents,
 };
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -103,6 +103,7 @@ impl BenchHarness {
                 turn: TurnLimits { context_tokens: ROOM, ..TurnLimits::default() },
                 ..AgentLimits::default()
             },
+            recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
             prompt_settings: PromptSettings {
                 system: "be kind".into(),
                 zone: TimeZone::UTC,

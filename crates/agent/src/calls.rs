@@ -247,6 +247,8 @@ impl AgentLoop {
             role: turn_context.role(turn),
             trust: step_context.trust,
             place: turn_context.place(turn),
+            asker: turn_context.asker(turn),
+            recalled: turn.recalled.as_slice().into(),
             grants: turn_context.grants.clone(),
             as_text: turn
                 .steps

@@ -10,6 +10,7 @@ use crate::commands::chat::ChatArgs;
 use crate::commands::config::ConfigCommand;
 use crate::commands::copies::{BackupArgs, RecoverArgs, RestoreArgs};
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::memory::MemoryCommand;
 use crate::commands::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::prompt::PromptArgs;
 use crate::commands::run::RunArgs;
@@ -56,6 +57,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Let a private chat share the session of another chat. Without chats: list the links.
     Link(LinkArgs),
+    /// Show, search, export or correct what the agent remembers.
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// List the configured models, the facts about each, and their sources.
     Models {
         /// Print JSON.

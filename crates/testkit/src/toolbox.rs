@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, ChatKind, Choice, Content, Description, Evidence, Grant, LeastTrust,
-    LogWrite, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext,
-    ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict,
-    WaitKind, WaitRequest,
+    Arguments, Asker, CallId, ChatKind, Choice, Content, Description, Evidence, Grant, LeastTrust,
+    LogWrite, MemoryScope, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass,
+    ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId,
+    Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -27,6 +27,14 @@ pub fn tool_context() -> ToolContext {
         role: Role::Owner,
         trust: Trust::Full,
         place: private_place(),
+        asker: Some(Asker {
+            address: "terminal:local:a".parse().unwrap(),
+            chat: ChatKind::Private,
+            person: "terminal:local:u1".parse().unwrap(),
+            session: SessionId::parse("terminal:local:a").unwrap(),
+            linked: None,
+        }),
+        recalled: [].into(),
         grants: [].into(),
         as_text: false,
         seen: Arc::default(),
@@ -53,7 +61,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `break` | pure | fails |
 /// | `panic` | pure | panics |
 /// | `hang` | pure | never ends |
-/// | `note` | in the log | writes the note `remember` |
+/// | `note` | in the log | remembers `remember` for everyone |
 /// | `say` | in the log | sends its `text` to the chat, or to the chat `chat` |
 /// | `ask` | in the log | waits for an answer to `What colour?`; its button `Blue` sends `blue` |
 /// | `wonder` | in the log, parallel | the same as `ask` |
@@ -185,7 +193,10 @@ impl Toolbox for FakeToolbox {
                 self.together.wait().await;
                 Ok(json!("together").into())
             }
-            "note" => noted(LogWrite::Note { text: "remember".to_owned() }),
+            "note" => noted(LogWrite::Remember {
+                scope: MemoryScope::Everyone,
+                text: "remember".to_owned(),
+            }),
             "say" => noted(LogWrite::Message(Planned {
                 address: match arguments.get("chat") {
                     None => context.chat.clone().unwrap(),

@@ -39,7 +39,7 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let parts = BuiltinParts {
         roots: Arc::new(Workspace::open(workspace.path()).unwrap().into()),
-        notes: store.clone(),
+        memories: store.clone(),
         kept_results: store.clone(),
         destinations: Arc::new(FakeDestinations::default()),
         roles: Arc::new(FakeRoles),

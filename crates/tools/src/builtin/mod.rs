@@ -17,7 +17,10 @@ mod hits;
 mod languages;
 mod lines;
 mod list_directory;
+mod memories;
+mod memory_forget;
 mod memory_read;
+mod memory_search;
 mod memory_write;
 mod message;
 mod outline;
@@ -36,7 +39,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
+use avocet_protocol::{Destinations, KeptResults, Memories, Roles};
 use avocet_sandbox::Roots;
 
 pub use background::Background;
@@ -49,7 +52,7 @@ use crate::{AlreadyRegistered, Registry, Web};
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct BuiltinParts {
     pub roots: Arc<Roots>,
-    pub notes: Arc<dyn Notes>,
+    pub memories: Arc<dyn Memories>,
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
@@ -59,7 +62,7 @@ pub struct BuiltinParts {
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
-pub const BUILT_IN: [&str; 28] = [
+pub const BUILT_IN: [&str; 30] = [
     "apply_patch",
     "ask_user",
     "create_directory",
@@ -75,7 +78,9 @@ pub const BUILT_IN: [&str; 28] = [
     "git_status",
     "git_switch",
     "list_directory",
+    "memory_forget",
     "memory_read",
+    "memory_search",
     "memory_write",
     "message",
     "outline",
@@ -116,8 +121,10 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
         registry.add(git::GitSwitch(git().changing()))?;
     }
     registry.add(list_directory::ListDirectory::new(parts))?;
+    registry.add(memory_forget::MemoryForget::new(parts))?;
     registry.add(memory_read::MemoryRead::new(parts))?;
-    registry.add(memory_write::MemoryWrite)?;
+    registry.add(memory_search::MemorySearch::new(parts))?;
+    registry.add(memory_write::MemoryWrite::new(parts))?;
     registry.add(message::MessageTool::new(parts))?;
     registry.add(outline::Outline::new(parts))?;
     if let Some(shell) = &parts.shell {

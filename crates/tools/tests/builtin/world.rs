@@ -100,7 +100,7 @@ impl World {
         };
         let parts = BuiltinParts {
             roots: Arc::new(Roots::new(root, beside)),
-            notes: store.clone(),
+            memories: store.clone(),
             kept_results: store.clone(),
             destinations: Arc::new(FakeDestinations::default()),
             roles: Arc::new(FakeRoles),
