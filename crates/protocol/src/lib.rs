@@ -10,6 +10,7 @@ mod channel;
 mod channel_config;
 mod clock;
 mod content;
+mod embed;
 mod events;
 mod fetch_attachments;
 mod files;
@@ -63,6 +64,7 @@ pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
     Transcript, WAIT,
 };
+pub use embed::{EmbedError, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use fetch_attachments::FetchAttachments;
 pub use files::{FileStart, Files, FilesError, Workspaces};
@@ -98,7 +100,7 @@ pub use query::{
 };
 pub use queue_mode::QueueMode;
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
-pub use search_words::{index_text, match_query};
+pub use search_words::{index_text, match_query, snippet};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
 pub use status::{
@@ -108,10 +110,10 @@ pub use status::{
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast,
-    Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
-    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total,
-    TurnLog, Turns,
+    Correction, Enqueued, Head, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox,
+    KeptResult, KeptResults, Ledger, NewStep, NewWait, NoCorrection, NoHead, Note, Notes,
+    OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, SendEnd,
+    Settlement, Showing, Spending, StoreError, Suspects, Total, TurnLog, Turns,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

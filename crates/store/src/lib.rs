@@ -1,8 +1,8 @@
 //! The durable log behind the store ports: one SQLite database in WAL mode, one writer thread with
 //! group commit, and a few reader threads. The tables are the queues.
 //!
-//! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `notes`, `query` and
-//!   `audit` implement one port each. Larger transactions have modules of their own, for example
+//! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `notes`, `history`,
+//!   `query` and `audit` implement one port each. Larger transactions have modules of their own, for example
 //!   `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
@@ -29,6 +29,7 @@ mod digest;
 mod distrust;
 mod error;
 mod files;
+mod history;
 mod identity;
 mod inbox;
 mod last;

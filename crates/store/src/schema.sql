@@ -300,3 +300,15 @@ CREATE TABLE audit (                            -- every decision and every effe
     previous TEXT NOT NULL,                     -- hash of the previous row
     hash     TEXT NOT NULL                      -- SHA-256 of the other columns
 ) STRICT;
+
+CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a search brings it up to date
+    scope, words, content = '', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+);
+CREATE TABLE history_mark (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    turn INTEGER NOT NULL                       -- newest turn that the index has seen
+) STRICT;
+INSERT INTO history_mark (only, turn) VALUES (1, 0);
+CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
+    turn INTEGER PRIMARY KEY
+) STRICT;

@@ -28,6 +28,7 @@ mod read_file;
 mod read_result;
 mod run_tests;
 mod search_files;
+mod search_history;
 mod walk;
 mod watched;
 mod web_fetch;
@@ -36,8 +37,9 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
+use avocet_protocol::{Destinations, History, KeptResults, Notes, Roles};
 use avocet_sandbox::Roots;
+use jiff::tz::TimeZone;
 
 pub use background::Background;
 pub use programs::Shell;
@@ -50,16 +52,19 @@ use crate::{AlreadyRegistered, Registry, Web};
 pub struct BuiltinParts {
     pub roots: Arc<Roots>,
     pub notes: Arc<dyn Notes>,
+    pub history: Arc<dyn History>,
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
     /// `None` if no sandbox layer works.
     pub shell: Option<Shell>,
     pub web: Arc<Web>,
+    /// The zone of the times that a model reads.
+    pub zone: TimeZone,
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
-pub const BUILT_IN: [&str; 28] = [
+pub const BUILT_IN: [&str; 29] = [
     "apply_patch",
     "ask_user",
     "create_directory",
@@ -85,6 +90,7 @@ pub const BUILT_IN: [&str; 28] = [
     "read_result",
     "run_tests",
     "search_files",
+    "search_history",
     "web_fetch",
     "web_search",
     "write_file",
@@ -130,6 +136,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
         registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()))?;
     }
     registry.add(search_files::SearchFiles::new(parts))?;
+    registry.add(search_history::SearchHistory::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;
     registry.add(write_file::WriteFile::new(parts))?;

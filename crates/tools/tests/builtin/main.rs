@@ -17,6 +17,7 @@ mod protected;
 mod roots;
 mod run_tests;
 mod search;
+mod search_history;
 mod trust;
 mod verify;
 mod web_fetch;
@@ -141,7 +142,7 @@ async fn f14_user_tools_stay_in_the_own_chat() {
     let world = World::new().await;
     let specs = world.registry.specs(Role::User, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-    assert_eq!(names, ["ask_user", "message", "read_result"]);
+    assert_eq!(names, ["ask_user", "message", "read_result", "search_history"]);
     let context = ToolContext { role: Role::User, ..context() };
     let say = async |chat: &str| {
         let call = call("message", &json!({ "text": "hi", "chat": chat }));
