@@ -15,9 +15,9 @@ use crate::tx::{Db, Result, Tx};
 
 /// Maximum number of texts in one write transaction, since other writes wait for it. A single turn
 /// with more texts is indexed as a whole.
-const MAX_TEXTS: usize = 2000;
+const MAX_TEXTS: usize = 500;
 /// Maximum number of turns that one batch looks at.
-const MAX_TURNS: usize = 2000;
+const MAX_TURNS: usize = 500;
 const ENDED: &str = "state IN ('done', 'cancelled', 'failed')";
 
 /// The number of a text in the index.
