@@ -89,11 +89,13 @@ impl AgentParts<'_> {
         BuiltinParts {
             roots: workspace.roots.clone(),
             memories: self.store.clone(),
+            history: self.store.clone(),
             kept_results: self.store.clone(),
             destinations: self.channels.clone(),
             roles: self.bus.clone(),
             shell: self.shells.of(workspace.roots.workspace().root()),
             web: web.clone(),
+            zone: TimeZone::system(),
         }
     }
 

@@ -11,6 +11,7 @@ mod channel;
 mod channel_config;
 mod clock;
 mod content;
+mod embed;
 mod events;
 mod fetch_attachments;
 mod files;
@@ -66,6 +67,7 @@ pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
     Transcript, WAIT,
 };
+pub use embed::{EmbedError, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use fetch_attachments::FetchAttachments;
 pub use files::{FileStart, Files, FilesError, Workspaces};
@@ -103,7 +105,7 @@ pub use query::{
 pub use queue_mode::QueueMode;
 pub use recall::{Recall, RecalledMemory};
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
-pub use search_words::{index_text, match_query};
+pub use search_words::{index_text, match_query, snippet};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
 pub use status::{
@@ -113,12 +115,12 @@ pub use status::{
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, BadAuthor, BadScope, Claim, Claimed, CommandAction, CommandEffect,
-    CommandReply, CompactedPast, Correction, Enqueued, FoundMemory, Head, Inbox, KeptResult,
-    KeptResults, Ledger, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind,
-    MemoryScope, MemorySource, MemoryText, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt,
-    OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, ScopeFilter, ScopeKind,
-    ScopeRefused, SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total, TurnLog,
-    Turns, UndoneChange, WordCounts,
+    CommandReply, CompactedPast, Correction, Enqueued, FoundMemory, Head, History, HistoryAuthor,
+    HistoryHit, HistoryQuery, Inbox, KeptResult, KeptResults, Ledger, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewStep,
+    NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
+    Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused, SendEnd, Settlement, Showing,
+    Spending, StoreError, Suspects, Total, TurnLog, Turns, UndoneChange, WordCounts,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -5,6 +5,7 @@
 //! and the single characters.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -16,6 +17,8 @@ const MAX_WORD_CHARS: usize = 64;
 const MAX_TERMS: usize = 64;
 /// Shorter words match only as a whole: too many words begin with them.
 const MIN_PREFIX_CHARS: usize = 4;
+/// A snippet considers at most this number of hits, since a long text may repeat a word.
+const MAX_HITS: usize = 200;
 /// The article that Arabic writes as part of a word.
 const ARABIC_ARTICLE: &str = "ال";
 
@@ -47,14 +50,72 @@ pub fn index_text(text: &str) -> String {
 /// syntax of FTS5. Texts with several of the terms, and with the same inflection, rank higher.
 #[must_use]
 pub fn match_query(query: &str) -> Option<String> {
-    let mut seen = HashSet::new();
-    let terms = runs(query).into_iter().flat_map(|run| match run {
-        Run::Word(word) => word_terms(&word),
-        Run::Unspaced(chars) => unspaced_terms(&chars),
-    });
-    let terms: Vec<String> =
-        terms.filter(|term| seen.insert(term.clone())).take(MAX_TERMS).collect();
+    let terms: Vec<String> = terms(query).iter().map(Term::to_string).collect();
     (!terms.is_empty()).then(|| terms.join(" OR "))
+}
+
+/// Returns the part of a text with the most terms of a query, at most `most` characters long, and
+/// `…` where text is left out. Without a term it is the beginning of the text.
+#[must_use]
+pub fn snippet(text: &str, query: &str, most: usize) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= most {
+        return text;
+    }
+    let most = most.saturating_sub(2).max(1);
+    let hits = hits(&chars, &terms(query));
+    let lead = most / 5;
+    let start_of = |hit: &Hit| hit.at.saturating_sub(lead).min(chars.len() - most);
+    let found = |start: usize| {
+        let inside = hits.iter().filter(|hit| (start..start + most).contains(&hit.at));
+        inside.map(|hit| hit.term).collect::<HashSet<_>>().len()
+    };
+    // `max_by_key` returns the last maximum; the first one reads better.
+    let start = hits.iter().map(start_of).rev().max_by_key(|start| found(*start)).unwrap_or(0);
+    let end = start + most;
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < chars.len() { "…" } else { "" };
+    let part: String = chars[start..end].iter().collect();
+    format!("{before}{}{after}", part.trim())
+}
+
+/// A place in a text that matches a term.
+struct Hit {
+    /// The position of its first character.
+    at: usize,
+    /// The position of the term in the list.
+    term: usize,
+}
+
+/// Returns the hits of these terms, at most [`MAX_HITS`].
+fn hits(chars: &[char], terms: &[Term]) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    let mut at = 0;
+    while at < chars.len() && hits.len() < MAX_HITS {
+        let end = end_of_word(chars, at);
+        let word: String = chars[at..end].iter().collect();
+        for found in index_text(&word).split(' ') {
+            let matching = terms.iter().position(|term| !found.is_empty() && term.matches(found));
+            hits.extend(matching.map(|term| Hit { at, term }));
+        }
+        at = if matches!(kind(chars[at]), CharacterKind::Unspaced) {
+            at + 1
+        } else {
+            end.max(at + 1)
+        };
+    }
+    hits
+}
+
+/// Returns the end of the word at a position, or of the pair in a script without spaces.
+fn end_of_word(chars: &[char], start: usize) -> usize {
+    if matches!(kind(chars[start]), CharacterKind::Unspaced) {
+        return (start + 2).min(chars.len());
+    }
+    let continues =
+        |c: &&char| is_word_character(**c) && !matches!(kind(**c), CharacterKind::Unspaced);
+    start + chars[start..].iter().take_while(continues).count()
 }
 
 /// A part of a text without separators.
@@ -170,38 +231,68 @@ fn without_article(word: &str) -> Option<String> {
     (rest.chars().count() >= 2).then(|| rest.to_owned())
 }
 
-fn unspaced_terms(chars: &[char]) -> Vec<String> {
+/// A term of a query.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Term {
+    /// Matches this word.
+    Whole(String),
+    /// Matches words that begin like this.
+    Prefix(String),
+}
+
+impl Term {
+    fn matches(&self, word: &str) -> bool {
+        match self {
+            Self::Whole(whole) => word == whole,
+            Self::Prefix(start) => word.starts_with(start.as_str()),
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(word) => write!(f, "\"{word}\""),
+            Self::Prefix(word) => write!(f, "\"{word}\"*"),
+        }
+    }
+}
+
+/// Returns the different terms of a query, at most [`MAX_TERMS`].
+fn terms(query: &str) -> Vec<Term> {
+    let mut seen = HashSet::new();
+    let terms = runs(query).into_iter().flat_map(|run| match run {
+        Run::Word(word) => word_terms(&word),
+        Run::Unspaced(chars) => unspaced_terms(&chars),
+    });
+    terms.filter(|term| seen.insert(term.clone())).take(MAX_TERMS).collect()
+}
+
+fn unspaced_terms(chars: &[char]) -> Vec<Term> {
     match chars {
-        [_] => singles(chars).map(|single| whole(&single)).collect(),
-        _ => pairs(chars).map(|pair| whole(&pair)).collect(),
+        [_] => singles(chars).map(Term::Whole).collect(),
+        _ => pairs(chars).map(Term::Whole).collect(),
     }
 }
 
 /// The terms that a word of a query looks for: the word, the words that begin with it or with its
 /// stem, and the shorter forms as whole words.
-fn word_terms(word: &str) -> Vec<String> {
+fn word_terms(word: &str) -> Vec<Term> {
+    use Term::{Prefix, Whole};
     let word = without_article(word).unwrap_or_else(|| word.to_owned());
     let chars: Vec<char> = word.chars().collect();
     let cut = |ending: usize| chars[..chars.len() - ending].iter().collect::<String>();
     let number = chars.iter().all(|c| c.is_numeric());
     match chars.len() {
-        ..MIN_PREFIX_CHARS => vec![whole(&word)],
-        _ if number => vec![prefix(&word)],
-        MIN_PREFIX_CHARS if chars.last() == Some(&'s') => vec![prefix(&word), whole(&cut(1))],
-        MIN_PREFIX_CHARS => vec![prefix(&word)],
-        5 => vec![prefix(&word), whole(&cut(1))],
-        6 | 7 => vec![whole(&word), prefix(&cut(1)), whole(&cut(2))],
-        8..=10 => vec![whole(&word), prefix(&cut(2))],
-        _ => vec![whole(&word), prefix(&cut(3))],
+        ..MIN_PREFIX_CHARS => vec![Whole(word)],
+        _ if number => vec![Prefix(word)],
+        MIN_PREFIX_CHARS if chars.last() == Some(&'s') => vec![Prefix(word), Whole(cut(1))],
+        MIN_PREFIX_CHARS => vec![Prefix(word)],
+        5 => vec![Prefix(word), Whole(cut(1))],
+        6 | 7 => vec![Whole(word), Prefix(cut(1)), Whole(cut(2))],
+        8..=10 => vec![Whole(word), Prefix(cut(2))],
+        _ => vec![Whole(word), Prefix(cut(3))],
     }
-}
-
-fn whole(word: &str) -> String {
-    format!("\"{word}\"")
-}
-
-fn prefix(word: &str) -> String {
-    format!("\"{word}\"*")
 }
 
 #[cfg(test)]

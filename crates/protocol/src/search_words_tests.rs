@@ -112,7 +112,35 @@ fn match_query_of_a_long_text_is_bounded() {
     assert_eq!(index_text(&"x".repeat(1000)), "x".repeat(MAX_WORD_CHARS));
 }
 
+#[test]
+fn snippet_shows_the_part_with_the_most_terms() {
+    let filler = "lorem ipsum dolor sit amet ".repeat(20);
+    let text =
+        format!("{filler}a dentist somewhere. {filler}The dentist moved to Lisbon. {filler}");
+    let shown = snippet(&text, "dentists in Lisbon", 100);
+    assert!(shown.contains("The dentist moved to Lisbon."), "{shown}");
+    assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
+    assert!(shown.chars().count() <= 100, "{shown}");
+    let japanese =
+        format!("{}歯医者は金曜日です。{}", "あいうえお".repeat(50), "かきくけこ".repeat(50));
+    let shown = snippet(&japanese, "歯医者", 40);
+    assert!(shown.contains("歯医者は金曜日"), "{shown}");
+    let table = [
+        ("short  text\n\nhere", "text", "short text here"),
+        ("", "text", ""),
+        ("one two three four five", "nothing", "one two three…"),
+    ];
+    for (text, query, expected) in table {
+        assert_eq!(snippet(text, query, 15.min(text.len().max(10))), expected, "{text:?}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn snippet_is_at_most_as_long_as_asked(text in "\\PC{0,400}", query in "\\PC{0,20}") {
+        prop_assert!(snippet(&text, &query, 60).chars().count() <= 60);
+    }
+
     #[test]
     fn index_text_holds_word_characters_only(text in "\\PC{0,80}") {
         let indexed = index_text(&text);

@@ -2,6 +2,7 @@
 //! implementation commits each method as a whole or not at all.
 
 mod audit;
+mod history;
 mod inbox;
 mod ledger;
 mod memories;
@@ -12,6 +13,7 @@ mod turns;
 pub use audit::{
     Actor, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, NoHead,
 };
+pub use history::{History, HistoryAuthor, HistoryHit, HistoryQuery};
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
     NoCorrection, OpenQuestion,

@@ -31,8 +31,8 @@ const FROM_LOST_PAGES: [&str; 14] = [
     "audit",
 ];
 
-/// Tables excluded from recovery. Grants must be given again.
-const NOT_RECOVERED: [&str; 2] = ["meta", "grants"];
+/// Tables excluded from recovery. Grants must be given again. The index of the history is made anew.
+const NOT_RECOVERED: [&str; 4] = ["meta", "grants", "history_mark", "history_pending"];
 
 struct TargetTable {
     name: String,

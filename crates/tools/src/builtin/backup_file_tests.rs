@@ -40,11 +40,13 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
     let parts = BuiltinParts {
         roots: Arc::new(Workspace::open(workspace.path()).unwrap().into()),
         memories: store.clone(),
+        history: store.clone(),
         kept_results: store.clone(),
         destinations: Arc::new(FakeDestinations::default()),
         roles: Arc::new(FakeRoles),
         shell: None,
         web: Arc::new(Web::new(client, None, clock.clone())),
+        zone: jiff::tz::TimeZone::UTC,
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

@@ -31,6 +31,7 @@ mod read_file;
 mod read_result;
 mod run_tests;
 mod search_files;
+mod search_history;
 mod walk;
 mod watched;
 mod web_fetch;
@@ -39,8 +40,9 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, KeptResults, Memories, Roles};
+use avocet_protocol::{Destinations, History, KeptResults, Memories, Roles};
 use avocet_sandbox::Roots;
+use jiff::tz::TimeZone;
 
 pub use background::Background;
 pub use programs::Shell;
@@ -53,16 +55,19 @@ use crate::{AlreadyRegistered, Registry, Web};
 pub struct BuiltinParts {
     pub roots: Arc<Roots>,
     pub memories: Arc<dyn Memories>,
+    pub history: Arc<dyn History>,
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
     /// `None` if no sandbox layer works.
     pub shell: Option<Shell>,
     pub web: Arc<Web>,
+    /// The zone of the times that a model reads.
+    pub zone: TimeZone,
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
-pub const BUILT_IN: [&str; 30] = [
+pub const BUILT_IN: &[&str] = &[
     "apply_patch",
     "ask_user",
     "create_directory",
@@ -90,6 +95,7 @@ pub const BUILT_IN: [&str; 30] = [
     "read_result",
     "run_tests",
     "search_files",
+    "search_history",
     "web_fetch",
     "web_search",
     "write_file",
@@ -137,6 +143,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
         registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()))?;
     }
     registry.add(search_files::SearchFiles::new(parts))?;
+    registry.add(search_history::SearchHistory::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;
     registry.add(write_file::WriteFile::new(parts))?;

@@ -18,6 +18,7 @@ mod protected;
 mod roots;
 mod run_tests;
 mod search;
+mod search_history;
 mod trust;
 mod verify;
 mod web_fetch;
@@ -124,7 +125,8 @@ async fn f14_user_tools_stay_in_the_own_chat() {
     let specs = world.registry.specs(Role::User, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let memory = ["memory_forget", "memory_read", "memory_search", "memory_write"];
-    assert_eq!(names, [&["ask_user"], &memory[..], &["message", "read_result"]].concat());
+    let others = ["message", "read_result", "search_history"];
+    assert_eq!(names, [&["ask_user"], &memory[..], &others].concat());
     let context = ToolContext { role: Role::User, ..context() };
     let say = async |chat: &str| {
         let call = call("message", &json!({ "text": "hi", "chat": chat }));

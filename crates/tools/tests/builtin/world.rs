@@ -101,11 +101,13 @@ impl World {
         let parts = BuiltinParts {
             roots: Arc::new(Roots::new(root, beside)),
             memories: store.clone(),
+            history: store.clone(),
             kept_results: store.clone(),
             destinations: Arc::new(FakeDestinations::default()),
             roles: Arc::new(FakeRoles),
             shell: Some(shell),
             web: Arc::new(web),
+            zone: jiff::tz::TimeZone::UTC,
         };
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();

@@ -5,6 +5,7 @@
 
 mod audit;
 mod calls;
+mod history;
 mod inbox;
 mod ledger;
 mod memories;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, Inbox, KeptResults, Ledger, Memories, Outbox, People, Query, TurnLog, Turns,
+    Audit, History, Inbox, KeptResults, Ledger, Memories, Outbox, People, Query, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -49,6 +50,7 @@ pub struct Ports {
     pub ledger: Arc<dyn Ledger>,
     pub outbox: Arc<dyn Outbox>,
     pub memories: Arc<dyn Memories>,
+    pub history: Arc<dyn History>,
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
     pub audit: Arc<dyn Audit>,
@@ -66,6 +68,7 @@ impl Ports {
             + Ledger
             + Outbox
             + Memories
+            + History
             + People
             + Query
             + Audit
@@ -79,6 +82,7 @@ impl Ports {
             ledger: store.clone(),
             outbox: store.clone(),
             memories: store.clone(),
+            history: store.clone(),
             people: store.clone(),
             query: store.clone(),
             audit: store.clone(),
@@ -155,6 +159,12 @@ rules! {
         kept_result_returns_a_cut_result_to_its_session_only
         stop_makes_later_writes_of_the_turn_fail
         sent_texts_returns_messages_of_the_message_tool_by_chat;
+    history:
+        search_history_finds_messages_answers_and_notices
+        search_history_stays_in_the_scope_of_its_person
+        search_history_finds_a_turn_that_ended_after_a_later_one
+        search_history_continues_after_a_restart
+        search_history_keeps_the_trust_of_a_text;
     waits:
         reserve_wait_gives_each_id_once
         wait_blocks_the_lane_and_enqueues_its_prompt

@@ -1,0 +1,30 @@
+//! The port for embeddings: texts as vectors, so that a search finds related words too.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+/// Turns texts into vectors. Texts with a similar meaning get vectors with a similar direction.
+#[async_trait]
+pub trait Embedder: fmt::Debug + Send + Sync {
+    /// The provider and the model, as `local/nomic-embed-text`. Vectors of different models cannot
+    /// be compared.
+    fn name(&self) -> &str;
+
+    /// Returns one vector for each text, in the order of the texts. All have the same length.
+    ///
+    /// # Errors
+    /// [`EmbedError`] tells if asking again can help.
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// The reason why there are no vectors.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EmbedError {
+    /// The request was refused. The operator has to change something.
+    #[error("{0}")]
+    Refused(String),
+    /// The request failed, or the answer is malformed. A retry can help.
+    #[error("{0}")]
+    Failed(String),
+}

@@ -1,0 +1,63 @@
+//! The port of the search in past conversations.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::Result;
+use crate::{Inbound, SessionId, Timestamp, Trust, TurnId};
+
+/// Full-text search over the turns in the log. `/new` hides no text from it.
+#[async_trait]
+pub trait History: fmt::Debug + Send + Sync {
+    /// Returns the texts that match any word of the query, best first. Brings the index up to date
+    /// before, so that other operations of the log pay nothing for it.
+    ///
+    /// Of these texts, only those are returned that the requester has seen:
+    ///
+    /// - those of the session of the request;
+    /// - if all messages of the request are private and from one sender, also those of all turns
+    ///   whose messages are private and from that sender.
+    ///
+    /// The turn of the request itself is left out.
+    async fn search_history(&self, query: &HistoryQuery) -> Result<Vec<HistoryHit>>;
+}
+
+/// A question about past conversations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// The turn that asks. The scope is that of its root turn.
+    pub turn: TurnId,
+    /// The words to look for.
+    pub words: String,
+    /// Only texts before this time.
+    pub before: Option<Timestamp>,
+    /// Maximum number of texts.
+    pub limit: usize,
+}
+
+/// A text of a past conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryHit {
+    /// The conversation.
+    pub session: SessionId,
+    /// The time of writing.
+    pub at: Timestamp,
+    /// The author.
+    pub author: HistoryAuthor,
+    /// The whole text.
+    pub text: String,
+    /// Upper limit of its trust level. That of a message depends on the role of its sender, too.
+    pub trust: Trust,
+}
+
+/// The author of a text in a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HistoryAuthor {
+    /// A person, by the message.
+    Person(Box<Inbound>),
+    /// The model.
+    Agent,
+    /// The daemon, which explains in a notice why there is no answer.
+    Notice,
+}
