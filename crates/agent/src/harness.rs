@@ -14,8 +14,8 @@ use avocet_protocol::{
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeAttachments, FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted,
-    ScriptedModel,
+    FakeAttachments, FakeFiles, FakeRoles, FakeSkills, FakeToolbox, ManualClock, RecordedEvents,
+    Scripted, ScriptedModel,
 };
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,7 @@ pub(crate) struct AgentHarness {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) files: Arc<FakeFiles>,
+    pub(crate) skills: Arc<FakeSkills>,
     pub(crate) log: TempStore,
     said: AtomicUsize,
 }
@@ -52,8 +53,10 @@ impl AgentHarness {
         let tools = Arc::new(FakeToolbox::verifying(verdict));
         let events = Arc::new(RecordedEvents::default());
         let files = Arc::new(FakeFiles::default());
-        let agent = agent(&model, &tools, &store, &events, &files, &clock);
-        Self { agent, model, tools, events, clock, store, files, log, said: AtomicUsize::default() }
+        let skills = Arc::new(FakeSkills::default());
+        let agent = agent(&model, &tools, &store, &events, &files, &skills, &clock);
+        let said = AtomicUsize::default();
+        Self { agent, model, tools, events, clock, store, files, skills, log, said }
     }
 
     pub(crate) async fn say(&self, text: &str) {
@@ -186,12 +189,12 @@ impl AgentHarness {
 
     /// Simulates `kill -9` and a new start, and claims the turn again.
     pub(crate) async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
-        let Self { agent, tools, events, clock, store, files, log, said, .. } = self;
+        let Self { agent, tools, events, clock, store, files, skills, log, said, .. } = self;
         drop((agent, store));
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
-        let agent = self::agent(&model, &tools, &store, &events, &files, &clock);
-        let harness = Self { agent, model, tools, events, clock, store, files, log, said };
+        let agent = self::agent(&model, &tools, &store, &events, &files, &skills, &clock);
+        let harness = Self { agent, model, tools, events, clock, store, files, skills, log, said };
         let turn = harness.claim().await;
         (harness, turn)
     }
@@ -203,6 +206,7 @@ fn agent(
     store: &Arc<SqliteStore>,
     events: &Arc<RecordedEvents>,
     files: &Arc<FakeFiles>,
+    skills: &Arc<FakeSkills>,
     clock: &Arc<ManualClock>,
 ) -> AgentLoop {
     AgentLoop {
@@ -216,6 +220,7 @@ fn agent(
             marks: Marks::new(7),
         },
         files: files.clone(),
+        skills: skills.clone(),
         attachments: Arc::new(FakeAttachments),
         events: events.clone(),
         clock: clock.clone(),

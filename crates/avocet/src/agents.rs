@@ -90,6 +90,7 @@ impl AgentParts<'_> {
             kept_results: self.store.clone(),
             destinations: self.channels.clone(),
             roles: self.bus.clone(),
+            skills: workspace.skills.clone(),
             shell: self.shells.of(workspace.roots.workspace().root()),
             web: web.clone(),
         }
@@ -138,6 +139,7 @@ impl AgentParts<'_> {
             },
             prompt_settings,
             files: workspace.files.clone(),
+            skills: workspace.skills.clone(),
             attachments: Arc::new(attachments),
             events: self.events.clone(),
             clock: clock.clone(),

@@ -34,6 +34,7 @@ mod queue_mode;
 mod redact;
 mod secret;
 mod seen;
+mod skills;
 mod status;
 mod store;
 mod table;
@@ -99,6 +100,7 @@ pub use queue_mode::QueueMode;
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
+pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogStatus, ProviderStatus, Report,
     RolledBack, StuckChat,

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, Role, Seen, SessionId, ToolError,
-    ToolName, ToolOutcome, Trust,
+    CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, Role, Seen, SessionId, SkillCall,
+    ToolError, ToolName, ToolOutcome, Trust,
 };
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
@@ -268,6 +268,8 @@ pub struct ToolContext {
     /// The least trust of everything that the call has read. It applies to the result and to an
     /// error.
     pub read: LeastTrust,
+    /// The calls of the turn before this one that may have loaded a skill, in order.
+    pub skills: Vec<SkillCall>,
 }
 
 /// The place of a request, as far as the policy needs it.

@@ -18,8 +18,8 @@ use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{
-    FakeChannel, FakeFiles, FakeModels, FakeToolbox, ManualClock, OneWorkspace, Scripted,
-    ScriptedModel,
+    FakeChannel, FakeFiles, FakeModels, FakeSkills, FakeToolbox, ManualClock, OneWorkspace,
+    Scripted, ScriptedModel,
 };
 use tokio::sync::Semaphore;
 
@@ -119,6 +119,7 @@ fn agent_loop(
             marks: Marks::new(7),
         },
         files: attachments.files.clone(),
+        skills: Arc::new(FakeSkills::default()),
         attachments: Arc::new(attachments.clone()),
         events: events.clone(),
         clock: attachments.clock.clone(),
