@@ -28,6 +28,7 @@ mod replaced;
 mod roots;
 mod secrets;
 mod shell;
+mod skills;
 mod socket;
 mod support;
 mod terminal;

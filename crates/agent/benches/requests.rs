@@ -12,13 +12,14 @@ use avocet_agent::{
 };
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
-    ModelReply, ModelRequest, NewInbound, Outcome, Roles, Sender, SessionId, Settlement, Spent,
-    Suspects, TurnRecord, Turns, Usage,
+    ModelReply, ModelRequest, NewInbound, Outcome, Sender, SessionId, Settlement, Spent, Suspects,
+    TurnRecord, Turns, Usage,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeAttachments, FakeFiles, FakeRecall, FakeRoles, FakeToolbox, ManualClock, RecordedEvents,
+    FakeAttachments, FakeFiles, FakeRecall, FakeRoles, FakeSkills, FakeToolbox, ManualClock,
+    RecordedEvents,
 };
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -44,8 +45,17 @@ fn a_request(bencher: Bencher<'_, '_>, said: usize) {
 }
 
 fn build(runtime: &Runtime, harness: &BenchHarness, turn: &TurnRecord) -> Vec<Message> {
-    let roles: Arc<dyn Roles> = Arc::new(FakeRoles);
-    runtime.block_on(messages(&harness.agent, turn, &roles)).expect("it fits")
+    runtime.block_on(messages(&harness.agent, turn, &turn_context())).expect("it fits")
+}
+
+fn turn_context() -> TurnContext {
+    TurnContext {
+        chat: Some(session().address()),
+        cancel: CancellationToken::new(),
+        asked_by: Vec::new(),
+        roles: Arc::new(FakeRoles),
+        grants: [].into(),
+    }
 }
 
 /// A model with one fixed answer, and a short summary.
@@ -110,6 +120,7 @@ impl BenchHarness {
                 marks: Marks::new(7),
             },
             files: Arc::new(FakeFiles::default()),
+            skills: Arc::new(FakeSkills::default()),
             attachments: Arc::new(FakeAttachments),
             events: Arc::new(RecordedEvents::default()),
             clock,
@@ -122,14 +133,7 @@ impl BenchHarness {
         let turn = self.claim(number).await;
         let id = turn.id;
         let meter = UsageMeter::new(Some(id), session());
-        let context = TurnContext {
-            chat: Some(session().address()),
-            cancel: CancellationToken::new(),
-            asked_by: Vec::new(),
-            roles: Arc::new(FakeRoles),
-            grants: [].into(),
-        };
-        let end = self.agent.run_tool_loop(turn, &context, &meter).await;
+        let end = self.agent.run_tool_loop(turn, &turn_context(), &meter).await;
         let Ok(TurnEnd::Answered(answer)) = end else { panic!("{end:?}") };
         let (outcome, answer) = (Outcome::Replied, Some(answer));
         let settlement = Settlement { outcome, answer, notice: None, reply: None };

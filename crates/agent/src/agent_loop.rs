@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Answer, CallId, CallState, Clock, FetchAttachments, Files, Ledger, LoggedCall, Model,
-    ModelReply, NewStep, Origin, Purpose, RecalledMemory, Step, StoreError, Toolbox, Trust,
+    ModelReply, NewStep, Origin, Purpose, RecalledMemory, Skills, Step, StoreError, Toolbox, Trust,
     TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
 };
 use jiff::tz::TimeZone;
@@ -32,6 +32,8 @@ pub struct AgentLoop {
     pub prompt_settings: PromptSettings,
     /// The workspace, for its instructions and the pictures that the model is shown.
     pub files: Arc<dyn Files>,
+    /// The skills that the model may load.
+    pub skills: Arc<dyn Skills>,
     /// Brings attachments into the workspace before the model reads their messages.
     pub attachments: Arc<dyn FetchAttachments>,
     /// Receives the progress of the turn.
@@ -129,7 +131,7 @@ impl AgentLoop {
         let began = self.clock.elapsed();
         let until = began.saturating_add(self.limits.turn.max_duration);
         let usage = UsageContext { meter, purpose: Purpose::Answer, until };
-        let mut context = self.open_context(&turn, &turn_context.roles).await?;
+        let mut context = self.open_context(&turn, turn_context).await?;
         turn.recalled = self.recall.for_turn(&turn, turn_context, &context.past).await?;
         loop {
             if let Some(waiting) = self.run_open_step(&mut turn, turn_context, &context).await? {

@@ -14,8 +14,8 @@ use avocet_protocol::{
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeAttachments, FakeFiles, FakeRecall, FakeRoles, FakeToolbox, ManualClock, RecordedEvents,
-    Scripted, ScriptedModel,
+    FakeAttachments, FakeFiles, FakeRecall, FakeRoles, FakeSkills, FakeToolbox, ManualClock,
+    RecordedEvents, Scripted, ScriptedModel,
 };
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,7 @@ pub(crate) struct AgentHarness {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) files: Arc<FakeFiles>,
     pub(crate) recall: Arc<FakeRecall>,
+    pub(crate) skills: Arc<FakeSkills>,
     pub(crate) log: TempStore,
     said: AtomicUsize,
 }
@@ -53,11 +54,12 @@ impl AgentHarness {
         let tools = Arc::new(FakeToolbox::verifying(verdict));
         let events = Arc::new(RecordedEvents::default());
         let files = Arc::new(FakeFiles::default());
-        let mut agent = agent(&model, &tools, &store, &events, &files, &clock);
+        let skills = Arc::new(FakeSkills::default());
+        let mut agent = agent(&model, &tools, &store, &events, &files, &skills, &clock);
         let recall = Arc::new(FakeRecall::default());
         agent.recall.recall = recall.clone();
         let said = AtomicUsize::default();
-        Self { agent, model, tools, events, clock, store, files, recall, log, said }
+        Self { agent, model, tools, events, clock, store, files, recall, skills, log, said }
     }
 
     pub(crate) async fn say(&self, text: &str) {
@@ -191,13 +193,15 @@ impl AgentHarness {
 
     /// Simulates `kill -9` and a new start, and claims the turn again.
     pub(crate) async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
-        let Self { agent, tools, events, clock, store, files, recall, log, said, .. } = self;
+        let Self { agent, tools, events, clock, store, files, recall, skills, log, said, .. } =
+            self;
         drop((agent, store));
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
-        let mut agent = self::agent(&model, &tools, &store, &events, &files, &clock);
+        let mut agent = self::agent(&model, &tools, &store, &events, &files, &skills, &clock);
         agent.recall.recall = recall.clone();
-        let harness = Self { agent, model, tools, events, clock, store, files, recall, log, said };
+        let harness =
+            Self { agent, model, tools, events, clock, store, files, recall, skills, log, said };
         let turn = harness.claim().await;
         (harness, turn)
     }
@@ -209,6 +213,7 @@ fn agent(
     store: &Arc<SqliteStore>,
     events: &Arc<RecordedEvents>,
     files: &Arc<FakeFiles>,
+    skills: &Arc<FakeSkills>,
     clock: &Arc<ManualClock>,
 ) -> AgentLoop {
     AgentLoop {
@@ -223,6 +228,7 @@ fn agent(
             marks: Marks::new(7),
         },
         files: files.clone(),
+        skills: skills.clone(),
         attachments: Arc::new(FakeAttachments),
         events: events.clone(),
         clock: clock.clone(),

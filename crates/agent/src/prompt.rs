@@ -40,10 +40,10 @@ impl AgentLoop {
         turn: &TurnRecord,
         turn_context: &TurnContext,
     ) -> Result<PromptReport, StoreError> {
-        let context = self.open_context(turn, &turn_context.roles).await?;
+        let context = self.open_context(turn, turn_context).await?;
         let memories = self.recall.for_turn(turn, turn_context, &context.past).await?;
         let turn = &TurnRecord { recalled: memories, ..turn.clone() };
-        let tools = self.toolbox.specs(turn_context.role(turn), &turn_context.place(turn));
+        let tools = self.offered_tools(&context, turn, turn_context);
         let mut parts: Vec<PromptPart> = Vec::new();
         let mut part = |name: String, tokens: u64| parts.push(PromptPart { name, tokens });
         for one in &context.instructions.parts {

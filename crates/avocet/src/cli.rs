@@ -16,6 +16,7 @@ use crate::commands::prompt::PromptArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::send::SendArgs;
 use crate::commands::sessions::SessionsCommand;
+use crate::commands::skills::SkillsCommand;
 use crate::commands::trust::TrustArgs;
 use crate::commands::usage::UsageArgs;
 use crate::context::Global;
@@ -87,6 +88,9 @@ pub(crate) enum Command {
     /// List or show conversations.
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// List, check, add or remove skills: instructions for kinds of tasks.
+    #[command(subcommand)]
+    Skills(SkillsCommand),
     /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if
     /// something is down.
     Status {

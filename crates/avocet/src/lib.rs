@@ -26,6 +26,8 @@ mod reference_tests;
 mod registry;
 mod roots;
 mod shell;
+#[cfg(test)]
+mod skills_tests;
 mod status;
 mod stderr;
 mod systemd;
@@ -113,6 +115,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Run(run) => commands::run::run(context, run).await,
         Command::Send(send) => commands::send::run(context, send).await,
         Command::Sessions(command) => commands::sessions::run(context, command).await,
+        Command::Skills(command) => commands::skills::run(context, command).await,
         Command::Status { json } => commands::status::run(context, json).await,
         Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Backup, Budgets};
+use crate::{Backup, Budgets, Skills};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -45,6 +45,8 @@ pub struct Settings {
     pub tools: Tools,
     /// The sandbox of the programs that the agent runs.
     pub sandbox: Sandbox,
+    /// The skills of the system and of the program.
+    pub skills: Skills,
     /// Facts about models that you know, by `provider/model`; `*` matches any characters.
     pub models: Map<String, Value>,
     /// Model providers, by names of your choice.

@@ -38,6 +38,7 @@ mod redact;
 mod search_words;
 mod secret;
 mod seen;
+mod skills;
 mod status;
 mod store;
 mod table;
@@ -108,6 +109,7 @@ pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use search_words::{index_text, match_query, snippet};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
+pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogStatus, ProviderStatus, Report,
     RolledBack, StuckChat,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Asker, CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, RecalledMemory, Role, Seen,
-    SessionId, ToolError, ToolName, ToolOutcome, Trust,
+    SessionId, SkillCall, ToolError, ToolName, ToolOutcome, Trust,
 };
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
@@ -272,6 +272,8 @@ pub struct ToolContext {
     /// The least trust of everything that the call has read. It applies to the result and to an
     /// error.
     pub read: LeastTrust,
+    /// The calls of the turn before this one that may have loaded a skill, in order.
+    pub skills: Vec<SkillCall>,
 }
 
 /// The place of a request, as far as the policy needs it.

@@ -18,8 +18,8 @@ use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{
-    FakeChannel, FakeFiles, FakeModels, FakeRecall, FakeToolbox, ManualClock, OneWorkspace,
-    Scripted, ScriptedModel,
+    FakeChannel, FakeFiles, FakeModels, FakeRecall, FakeSkills, FakeToolbox, ManualClock,
+    OneWorkspace, Scripted, ScriptedModel,
 };
 use tokio::sync::Semaphore;
 
@@ -120,6 +120,7 @@ fn agent_loop(
             marks: Marks::new(7),
         },
         files: attachments.files.clone(),
+        skills: Arc::new(FakeSkills::default()),
         attachments: Arc::new(attachments.clone()),
         events: events.clone(),
         clock: attachments.clock.clone(),

@@ -39,6 +39,7 @@ pub fn tool_context() -> ToolContext {
         as_text: false,
         seen: Arc::default(),
         read: LeastTrust::default(),
+        skills: Vec::new(),
     }
 }
 
@@ -77,6 +78,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 pub struct FakeToolbox {
     runs: Mutex<HashMap<String, u32>>,
     offered: Mutex<Vec<Role>>,
+    specs: Mutex<Arc<[ToolSpec]>>,
     verdict: Verdict,
     post_hangs: bool,
     together: Barrier,
@@ -93,13 +95,25 @@ impl FakeToolbox {
     #[must_use]
     pub fn verifying(verdict: Verdict) -> Self {
         let (runs, offered, together) = (Mutex::default(), Mutex::default(), Barrier::new(2));
-        Self { runs, offered, verdict, post_hangs: false, together }
+        let specs = Mutex::new([].into());
+        Self { runs, offered, specs, verdict, post_hangs: false, together }
     }
 
     /// Returns a toolbox whose `post` takes effect but never returns.
     #[must_use]
     pub fn hanging_post() -> Self {
         Self { post_hangs: true, ..Self::default() }
+    }
+
+    /// Offers tools with these names to the model.
+    pub fn offer(&self, names: &[&str]) {
+        let spec = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            aliases: Vec::new(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        };
+        *self.specs.lock().unwrap() = names.iter().map(spec).collect();
     }
 
     /// Returns the number of runs of a tool.
@@ -119,7 +133,7 @@ impl FakeToolbox {
 impl Toolbox for FakeToolbox {
     fn specs(&self, role: Role, _place: &Place) -> Arc<[ToolSpec]> {
         self.offered.lock().unwrap().push(role);
-        Arc::new([])
+        self.specs.lock().unwrap().clone()
     }
 
     async fn prepare(

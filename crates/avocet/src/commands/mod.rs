@@ -15,6 +15,7 @@ pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod status;
 pub(crate) mod trust;
 pub(crate) mod usage;

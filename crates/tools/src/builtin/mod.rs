@@ -32,6 +32,7 @@ mod read_result;
 mod run_tests;
 mod search_files;
 mod search_history;
+mod use_skill;
 mod walk;
 mod watched;
 mod web_fetch;
@@ -40,7 +41,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, History, KeptResults, Memories, Roles};
+use avocet_protocol::{Destinations, History, KeptResults, Memories, Roles, Skills};
 use avocet_sandbox::Roots;
 use jiff::tz::TimeZone;
 
@@ -59,6 +60,7 @@ pub struct BuiltinParts {
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
+    pub skills: Arc<dyn Skills>,
     /// `None` if no sandbox layer works.
     pub shell: Option<Shell>,
     pub web: Arc<Web>,
@@ -96,6 +98,7 @@ pub const BUILT_IN: &[&str] = &[
     "run_tests",
     "search_files",
     "search_history",
+    "use_skill",
     "web_fetch",
     "web_search",
     "write_file",
@@ -144,6 +147,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     }
     registry.add(search_files::SearchFiles::new(parts))?;
     registry.add(search_history::SearchHistory::new(parts))?;
+    registry.add(use_skill::UseSkill::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;
     registry.add(write_file::WriteFile::new(parts))?;

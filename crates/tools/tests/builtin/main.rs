@@ -19,6 +19,7 @@ mod roots;
 mod run_tests;
 mod search;
 mod search_history;
+mod skills;
 mod trust;
 mod verify;
 mod web_fetch;
