@@ -21,6 +21,7 @@ mod full_disk;
 mod hardening;
 mod hostile_text;
 mod looking;
+mod memory;
 mod mistakes;
 mod protected;
 mod references;

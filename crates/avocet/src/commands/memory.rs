@@ -136,10 +136,9 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
         MemoryCommand::Undo { change: number, json } => {
             let params = UndoMemoryChange { change: number };
             let memory: Memory = change(context, "memory.undo", &params).await?;
-            show(json, &memory, || match memory.forgotten {
-                true => format!("{} is forgotten again\n", memory.id),
-                false => format!("{}: {}\n", memory.id, memory.text),
-            })
+            let Memory { id, text, forgotten, .. } = &memory;
+            let state = if *forgotten { "is forgotten again" } else { "is as before" };
+            show(json, &memory, || format!("{id} {state}: {text}\n"))
         }
     }
 }

@@ -33,6 +33,6 @@ pub(super) fn parse_id(id: &str) -> Result<MemoryId, ToolError> {
     })
 }
 
-pub(super) fn failed(error: StoreError) -> ToolError {
+pub(super) fn failed(error: &StoreError) -> ToolError {
     ToolError::ExecutionFailed(error.to_string())
 }

@@ -46,7 +46,7 @@ impl Tool for MemoryForget {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let id = parse_id(&arguments.id)?;
-        let memory = self.memories.memory(id).await.map_err(failed)?;
+        let memory = self.memories.memory(id).await.map_err(|error| failed(&error))?;
         // A memory of another scope is not even confirmed to exist.
         let memory = memory
             .filter(|memory| !memory.forgotten && readable(context).includes(&memory.scope))

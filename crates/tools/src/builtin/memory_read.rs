@@ -52,13 +52,18 @@ impl Tool for MemoryRead {
         let scopes = readable(context);
         let ids = arguments.ids.unwrap_or_default();
         if ids.is_empty() {
-            let found = self.memories.search_memories(&scopes, "", NEWEST).await.map_err(failed)?;
+            let found = self
+                .memories
+                .search_memories(&scopes, "", NEWEST)
+                .await
+                .map_err(|error| failed(&error))?;
             let found: Vec<_> = found.into_iter().map(|found| found.memory).collect();
             return Ok(listed(&found, "there are no memories"));
         }
         let mut found = Vec::new();
         for id in &ids {
-            let memory = self.memories.memory(parse_id(id)?).await.map_err(failed)?;
+            let memory =
+                self.memories.memory(parse_id(id)?).await.map_err(|error| failed(&error))?;
             found.extend(memory.filter(|one| !one.forgotten && scopes.includes(&one.scope)));
         }
         Ok(listed(&found, "there are no such memories here"))

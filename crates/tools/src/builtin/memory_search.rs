@@ -55,7 +55,8 @@ impl Tool for MemorySearch {
         let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
         let found =
             self.memories.search_memories(&readable(context), &arguments.query, limit).await;
-        let found: Vec<_> = found.map_err(failed)?.into_iter().map(|found| found.memory).collect();
+        let found: Vec<_> =
+            found.map_err(|error| failed(&error))?.into_iter().map(|found| found.memory).collect();
         Ok(listed(&found, "there are no memories about this"))
     }
 }

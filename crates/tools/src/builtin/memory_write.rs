@@ -44,7 +44,7 @@ impl MemoryWrite {
         if let Some(recalled) = recalled {
             return Ok(Some(recalled.id));
         }
-        let same = self.memories.same_memory(scope, text).await.map_err(failed)?;
+        let same = self.memories.same_memory(scope, text).await.map_err(|error| failed(&error))?;
         Ok(same.map(|memory| memory.id))
     }
 }
