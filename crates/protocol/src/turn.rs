@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::approvals::DENIED;
 use crate::{
-    CallId, ChatAddress, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, Trust,
-    TurnId, Usage,
+    CallId, ChatAddress, ChildMode, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp,
+    ToolCall, Trust, TurnId, Usage,
 };
 
 /// One answer to one or several inbound messages, or one task of a parent turn.
@@ -88,12 +88,18 @@ pub enum Origin {
     Messages(Vec<LoggedInbound>),
     /// A task of another turn.
     Child {
-        /// The turn that waits for it.
+        /// The turn that started it.
         parent: TurnId,
         /// The task.
         prompt: String,
         /// The trust of the request that led to it.
         trust: Trust,
+        /// A short name of the task, for people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        /// The receiver of its final text.
+        #[serde(default, skip_serializing_if = "ChildMode::is_awaited")]
+        mode: ChildMode,
     },
 }
 

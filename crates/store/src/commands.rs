@@ -12,6 +12,7 @@ use crate::people;
 use crate::retry::retry;
 use crate::rows;
 use crate::rows::turns::open_turn;
+use crate::tasks;
 use crate::tx::{Result, Tx};
 use crate::undelivered;
 use crate::waits::{is_open, meant_wait, resolve_by_command};
@@ -63,6 +64,10 @@ pub(crate) fn act(
         CommandAction::Retry { wait, sender } => {
             let goes_on = retry(tx, &session, command, *wait, sender.as_ref())?;
             Ok(goes_on.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
+        }
+        CommandAction::CancelTask(task) => {
+            let cancelled = tasks::cancel(tx, *task, Some(&session))?;
+            Ok(cancelled.map_or(CommandEffect::Nothing, CommandEffect::Cancelled))
         }
         CommandAction::TrustPast => {
             past::mark_as_trusted(tx, &session).map(|()| CommandEffect::Done)

@@ -52,6 +52,7 @@ mod retry;
 mod rows;
 mod salvage;
 mod schema;
+mod tasks;
 mod turn_log;
 mod turn_record;
 mod turns;

@@ -62,7 +62,10 @@ CREATE TABLE turns (
     notice      TEXT,                           -- text shown to the chat instead of a reply
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER,
-    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full'))
+    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full')),
+    root        INTEGER REFERENCES turns (id),  -- of a child: the turn at the root
+    label       TEXT,                           -- of a child: a short name for people
+    background  INTEGER NOT NULL DEFAULT 0      -- 1: a child for which no call waits
 ) STRICT;
 CREATE UNIQUE INDEX turns_open ON turns (session) WHERE state IN ('queued', 'running', 'waiting');
 CREATE INDEX turns_session ON turns (session, id);
@@ -224,7 +227,8 @@ CREATE TABLE usage (                            -- cost of each answer of a mode
     cached        INTEGER NOT NULL,
     cache_written INTEGER NOT NULL,
     output        INTEGER NOT NULL,
-    cost          INTEGER                       -- billionths of a dollar; NULL: price unknown
+    cost          INTEGER,                      -- billionths of a dollar; NULL: price unknown
+    child         INTEGER REFERENCES turns (id) -- child that asked; NULL: the root turn itself
 ) STRICT;
 CREATE INDEX usage_session ON usage (session, id, input, cached, cache_written, output, cost);
 CREATE INDEX usage_turn ON usage (turn, input, cached, cache_written, output, cost)

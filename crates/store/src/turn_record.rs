@@ -21,7 +21,8 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
     let steps = steps(db, id)?;
     let undelivered = undelivered::of(db, id)?;
     db.one(
-        "SELECT session, state, parent, prompt, prompt_trust, notice, started_at FROM turns WHERE id = ?1",
+        "SELECT session, state, parent, prompt, prompt_trust, label, background, notice, started_at \
+         FROM turns WHERE id = ?1",
         [id.0],
         |row| {
             let parent: Option<i64> = row.get("parent")?;
@@ -31,6 +32,8 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
                     parent: TurnId(parent),
                     prompt: row.get("prompt")?,
                     trust: trust(row, "prompt_trust")?,
+                    label: row.get("label")?,
+                    mode: turns::child_mode(row)?,
                 },
             };
             Ok(TurnRecord {

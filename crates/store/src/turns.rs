@@ -63,12 +63,15 @@ impl Turns for SqliteStore {
     }
 
     async fn reserve_wait(&self) -> Result<WaitId> {
-        self.write("reserve-wait", Durability::Process, waits::reserve).await
+        self.write("reserve-wait", Durability::Process, |tx| {
+            waits::reserve(tx, "waits").map(WaitId)
+        })
+        .await
     }
 
-    async fn wait(&self, wait: &NewWait) -> Result<()> {
-        let wait = wait.clone();
-        self.write("wait", Durability::Synced, move |tx| waits::begin(tx, &wait)).await
+    async fn wait(&self, waits: &[NewWait]) -> Result<()> {
+        let waits = waits.to_vec();
+        self.write("wait", Durability::Synced, move |tx| waits::begin(tx, &waits)).await
     }
 
     async fn release(&self, turn: TurnId) -> Result<()> {
@@ -93,6 +96,18 @@ impl Turns for SqliteStore {
                 [turn.0],
                 inbound,
             )
+        })
+        .await
+    }
+
+    async fn chosen_agent(&self, turn: TurnId) -> Result<Option<String>> {
+        self.read(move |db| {
+            let agent = db.row(
+                "SELECT agent FROM turns JOIN sessions ON sessions.id = session WHERE turns.id = ?1",
+                [turn.0],
+                |row| row.get(0),
+            )?;
+            Ok(agent.flatten())
         })
         .await
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Arguments, CallId, ChatKind, Choice, Content, Description, Evidence, Grant, LeastTrust,
-    LogWrite, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext,
-    ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict,
-    WaitKind, WaitRequest,
+    LogWrite, NewChild, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass,
+    ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId,
+    Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -37,7 +37,11 @@ pub fn tool_context() -> ToolContext {
 /// Returns a private chat of the terminal.
 #[must_use]
 pub fn private_place() -> Place {
-    Place { channel: Some("terminal".parse().unwrap()), chat: ChatKind::Private }
+    Place {
+        channel: Some("terminal".parse().unwrap()),
+        chat: ChatKind::Private,
+        within: Vec::new(),
+    }
 }
 
 /// Time limit of the waits in a [`FakeToolbox`].
@@ -200,7 +204,7 @@ impl Toolbox for FakeToolbox {
                 Ok(ToolOutcome::Waiting(question))
             }
             "spawn" => {
-                let writes = vec![LogWrite::Spawn { prompt: text("prompt") }];
+                let writes = vec![LogWrite::Spawn(NewChild::awaited(text("prompt")))];
                 Ok(ToolOutcome::Waiting(wait(WaitKind::Child, "", writes)))
             }
             _ => Ok(Value::Object(arguments).into()),

@@ -13,6 +13,7 @@ mod past;
 mod people;
 mod previews;
 mod recovery;
+mod tasks;
 mod turns;
 mod undelivered;
 mod waits;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns,
+    Audit, Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, Tasks, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -51,6 +52,7 @@ pub struct Ports {
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
     pub audit: Arc<dyn Audit>,
+    pub tasks: Arc<dyn Tasks>,
 }
 
 impl Ports {
@@ -68,6 +70,7 @@ impl Ports {
             + People
             + Query
             + Audit
+            + Tasks
             + 'static,
     {
         Self {
@@ -81,6 +84,7 @@ impl Ports {
             people: store.clone(),
             query: store.clone(),
             audit: store.clone(),
+            tasks: store.clone(),
         }
     }
 }
@@ -169,6 +173,18 @@ rules! {
         settle_of_a_failed_child_is_an_error_of_the_waiting_call
         stop_of_a_parent_stops_its_children
         resolve_command_makes_a_choice_once;
+    tasks:
+        turn_with_several_waits_continues_after_the_last
+        spawn_in_the_background_leaves_the_turn_running
+        cancel_task_ends_it_and_lets_the_parent_continue
+        cancel_task_command_ends_a_task_of_its_session_only
+        expired_child_is_cancelled
+        error_of_a_child_has_the_trust_of_its_content
+        claim_of_a_child_names_its_profile_and_those_above
+        family_counts_ancestors_and_open_children
+        tasks_lists_children_with_their_own_usage
+        reserve_task_gives_each_number_once
+        approval_of_a_background_task_belongs_to_its_chat;
     words:
         accept_turns_a_plain_word_into_the_command_of_its_choice
         accept_queues_other_words_behind_the_question
