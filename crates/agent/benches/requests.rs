@@ -125,6 +125,7 @@ impl BenchHarness {
             chat: Some(session().address()),
             cancel: CancellationToken::new(),
             asked_by: Vec::new(),
+            within: Vec::new(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
         };

@@ -3,7 +3,8 @@
 //! request that carries them.
 
 use avocet_protocol::{
-    ChatAddress, ChatKind, LostMessage, MOMENT, Origin, Timestamp, Trust, TurnRecord, Undelivered,
+    ChatAddress, ChatKind, ChildMode, LostMessage, MOMENT, Origin, Timestamp, Trust, TurnRecord,
+    Undelivered,
 };
 use jiff::tz::TimeZone;
 
@@ -37,9 +38,13 @@ fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
             }
             None => format!("{MOMENT}{time}.]"),
         },
-        Origin::Child { .. } => format!(
+        Origin::Child { mode: ChildMode::Awaited, .. } => format!(
             "{MOMENT}{time}. No person reads this: your answer goes to the agent that gave you \
              this task.]"
+        ),
+        Origin::Child { mode: ChildMode::Background, .. } => format!(
+            "{MOMENT}{time}. You work on this task in the background. Nobody can answer you: your \
+             final answer goes to the chat as a message.]"
         ),
     }
 }
