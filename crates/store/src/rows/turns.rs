@@ -66,6 +66,18 @@ pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
+/// Returns the session of the root turn.
+pub(crate) fn root_session(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
+    db.one(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} SELECT session FROM turns \
+             WHERE id IN (SELECT turn FROM line) AND parent IS NULL"
+        ),
+        [turn.0],
+        |row| parsed(row, "session"),
+    )
+}
+
 pub(crate) fn session_of(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
     db.one("SELECT session FROM turns WHERE id = ?1", [turn.0], |row| parsed(row, "session"))
 }
