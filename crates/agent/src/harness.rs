@@ -75,7 +75,13 @@ impl AgentHarness {
             format!("k{number}").parse().unwrap(),
             Content::text(text),
         );
-        NewInbound { session: session(), kind: InboundKind::Text, inbound, removed: 0 }
+        NewInbound {
+            session: session(),
+            kind: InboundKind::Text,
+            inbound,
+            removed: 0,
+            trust: Trust::Full,
+        }
     }
 
     /// Lets the turn wait, as the code that runs turns does.

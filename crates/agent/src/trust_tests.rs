@@ -71,6 +71,20 @@ async fn trust_is_lowered_by_text_that_is_not_the_owners() {
     }
 }
 
+/// A message of the daemon itself has the sender of the request that led to it, and its trust.
+#[tokio::test]
+async fn trust_of_a_message_is_capped_by_its_own_limit() {
+    for (limit, expected) in [(Trust::Full, false), (Trust::User, true), (Trust::Low, true)] {
+        let harness = AgentHarness::new(vec![careful(), Scripted::says("done")]).await;
+        let mut message = harness.message("do it");
+        message.trust = limit;
+        harness.store.accept(&message, None).await.unwrap();
+        let turn = harness.claim().await;
+        let end = harness.run(turn).await.unwrap();
+        assert_eq!(asks(&end), expected, "{limit:?}");
+    }
+}
+
 #[tokio::test]
 async fn trust_is_lowered_by_a_page_for_later_calls_and_turns() {
     let both = [("page", json!({ "text": "hi" })), ("careful", json!({}))];

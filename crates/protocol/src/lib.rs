@@ -125,6 +125,6 @@ pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};
 pub use turn::{
-    CallResult, CallState, LoggedCall, LostMessage, Origin, Step, TurnRecord, TurnState,
-    Undelivered,
+    CallResult, CallState, LoggedCall, LostMessage, Origin, SessionReport, SessionReports, Step,
+    TurnRecord, TurnState, Undelivered,
 };

@@ -29,6 +29,10 @@ pub struct TurnRecord {
     /// Lost messages that this turn reports to its model. The list never changes.
     #[serde(default, skip_serializing_if = "Undelivered::is_empty")]
     pub undelivered: Undelivered,
+    /// Texts that the chat has received from other sessions and that this turn shows to its model.
+    /// The list never changes.
+    #[serde(default, skip_serializing_if = "SessionReports::is_empty")]
+    pub reports: SessionReports,
 }
 
 /// Messages of a conversation whose delivery failed since its last turn.
@@ -64,6 +68,47 @@ pub struct LostMessage {
     pub unconfirmed: bool,
     /// The trust of the text in `what`.
     pub trust: Trust,
+}
+
+/// Texts that a chat has received from other sessions since the last turn of its own session, for
+/// example the answers of scheduled tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionReports {
+    /// The last of them, [`SessionReports::MOST`] at most, oldest first.
+    pub texts: Vec<SessionReport>,
+    /// Number of older texts.
+    pub more: u64,
+}
+
+impl SessionReports {
+    /// The most texts that are shown to a model one by one.
+    pub const MOST: usize = 5;
+
+    /// Returns `true` if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}
+
+/// A text that a chat has received from another session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionReport {
+    /// The session that sent the text.
+    pub from: SessionId,
+    /// The chat that received it.
+    pub chat: ChatAddress,
+    /// The beginning of the text, [`SessionReport::MAX_CHARS`] at most.
+    pub text: String,
+    /// The time at which it was sent.
+    pub at: Timestamp,
+    /// The trust of the text.
+    pub trust: Trust,
+}
+
+impl SessionReport {
+    /// The number of characters of a text that are kept.
+    pub const MAX_CHARS: usize = 2000;
 }
 
 impl TurnRecord {

@@ -2,13 +2,14 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, NewChild, SessionId,
-    ToolClass, TurnId,
+    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, NewChild, Planned, SessionId,
+    ToolClass, Trust, TurnId,
 };
 use rusqlite::params;
 
 use crate::SqliteStore;
 use crate::audit;
+use crate::reports;
 use crate::rows::chunks::{OutboxSource, insert_planned};
 use crate::rows::sessions::use_session;
 use crate::rows::turns::must_run;
@@ -98,6 +99,15 @@ pub(crate) fn keep_result(tx: &Tx<'_>, call: CallId, body: &str) -> Result<()> {
 /// Trust level of the request that led to the call of turn ?2, step ?3.
 const REQUEST_TRUST: &str = "(SELECT trust FROM steps WHERE turn = ?2 AND number = ?3)";
 
+/// Returns the trust level of the request that led to the call.
+fn request_trust(tx: &Tx<'_>, call: CallId) -> Result<Trust> {
+    tx.db.one(
+        "SELECT trust FROM steps WHERE turn = ?1 AND number = ?2",
+        params![call.turn.0, call.step],
+        |row| rows::trust(row, "trust"),
+    )
+}
+
 /// Applies the log writes of a tool. Returns the child turn if the tool spawned one.
 pub(crate) fn apply_writes(
     tx: &Tx<'_>,
@@ -109,6 +119,9 @@ pub(crate) fn apply_writes(
         match write {
             LogWrite::Message(planned) => {
                 insert_planned(tx, planned, Some(call.turn), OutboxSource::Tool)?;
+                let Planned { address, chunks } = planned;
+                let (text, trust) = (reports::text_of(chunks), request_trust(tx, call)?);
+                reports::note_of_turn(tx, call.turn, address, &text, trust)?;
             }
             LogWrite::Note { text } => {
                 tx.insert(

@@ -8,6 +8,7 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::past::{self, PendingCompaction};
+use crate::reports;
 use crate::rows::messages::NEXT;
 use crate::rows::sessions;
 use crate::rows::turns::{self, ANCESTORS, insert_turn};
@@ -131,6 +132,7 @@ fn begin_turn(
     let last = last.min(before_another_chat(tx, session, waiting.first)?);
     let turn = insert_turn(tx, session, TurnState::Running)?;
     undelivered::bind(tx, session, turn)?;
+    reports::bind(tx, session, turn)?;
     tx.update(
         &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
         params![session.as_str(), turn.0, last],

@@ -9,6 +9,7 @@ use crate::audit;
 use crate::cancel::cancel_turn;
 use crate::past;
 use crate::people;
+use crate::reports;
 use crate::retry::retry;
 use crate::rows;
 use crate::rows::turns::open_turn;
@@ -89,6 +90,7 @@ fn forget(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<Comman
         params![session.as_str(), command.0],
     )?;
     undelivered::forget(tx, session)?;
+    reports::forget(tx, session)?;
     let grants = tx.update("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
     audit::withdrawn(tx, command, session, grants)?;
     Ok(stopped)

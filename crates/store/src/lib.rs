@@ -47,6 +47,7 @@ mod query;
 mod raw;
 mod readers;
 mod recover;
+mod reports;
 mod restore;
 mod retry;
 mod rows;

@@ -304,3 +304,16 @@ CREATE TABLE audit (                            -- every decision and every effe
     previous TEXT NOT NULL,                     -- hash of the previous row
     hash     TEXT NOT NULL                      -- SHA-256 of the other columns
 ) STRICT;
+
+CREATE TABLE reports (                          -- texts that a chat received from other sessions than its own
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    session   TEXT NOT NULL,                    -- own session of the chat
+    said_from TEXT NOT NULL,                    -- session that sent the text
+    chat      TEXT NOT NULL,
+    text      TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    turn      INTEGER REFERENCES turns (id),    -- turn whose requests show it; NULL: not shown yet
+    trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the text
+) STRICT;
+CREATE INDEX reports_untold ON reports (session) WHERE turn IS NULL;
+CREATE INDEX reports_told ON reports (turn, id) WHERE turn IS NOT NULL;

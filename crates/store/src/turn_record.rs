@@ -6,6 +6,7 @@ use avocet_protocol::{
 };
 use rusqlite::{Row, params};
 
+use crate::reports;
 use crate::rows::messages::{INBOUND, inbound, steered};
 use crate::rows::{RowResult, json, json_if_any, parsed, trust, turns};
 use crate::tx::{Db, Result};
@@ -20,6 +21,7 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
     )?;
     let steps = steps(db, id)?;
     let undelivered = undelivered::of(db, id)?;
+    let reports = reports::of(db, id)?;
     db.one(
         "SELECT session, state, parent, prompt, prompt_trust, label, background, notice, started_at \
          FROM turns WHERE id = ?1",
@@ -45,6 +47,7 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
                 steps,
                 notice: row.get("notice")?,
                 undelivered,
+                reports,
             })
         },
     )

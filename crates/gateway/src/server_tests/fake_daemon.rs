@@ -8,9 +8,9 @@ use avocet_protocol::{
     Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey,
     DeliveryId, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus, OpenApproval,
     Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report,
-    Role, SessionId, SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total,
-    TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy,
-    UsageRow, WaitId,
+    Role, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError,
+    Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState,
+    Undelivered, UsageBy, UsageRow, WaitId,
 };
 use serde_json::json;
 
@@ -153,6 +153,7 @@ impl Query for FakeDaemon {
             steps: Vec::new(),
             notice: Some(format!("{KEY} {}", "x".repeat(3 * 1024 * 1024))),
             undelivered: Undelivered::default(),
+            reports: SessionReports::default(),
         };
         Ok(if page.before.is_some() { Vec::new() } else { vec![turn] })
     }

@@ -50,6 +50,20 @@ pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
+/// Returns the session for which a turn speaks: that of its root turn, or of the task in the
+/// background to which it belongs.
+pub(crate) fn speaking_session(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
+    db.one(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} SELECT session FROM turns \
+             WHERE id IN (SELECT turn FROM line) AND (parent IS NULL OR background = 1) \
+             ORDER BY id DESC LIMIT 1"
+        ),
+        [turn.0],
+        |row| parsed(row, "session"),
+    )
+}
+
 pub(crate) fn session_of(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
     db.one("SELECT session FROM turns WHERE id = ?1", [turn.0], |row| parsed(row, "session"))
 }

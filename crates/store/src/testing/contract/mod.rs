@@ -13,6 +13,7 @@ mod past;
 mod people;
 mod previews;
 mod recovery;
+mod reports;
 mod tasks;
 mod turns;
 mod undelivered;
@@ -225,6 +226,14 @@ rules! {
         undelivered_lists_the_last_messages_and_counts_the_others
         undelivered_message_has_the_lowest_trust_of_its_requests
         undelivered_omits_the_rest_of_an_abandoned_message;
+    reports:
+        report_is_shown_once_by_the_next_turn_of_the_chats_own_session
+        report_excludes_the_own_session_and_silent_turns
+        report_of_a_failure_is_untrusted
+        report_goes_to_the_linked_session_of_the_chat
+        report_contains_texts_of_the_message_tool_for_other_chats
+        reports_lists_the_last_texts_and_counts_the_others
+        new_forgets_unshown_reports;
     ledger:
         spent_sums_usage_by_turn_session_and_day
         spent_counts_tokens_without_a_price_apart

@@ -84,9 +84,15 @@ pub async fn spawn_in_the_background_leaves_the_turn_running(backend: &impl Back
     let world = world.restart().await;
     let again = world.take(&child.session).await;
     assert_eq!(again.id, child.id);
-    let report = Settlement { reply: Some(planned(&session("a"), &["done"])), ..end("seven") };
-    assert_eq!(world.settle(child.id, &report).await, Ok(None), "no call waits for it");
-    assert_eq!(world.delivered_texts(&session("a")).await, ["started", "done"]);
+    let a = session("a");
+    let done = Settlement { reply: Some(planned(&a, &["It is done: seven"])), ..end("seven") };
+    assert_eq!(world.settle(child.id, &done).await, Ok(None), "no call waits for it");
+    assert_eq!(world.delivered_texts(&a).await, ["started", "It is done: seven"]);
+    world.say(&a, "2").await;
+    let reports = world.take(&a).await.reports.texts;
+    let reports: Vec<_> =
+        reports.iter().map(|report| (&report.from, report.text.as_str())).collect();
+    assert_eq!(reports, [(&child.session, "It is done: seven")]);
 }
 
 /// The end of a cancelled task is the result of the call that waited for it.

@@ -160,6 +160,7 @@ pub(super) fn message(session: &SessionId, text: &str, kind: InboundKind) -> New
             Content::text(text),
         ),
         removed: 0,
+        trust: Trust::Full,
     }
 }
 
