@@ -107,9 +107,9 @@ pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, CancelledTask, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
     CompactedPast, Correction, Enqueued, Family, Head, Inbox, KeptResult, KeptResults, Ledger,
-    NewStep, NewWait, NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait,
-    Outbox, Past, Preview, Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError,
-    Suspects, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, task_name,
+    LineageTurn, NewStep, NewWait, NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion,
+    OpenWait, Outbox, Past, Preview, Purpose, Resolution, SendEnd, Settlement, Showing, Spending,
+    StoreError, Suspects, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, task_name,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

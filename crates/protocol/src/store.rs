@@ -23,7 +23,8 @@ pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
-    Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Suspects, Turns,
+    Answer, Claim, Claimed, LineageTurn, NewWait, OpenPrompt, OpenWait, Resolution, Settlement,
+    Suspects, Turns,
 };
 
 /// The reason why the log refused an operation.

@@ -1,6 +1,7 @@
 use avocet_protocol::{
-    CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Inbound, InboundKind,
-    LogWrite, NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass, Trust,
+    CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Family, Inbound,
+    InboundKind, LogWrite, NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass,
+    Trust,
 };
 use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
 use std::sync::Mutex;
@@ -219,6 +220,10 @@ impl TurnLog for AttachmentLog {
     }
 
     async fn close_step(&self, _: TurnId, _: u32) -> Result<Vec<LoggedInbound>, StoreError> {
+        unreachable!("not used by fetch")
+    }
+
+    async fn family(&self, _: TurnId) -> Result<Family, StoreError> {
         unreachable!("not used by fetch")
     }
 

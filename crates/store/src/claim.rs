@@ -11,7 +11,7 @@ use crate::past::{self, PendingCompaction};
 use crate::reports;
 use crate::rows::messages::NEXT;
 use crate::rows::sessions;
-use crate::rows::turns::{self, ANCESTORS, insert_turn};
+use crate::rows::turns::{self, insert_turn};
 use crate::turn_record::read_turn;
 use crate::tx::{Result, Tx};
 use crate::undelivered;
@@ -83,17 +83,10 @@ fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<OpenTurnRow>> {
 fn claimed(tx: &Tx<'_>, turn: TurnId) -> Result<Claimed> {
     let record = read_turn(tx.db, turn)?;
     let grants = waits::grants(tx, turn)?;
-    let ancestors = tx.db.rows(
-        &format!(
-            "WITH RECURSIVE {ANCESTORS} SELECT agent FROM line JOIN turns ON turns.id = turn \
-                 JOIN sessions ON sessions.id = session WHERE turn <> ?1 ORDER BY turn DESC"
-        ),
-        [turn.0],
-        |row| row.get("agent"),
-    )?;
+    let lineage = turns::lineage(tx.db, turn)?;
     tx.db.one(
-        "SELECT attempts, deaths_alone, model, agent FROM turns \
-             JOIN sessions ON sessions.id = session WHERE turns.id = ?1",
+        "SELECT attempts, deaths_alone, model FROM turns JOIN sessions ON sessions.id = session \
+         WHERE turns.id = ?1",
         [turn.0],
         |row| {
             Ok(Claimed {
@@ -101,8 +94,7 @@ fn claimed(tx: &Tx<'_>, turn: TurnId) -> Result<Claimed> {
                 attempts: row.get("attempts")?,
                 deaths_alone: row.get("deaths_alone")?,
                 model: row.get("model")?,
-                agent: row.get("agent")?,
-                ancestors,
+                lineage,
                 grants,
             })
         },

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, CompactedPast, LoggedInbound, MessageId, NewWait, OpenPrompt, OpenWait, Outcome,
-    Planned, Resolution, SessionId, Settlement, Suspects, Timestamp, Trust, TurnId, Turns, WaitId,
+    Answer, Claim, CompactedPast, LineageTurn, LoggedInbound, MessageId, NewWait, OpenPrompt,
+    OpenWait, Outcome, Planned, Resolution, SessionId, Settlement, Suspects, Timestamp, Trust,
+    TurnId, Turns, WaitId,
 };
 use rusqlite::params;
 
@@ -18,7 +19,7 @@ use crate::recover::put_back;
 use crate::reports;
 use crate::rows;
 use crate::rows::messages::{ANSWERED, INBOUND, inbound};
-use crate::rows::turns::ANCESTORS;
+use crate::rows::turns::{ANCESTORS, lineage};
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
@@ -101,16 +102,8 @@ impl Turns for SqliteStore {
         .await
     }
 
-    async fn chosen_agent(&self, turn: TurnId) -> Result<Option<String>> {
-        self.read(move |db| {
-            let agent = db.row(
-                "SELECT agent FROM turns JOIN sessions ON sessions.id = session WHERE turns.id = ?1",
-                [turn.0],
-                |row| row.get(0),
-            )?;
-            Ok(agent.flatten())
-        })
-        .await
+    async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>> {
+        self.read(move |db| lineage(db, turn)).await
     }
 
     async fn open_waits(&self) -> Result<Vec<OpenWait>> {

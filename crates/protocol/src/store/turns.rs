@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId,
-    Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
+    CallId, ChildMode, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned,
+    SessionId, Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -72,8 +72,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// those of the root turn.
     async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
 
-    /// The profile that was chosen for the session of a turn; `None` if the configuration decides.
-    async fn chosen_agent(&self, turn: TurnId) -> Result<Option<String>>;
+    /// A turn and its ancestors up to the root.
+    async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>>;
 
     /// Open waits in the order of their expiry.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
@@ -136,13 +136,24 @@ pub struct Claimed {
     pub deaths_alone: u32,
     /// The model chosen for the session, as `provider/model`; `None` for the agent's model.
     pub model: Option<String>,
-    /// The profile chosen for the session; `None` if the configuration decides by the session of
-    /// the root turn.
-    pub agent: Option<String>,
-    /// For a child: the profiles chosen for the sessions of its ancestors, the parent first.
-    pub ancestors: Vec<Option<String>>,
+    /// Same as [`Turns::lineage`].
+    pub lineage: Vec<LineageTurn>,
     /// Approvals for the session, or for the session of the root turn.
     pub grants: Vec<Grant>,
+}
+
+/// A turn or one of its ancestors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineageTurn {
+    /// The turn.
+    pub turn: TurnId,
+    /// Its conversation.
+    pub session: SessionId,
+    /// The profile chosen for the conversation; `None` if the configuration decides by the
+    /// conversation of the root turn.
+    pub agent: Option<String>,
+    /// The receiver of its final text; [`ChildMode::Awaited`] for a root turn.
+    pub mode: ChildMode,
 }
 
 /// The end of a turn.

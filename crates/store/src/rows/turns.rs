@@ -1,6 +1,6 @@
 //! Rows of `turns`.
 
-use avocet_protocol::{ChildMode, SessionId, StoreError, TurnId, TurnState};
+use avocet_protocol::{ChildMode, LineageTurn, SessionId, StoreError, TurnId, TurnState};
 use rusqlite::{Row, params};
 
 use super::{RowResult, parsed, word};
@@ -33,6 +33,13 @@ pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     running(tx, turn).map(drop)
 }
 
+/// Fails with [`StoreError::Stale`] unless the turn runs, or waits for its children.
+pub(crate) fn must_be_open(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    let sql = "SELECT 1 FROM turns WHERE id = ?1 AND state IN ('running', 'waiting')";
+    let open = tx.db.row(sql, [turn.0], |_| Ok(()))?;
+    open.ok_or_else(|| StoreError::Stale(turn.to_string()))
+}
+
 /// Returns the number of process deaths during this turn since its last progress.
 fn running(tx: &Tx<'_>, turn: TurnId) -> Result<u32> {
     let sql = "SELECT attempts FROM turns WHERE id = ?1 AND state = 'running'";
@@ -48,6 +55,26 @@ pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
         tx.update("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [turn.0])?;
     }
     Ok(())
+}
+
+/// Returns a turn and its ancestors up to the root. A parent is older than its children.
+pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
+    db.rows(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} SELECT turns.id, session, agent, background FROM line \
+                 JOIN turns ON turns.id = turn JOIN sessions ON sessions.id = session \
+             ORDER BY turns.id DESC"
+        ),
+        [turn.0],
+        |row| {
+            Ok(LineageTurn {
+                turn: TurnId(row.get("id")?),
+                session: parsed(row, "session")?,
+                agent: row.get("agent")?,
+                mode: child_mode(row)?,
+            })
+        },
+    )
 }
 
 /// Returns the session for which a turn speaks: that of its root turn, or of the task in the

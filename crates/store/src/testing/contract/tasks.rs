@@ -2,9 +2,9 @@
 
 use avocet_protocol::{
     Answer, CallId, CallResult, CallState, CancelledTask, ChildMode, CommandAction, CommandEffect,
-    CommandReply, Family, LogWrite, Money, NewChild, NewWait, Outcome, Purpose, Resolution,
-    SessionId, Settlement, Spent, TaskPage, TaskView, Timestamp, Trust, TurnId, TurnRecord,
-    TurnState, Usage, WaitId, WaitKind,
+    CommandReply, Family, LineageTurn, LogWrite, Money, NewChild, NewWait, Outcome, Purpose,
+    Resolution, SessionId, Settlement, Spent, TaskPage, TaskView, Timestamp, Trust, TurnId,
+    TurnRecord, TurnState, Usage, WaitId, WaitKind,
 };
 
 use super::Backend;
@@ -162,18 +162,22 @@ pub async fn error_of_a_child_has_the_trust_of_its_content(backend: &impl Backen
 /// A task without a profile of its own has its parent's.
 pub async fn claim_of_a_child_names_its_profile_and_those_above(backend: &impl Backend) {
     let world = World::new(backend).await;
-    let (_, calls) = begin(&world, &["spawn"]).await;
+    let (turn, calls) = begin(&world, &["spawn"]).await;
     let reviewer = NewChild { agent: Some("reviewer".to_owned()), ..NewChild::awaited("one") };
     world.wait(&wait_for(calls[0], reviewer)).await;
     let child = taken(world.claim(&SessionId::of_child(calls[0])).await);
-    assert_eq!((child.agent.as_deref(), child.ancestors), (Some("reviewer"), vec![None]));
+    let agents = |lineage: &[LineageTurn]| -> Vec<Option<String>> {
+        lineage.iter().map(|one| one.agent.clone()).collect()
+    };
+    let reviewer = Some("reviewer".to_owned());
+    assert_eq!(agents(&child.lineage), [reviewer.clone(), None]);
     let calls = world.step(child.turn.id, 0, &["spawn"]).await;
     world.wait(&wait_for(calls[0], NewChild::awaited("two"))).await;
     let below = taken(world.claim(&SessionId::of_child(calls[0])).await);
-    let reviewer = Some("reviewer".to_owned());
-    assert_eq!((&below.agent, below.ancestors), (&reviewer, vec![reviewer.clone(), None]));
-    let chosen = world.ports.turns.chosen_agent(below.turn.id).await;
-    assert_eq!(chosen, Ok(reviewer));
+    assert_eq!(agents(&below.lineage), [reviewer.clone(), reviewer, None]);
+    let turns: Vec<TurnId> = below.lineage.iter().map(|one| one.turn).collect();
+    assert_eq!(turns, [below.turn.id, child.turn.id, turn.id]);
+    assert_eq!(world.ports.turns.lineage(below.turn.id).await, Ok(below.lineage));
 }
 
 /// Depth and number of children limit what a turn may start.
