@@ -53,6 +53,7 @@ fn turn_context() -> TurnContext {
         chat: Some(session().address()),
         cancel: CancellationToken::new(),
         asked_by: Vec::new(),
+        within: Vec::new(),
         roles: Arc::new(FakeRoles),
         grants: [].into(),
     }
@@ -148,7 +149,8 @@ impl BenchHarness {
             Content::text("word ".repeat(80)),
         );
         let kind = InboundKind::Text;
-        let message = NewInbound { session: session(), kind, inbound, removed: 0 };
+        let message =
+            NewInbound { session: session(), kind, inbound, removed: 0, trust: Trust::Full };
         self.store.accept(&message, None).await.expect("a log");
         match self.store.claim(&session(), Suspects::Include, Duration::ZERO).await.expect("a log")
         {

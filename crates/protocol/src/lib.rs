@@ -116,13 +116,14 @@ pub use status::{
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
-    AuditKind, AuditRow, BadAuthor, BadScope, Claim, Claimed, CommandAction, CommandEffect,
-    CommandReply, CompactedPast, Correction, Enqueued, FoundMemory, Head, History, HistoryAuthor,
-    HistoryHit, HistoryQuery, Inbox, KeptResult, KeptResults, Ledger, Memories, Memory,
-    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewStep,
-    NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused, SendEnd, Settlement, Showing,
-    Spending, StoreError, Suspects, Total, TurnLog, Turns, UndoneChange, WordCounts,
+    AuditKind, AuditRow, BadAuthor, BadScope, CancelledTask, Claim, Claimed, CommandAction,
+    CommandEffect, CommandReply, CompactedPast, Correction, Enqueued, Family, FoundMemory, Head,
+    History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox, KeptResult, KeptResults, Ledger,
+    LineageTurn, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope,
+    MemorySource, MemoryText, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion,
+    OpenWait, Outbox, Past, Preview, Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused,
+    SendEnd, Settlement, Showing, Spending, StoreError, Suspects, TaskPage, TaskView, Tasks, Total,
+    TurnLog, Turns, UndoneChange, WordCounts, task_name,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};
@@ -131,11 +132,13 @@ pub use tool::{
     Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,
     Verdict,
 };
-pub use tool_outcome::{LogWrite, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest};
+pub use tool_outcome::{
+    ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
+};
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};
 pub use turn::{
-    CallResult, CallState, LoggedCall, LostMessage, Origin, Step, TurnRecord, TurnState,
-    Undelivered,
+    CallResult, CallState, LoggedCall, LostMessage, Origin, SessionReport, SessionReports, Step,
+    TurnRecord, TurnState, Undelivered,
 };

@@ -7,6 +7,7 @@ mod inbox;
 mod ledger;
 mod memories;
 mod outbox;
+mod tasks;
 mod turn_log;
 mod turns;
 
@@ -25,9 +26,11 @@ pub use memories::{
     UndoneChange, WordCounts,
 };
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
-pub use turn_log::{CompactedPast, KeptResult, KeptResults, NewStep, Past, TurnLog};
+pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
+pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
-    Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Suspects, Turns,
+    Answer, Claim, Claimed, LineageTurn, NewWait, OpenPrompt, OpenWait, Resolution, Settlement,
+    Suspects, Turns,
 };
 
 /// The reason why the log refused an operation.

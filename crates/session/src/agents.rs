@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_agent::{AgentLoop, AgentModels};
-use avocet_protocol::{LoggedInbound, Model, Models, SessionId, TurnRecord, fits, specificity};
+use avocet_protocol::{LineageTurn, Model, Models, SessionId, fits, specificity};
 
 /// A setting with different values for sessions whose ids match patterns.
 #[derive(Debug, Clone)]
@@ -57,6 +57,31 @@ pub struct Agent {
     pub has_cheap_model: bool,
 }
 
+impl Agent {
+    /// The name of its table.
+    #[must_use]
+    pub fn shown_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(DEFAULT_AGENT)
+    }
+}
+
+/// Name of the table of the default agent.
+pub const DEFAULT_AGENT: &str = "defaults";
+
+/// The agent of a turn.
+#[derive(Debug, Clone)]
+pub struct TurnAgent {
+    /// The loop that runs the turn.
+    pub run: AgentLoop,
+    /// The other profiles among the ancestors of the turn. Their lists of tools apply as well.
+    pub within: Vec<String>,
+}
+
+/// A profile is not configured any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the profile [agents.{0}] is not configured any more")]
+pub struct NoAgent(pub String);
+
 /// The agents, and the models that sessions can choose.
 #[derive(Debug, Clone)]
 pub struct Agents {
@@ -67,24 +92,56 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// Returns the agent of the turn's root session, with the model `chosen` for the session. For a
-    /// child, `asked_by` contains the messages of the root turn.
-    #[must_use]
+    /// Returns the agent of a turn with the model `chosen` for its session.
+    ///
+    /// # Errors
+    /// [`NoAgent`] if a profile of the turn or of its ancestors was removed from the configuration.
     pub fn for_turn(
         &self,
-        turn: &TurnRecord,
-        asked_by: &[LoggedInbound],
+        lineage: &[LineageTurn],
         chosen: Option<&str>,
-    ) -> AgentLoop {
-        let root = asked_by.first().map_or(&turn.session, |message| &message.message.session);
-        self.for_session(root, chosen)
+    ) -> Result<TurnAgent, NoAgent> {
+        let agent = self.of_turn(lineage)?;
+        let (mut run, mut within) = (self.with_model(agent, chosen), Vec::new());
+        for place in 1..lineage.len() {
+            let above = self.of_turn(&lineage[place..])?;
+            let name = above.shown_name();
+            if name != agent.shown_name() && !within.iter().any(|known| known == name) {
+                within.push(name.to_owned());
+            }
+            run.limits.root_tokens = Some(above.run.limits.turn.max_tokens);
+        }
+        Ok(TurnAgent { run, within })
     }
 
-    /// Returns the agent of a session with the chosen model. A model removed from the configuration
-    /// is ignored.
+    /// Returns the agent of the first turn of a lineage: the one chosen for its session, else that
+    /// of the root session.
+    ///
+    /// # Errors
+    /// [`NoAgent`] if it was removed from the configuration.
+    pub fn of_turn(&self, lineage: &[LineageTurn]) -> Result<&Agent, NoAgent> {
+        let chosen = lineage.first().and_then(|turn| turn.agent.as_deref());
+        match (chosen, lineage.last()) {
+            (None, Some(root)) => Ok(self.agents.of(&root.session)),
+            (None, None) => Ok(self.agents.default()),
+            (Some(name), _) => self.named(name).ok_or_else(|| NoAgent(name.to_owned())),
+        }
+    }
+
+    /// Returns the agent with this name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.shown_name() == name)
+    }
+
+    /// Returns the agent of a session with the chosen model.
     #[must_use]
     pub fn for_session(&self, session: &SessionId, chosen: Option<&str>) -> AgentLoop {
-        let agent = self.agents.of(session);
+        self.with_model(self.agents.of(session), chosen)
+    }
+
+    /// Returns an agent with the chosen model. A model removed from the configuration is ignored.
+    fn with_model(&self, agent: &Agent, chosen: Option<&str>) -> AgentLoop {
         let Some(name) = chosen else { return agent.run.clone() };
         match self.models.model(name, &agent.fallbacks) {
             Ok(model) => {

@@ -13,7 +13,7 @@ use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 use crate::usage::usage;
-use crate::{approvals, memory, model, people, retry};
+use crate::{approvals, memory, model, people, retry, tasks};
 
 /// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,7 @@ enum Verb {
     Skip,
     Status,
     Stop,
+    Tasks,
     Trust,
     Usage,
 }
@@ -106,6 +107,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Skip, "skip", "[w…]", "continue without what was interrupted"),
     ChatCommand::new(Verb::Status, "status", "", "show what I am doing"),
     ChatCommand::new(Verb::Stop, "stop", "", "stop the current work; background programs continue"),
+    ChatCommand::new(Verb::Tasks, "tasks", "[t… | cancel t…]", "show or cancel the tasks that I have given to sub-agents"),
     ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
     ChatCommand::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
@@ -195,6 +197,9 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.parts.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
     }
+    if let CommandEffect::Cancelled(cancelled) = &effect {
+        lanes.end_task(cancelled);
+    }
     emit(None, vec![command.id], Outcome::Replied);
     lanes.wake(session.clone());
     lanes.parts.deliverer.wake(address);
@@ -283,6 +288,7 @@ async fn plan(
         Verb::Stop => {
             CommandPlan::act(CommandAction::Stop, "Stopped.", "There was nothing to stop.")
         }
+        Verb::Tasks => tasks::plan(lanes, &message.session, argument).await?,
         Verb::Usage => CommandPlan::say(usage(lanes, &message.session, role, *chat).await?),
     })
 }

@@ -34,7 +34,7 @@ impl Failures {
                     tracing::info!(%session, model, repeated, "turns succeed again");
                 }
             }
-            TurnEnd::Waiting { .. } => {}
+            TurnEnd::Waiting(_) => {}
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::SessionParts;
 use crate::failures::Failures;
 use crate::fetch::LONGEST_FETCH;
+use crate::preview::Boards;
 
 /// Limits of parallel work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(crate) struct Lanes {
     /// Lets turns that ran during a crash run one at a time, to find the one that kills.
     quarantine: Semaphore,
     pub(crate) failures: Failures,
+    /// The progress of children for which turns wait.
+    pub(crate) boards: Boards,
     /// Tells the expiry watcher about a new wait.
     pub(crate) new_wait: Notify,
     /// Cancelled when lanes must stop taking turns.
@@ -68,6 +71,7 @@ impl Lanes {
             burst: limits.burst,
             quarantine: Semaphore::new(1),
             failures,
+            boards: Boards::default(),
             new_wait: Notify::new(),
         }
     }

@@ -24,9 +24,10 @@ mod run_turn;
 mod running;
 mod sessions;
 mod settle;
+mod tasks;
 mod usage;
 
-pub use agents::{Agent, Agents, BySession};
+pub use agents::{Agent, Agents, BySession, DEFAULT_AGENT, NoAgent, TurnAgent};
 pub use approvals::Decisions;
 pub use commands::commands;
 pub use events::Events;
@@ -37,3 +38,4 @@ pub use reminders::remind;
 pub use retrying_log::{RetryingLedger, RetryingLog};
 pub use running::RunningTurns;
 pub use sessions::{NotMoving, Sessions};
+pub use tasks::TaskControl;

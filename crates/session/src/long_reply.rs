@@ -1,8 +1,10 @@
 //! Replies that are too long for a chat. The chat gets the beginning, and the whole text as a file.
 
+use std::sync::Arc;
+
 use avocet_agent::CUT_OFF;
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Planned, Trust,
+    Attachment, AttachmentKind, AttachmentSource, Content, Files, LoggedInbound, Planned, Trust,
     TurnRecord,
 };
 
@@ -34,15 +36,27 @@ impl Lanes {
             }
         }
         let path = format!("answers/{}.md", turn.id);
-        let files = self.parts.agents.for_turn(turn, &[], None).files;
-        let file = match files.write(&path, text.as_bytes().to_vec(), trust).await {
-            Ok(()) => Ok(path),
-            Err(error) => {
-                tracing::warn!(turn = %turn.id, path, %error, "a long answer cannot be saved as a file");
-                Err(error.to_string())
-            }
+        let written = match self.files_of(turn).await {
+            Ok(files) => files
+                .write(&path, text.as_bytes().to_vec(), trust)
+                .await
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error),
         };
+        let file = written.map(|()| path.clone()).inspect_err(|error| {
+            tracing::warn!(turn = %turn.id, path, error, "a long answer cannot be saved as a file");
+        });
         self.plan(to, &shortened(text, file))
+    }
+}
+
+impl Lanes {
+    /// Returns the workspace of a turn.
+    async fn files_of(&self, turn: &TurnRecord) -> Result<Arc<dyn Files>, String> {
+        let lineage = self.with_retry(|| self.parts.turns.lineage(turn.id)).await;
+        let lineage = lineage.map_err(|error| error.to_string())?;
+        let agent = self.parts.agents.of_turn(&lineage).map_err(|error| error.to_string())?;
+        Ok(agent.run.files.clone())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_bus::Bus;
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Clock, Inbox, Ledger, Memories, Outbox, Query, TurnLog, Turns};
+use avocet_protocol::{Clock, Inbox, Ledger, Memories, Outbox, Query, Tasks, TurnLog, Turns};
 
 use crate::{Agents, Events, RunningTurns};
 
@@ -20,6 +20,7 @@ pub struct SessionParts {
     pub query: Arc<dyn Query>,
     pub log: Arc<dyn TurnLog>,
     pub ledger: Arc<dyn Ledger>,
+    pub tasks: Arc<dyn Tasks>,
     pub bus: Arc<Bus>,
     pub agents: Agents,
     pub channels: Arc<Channels>,

@@ -1,6 +1,7 @@
 //! Shows the progress of a turn in its chat: typing, the text so far, and slow tools. Any of it may
 //! be skipped, and it stops before the turn's end is written.
 
+mod board;
 mod draft;
 mod screen;
 mod words;
@@ -8,12 +9,17 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Channel, ChatAddress, Clock, Content, TurnEvent, TurnEvents, TurnRecord};
+use avocet_protocol::{
+    Channel, ChatAddress, Clock, Content, LineageTurn, LoggedInbound, Origin, TurnEvent,
+    TurnEvents, TurnId, TurnRecord, task_name,
+};
 use avocet_supervise::{Panicked, catch};
 use tokio_util::sync::CancellationToken;
 
 use crate::lane::Lanes;
 use crate::run_turn::asker;
+use board::BoardPreview;
+pub(crate) use board::Boards;
 use draft::PreviewDraft;
 use screen::{PreviewState, Screen, Showed};
 pub(crate) use words::unfinished;
@@ -21,12 +27,30 @@ pub(crate) use words::unfinished;
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
 const TYPING_EVERY: Duration = Duration::from_secs(4);
 
+/// A turn whose progress is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct ShownTurn<'t> {
+    pub(crate) turn: &'t TurnRecord,
+    pub(crate) lineage: &'t [LineageTurn],
+    /// For a child: the last message of the root turn.
+    pub(crate) root: Option<&'t LoggedInbound>,
+}
+
+impl ShownTurn<'_> {
+    /// Returns the root turn if it waits for this child. Its preview shows the child. A task in the
+    /// background has no preview, because its end is a new message.
+    fn awaited_by(&self) -> Option<TurnId> {
+        let is_awaited = self.lineage.iter().all(|turn| turn.mode.is_awaited());
+        self.lineage.last().map(|root| root.turn).filter(|_| is_awaited)
+    }
+}
+
 impl Lanes {
     /// Does the work of a turn while its chat sees the progress. The display has ended when this
     /// returns.
     pub(crate) async fn shown<T>(
         &self,
-        turn: &TurnRecord,
+        shown: ShownTurn<'_>,
         work: impl Future<Output = T>,
     ) -> Result<T, Panicked> {
         let over = CancellationToken::new();
@@ -35,20 +59,31 @@ impl Lanes {
             over.cancel();
             done
         };
-        let shown = asker(turn).and_then(|to| {
+        let ShownTurn { turn, root, .. } = shown;
+        let to = asker(turn).or(root).zip(shown.awaited_by());
+        let in_chat = to.and_then(|(to, of)| {
             let chat = &to.message.inbound.address;
-            Some((to, chat, self.parts.channels.of(chat)?))
+            Some((to, of, chat, self.parts.channels.of(chat)?))
         });
-        let Some((to, chat, channel)) = shown else { return work.await };
+        let Some((to, of, chat, channel)) = in_chat else { return work.await };
         let typing = catch(type_along(channel, chat, self.parts.clock.as_ref(), &over));
         // Subscribes before the work begins, so that no event is missed.
         let preview = channel.preview_interval().map(|interval| {
-            let screen = Screen { lanes: self, channel, turn: turn.id, to, chat };
-            Preview::new(screen, interval, self.parts.events.subscribe(&turn.session))
+            let screen = Screen { lanes: self, channel, turn: of, to, chat };
+            let events = self.parts.events.subscribe(&turn.session);
+            match &turn.origin {
+                Origin::Messages(_) => TurnPreview::Own(Preview::new(screen, interval, events)),
+                Origin::Child { label, prompt, .. } => {
+                    let name = task_name(label.as_deref(), prompt);
+                    TurnPreview::OnBoard(self.boards.enter(screen, turn.id, name, interval, events))
+                }
+            }
         });
         let preview = catch(async {
-            if let Some(preview) = preview {
-                preview.run(&over).await;
+            match preview {
+                Some(TurnPreview::Own(preview)) => preview.run(&over).await,
+                Some(TurnPreview::OnBoard(preview)) => preview.run(&over).await,
+                None => {}
             }
         });
         let (done, typed, previewed) = tokio::join!(work, typing, preview);
@@ -85,6 +120,12 @@ async fn type_along(
             _ = typing => {}
         }
     }
+}
+
+/// The preview of a root turn, or the line of a child in it.
+enum TurnPreview<'l> {
+    Own(Preview<'l>),
+    OnBoard(BoardPreview<'l>),
 }
 
 struct Preview<'l> {

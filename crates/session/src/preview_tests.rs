@@ -37,7 +37,7 @@ impl SessionHarness {
     }
 
     /// Waits like `shows`, for any number of intervals.
-    async fn shows_at_last(&self, text: &str) {
+    pub(super) async fn shows_at_last(&self, text: &str) {
         loop {
             tokio::select! {
                 biased;

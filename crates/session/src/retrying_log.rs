@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Deliveries, Evidence, Ledger,
-    LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, SessionId, Spending, Spent,
+    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Deliveries, Evidence, Family,
+    Ledger, LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, SessionId, Spending, Spent,
     StoreError, Timestamp, ToolClass, TurnId, TurnLog,
 };
 
@@ -74,6 +74,9 @@ impl TurnLog for RetryingLog {
         let finish = || self.log.finish_call(call, result, kept, writes);
         self.running.with_retry(call.turn, finish).await?;
         wake_deliveries(self.deliveries.as_ref(), writes);
+        if writes.iter().any(|write| matches!(write, LogWrite::Spawn(_))) {
+            self.running.tasks_started.notify_one();
+        }
         Ok(())
     }
 
@@ -89,6 +92,10 @@ impl TurnLog for RetryingLog {
     ) -> Result<()> {
         let set = || self.log.set_attachments(turn, message, attachments);
         self.running.with_retry(turn, set).await
+    }
+
+    async fn family(&self, turn: TurnId) -> Result<Family> {
+        self.running.with_retry(turn, || self.log.family(turn)).await
     }
 
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {

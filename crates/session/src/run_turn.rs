@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_agent::{TurnContext, UsageMeter};
+use avocet_agent::{TurnContext, TurnEnd, UsageMeter};
 use avocet_bus::Admitted;
 use avocet_protocol::{
     ChatAddress, Claimed, Content, Deliveries, LoggedInbound, Origin, Outcome, SessionId,
@@ -12,7 +12,9 @@ use avocet_supervise::Panicked;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::agents::TurnAgent;
 use crate::lane::Lanes;
+use crate::preview::ShownTurn;
 use crate::settle::SettleReason;
 
 /// A turn is dropped after so many deaths of the process, if in [`POISON_DEATHS_ALONE`] of them it
@@ -90,7 +92,7 @@ impl Lanes {
         ended: &CancellationToken,
         meter: &UsageMeter,
     ) -> Result<(), StoreError> {
-        let Claimed { turn, attempts, deaths_alone, model, grants } = claimed;
+        let Claimed { turn, attempts, deaths_alone, model, lineage, grants } = claimed;
         let (attempts, deaths_alone) = (*attempts, *deaths_alone);
         if is_poison(attempts, deaths_alone) {
             tracing::error!(
@@ -103,17 +105,26 @@ impl Lanes {
         if !self.readmit(turn).await? {
             return self.settle(turn, SettleReason::NothingAdmitted).await;
         }
+        let TurnAgent { run: agent, within } =
+            match self.parts.agents.for_turn(lineage, model.as_deref()) {
+                Ok(agent) => agent,
+                Err(error) => {
+                    let failed = TurnEnd::Failed(format!("I could not answer: {error}."));
+                    return self.settle(turn, SettleReason::Agent(Box::new(failed))).await;
+                }
+            };
         let context = TurnContext {
             chat: chat_of(turn).cloned(),
             cancel: ended.clone(),
             asked_by: self.asked_by(turn).await?,
+            within,
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
         };
-        let agent = self.parts.agents.for_turn(turn, &context.asked_by, model.as_deref());
         agent.fetch_attachments(turn).await?;
         let work = agent.run_tool_loop(turn.clone(), &context, meter);
-        match self.shown(turn, work).await {
+        let shown = ShownTurn { turn, lineage, root: context.asked_by.last() };
+        match self.shown(shown, work).await {
             Ok(Ok(end)) => {
                 self.failures.log(&turn.session, agent.models.main.name(), &end);
                 self.settle(turn, SettleReason::Agent(Box::new(end))).await

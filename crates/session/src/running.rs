@@ -8,6 +8,7 @@ use std::time::Duration;
 use avocet_protocol::{Clock, SessionId, StoreError, TurnId};
 use avocet_supervise::with_retry;
 use dashmap::DashMap;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// The running turns and compactions of a daemon.
@@ -19,6 +20,8 @@ pub struct RunningTurns {
     ends: AtomicU64,
     /// Cancelled when running turns must be released to the log for the next start.
     pub(crate) release: CancellationToken,
+    /// Tells the lanes that turns have started tasks in the background.
+    pub(crate) tasks_started: Notify,
     clock: Arc<dyn Clock>,
 }
 
@@ -39,6 +42,7 @@ impl RunningTurns {
             compactions: DashMap::new(),
             ends: AtomicU64::new(0),
             release: CancellationToken::new(),
+            tasks_started: Notify::new(),
             clock,
         }
     }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approvals::Decisions;
 use crate::lane::{LaneLimits, Lanes};
 use crate::parts::SessionParts;
+use crate::tasks::TaskControl;
 use crate::{commands, expiry};
 
 /// The lanes, the commands, and the expiry of waits.
@@ -53,6 +54,12 @@ impl Sessions {
     #[must_use]
     pub fn decisions(&self) -> Decisions {
         Decisions::of(&self.lanes)
+    }
+
+    /// Returns the port of the tasks.
+    #[must_use]
+    pub fn tasks(&self) -> TaskControl {
+        TaskControl::of(&self.lanes)
     }
 
     /// Checks that turns and the wake-up listener make progress.
@@ -109,6 +116,12 @@ async fn listen(
                 let Ok(ping) = ping else { return };
                 // The caller may have stopped waiting for the answer.
                 ping.send(()).unwrap_or_default();
+                continue;
+            }
+            () = lanes.parts.running.tasks_started.notified() => {
+                if let Err(error) = wake_all(&lanes).await {
+                    tracing::error!(%error, "cannot list open sessions after the start of a task");
+                }
                 continue;
             }
             wake = wakes.next() => wake,

@@ -227,6 +227,7 @@ impl SessionHarness {
             bus: bus.clone(),
             log: retrying,
             ledger,
+            tasks: store.clone(),
             agents: agents(run, &attachments, &setup),
             channels,
             deliverer,

@@ -44,6 +44,8 @@ mod previews;
 mod replies;
 #[path = "spending_tests.rs"]
 mod spending;
+#[path = "tasks_tests.rs"]
+mod tasks;
 #[path = "waits_tests.rs"]
 mod waits;
 

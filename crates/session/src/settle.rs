@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use avocet_agent::TurnEnd;
+use avocet_agent::{CallWait, TurnEnd};
 use avocet_protocol::{
-    Answer, CallId, Content, Deliveries, Destinations, LogWrite, LoggedInbound, NewWait, Origin,
-    Outcome, Planned, Roles, SessionId, Settlement, StoreError, Trust, TurnEvent, TurnEvents,
-    TurnRecord, WaitKind, WaitRequest,
+    Answer, CallId, ChildMode, Content, Deliveries, Destinations, LogWrite, LoggedInbound, NewWait,
+    Origin, Outcome, Planned, Roles, SessionId, Settlement, StoreError, Trust, TurnEvent,
+    TurnEvents, TurnRecord, WaitKind, WaitRequest, task_name,
 };
 
 use crate::lane::Lanes;
@@ -35,9 +35,7 @@ impl Lanes {
     ) -> Result<(), StoreError> {
         let settlement = match ending {
             SettleReason::Agent(end) => match *end {
-                TurnEnd::Waiting { call, request } => {
-                    return self.wait(turn, call, request).await;
-                }
+                TurnEnd::Waiting(calls) => return self.wait(turn, calls).await,
                 TurnEnd::Answered(answer) => self.reply(turn, answer).await?,
                 TurnEnd::Failed(reason) => {
                     self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound))
@@ -79,7 +77,10 @@ impl Lanes {
     async fn reply(&self, turn: &TurnRecord, answer: Answer) -> Result<Settlement, StoreError> {
         let mut settlement =
             Settlement { outcome: Outcome::Replied, answer: None, notice: None, reply: None };
-        if let Some(to) = asker(turn) {
+        if let Some(task) = background_task(turn) {
+            let text = format!("Task “{task}” is done:\n\n{}", answer.text);
+            settlement.reply = self.report(turn, &text, answer.trust).await?;
+        } else if let Some(to) = asker(turn) {
             let chat = &to.message.inbound.address;
             // Only calls send messages, and step 0 has none before it.
             let sent = match answer.step {
@@ -113,11 +114,28 @@ impl Lanes {
         if !bound.is_empty() {
             notice = format!("{notice} {HOW_TO_RETRY}");
         }
-        let reply = match bound.last() {
-            Some(to) => self.plan_reply(turn, to, &notice, Trust::Low).await,
-            None => None,
+        let reply = match (bound.last(), background_task(turn)) {
+            (Some(to), _) => self.plan_reply(turn, to, &notice, Trust::Low).await,
+            (None, Some(task)) => {
+                let text = format!("Task “{task}” failed: {notice}");
+                self.report(turn, &text, Trust::Low).await?
+            }
+            (None, None) => None,
         };
         Ok(Settlement { outcome, answer: None, notice: Some(notice), reply })
+    }
+
+    /// Plans the message about the end of a task in the background, for the chat of the root turn.
+    async fn report(
+        &self,
+        turn: &TurnRecord,
+        text: &str,
+        trust: Trust,
+    ) -> Result<Option<Planned>, StoreError> {
+        match self.asked_by(turn).await?.last() {
+            Some(to) => Ok(self.plan_reply(turn, to, text, trust).await),
+            None => Ok(None),
+        }
     }
 
     /// Returns the messages bound to the turn whose outcome is open; empty for a child.
@@ -135,19 +153,52 @@ impl Lanes {
         Ok(unanswered)
     }
 
+    /// Makes the turn wait for the events of these calls, in one transaction.
     async fn wait(
         self: &Arc<Self>,
         turn: &TurnRecord,
-        call: CallId,
-        request: WaitRequest,
+        calls: Vec<CallWait>,
     ) -> Result<(), StoreError> {
-        let spawns = request.writes.iter().any(|write| matches!(write, LogWrite::Spawn { .. }));
         // A child asks in the chat of the root turn.
         let root = self.asked_by(turn).await?;
         let to = asker(turn).or(root.last());
+        let mut waits = Vec::new();
+        for CallWait { call, request } in calls {
+            waits.push(self.new_wait(turn, to, call, request).await?);
+        }
+        let begin = || {
+            self.parts.running.sign(turn.id);
+            self.parts.turns.wait(&waits)
+        };
+        self.with_retry(begin).await?;
+        self.new_wait.notify_one();
+        let mut emitted: Option<WaitKind> = None;
+        for NewWait { id, call, kind, prompt, notices, writes, .. } in &waits {
+            tracing::debug!(turn = %turn.id, wait = %id, kind = kind.word(), "the turn waits");
+            if emitted.replace(*kind) != Some(*kind) {
+                self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: *kind });
+            }
+            wake_deliveries(&self.parts.deliverer, writes);
+            let planned = prompt.iter().chain(notices);
+            planned.for_each(|message| self.parts.deliverer.wake(&message.address));
+            if writes.iter().any(|write| matches!(write, LogWrite::Spawn(_))) {
+                self.wake(SessionId::of_child(*call));
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans the wait of a call, with its prompts.
+    async fn new_wait(
+        &self,
+        turn: &TurnRecord,
+        to: Option<&LoggedInbound>,
+        call: CallId,
+        request: WaitRequest,
+    ) -> Result<NewWait, StoreError> {
         let id = self.with_retry(|| self.parts.turns.reserve_wait()).await?;
         let asked = request.prompt.as_deref().map(|prompt| match request.kind {
-            WaitKind::Approval | WaitKind::Choice => prompt.naming(id),
+            WaitKind::Approval | WaitKind::Choice => of_task(turn, prompt.naming(id)),
             // A model wrote this text, so show it unchanged.
             WaitKind::Answer | WaitKind::Child => prompt.clone(),
         });
@@ -156,7 +207,7 @@ impl Lanes {
             WaitKind::Approval => self.owners_notices(to, asked.as_ref()),
             WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
         };
-        let wait = NewWait {
+        Ok(NewWait {
             id,
             call,
             kind: request.kind,
@@ -166,22 +217,28 @@ impl Lanes {
             writes: request.writes,
             grant: request.grant,
             shown: request.shown,
-        };
-        let begin = || {
-            self.parts.running.sign(turn.id);
-            self.parts.turns.wait(&wait)
-        };
-        self.with_retry(begin).await?;
-        wake_deliveries(&self.parts.deliverer, &wait.writes);
-        tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
-        self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
-        self.new_wait.notify_one();
-        let planned = wait.prompt.iter().chain(&wait.notices);
-        planned.for_each(|message| self.parts.deliverer.wake(&message.address));
-        if spawns {
-            self.wake(SessionId::of_child(call));
+        })
+    }
+}
+
+/// Returns the name of a task in the background; `None` for other turns.
+fn background_task(turn: &TurnRecord) -> Option<String> {
+    match &turn.origin {
+        Origin::Child { label, prompt, mode: ChildMode::Background, .. } => {
+            Some(task_name(label.as_deref(), prompt))
         }
-        Ok(())
+        Origin::Child { .. } | Origin::Messages(_) => None,
+    }
+}
+
+/// Names the task in the prompt of a child.
+fn of_task(turn: &TurnRecord, prompt: Content) -> Content {
+    match &turn.origin {
+        Origin::Child { label, prompt: task, .. } => {
+            let task = task_name(label.as_deref(), task);
+            Content { text: format!("For the task “{task}”:\n\n{}", prompt.text), ..prompt }
+        }
+        Origin::Messages(_) => prompt,
     }
 }
 

@@ -68,7 +68,7 @@ fn budget(cost: Option<String>, tokens: Option<u64>) -> String {
 }
 
 /// Returns, for example, `12,345 tokens read (83% from the cache), 678 written, $0.12`.
-fn words(total: &Total) -> String {
+pub(crate) fn words(total: &Total) -> String {
     let usage = total.usage;
     if usage.total() == 0 {
         return "nothing".to_owned();

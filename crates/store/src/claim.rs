@@ -8,6 +8,7 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::past::{self, PendingCompaction};
+use crate::reports;
 use crate::rows::messages::NEXT;
 use crate::rows::sessions;
 use crate::rows::turns::{self, insert_turn};
@@ -82,6 +83,7 @@ fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<OpenTurnRow>> {
 fn claimed(tx: &Tx<'_>, turn: TurnId) -> Result<Claimed> {
     let record = read_turn(tx.db, turn)?;
     let grants = waits::grants(tx, turn)?;
+    let lineage = turns::lineage(tx.db, turn)?;
     tx.db.one(
         "SELECT attempts, deaths_alone, model FROM turns JOIN sessions ON sessions.id = session \
          WHERE turns.id = ?1",
@@ -92,6 +94,7 @@ fn claimed(tx: &Tx<'_>, turn: TurnId) -> Result<Claimed> {
                 attempts: row.get("attempts")?,
                 deaths_alone: row.get("deaths_alone")?,
                 model: row.get("model")?,
+                lineage,
                 grants,
             })
         },
@@ -119,8 +122,9 @@ fn begin_turn(
         waiting.first
     };
     let last = last.min(before_another_chat(tx, session, waiting.first)?);
-    let turn = insert_turn(tx, session, TurnState::Running, None)?;
+    let turn = insert_turn(tx, session, TurnState::Running)?;
     undelivered::bind(tx, session, turn)?;
+    reports::bind(tx, session, turn)?;
     tx.update(
         &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
         params![session.as_str(), turn.0, last],

@@ -8,7 +8,7 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_chunks, next_ordinal};
-use crate::rows::turns::must_run;
+use crate::rows::turns::must_be_open;
 use crate::rows::{self, to_json};
 use crate::tx::{Db, Result, Tx};
 
@@ -50,7 +50,7 @@ pub(crate) fn begin(
     chat: &ChatAddress,
     content: &Content,
 ) -> Result<Preview> {
-    must_run(tx, turn)?;
+    must_be_open(tx, turn)?;
     if let Some(PreviewRow { id, platform_id, .. }) = of(tx.db, turn)? {
         return Ok(platform_id.map_or(Preview::Over, |platform_id| Preview::Shown(id, platform_id)));
     }

@@ -63,7 +63,10 @@ CREATE TABLE turns (
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER,
     prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full')),
-    recalled    TEXT                            -- JSON: memories in its requests; NULL: none
+    recalled    TEXT,                           -- JSON: memories in its requests; NULL: none
+    root        INTEGER REFERENCES turns (id),  -- of a child: the turn at the root
+    label       TEXT,                           -- of a child: a short name for people
+    background  INTEGER NOT NULL DEFAULT 0      -- 1: a child for which no call waits
 ) STRICT;
 CREATE UNIQUE INDEX turns_open ON turns (session) WHERE state IN ('queued', 'running', 'waiting');
 CREATE INDEX turns_session ON turns (session, id);
@@ -225,7 +228,8 @@ CREATE TABLE usage (                            -- cost of each answer of a mode
     cached        INTEGER NOT NULL,
     cache_written INTEGER NOT NULL,
     output        INTEGER NOT NULL,
-    cost          INTEGER                       -- billionths of a dollar; NULL: price unknown
+    cost          INTEGER,                      -- billionths of a dollar; NULL: price unknown
+    child         INTEGER REFERENCES turns (id) -- child that asked; NULL: the root turn itself
 ) STRICT;
 CREATE INDEX usage_session ON usage (session, id, input, cached, cache_written, output, cost);
 CREATE INDEX usage_turn ON usage (turn, input, cached, cache_written, output, cost)
@@ -340,3 +344,15 @@ CREATE TABLE history_mark (
 INSERT INTO history_mark (only, turn) VALUES (1, 0);
 CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
     turn INTEGER PRIMARY KEY
+CREATE TABLE reports (                          -- texts that a chat received from other sessions than its own
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    session   TEXT NOT NULL,                    -- own session of the chat
+    said_from TEXT NOT NULL,                    -- session that sent the text
+    chat      TEXT NOT NULL,
+    text      TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    turn      INTEGER REFERENCES turns (id),    -- turn whose requests show it; NULL: not shown yet
+    trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the text
+) STRICT;
+CREATE INDEX reports_untold ON reports (session) WHERE turn IS NULL;
+CREATE INDEX reports_told ON reports (turn, id) WHERE turn IS NOT NULL;

@@ -9,9 +9,9 @@ use avocet_protocol::{
     DeliveryId, Enqueued, FoundMemory, Handover, Inbound, LogStatus, Memories, Memory,
     MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
     OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError,
-    Query, Report, Role, ScopeFilter, SessionId, SessionRow, SessionStatus, SessionSummary,
-    StoreError, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
-    TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
+    Query, Report, Role, ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus,
+    SessionSummary, StoreError, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId,
+    TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
 };
 use serde_json::json;
 
@@ -155,6 +155,7 @@ impl Query for FakeDaemon {
             notice: Some(format!("{KEY} {}", "x".repeat(3 * 1024 * 1024))),
             undelivered: Undelivered::default(),
             recalled: Vec::new(),
+            reports: SessionReports::default(),
         };
         Ok(if page.before.is_some() { Vec::new() } else { vec![turn] })
     }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned,
+    CallId, ChildMode, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned,
     RecalledMemory, SessionId, Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
@@ -55,19 +55,25 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// id (the process died before [`Turns::wait`]) leaves a gap.
     async fn reserve_wait(&self) -> Result<WaitId>;
 
-    /// Makes the call, and with it the turn, wait. Prompt and writes are committed together with
-    /// the wait. Durable when this returns.
-    async fn wait(&self, wait: &NewWait) -> Result<()>;
+    /// Makes calls of one turn, and with them the turn, wait. Prompts and writes are committed
+    /// together with the waits. The turn continues when the last of its waits is resolved. Durable
+    /// when this returns.
+    async fn wait(&self, waits: &[NewWait]) -> Result<()>;
 
     /// Puts a running turn back into the queue without counting an attempt, for an orderly stop.
     async fn release(&self, turn: TurnId) -> Result<()>;
 
-    /// Resolves a wait; `None` if it was already resolved.
+    /// Resolves a wait; `None` if it was already resolved. A child that is still open then, because
+    /// its time is over, is cancelled. Returns the session of the turn, which can continue unless
+    /// another of its waits is open.
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>>;
 
     /// The messages whose text a turn works on: its own, those that steered it, and, for a child,
     /// those of the root turn.
     async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
+
+    /// A turn and its ancestors up to the root.
+    async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>>;
 
     /// Open waits in the order of their expiry.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
@@ -130,8 +136,24 @@ pub struct Claimed {
     pub deaths_alone: u32,
     /// The model chosen for the session, as `provider/model`; `None` for the agent's model.
     pub model: Option<String>,
+    /// Same as [`Turns::lineage`].
+    pub lineage: Vec<LineageTurn>,
     /// Approvals for the session, or for the session of the root turn.
     pub grants: Vec<Grant>,
+}
+
+/// A turn or one of its ancestors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineageTurn {
+    /// The turn.
+    pub turn: TurnId,
+    /// Its conversation.
+    pub session: SessionId,
+    /// The profile chosen for the conversation; `None` if the configuration decides by the
+    /// conversation of the root turn.
+    pub agent: Option<String>,
+    /// The receiver of its final text; [`ChildMode::Awaited`] for a root turn.
+    pub mode: ChildMode,
 }
 
 /// The end of a turn.

@@ -261,6 +261,7 @@ async fn recover_saves_the_readable_rows_of_a_damaged_log() {
         "memories",
         "audit",
         "undelivered",
+        "reports",
     ] {
         let (kept, _) = share(table);
         assert!(kept > 0.8, "{table}: {kept}: {:?}", recovered.saved);

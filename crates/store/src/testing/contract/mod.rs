@@ -15,6 +15,8 @@ mod past;
 mod people;
 mod previews;
 mod recovery;
+mod reports;
+mod tasks;
 mod turns;
 mod undelivered;
 mod waits;
@@ -25,7 +27,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, KeptResults, Ledger, Memories, Outbox, People, Query, TurnLog, Turns,
+    Audit, History, Inbox, KeptResults, Ledger, Memories, Outbox, People, Query, Tasks, TurnLog,
+    Turns,
 };
 
 /// A log that can be opened and killed.
@@ -54,6 +57,7 @@ pub struct Ports {
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
     pub audit: Arc<dyn Audit>,
+    pub tasks: Arc<dyn Tasks>,
 }
 
 impl Ports {
@@ -72,6 +76,7 @@ impl Ports {
             + People
             + Query
             + Audit
+            + Tasks
             + 'static,
     {
         Self {
@@ -86,6 +91,7 @@ impl Ports {
             people: store.clone(),
             query: store.clone(),
             audit: store.clone(),
+            tasks: store.clone(),
         }
     }
 }
@@ -179,6 +185,18 @@ rules! {
         settle_of_a_failed_child_is_an_error_of_the_waiting_call
         stop_of_a_parent_stops_its_children
         resolve_command_makes_a_choice_once;
+    tasks:
+        turn_with_several_waits_continues_after_the_last
+        spawn_in_the_background_leaves_the_turn_running
+        cancel_task_ends_it_and_lets_the_parent_continue
+        cancel_task_command_ends_a_task_of_its_session_only
+        expired_child_is_cancelled
+        error_of_a_child_has_the_trust_of_its_content
+        claim_of_a_child_names_its_profile_and_those_above
+        family_counts_ancestors_and_open_children
+        tasks_lists_children_with_their_own_usage
+        reserve_task_gives_each_number_once
+        approval_of_a_background_task_belongs_to_its_chat;
     words:
         accept_turns_a_plain_word_into_the_command_of_its_choice
         accept_queues_other_words_behind_the_question
@@ -219,6 +237,14 @@ rules! {
         undelivered_lists_the_last_messages_and_counts_the_others
         undelivered_message_has_the_lowest_trust_of_its_requests
         undelivered_omits_the_rest_of_an_abandoned_message;
+    reports:
+        report_is_shown_once_by_the_next_turn_of_the_chats_own_session
+        report_excludes_the_own_session_and_silent_turns
+        report_of_a_failure_is_untrusted
+        report_goes_to_the_linked_session_of_the_chat
+        report_contains_texts_of_the_message_tool_for_other_chats
+        reports_lists_the_last_texts_and_counts_the_others
+        new_forgets_unshown_reports;
     ledger:
         spent_sums_usage_by_turn_session_and_day
         spent_counts_tokens_without_a_price_apart

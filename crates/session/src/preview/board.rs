@@ -1,0 +1,208 @@
+//! The progress of the children for which a root turn waits: one line each, in the preview message of
+//! the root turn. The children run side by side and take turns at editing the message.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{Clock, Content, TurnEvent, TurnId};
+use dashmap::DashMap;
+use tokio_util::sync::CancellationToken;
+
+use super::screen::{PreviewState, Screen, Showed};
+use super::words;
+
+/// The boards of all root turns that wait for children.
+#[derive(Debug, Default)]
+pub(crate) struct Boards {
+    boards: DashMap<TurnId, Arc<Board>>,
+}
+
+/// The lines of one root turn's children, and the state of its preview message.
+#[derive(Debug, Default)]
+struct Board {
+    lines: Mutex<Vec<Line>>,
+    shown: tokio::sync::Mutex<BoardShown>,
+}
+
+#[derive(Debug)]
+struct Line {
+    child: TurnId,
+    name: String,
+    state: LineState,
+}
+
+/// The state of a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum LineState {
+    Thinking,
+    Using(String),
+    Over,
+}
+
+#[derive(Debug)]
+struct BoardShown {
+    state: PreviewState,
+    last: Option<Content>,
+    not_before: Duration,
+}
+
+impl Default for BoardShown {
+    fn default() -> Self {
+        Self { state: PreviewState::Nowhere, last: None, not_before: Duration::ZERO }
+    }
+}
+
+impl Boards {
+    /// Adds a line for a child that begins to run.
+    pub(super) fn enter<'l>(
+        &'l self,
+        screen: Screen<'l>,
+        child: TurnId,
+        name: String,
+        interval: Duration,
+        events: flume::Receiver<TurnEvent>,
+    ) -> BoardPreview<'l> {
+        let board = self.boards.entry(screen.turn).or_default().clone();
+        board.with_lines(|lines| {
+            lines.retain(|line| line.child != child);
+            lines.push(Line { child, name, state: LineState::Thinking });
+            lines.sort_by_key(|line| line.child);
+        });
+        BoardPreview { boards: self, board, screen, child, interval, events }
+    }
+}
+
+impl Board {
+    fn with_lines<T>(&self, change: impl FnOnce(&mut Vec<Line>) -> T) -> T {
+        change(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns `true` if the state of the child is new.
+    fn set(&self, child: TurnId, state: LineState) -> bool {
+        self.with_lines(|lines| match lines.iter_mut().find(|line| line.child == child) {
+            Some(line) if line.state != state => {
+                line.state = state;
+                true
+            }
+            _ => false,
+        })
+    }
+
+    fn text(&self) -> String {
+        self.with_lines(|lines| text(lines))
+    }
+}
+
+fn text(lines: &[Line]) -> String {
+    let line = |Line { name, state, .. }: &Line| match state {
+        LineState::Thinking => format!("- {name}: thinking"),
+        LineState::Using(tool) => format!("- {name}: {tool}"),
+        LineState::Over => format!("- {name}: ended"),
+    };
+    let lines: Vec<String> = lines.iter().map(line).collect();
+    format!("Working on tasks:\n\n{}", lines.join("\n"))
+}
+
+/// The line of one running child.
+pub(super) struct BoardPreview<'l> {
+    boards: &'l Boards,
+    board: Arc<Board>,
+    screen: Screen<'l>,
+    child: TurnId,
+    interval: Duration,
+    events: flume::Receiver<TurnEvent>,
+}
+
+impl BoardPreview<'_> {
+    /// Follows the events of the child and updates the message until the child is over.
+    pub(super) async fn run(self, over: &CancellationToken) {
+        let clock = self.screen.lanes.parts.clock.as_ref();
+        // A quick child is not shown.
+        let mut due = Some(clock.elapsed() + self.interval);
+        loop {
+            let show = async {
+                match due {
+                    Some(due) => clock.sleep(due.saturating_sub(clock.elapsed())).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = over.cancelled() => break,
+                event = self.events.recv_async() => {
+                    let Ok(event) = event else { break };
+                    if let Some(state) = state_after(&event)
+                        && self.board.set(self.child, state)
+                    {
+                        due = due.or_else(|| Some(clock.elapsed()));
+                    }
+                }
+                () = show => due = self.show(clock).await,
+            }
+        }
+    }
+
+    /// Shows the board, unless another child has shown it just now. Returns the time to try again.
+    async fn show(&self, clock: &dyn Clock) -> Option<Duration> {
+        let now = clock.elapsed();
+        let Ok(mut shown) = self.board.shown.try_lock() else { return Some(now + self.interval) };
+        if now < shown.not_before {
+            return Some(shown.not_before);
+        }
+        let text = self.board.text();
+        let content = words::first_message(|text| self.screen.plan(text), &text)?;
+        if shown.state == PreviewState::Over || shown.last.as_ref() == Some(&content) {
+            return None;
+        }
+        let Showed { state, content, hold } = self.screen.show(shown.state.clone(), content).await;
+        let is_shown = content.is_some();
+        shown.state = state;
+        shown.last = content.or_else(|| shown.last.take());
+        shown.not_before = clock.elapsed() + hold.unwrap_or(self.interval);
+        (!is_shown && shown.state != PreviewState::Over).then_some(shown.not_before)
+    }
+}
+
+impl Drop for BoardPreview<'_> {
+    /// The last child takes the board away.
+    fn drop(&mut self) {
+        self.board.set(self.child, LineState::Over);
+        let is_over = |board: &Arc<Board>| {
+            board.with_lines(|lines| lines.iter().all(|line| line.state == LineState::Over))
+        };
+        self.boards.boards.remove_if(&self.screen.turn, |_, board| is_over(board));
+    }
+}
+
+/// Returns the state of a child after an event; `None` if the event does not change it.
+fn state_after(event: &TurnEvent) -> Option<LineState> {
+    match event {
+        TurnEvent::Thinking { .. } | TurnEvent::ToolFinished { .. } => Some(LineState::Thinking),
+        TurnEvent::ToolStarted { name } => Some(LineState::Using(name.clone())),
+        TurnEvent::Started { .. }
+        | TurnEvent::Text { .. }
+        | TurnEvent::Restarted
+        | TurnEvent::Compacting
+        | TurnEvent::Waiting { .. }
+        | TurnEvent::Resumed
+        | TurnEvent::Ended { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_has_one_line_for_each_child() {
+        let line =
+            |child, name: &str, state| Line { child: TurnId(child), name: name.into(), state };
+        let lines = [
+            line(2, "survey", LineState::Using("read_file".to_owned())),
+            line(3, "tests", LineState::Thinking),
+            line(4, "docs", LineState::Over),
+        ];
+        let expected = "Working on tasks:\n\n- survey: read_file\n- tests: thinking\n- docs: ended";
+        assert_eq!(text(&lines), expected);
+    }
+}

@@ -1,0 +1,159 @@
+//! `/tasks` and the port behind `avocet tasks`: the child turns of a conversation.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    CancelledTask, CommandAction, SessionId, StoreError, TaskPage, TaskView, Tasks, Timestamp,
+    TurnEvent, TurnEvents, TurnId, TurnState,
+};
+
+use crate::commands::CommandPlan;
+use crate::lane::Lanes;
+use crate::usage::words;
+
+/// The most tasks in a reply.
+const SHOWN: u32 = 10;
+/// Characters of a text in the details of a task.
+const LONGEST: usize = 1500;
+
+const HOW: &str = "Write /tasks, /tasks t12, or /tasks cancel t12.";
+const NOT_HERE: &str = "There is no such open task in this conversation.";
+
+/// Plans `/tasks`.
+pub(crate) async fn plan(
+    lanes: &Lanes,
+    session: &SessionId,
+    argument: &str,
+) -> Result<CommandPlan, StoreError> {
+    let words: Vec<String> = argument.split_whitespace().map(str::to_ascii_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let now = lanes.parts.clock.now();
+    let tasks = &lanes.parts.tasks;
+    Ok(match words[..] {
+        [] => {
+            let page = TaskPage { limit: SHOWN, before: None };
+            let list = lanes.with_retry(|| tasks.tasks(Some(session), page)).await?;
+            CommandPlan::say(listed(&list, now))
+        }
+        ["cancel", id] => match id.parse::<TurnId>() {
+            Ok(id) => {
+                let done = format!("Task {id} is cancelled.");
+                CommandPlan::act(CommandAction::CancelTask(id), &done, NOT_HERE)
+            }
+            Err(_) => CommandPlan::say(HOW),
+        },
+        [id] => match id.parse::<TurnId>() {
+            Ok(id) => {
+                let task = lanes.with_retry(|| tasks.task(id)).await?;
+                let task = task.filter(|task| task.session == *session);
+                CommandPlan::say(task.map_or_else(|| NOT_HERE.to_owned(), |task| shown(&task, now)))
+            }
+            Err(_) => CommandPlan::say(HOW),
+        },
+        _ => CommandPlan::say(HOW),
+    })
+}
+
+fn listed(tasks: &[TaskView], now: Timestamp) -> String {
+    if tasks.is_empty() {
+        return "There are no tasks in this conversation.".to_owned();
+    }
+    let lines: Vec<String> = tasks.iter().map(|task| format!("- {}", line(task, now))).collect();
+    lines.join("\n")
+}
+
+fn line(task: &TaskView, now: Timestamp) -> String {
+    let TaskView { id, steps, total, .. } = task;
+    let (name, state, seconds) = (task.name(), state(task), age(task, now));
+    format!("{id} {name}: {state}, {seconds} s, steps {steps}, {}", words(total))
+}
+
+/// Returns the seconds from the start of a task to its end, or to now.
+fn age(task: &TaskView, now: Timestamp) -> u64 {
+    task.started_at.until(task.ended_at.unwrap_or(now)).as_secs()
+}
+
+fn state(task: &TaskView) -> String {
+    match (task.state, task.waits_for) {
+        (TurnState::Waiting, Some(kind)) => format!("waiting for {}", kind.word()),
+        (state, _) => state.word().to_owned(),
+    }
+}
+
+fn shown(task: &TaskView, now: Timestamp) -> String {
+    let mut text = line(task, now);
+    if let Some(agent) = &task.agent {
+        write!(text, "\nProfile: {agent}").unwrap_or_default();
+    }
+    write!(text, "\nTask: {}", beginning(&task.task)).unwrap_or_default();
+    if let Some(result) = &task.result {
+        write!(text, "\nResult: {}", beginning(result)).unwrap_or_default();
+    }
+    text
+}
+
+fn beginning(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+impl Lanes {
+    /// Stops the workers of a cancelled task and lets a waiting parent continue.
+    pub(crate) fn end_task(self: &Arc<Self>, cancelled: &CancelledTask) {
+        self.parts.running.end(&cancelled.turns);
+        if let Some(parent) = &cancelled.parent {
+            self.parts.events.emit(parent, TurnEvent::Resumed);
+            self.wake(parent.clone());
+        }
+    }
+}
+
+/// The tasks of a daemon, or of the log of a stopped one.
+#[derive(Debug)]
+pub struct TaskControl {
+    tasks: Arc<dyn Tasks>,
+    lanes: Option<Arc<Lanes>>,
+}
+
+impl TaskControl {
+    /// Acts on the log without a daemon; a parent continues at the next start.
+    #[must_use]
+    pub fn in_log(tasks: Arc<dyn Tasks>) -> Self {
+        Self { tasks, lanes: None }
+    }
+
+    pub(crate) fn of(lanes: &Arc<Lanes>) -> Self {
+        Self { tasks: lanes.parts.tasks.clone(), lanes: Some(lanes.clone()) }
+    }
+}
+
+#[async_trait]
+impl Tasks for TaskControl {
+    async fn reserve_task(&self) -> Result<TurnId, StoreError> {
+        self.tasks.reserve_task().await
+    }
+
+    async fn tasks(
+        &self,
+        session: Option<&SessionId>,
+        page: TaskPage,
+    ) -> Result<Vec<TaskView>, StoreError> {
+        self.tasks.tasks(session, page).await
+    }
+
+    async fn task(&self, id: TurnId) -> Result<Option<TaskView>, StoreError> {
+        self.tasks.task(id).await
+    }
+
+    async fn cancel_task(&self, id: TurnId) -> Result<Option<CancelledTask>, StoreError> {
+        let cancelled = self.tasks.cancel_task(id).await?;
+        if let (Some(cancelled), Some(lanes)) = (&cancelled, &self.lanes) {
+            lanes.end_task(cancelled);
+        }
+        Ok(cancelled)
+    }
+}
