@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the empty name is the program itself.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 39] = [
     "",
     "approvals",
     "approvals approve",
@@ -39,6 +39,12 @@ const COMMANDS: [&str; 33] = [
     "sessions",
     "sessions list",
     "sessions show",
+    "skills",
+    "skills add",
+    "skills check",
+    "skills list",
+    "skills remove",
+    "skills show",
     "status",
     "trust",
     "usage",

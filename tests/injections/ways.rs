@@ -103,7 +103,7 @@ pub(crate) async fn lead(world: &World, person: &mut ChatPerson, one: &Scenario)
             let note = format!("keep-{id}: {text}");
             person.ask_and_allow(&tell("memory_write", &json!({ "text": note }))).await;
             person.command("/new").await;
-            person.say(&tell("memory_read", &json!({ "query": id, "limit": 1 })));
+            person.say(&tell("memory_search", &json!({ "query": id, "limit": 1 })));
         }
         Way::Compacted => person.say(&fetch),
     }

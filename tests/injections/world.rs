@@ -267,7 +267,8 @@ impl World {
 
     /// Counts the notes that contain a word, without those that carry the attack.
     fn notes(&self, word: &str) -> usize {
-        let sql = "SELECT count(*) FROM notes WHERE instr(text, ?1) AND NOT instr(text, 'keep-')";
+        let sql =
+            "SELECT count(*) FROM memories WHERE instr(text, ?1) AND NOT instr(text, 'keep-')";
         self.count(sql, word)
     }
 

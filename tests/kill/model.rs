@@ -80,7 +80,7 @@ fn calls(key: &str, kind: &str) -> Vec<(String, Value)> {
     let call = |name: &str, arguments: Value| (name.to_owned(), arguments);
     match kind {
         "read" => {
-            vec![call("list_directory", json!({})), call("memory_read", json!({"query": key}))]
+            vec![call("list_directory", json!({})), call("memory_search", json!({"query": key}))]
         }
         "write" => vec![call("write_file", json!({"path": file(key), "content": content(key)}))],
         "remember" => vec![call("memory_write", json!({"text": format!("note {key}")}))],
@@ -92,7 +92,7 @@ fn calls(key: &str, kind: &str) -> Vec<(String, Value)> {
         "post" => vec![
             call("list_directory", json!({})),
             call("post", json!({"text": key})),
-            call("memory_read", json!({"query": key})),
+            call("memory_search", json!({"query": key})),
         ],
         _ => Vec::new(),
     }

@@ -83,7 +83,7 @@ impl RunVerdict {
             run_twice: of(&|asked| asked.posts > 1),
             posted: messages.values().map(|asked| asked.posts).sum(),
             badly_written: written.cloned().collect(),
-            noted_twice: rows("SELECT text FROM notes GROUP BY text HAVING count(*) > 1"),
+            noted_twice: rows("SELECT text FROM memories GROUP BY text HAVING count(*) > 1"),
             without_outcome: rows("SELECT CAST(id AS TEXT) FROM inbound WHERE outcome IS NULL"),
             invalid: world.model.refusals(),
             surprises: surprises(world, &recorded),

@@ -81,7 +81,7 @@ async fn text_calls_explained_in_100_replies_have_no_effect_and_ask_nothing() {
     }
     assert_eq!(sent.len(), count);
     assert_eq!(number(&home, "SELECT count(*) FROM calls"), 0);
-    assert_eq!(number(&home, "SELECT count(*) FROM notes"), 0);
+    assert_eq!(number(&home, "SELECT count(*) FROM memories"), 0);
     assert_eq!(fs::read_to_string(home.workspace().join("notes.md")).unwrap(), "keep");
     let made = fs::read_dir(home.workspace()).unwrap();
     let made = made.map(|entry| entry.unwrap().file_name()).filter(|name| name != "notes.md");

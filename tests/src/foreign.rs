@@ -10,7 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_net::{GuardedClient, Resolve};
 use avocet_protocol::{
-    Description, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+    Description, LogWrite, MemoryScope, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput,
 };
 use avocet_supervise::blocking;
 use avocet_tools::{AlreadyRegistered, Registry};
@@ -121,10 +122,12 @@ impl Tool for Later {
     async fn execute(
         &self,
         Task { task, at }: Task,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
+        let scope = MemoryScope::writable(context.asker.as_ref(), context.role, None)
+            .map_err(|refused| ToolError::PermissionDenied(refused.to_string()))?;
         let text = format!("{} {} {task}", self.name, at.unwrap_or_default());
-        let done = ToolOutput::with_writes(json!("done"), vec![LogWrite::Note { text }]);
+        let done = ToolOutput::with_writes(json!("done"), vec![LogWrite::Remember { scope, text }]);
         Ok(ToolOutcome::Finished(done))
     }
 }

@@ -7,18 +7,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_agent::benching::messages;
 use avocet_agent::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, Marks, PromptSettings, TurnContext, TurnEnd,
-    TurnLimits, UsageMeter,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Marks, PromptSettings,
+    TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
-    ModelReply, ModelRequest, NewInbound, Outcome, Roles, Sender, SessionId, Settlement, Spent,
-    Suspects, TurnRecord, Turns, Usage,
+    ModelReply, ModelRequest, NewInbound, Outcome, Sender, SessionId, Settlement, Spent, Suspects,
+    TurnRecord, Turns, Usage,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeAttachments, FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents,
+    FakeAttachments, FakeFiles, FakeRecall, FakeRoles, FakeSkills, FakeToolbox, ManualClock,
+    RecordedEvents,
 };
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -44,8 +45,17 @@ fn a_request(bencher: Bencher<'_, '_>, said: usize) {
 }
 
 fn build(runtime: &Runtime, harness: &BenchHarness, turn: &TurnRecord) -> Vec<Message> {
-    let roles: Arc<dyn Roles> = Arc::new(FakeRoles);
-    runtime.block_on(messages(&harness.agent, turn, &roles)).expect("it fits")
+    runtime.block_on(messages(&harness.agent, turn, &turn_context())).expect("it fits")
+}
+
+fn turn_context() -> TurnContext {
+    TurnContext {
+        chat: Some(session().address()),
+        cancel: CancellationToken::new(),
+        asked_by: Vec::new(),
+        roles: Arc::new(FakeRoles),
+        grants: [].into(),
+    }
 }
 
 /// A model with one fixed answer, and a short summary.
@@ -103,12 +113,14 @@ impl BenchHarness {
                 turn: TurnLimits { context_tokens: ROOM, ..TurnLimits::default() },
                 ..AgentLimits::default()
             },
+            recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
             prompt_settings: PromptSettings {
                 system: "be kind".into(),
                 zone: TimeZone::UTC,
                 marks: Marks::new(7),
             },
             files: Arc::new(FakeFiles::default()),
+            skills: Arc::new(FakeSkills::default()),
             attachments: Arc::new(FakeAttachments),
             events: Arc::new(RecordedEvents::default()),
             clock,
@@ -121,14 +133,7 @@ impl BenchHarness {
         let turn = self.claim(number).await;
         let id = turn.id;
         let meter = UsageMeter::new(Some(id), session());
-        let context = TurnContext {
-            chat: Some(session().address()),
-            cancel: CancellationToken::new(),
-            asked_by: Vec::new(),
-            roles: Arc::new(FakeRoles),
-            grants: [].into(),
-        };
-        let end = self.agent.run_tool_loop(turn, &context, &meter).await;
+        let end = self.agent.run_tool_loop(turn, &turn_context(), &meter).await;
         let Ok(TurnEnd::Answered(answer)) = end else { panic!("{end:?}") };
         let (outcome, answer) = (Outcome::Replied, Some(answer));
         let settlement = Settlement { outcome, answer, notice: None, reply: None };

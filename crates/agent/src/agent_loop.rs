@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Answer, CallId, CallState, Clock, FetchAttachments, Files, Ledger, LoggedCall, Model,
-    ModelReply, NewStep, Origin, Purpose, Step, StoreError, Toolbox, Trust, TurnEvents, TurnLog,
-    TurnRecord, Usage, WaitRequest,
+    ModelReply, NewStep, Origin, Purpose, RecalledMemory, Skills, Step, StoreError, Toolbox, Trust,
+    TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
 };
 use jiff::tz::TimeZone;
 
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::calls::StepContext;
 use crate::context::RequestContext;
-use crate::{Budgets, Marks, TurnContext, TurnLimits, UsageMeter, withheld};
+use crate::{AgentRecall, Budgets, Marks, TurnContext, TurnLimits, UsageMeter, withheld};
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
@@ -26,10 +26,14 @@ pub struct AgentLoop {
     pub logs: AgentLogs,
     /// The caps on turns and on costs.
     pub limits: AgentLimits,
+    /// The memories that a turn gets.
+    pub recall: AgentRecall,
     /// The parts of a request that are the same for all sessions.
     pub prompt_settings: PromptSettings,
     /// The workspace, for its instructions and the pictures that the model is shown.
     pub files: Arc<dyn Files>,
+    /// The skills that the model may load.
+    pub skills: Arc<dyn Skills>,
     /// Brings attachments into the workspace before the model reads their messages.
     pub attachments: Arc<dyn FetchAttachments>,
     /// Receives the progress of the turn.
@@ -127,7 +131,8 @@ impl AgentLoop {
         let began = self.clock.elapsed();
         let until = began.saturating_add(self.limits.turn.max_duration);
         let usage = UsageContext { meter, purpose: Purpose::Answer, until };
-        let mut context = self.open_context(&turn, &turn_context.roles).await?;
+        let mut context = self.open_context(&turn, turn_context).await?;
+        turn.recalled = self.recall.for_turn(&turn, turn_context, &context.past).await?;
         loop {
             if let Some(waiting) = self.run_open_step(&mut turn, turn_context, &context).await? {
                 return Ok(waiting);
@@ -135,7 +140,8 @@ impl AgentLoop {
             let trust = context.trust(&turn);
             if let Some(text) = withheld::released(&turn) {
                 let (step, usage) = (next_step(&turn), Usage::default());
-                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust }));
+                let recalled = recalled_before(&turn);
+                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust, recalled }));
             }
             let ran_for = self.clock.elapsed().saturating_sub(began);
             if let Some(notice) = self.limits.turn.reached(&turn.steps, ran_for) {
@@ -195,7 +201,8 @@ impl AgentLoop {
         reply.calls.truncate(self.limits.turn.calls_left(&turn.steps));
         let usage = reply.usage();
         let ModelReply { text, calls, written, reasoning, .. } = reply;
-        let step = NewStep { number, text, calls, written, reasoning, usage, trust };
+        let recalled = recalled_before(turn);
+        let step = NewStep { number, text, calls, written, reasoning, usage, trust, recalled };
         self.logs.turns.record_step(turn.id, &step).await?;
         let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
             id: CallId { turn: turn.id, step: number, ordinal },
@@ -262,7 +269,13 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
         text.push_str("\n\n[A filter of the model's provider ended the answer here.]");
     }
     let text = withheld::with_denied(turn, text);
-    Answer { step: next_step(turn), text, usage: reply.usage(), trust }
+    let (step, usage, recalled) = (next_step(turn), reply.usage(), recalled_before(turn));
+    Answer { step, text, usage, trust, recalled }
+}
+
+/// Returns the memories in the requests of a turn, to be logged with its first step.
+fn recalled_before(turn: &TurnRecord) -> Vec<RecalledMemory> {
+    if turn.steps.is_empty() { turn.recalled.clone() } else { Vec::new() }
 }
 
 #[cfg(test)]

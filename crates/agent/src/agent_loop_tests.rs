@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Answer, Attachment, AttachmentKind, AttachmentSource, CommandReply, Content, Inbound,
-    InboundKind, Inbox, Message, ModelError, ModelReply, NewInbound, Notes, QueueMode, Reasoning,
-    Role, Sender, StoreError, Trust, TurnEvent, Turns, Usage,
+    InboundKind, Inbox, Memories, Message, ModelError, ModelReply, NewInbound, QueueMode,
+    Reasoning, Role, ScopeFilter, Sender, StoreError, Trust, TurnEvent, Turns, Usage,
 };
 use avocet_testkit::Scripted;
 use serde_json::{Value, json};
@@ -40,7 +40,13 @@ async fn run_tool_loop_ends_the_turn_with_the_answer() {
     let usage = Usage::new(100, 10);
     assert_eq!(
         end,
-        TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage, trust: Trust::Full })
+        TurnEnd::Answered(Answer {
+            step: 0,
+            text: " hello".to_owned(),
+            usage,
+            trust: Trust::Full,
+            recalled: Vec::new(),
+        })
     );
     let system = Message::System { text: "be kind".to_owned() };
     let said = "hi\n\n[It is Thursday, 1 January 2026, 00:00 UTC. This chat: terminal, private.]";
@@ -53,7 +59,10 @@ async fn run_tool_loop_runs_calls_and_shows_their_results_to_the_model() {
     let harness = AgentHarness::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
     assert_eq!(answered(&harness.turn("go").await), "done");
     assert_eq!(harness.last_results(), [r#"{"n":1}"#, r#"{"n":2}"#, "noted"]);
-    assert_eq!(harness.store.search("remember", 1).await.unwrap().len(), 1);
+    assert_eq!(
+        harness.store.search_memories(&ScopeFilter::All, "remember", 1).await.unwrap().len(),
+        1
+    );
     let events: Vec<TurnEvent> = harness.events.all();
     let finished = |name: &str| TurnEvent::ToolFinished { name: name.to_owned(), ok: true };
     for expected in [

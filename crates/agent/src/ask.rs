@@ -63,7 +63,7 @@ impl AgentLoop {
         usage: UsageContext<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         let role = turn_context.role(turn);
-        let tools = self.toolbox.specs(role, &turn_context.place(turn));
+        let tools = self.offered_tools(context, turn, turn_context);
         let facts = self.models.main.facts().await;
         // An answer that may be withheld is hidden while it is written.
         let streaming = if context.trust(turn).suffices_for(role) {

@@ -1,23 +1,21 @@
 //! Opens a private function to benchmarks: building the messages of a turn's first request from the
 //! log.
 
-use std::sync::Arc;
-
-use avocet_protocol::{Message, Purpose, Roles, TurnRecord};
+use avocet_protocol::{Message, Purpose, TurnRecord};
 
 use crate::budgets::UsageContext;
-use crate::{AgentLoop, UsageMeter};
+use crate::{AgentLoop, TurnContext, UsageMeter};
 
 /// Returns the messages of the first request of a turn, shortened to fit; `None` if nothing fits.
 pub async fn messages(
     agent: &AgentLoop,
     turn: &TurnRecord,
-    roles: &Arc<dyn Roles>,
+    turn_context: &TurnContext,
 ) -> Option<Vec<Message>> {
     let until = agent.clock.elapsed() + agent.limits.turn.max_duration;
     let meter = UsageMeter::new(Some(turn.id), turn.session.clone());
     let usage = UsageContext { meter: &meter, purpose: Purpose::Answer, until };
-    let mut context = agent.open_context(turn, roles).await.ok()?;
+    let mut context = agent.open_context(turn, turn_context).await.ok()?;
     let room = context.room(agent.models.main.facts().await, agent.limits.turn, &[]);
     agent.fit(&mut context, turn, room, usage).await.ok()
 }

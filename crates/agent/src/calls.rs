@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallId, CallResult, CallState, LeastTrust, LoggedCall, PreparedCall, Seen, StoreError,
-    ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord, Verdict,
-    WaitKind, WaitRequest,
+    CallId, CallResult, CallState, LeastTrust, LoggedCall, PreparedCall, Seen, SkillCall,
+    SkillLimit, StoreError, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent,
+    TurnRecord, Verdict, WaitKind, WaitRequest,
 };
 use futures_util::future::try_join_all;
 
@@ -247,6 +247,8 @@ impl AgentLoop {
             role: turn_context.role(turn),
             trust: step_context.trust,
             place: turn_context.place(turn),
+            asker: turn_context.asker(turn),
+            recalled: turn.recalled.as_slice().into(),
             grants: turn_context.grants.clone(),
             as_text: turn
                 .steps
@@ -254,8 +256,23 @@ impl AgentLoop {
                 .any(|step| step.number == call.step && step.written.is_some()),
             seen: step_context.seen.clone(),
             read: LeastTrust::default(),
+            skills: skill_calls(turn, call),
         }
     }
+}
+
+/// The finished calls of a turn before `call` whose results state a skill. The registry knows which
+/// of them are calls of the tool that loads skills.
+fn skill_calls(turn: &TurnRecord, call: CallId) -> Vec<SkillCall> {
+    let place = |id: CallId| (id.step, id.ordinal);
+    let calls = turn.steps.iter().flat_map(|step| &step.calls);
+    let earlier = calls.filter(|logged| place(logged.id) < place(call));
+    let stated = earlier.filter_map(|logged| {
+        let result = logged.result().filter(|result| result.ok)?;
+        let limit = SkillLimit::of_result(&result.value)?;
+        Some(SkillCall { tool: logged.call.name.clone(), limit })
+    });
+    stated.collect()
 }
 
 fn failed(name: &str, error: &ToolError, trust: Trust) -> CallResult {
@@ -277,3 +294,7 @@ fn set_result(turn: &mut TurnRecord, place: usize, result: CallResult) {
 #[cfg(test)]
 #[path = "calls_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "skills_tests.rs"]
+mod skills_tests;

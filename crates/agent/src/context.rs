@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     CompactedPast, Message, ModelFacts, Past, Roles, Seen, StoreError, ToolSpec, Trust, TurnEvent,
-    TurnRecord, estimated_tokens,
+    TurnRecord, USE_SKILL, estimated_tokens,
 };
 use jiff::tz::TimeZone;
 
@@ -114,13 +114,36 @@ impl AgentLoop {
     pub(crate) async fn open_context(
         &self,
         turn: &TurnRecord,
-        roles: &Arc<dyn Roles>,
+        turn_context: &TurnContext,
     ) -> Result<RequestContext, StoreError> {
         let PromptSettings { system, zone, marks } = &self.prompt_settings;
-        let instructions = Instructions::read(system, self.files.as_ref()).await;
+        let mut instructions = Instructions::read(system, self.files.as_ref()).await;
+        if let Some(list) = self.skills.listed().await
+            && self.specs(turn, turn_context).iter().any(is_use_skill)
+        {
+            instructions.add_skills(list);
+        }
         let past = self.logs.turns.history(&turn.session, turn.id, self.history_budget()).await?;
-        let (zone, marks, roles) = (zone.clone(), *marks, roles.clone());
+        let (zone, marks, roles) = (zone.clone(), *marks, turn_context.roles.clone());
         Ok(RequestContext { instructions, past, zone, marks, roles, narrow: None })
+    }
+
+    /// Returns the tools of a request. Skills are loaded only if the instructions list them.
+    pub(crate) fn offered_tools(
+        &self,
+        context: &RequestContext,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+    ) -> Arc<[ToolSpec]> {
+        let specs = self.specs(turn, turn_context);
+        if context.instructions.have_skills() || !specs.iter().any(is_use_skill) {
+            return specs;
+        }
+        specs.iter().filter(|spec| !is_use_skill(spec)).cloned().collect()
+    }
+
+    fn specs(&self, turn: &TurnRecord, turn_context: &TurnContext) -> Arc<[ToolSpec]> {
+        self.toolbox.specs(turn_context.role(turn), &turn_context.place(turn))
     }
 
     /// Returns this agent's way of showing the log.
@@ -264,6 +287,10 @@ impl AgentLoop {
         };
         format!("I could not answer: {model} has room for {all} tokens, and {what}.")
     }
+}
+
+fn is_use_skill(spec: &ToolSpec) -> bool {
+    spec.name == USE_SKILL
 }
 
 #[cfg(test)]

@@ -14,16 +14,16 @@ use avocet_protocol::{
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeAttachments, FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted,
-    ScriptedModel,
+    FakeAttachments, FakeFiles, FakeRecall, FakeRoles, FakeSkills, FakeToolbox, ManualClock,
+    RecordedEvents, Scripted, ScriptedModel,
 };
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
 use crate::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, Compaction, Marks, PromptSettings, TurnContext,
-    TurnEnd, UsageMeter,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Compaction, Marks, PromptSettings,
+    TurnContext, TurnEnd, UsageMeter,
 };
 
 pub(crate) struct AgentHarness {
@@ -34,6 +34,8 @@ pub(crate) struct AgentHarness {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) files: Arc<FakeFiles>,
+    pub(crate) recall: Arc<FakeRecall>,
+    pub(crate) skills: Arc<FakeSkills>,
     pub(crate) log: TempStore,
     said: AtomicUsize,
 }
@@ -52,8 +54,12 @@ impl AgentHarness {
         let tools = Arc::new(FakeToolbox::verifying(verdict));
         let events = Arc::new(RecordedEvents::default());
         let files = Arc::new(FakeFiles::default());
-        let agent = agent(&model, &tools, &store, &events, &files, &clock);
-        Self { agent, model, tools, events, clock, store, files, log, said: AtomicUsize::default() }
+        let skills = Arc::new(FakeSkills::default());
+        let mut agent = agent(&model, &tools, &store, &events, &files, &skills, &clock);
+        let recall = Arc::new(FakeRecall::default());
+        agent.recall.recall = recall.clone();
+        let said = AtomicUsize::default();
+        Self { agent, model, tools, events, clock, store, files, recall, skills, log, said }
     }
 
     pub(crate) async fn say(&self, text: &str) {
@@ -152,6 +158,7 @@ impl AgentHarness {
                 text: text.to_owned(),
                 usage: Usage::default(),
                 trust: Trust::Full,
+                recalled: Vec::new(),
             }),
             notice: None,
             reply: None,
@@ -186,12 +193,15 @@ impl AgentHarness {
 
     /// Simulates `kill -9` and a new start, and claims the turn again.
     pub(crate) async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
-        let Self { agent, tools, events, clock, store, files, log, said, .. } = self;
+        let Self { agent, tools, events, clock, store, files, recall, skills, log, said, .. } =
+            self;
         drop((agent, store));
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
-        let agent = self::agent(&model, &tools, &store, &events, &files, &clock);
-        let harness = Self { agent, model, tools, events, clock, store, files, log, said };
+        let mut agent = self::agent(&model, &tools, &store, &events, &files, &skills, &clock);
+        agent.recall.recall = recall.clone();
+        let harness =
+            Self { agent, model, tools, events, clock, store, files, recall, skills, log, said };
         let turn = harness.claim().await;
         (harness, turn)
     }
@@ -203,6 +213,7 @@ fn agent(
     store: &Arc<SqliteStore>,
     events: &Arc<RecordedEvents>,
     files: &Arc<FakeFiles>,
+    skills: &Arc<FakeSkills>,
     clock: &Arc<ManualClock>,
 ) -> AgentLoop {
     AgentLoop {
@@ -210,12 +221,14 @@ fn agent(
         toolbox: toolbox.clone(),
         logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
         limits: AgentLimits::default(),
+        recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         prompt_settings: PromptSettings {
             system: "be kind".into(),
             zone: TimeZone::UTC,
             marks: Marks::new(7),
         },
         files: files.clone(),
+        skills: skills.clone(),
         attachments: Arc::new(FakeAttachments),
         events: events.clone(),
         clock: clock.clone(),

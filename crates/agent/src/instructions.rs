@@ -13,6 +13,9 @@ const FILES: [(&str, &str); 4] = [
 /// The most bytes of a file in the instructions: about 5,000 tokens.
 const MAX_BYTES: u64 = 20_000;
 
+/// The source of the part that lists the skills.
+const SKILLS: &str = "skills";
+
 /// The instructions that lead every request of a turn, by their source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instructions {
@@ -22,7 +25,7 @@ pub(crate) struct Instructions {
 /// The text of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstructionPart {
-    /// `built-in`, or the name of a file.
+    /// `built-in`, the name of a file, or [`SKILLS`].
     pub(crate) source: &'static str,
     pub(crate) text: String,
 }
@@ -65,6 +68,16 @@ impl Instructions {
             }
         }
         Self { parts }
+    }
+
+    /// Adds the list of skills behind the other parts.
+    pub(crate) fn add_skills(&mut self, text: String) {
+        self.parts.push(InstructionPart { source: SKILLS, text });
+    }
+
+    /// Returns `true` if the instructions list skills.
+    pub(crate) fn have_skills(&self) -> bool {
+        self.parts.iter().any(|part| part.source == SKILLS)
     }
 
     /// Joins all parts.

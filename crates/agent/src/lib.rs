@@ -17,6 +17,7 @@ mod limits;
 mod marks;
 mod note;
 mod prompt;
+mod recall;
 mod repeats;
 mod shorten;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use budgets::Budgets;
 pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
 pub use prompt::{PromptPart, PromptReport};
+pub use recall::AgentRecall;
 pub use summary::Compaction;
 pub use turn_context::TurnContext;
 pub use usage_meter::UsageMeter;

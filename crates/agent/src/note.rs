@@ -1,10 +1,12 @@
-//! The note about the current moment: the time, the chat, and the conversation's messages whose
-//! delivery failed. The note follows the messages that a turn answers, and is the same in every
+//! The note about the current moment: the time, the chat, the conversation's messages whose
+//! delivery failed, and recalled memories. The note follows the messages that a turn answers, and is the same in every
 //! request that carries them.
 
 use avocet_protocol::{
-    ChatAddress, ChatKind, LostMessage, MOMENT, Origin, Timestamp, Trust, TurnRecord, Undelivered,
+    ChatAddress, ChatKind, LostMessage, MOMENT, Origin, RecalledMemory, Timestamp, Trust,
+    TurnRecord, Undelivered,
 };
+use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use crate::history::{HistoryView, shown_name};
@@ -13,10 +15,33 @@ use crate::marks::Marks;
 /// Returns the note of a turn.
 pub(crate) fn note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
     let moment = moment(turn, view.zone);
-    match undelivered(turn, view.marks) {
-        Some(report) => format!("{moment}\n{report}"),
-        None => moment,
+    let parts = [Some(moment), undelivered(turn, view.marks), recalled(turn, view)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Lists the memories that were recalled for a turn; `None` if there are none. Untrusted ones are
+/// marked.
+pub(crate) fn recalled(turn: &TurnRecord, view: HistoryView<'_>) -> Option<String> {
+    let lines = |is_wanted: fn(Trust) -> bool| {
+        let memories = turn.recalled.iter().filter(|memory| is_wanted(memory.trust));
+        memories.map(|memory| remembered(memory, view.zone)).collect::<Vec<_>>().join("\n")
+    };
+    let trusted = lines(|trust| trust > Trust::Low);
+    let mut list: Vec<String> =
+        Some(trusted).filter(|lines| !lines.is_empty()).into_iter().collect();
+    let untrusted = lines(|trust| trust == Trust::Low);
+    if !untrusted.is_empty() {
+        let place = format!("recalled {}", turn.id);
+        list.push(view.marks.foreign(&place, "memory", &untrusted));
     }
+    let list = Some(list.join("\n")).filter(|list| !list.is_empty())?;
+    Some(format!("[Recalled from memory, perhaps outdated. Do not store it again:\n{list}\n]"))
+}
+
+fn remembered(memory: &RecalledMemory, zone: &TimeZone) -> String {
+    let RecalledMemory { id, scope, text, written_at, .. } = memory;
+    let (scope, date) = (scope.kind().word(), zoned(*written_at, zone).strftime("%F"));
+    format!("- {id} ({scope}, {date}): {}", in_line(text))
 }
 
 fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
@@ -45,8 +70,11 @@ fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
 }
 
 fn time(at: Timestamp, zone: &TimeZone) -> String {
-    let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
-    at.to_zoned(zone.clone()).strftime("%A, %-d %B %Y, %H:%M %Z").to_string()
+    zoned(at, zone).strftime("%A, %-d %B %Y, %H:%M %Z").to_string()
+}
+
+fn zoned(at: Timestamp, zone: &TimeZone) -> Zoned {
+    jiff::Timestamp::from_millisecond(at.0).unwrap_or_default().to_zoned(zone.clone())
 }
 
 /// Lists the messages whose delivery failed; `None` if there are none. The texts are marked if the

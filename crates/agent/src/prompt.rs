@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use avocet_protocol::{ModelRequest, StoreError, TurnRecord, estimated_tokens};
 
 use crate::history::{Trim, beginning, past_turn};
+use crate::note::recalled;
 use crate::{AgentLoop, TurnContext, make_valid, window};
 
 /// The next request, without its pictures.
@@ -39,8 +40,10 @@ impl AgentLoop {
         turn: &TurnRecord,
         turn_context: &TurnContext,
     ) -> Result<PromptReport, StoreError> {
-        let context = self.open_context(turn, &turn_context.roles).await?;
-        let tools = self.toolbox.specs(turn_context.role(turn), &turn_context.place(turn));
+        let context = self.open_context(turn, turn_context).await?;
+        let memories = self.recall.for_turn(turn, turn_context, &context.past).await?;
+        let turn = &TurnRecord { recalled: memories, ..turn.clone() };
+        let tools = self.offered_tools(&context, turn, turn_context);
         let mut parts: Vec<PromptPart> = Vec::new();
         let mut part = |name: String, tokens: u64| parts.push(PromptPart { name, tokens });
         for one in &context.instructions.parts {
@@ -55,6 +58,9 @@ impl AgentLoop {
         let past: Vec<_> =
             turns.iter().flat_map(|turn| past_turn(&context.past, turn, context.view())).collect();
         part(format!("earlier turns: {}", turns.len()), window::tokens(&past));
+        if let Some(text) = recalled(turn, context.view()) {
+            part("recalled memories".to_owned(), estimated_tokens(&text));
+        }
         let messages = make_valid(context.messages(turn, Trim::default()));
         let request = ModelRequest { messages, tools, images: BTreeMap::new() };
         let known: u64 = parts.iter().map(|part| part.tokens).sum();

@@ -17,13 +17,14 @@ pub(crate) fn of_request(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> T
 
 /// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
 pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
+    let recalled = turn.recalled.iter().map(|memory| memory.trust);
     let asked = match &turn.origin {
         _ if is_trusted(past, turn, None) => Trust::Full,
         Origin::Messages(messages) => {
             let told = turn.undelivered.messages.iter().map(|lost| lost.trust);
-            told.fold(of_messages(messages, roles), Trust::min)
+            told.chain(recalled).fold(of_messages(messages, roles), Trust::min)
         }
-        Origin::Child { trust, .. } => *trust,
+        Origin::Child { trust, .. } => recalled.fold(*trust, Trust::min),
     };
     let read = turn.steps.iter().map(|step| {
         let request = of_step(past, turn, step);
@@ -77,9 +78,16 @@ pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -
         let result = call.result().filter(|result| result.ok && result.trust == Trust::Low)?;
         Some(result_text(result))
     });
+    let recalled = turns().flat_map(|turn| &turn.recalled);
+    let recalled = recalled.filter(|memory| memory.trust == Trust::Low);
     Seen {
         people: messages.iter().filter_map(|message| own_words(message)).collect(),
-        texts: messages.iter().map(|message| message.model_text()).chain(results).collect(),
+        texts: messages
+            .iter()
+            .map(|message| message.model_text())
+            .chain(results)
+            .chain(recalled.map(|memory| memory.text.clone()))
+            .collect(),
         calls: steps()
             .flat_map(|(turn, step)| {
                 let trust = of_step(past, turn, step);

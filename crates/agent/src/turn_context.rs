@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, Place, Role, Roles, TurnRecord,
+    Asker, ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, Place, Role, Roles, TurnRecord,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +42,11 @@ impl TurnContext {
             }
         }
         place
+    }
+
+    /// Returns the author of the last message.
+    pub(crate) fn asker(&self, turn: &TurnRecord) -> Option<Asker> {
+        self.roles.asker(&self.asking(turn).last()?.message.inbound)
     }
 
     /// Returns the messages whose text the turn works on.

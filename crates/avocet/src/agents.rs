@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{
-    ABOUT_MARKS, AgentLimits, AgentLogs, AgentLoop, AgentModels, Marks, PromptSettings, TurnLimits,
+    ABOUT_MARKS, AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Marks,
+    PromptSettings, TurnLimits,
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, DEFAULTS, Profile};
+use avocet_memory::WordRecall;
 use avocet_outbox::Channels;
 use avocet_protocol::{Model, Models as ModelsPort, NoModel, Toolbox};
 use avocet_session::{Agent, Agents, AttachmentFetcher, Attachments, BySession, Events};
@@ -86,11 +88,12 @@ impl AgentParts<'_> {
     fn builtin(&self, workspace: &OpenWorkspace, web: &Arc<Web>) -> BuiltinParts {
         BuiltinParts {
             roots: workspace.roots.clone(),
-            notes: self.store.clone(),
+            memories: self.store.clone(),
             history: self.store.clone(),
             kept_results: self.store.clone(),
             destinations: self.channels.clone(),
             roles: self.bus.clone(),
+            skills: workspace.skills.clone(),
             shell: self.shells.of(workspace.roots.workspace().root()),
             web: web.clone(),
             zone: TimeZone::system(),
@@ -138,8 +141,13 @@ impl AgentParts<'_> {
                 turn: limits(profile),
                 budgets: budgets(&self.configuration.settings.budgets),
             },
+            recall: AgentRecall {
+                recall: Arc::new(WordRecall::new(self.store.clone())),
+                budget_tokens: u64::from(profile.recall_tokens),
+            },
             prompt_settings,
             files: workspace.files.clone(),
+            skills: workspace.skills.clone(),
             attachments: Arc::new(attachments),
             events: self.events.clone(),
             clock: clock.clone(),

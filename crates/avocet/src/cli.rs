@@ -10,11 +10,13 @@ use crate::commands::chat::ChatArgs;
 use crate::commands::config::ConfigCommand;
 use crate::commands::copies::{BackupArgs, RecoverArgs, RestoreArgs};
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::memory::MemoryCommand;
 use crate::commands::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::prompt::PromptArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::send::SendArgs;
 use crate::commands::sessions::SessionsCommand;
+use crate::commands::skills::SkillsCommand;
 use crate::commands::trust::TrustArgs;
 use crate::commands::usage::UsageArgs;
 use crate::context::Global;
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Let a private chat share the session of another chat. Without chats: list the links.
     Link(LinkArgs),
+    /// Show, search, export or correct what the agent remembers.
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// List the configured models, the facts about each, and their sources.
     Models {
         /// Print JSON.
@@ -83,6 +88,9 @@ pub(crate) enum Command {
     /// List or show conversations.
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// List, check, add or remove skills: instructions for kinds of tasks.
+    #[command(subcommand)]
+    Skills(SkillsCommand),
     /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if
     /// something is down.
     Status {

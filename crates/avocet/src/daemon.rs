@@ -123,6 +123,7 @@ impl RunningDaemon {
             avocet_gateway::GatewayParts {
                 publish: bus.clone(),
                 access: bus.clone(),
+                memories: store.clone(),
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,
@@ -326,6 +327,7 @@ fn session_parts(
         turns: store.clone(),
         inbox: store.clone(),
         outbox: store.clone(),
+        memories: store.clone(),
         query: store.clone(),
         log,
         ledger,

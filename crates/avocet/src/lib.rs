@@ -26,6 +26,8 @@ mod reference_tests;
 mod registry;
 mod roots;
 mod shell;
+#[cfg(test)]
+mod skills_tests;
 mod status;
 mod stderr;
 mod systemd;
@@ -105,6 +107,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Doctor(doctor) => commands::doctor::run(context, doctor).await,
         Command::Link(link) => commands::people::link(context, link).await,
         Command::Models { json } => commands::models::run(context, json).await,
+        Command::Memory(command) => commands::memory::run(context, command).await,
         Command::Pair(command) => commands::people::pair(context, command).await,
         Command::People(command) => commands::people::people(context, command).await,
         Command::Recover(recover) => commands::copies::recover(context, recover).await,
@@ -112,6 +115,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Run(run) => commands::run::run(context, run).await,
         Command::Send(send) => commands::send::run(context, send).await,
         Command::Sessions(command) => commands::sessions::run(context, command).await,
+        Command::Skills(command) => commands::skills::run(context, command).await,
         Command::Status { json } => commands::status::run(context, json).await,
         Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,

@@ -13,6 +13,9 @@ use crate::exit::{Exit, Failure};
 use crate::roots::{Others, Root};
 use crate::{logging, policy, redaction, registry, roots};
 
+/// The system's directory that programs see without a setting.
+const SEEN: &str = "/usr";
+
 /// The use of a configuration, which decides the references that are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
@@ -54,6 +57,8 @@ pub(crate) struct Configuration {
     pub(crate) sandbox: Sandbox,
     /// The directories of file tools beside the workspaces.
     pub(crate) roots: Vec<Root>,
+    /// The directories of the system's skills.
+    pub(crate) skills: Vec<PathBuf>,
 }
 
 /// The directories that programs may read and write, beside a workspace.
@@ -109,9 +114,12 @@ impl Configuration {
             None => default_head_file(&data_dir),
         };
         let backups = settings.backup.directory.as_deref().map(resolve).transpose()?;
-        let sandbox = sandbox(&document, &settings)?;
+        let mut sandbox = sandbox(&document, &settings)?;
         let mut roots = tool_roots(&document, "read", &settings.tools.read, Access::Read)?;
         roots.extend(tool_roots(&document, "write", &settings.tools.write, Access::Change)?);
+        let skills = skills(&document, &settings, &agents, &sandbox, &roots)?;
+        let unseen = |path: &&PathBuf| !path.starts_with(SEEN) && path.is_dir();
+        sandbox.read.extend(skills.iter().filter(unseen).cloned());
         let workspaces = agents.iter().map(|agent| &agent.workspace);
         let beside = roots.iter().map(|root| &root.path);
         let reachable = workspaces.chain(beside).chain(&sandbox.read).chain(&sandbox.write);
@@ -126,6 +134,7 @@ impl Configuration {
             backups,
             sandbox,
             roots,
+            skills,
         })
     }
 
@@ -175,6 +184,24 @@ fn sandbox(document: &Document, settings: &Settings) -> Result<Sandbox, Failure>
         .map_err(|error| document.error_at("sandbox.protected", error.to_string()))?;
     let (read, write) = (all(&settings.sandbox.read)?, all(&settings.sandbox.write)?);
     Ok(Sandbox { read, write, protection: protection.into() })
+}
+
+/// Returns the directories of the system's skills. The agent must not be able to change them,
+/// because their files are trusted.
+fn skills(
+    document: &Document,
+    settings: &Settings,
+    agents: &[Agent],
+    sandbox: &Sandbox,
+    roots: &[Root],
+) -> Result<Vec<PathBuf>, Failure> {
+    let paths = settings.skills.paths.iter().map(|path| from_configuration(document, path));
+    let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
+    let changeable = roots.iter().filter(|root| root.access == Access::Change);
+    let changeable = changeable.map(|root| &root.path).chain(&sandbox.write);
+    let changeable = changeable.chain(agents.iter().map(|agent| &agent.workspace));
+    roots::check_skills(document, &paths, &changeable.collect::<Vec<_>>())?;
+    Ok(paths)
 }
 
 /// Returns the directories of the list `key` in `[tools]`.

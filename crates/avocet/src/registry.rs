@@ -64,7 +64,7 @@ pub(crate) fn tools(context: &CommandContext) -> Result<Vec<String>, Failure> {
     (context.otherwise.add_tools)(&mut added)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     let mut names: Vec<String> =
-        BUILT_IN.into_iter().chain(added.names()).map(str::to_owned).collect();
+        BUILT_IN.iter().copied().chain(added.names()).map(str::to_owned).collect();
     names.sort();
     Ok(names)
 }

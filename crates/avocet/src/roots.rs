@@ -95,6 +95,33 @@ pub(crate) fn check_channels(document: &Document, reachable: &[&PathBuf]) -> Res
     Ok(())
 }
 
+/// Refuses a directory of skills that the agent's tools or programs can change. Its files are
+/// trusted, so the agent could give itself orders.
+pub(crate) fn check_skills(
+    document: &Document,
+    paths: &[PathBuf],
+    changeable: &[&PathBuf],
+) -> Result<(), Failure> {
+    for (place, path) in paths.iter().enumerate() {
+        let here = real(path);
+        let overlaps = |other: &Path| {
+            let other = real(other);
+            other.starts_with(&here) || passes(path, |place| place.starts_with(&other))
+        };
+        if let Some(other) = changeable.iter().find(|other| overlaps(other)) {
+            let key = format!("skills.paths[{place}]");
+            let message = format!(
+                "`{key}`: {} and {}, which the agent can change, overlap; name a separate \
+                    directory. The skills of a workspace are in its directory skills anyway",
+                path.display(),
+                other.display()
+            );
+            return Err(document.error_at(&key, message).into());
+        }
+    }
+    Ok(())
+}
+
 impl Others<'_> {
     /// Returns the real path of a directory. The error names the fault and the remedy.
     fn place_of(&self, root: &Root, before: &[Root]) -> Result<PathBuf, String> {

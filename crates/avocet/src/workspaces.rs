@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use avocet_protocol::{Files, FilesError, TurnId, Turns, Workspaces};
 use avocet_sandbox::{Roots, Workspace, digest};
 use avocet_session::BySession;
+use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
 use avocet_tools::WorkspaceFiles;
 
 use crate::exit::{Exit, Failure};
@@ -24,6 +25,7 @@ const UNMARKED: &str = "foreign";
 pub(crate) struct OpenWorkspace {
     pub(crate) roots: Arc<Roots>,
     pub(crate) files: Arc<WorkspaceFiles>,
+    pub(crate) skills: Arc<SkillCatalogue>,
 }
 
 /// The workspaces, and the choice of one for a turn.
@@ -43,6 +45,8 @@ impl AgentWorkspaces {
     ) -> Result<Self, Failure> {
         let agents = &configuration.agents;
         let beside = open_roots(configuration)?;
+        let fixed = Arc::new(fixed_skills(configuration));
+        fixed.warn();
         let mut opened = BTreeMap::new();
         for Agent { workspace: path, .. } in agents {
             if !opened.contains_key(path) {
@@ -56,7 +60,8 @@ impl AgentWorkspaces {
                 }
                 let roots = Arc::new(Roots::new(workspace, beside.clone()));
                 let files = Arc::new(WorkspaceFiles::new(roots.clone()));
-                opened.insert(path.clone(), OpenWorkspace { roots, files });
+                let skills = Arc::new(SkillCatalogue::new(files.clone(), fixed.clone()));
+                opened.insert(path.clone(), OpenWorkspace { roots, files, skills });
             }
         }
         let mut of =
@@ -72,6 +77,13 @@ impl AgentWorkspaces {
         let missing = || format!("{} is not the workspace of an agent", path.display());
         self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
     }
+}
+
+/// Reads the skills of the system and of the program.
+pub(crate) fn fixed_skills(configuration: &Configuration) -> FixedSkills {
+    let shipped: &[ShippedSkill] =
+        if configuration.settings.skills.shipped { &SHIPPED } else { &[] };
+    FixedSkills::read(&configuration.skills, shipped)
 }
 
 /// Opens the directories beside the workspaces, each once for all agents, with their secret files closed.

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccessControl, AccessError, ChatAddress, ChatLink, Decision, Inbound, Pairing, Person,
+    AccessControl, AccessError, Asker, ChatAddress, ChatLink, Decision, Inbound, Pairing, Person,
     PersonId, Role, Roles, SessionId, StoreError,
 };
 use tokio::sync::RwLockWriteGuard;
@@ -145,6 +145,17 @@ impl Roles for Bus {
 
     fn is_owners(&self, inbound: &Inbound) -> bool {
         self.access.admission.own_role(&PersonId::of(inbound)) == Some(Role::Owner)
+    }
+
+    fn asker(&self, inbound: &Inbound) -> Option<Asker> {
+        let Inbound { address, chat, .. } = inbound;
+        let admission = &self.access.admission;
+        let session = admission.session(inbound).ok()?;
+        let own = session.address();
+        let linked = (own.whole_chat() != address.whole_chat())
+            .then(|| admission.cache.whose(&own).map(|sender| PersonId::on(&own, sender)));
+        let (address, person) = (address.clone(), PersonId::of(inbound));
+        Some(Asker { address, chat: *chat, person, session, linked: linked.flatten() })
     }
 
     fn owners_chats(&self) -> Vec<ChatAddress> {

@@ -356,6 +356,29 @@ async fn link_moves_a_private_chat_into_another_session_until_unlink() {
 }
 
 #[tokio::test]
+async fn asker_has_the_present_session_of_the_chat_and_its_person() {
+    let harness = AccessHarness::new().await;
+    let (into, chat) = ("terminal:main:b".parse().unwrap(), "terminal:main:a".parse().unwrap());
+    for (chat, sender) in [("terminal:main:a", "ann"), ("terminal:main:b", "bob")] {
+        assert_eq!(harness.publish_from(chat, sender).await, Ok(()));
+    }
+    let asker = |chat_kind| {
+        let inbound = Inbound { chat: chat_kind, ..inbound("terminal:main:a", "ann") };
+        let asker = harness.bus.asker(&inbound).unwrap();
+        assert_eq!(asker.person.to_string(), "terminal:main:ann");
+        (asker.session.to_string(), asker.linked.map(|linked| linked.to_string()))
+    };
+    let own = ("terminal:main:a".to_owned(), None);
+    assert_eq!(asker(ChatKind::Private), own);
+    harness.bus.link(&into, &chat).await.unwrap();
+    let linked = Some("terminal:main:bob".to_owned());
+    assert_eq!(asker(ChatKind::Private), ("terminal:main:b".to_owned(), linked));
+    assert_eq!(asker(ChatKind::Group), own);
+    harness.bus.unlink(&chat).await.unwrap();
+    assert_eq!(asker(ChatKind::Private), own);
+}
+
+#[tokio::test]
 async fn link_refuses_chains_and_self_links() {
     let harness = AccessHarness::new().await;
     let [a, b, c] = ["terminal:local:a", "terminal:local:b", "terminal:local:c"]

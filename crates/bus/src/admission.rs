@@ -142,7 +142,7 @@ impl Admission {
     }
 
     /// Returns the session to which a message belongs.
-    fn session(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
+    pub(crate) fn session(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
         let linked = match inbound.chat {
             ChatKind::Private => self.cache.session_of(&inbound.address),
             ChatKind::Group => None,

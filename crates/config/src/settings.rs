@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Backup, Budgets};
+use crate::{Backup, Budgets, Skills};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -45,6 +45,8 @@ pub struct Settings {
     pub tools: Tools,
     /// The sandbox of the programs that the agent runs.
     pub sandbox: Sandbox,
+    /// The skills of the system and of the program.
+    pub skills: Skills,
     /// Facts about models that you know, by `provider/model`; `*` matches any characters.
     pub models: Map<String, Value>,
     /// Model providers, by names of your choice.
@@ -154,6 +156,9 @@ pub struct AgentDefaults {
     /// Maximum tokens of a request; the model's own context window applies if it is smaller. A
     /// longer conversation is compacted. At least 2,000. Default: 64,000.
     pub context_tokens: u64,
+    /// Maximum tokens of memories that are added to a turn because they fit its message. 0 adds
+    /// none. Default: 600.
+    pub recall_tokens: u32,
     /// The tools that the agent may use. Default: all.
     pub tools: ToolList,
 }
@@ -170,6 +175,7 @@ impl Default for AgentDefaults {
             max_turn_seconds: 30 * 60,
             max_turn_tokens: 1_000_000,
             context_tokens: 64_000,
+            recall_tokens: 600,
             tools: ToolList::default(),
         }
     }

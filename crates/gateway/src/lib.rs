@@ -6,6 +6,7 @@ mod client;
 mod connection;
 mod lines;
 mod lists;
+mod memories;
 mod methods;
 mod parts;
 mod people;
@@ -17,6 +18,7 @@ mod wire;
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
 pub use lists::{ListSessions, ListUsage, ShowSession};
+pub use memories::{ForgetMemory, UndoMemoryChange, answer_about_memories};
 pub use methods::{Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait};
 pub use parts::GatewayParts;
 pub use people::{

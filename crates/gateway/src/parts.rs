@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, Publish, Query, Redactor,
-    Report, TurnEvents,
+    AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, Memories, Publish, Query,
+    Redactor, Report, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -14,6 +14,7 @@ use avocet_protocol::{
 pub struct GatewayParts {
     pub publish: Arc<dyn Publish>,
     pub access: Arc<dyn AccessControl>,
+    pub memories: Arc<dyn Memories>,
     pub query: Arc<dyn Query>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,

@@ -5,8 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 use crate::{
-    ChatAddress, ChatLink, Decision, IdError, Inbound, NoDestination, Pairing, PairingCode, Person,
-    PersonId, Planned, Role, SenderId, SessionId, StoreError, Timestamp,
+    Asker, ChatAddress, ChatLink, Decision, IdError, Inbound, NoDestination, Pairing, PairingCode,
+    Person, PersonId, Planned, Role, SenderId, SessionId, StoreError, Timestamp,
 };
 
 /// The admitted people, as stored in the log.
@@ -181,6 +181,10 @@ pub trait Roles: fmt::Debug + Send + Sync {
 
     /// Returns `true` if an owner wrote this, in a group as well.
     fn is_owners(&self, inbound: &Inbound) -> bool;
+
+    /// The author of a message, with the present session of its chat. `None` if that session has no
+    /// valid id.
+    fn asker(&self, inbound: &Inbound) -> Option<Asker>;
 
     /// The private chats of owners, for questions that only owners may decide.
     fn owners_chats(&self) -> Vec<ChatAddress>;

@@ -23,6 +23,13 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// [`FilesError`] names the path and the problem.
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError>;
 
+    /// Returns the names of the directories in a directory, sorted. Empty if the directory does not
+    /// exist.
+    ///
+    /// # Errors
+    /// [`FilesError`] names the path and the problem.
+    async fn directories(&self, path: &str) -> Result<Vec<String>, FilesError>;
+
     /// Creates or replaces a file atomically, with missing parent directories. `trust`, the trust
     /// level of the content, is stored with the file for later reads.
     ///

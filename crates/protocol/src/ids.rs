@@ -249,6 +249,14 @@ number_id! {
     MessageId, "message id", "m"
 }
 number_id! {
+    /// A memory, numbered by the log (`m12`).
+    MemoryId, "memory id", "m"
+}
+number_id! {
+    /// A change of a memory, numbered by the log (`c31`).
+    MemoryChangeId, "change id", "c"
+}
+number_id! {
     /// A turn, numbered by the log (`t4`).
     TurnId, "turn id", "t"
 }

@@ -4,6 +4,7 @@ mod access;
 mod address;
 mod allow;
 mod approvals;
+mod asker;
 mod attach;
 mod bus;
 mod channel;
@@ -32,10 +33,12 @@ mod printable;
 mod protected;
 mod query;
 mod queue_mode;
+mod recall;
 mod redact;
 mod search_words;
 mod secret;
 mod seen;
+mod skills;
 mod status;
 mod store;
 mod table;
@@ -53,6 +56,7 @@ pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, Stor
 pub use address::{ChatAddress, SessionId};
 pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
+pub use asker::Asker;
 pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{
@@ -71,7 +75,8 @@ pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
-    MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
+    MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, SenderId, ToolName, TopicId,
+    TurnId, WaitId,
 };
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
@@ -99,21 +104,25 @@ pub use query::{
     UsageBy, UsageRow,
 };
 pub use queue_mode::QueueMode;
+pub use recall::{Recall, RecalledMemory};
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use search_words::{index_text, match_query, snippet};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
+pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogStatus, ProviderStatus, Report,
     RolledBack, StuckChat,
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
-    AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast,
-    Correction, Enqueued, Head, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox,
-    KeptResult, KeptResults, Ledger, NewStep, NewWait, NoCorrection, NoHead, Note, Notes,
-    OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, SendEnd,
-    Settlement, Showing, Spending, StoreError, Suspects, Total, TurnLog, Turns,
+    AuditKind, AuditRow, BadAuthor, BadScope, Claim, Claimed, CommandAction, CommandEffect,
+    CommandReply, CompactedPast, Correction, Enqueued, FoundMemory, Head, History, HistoryAuthor,
+    HistoryHit, HistoryQuery, Inbox, KeptResult, KeptResults, Ledger, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewStep,
+    NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
+    Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused, SendEnd, Settlement, Showing,
+    Spending, StoreError, Suspects, Total, TurnLog, Turns, UndoneChange, WordCounts,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -5,7 +5,7 @@ mod audit;
 mod history;
 mod inbox;
 mod ledger;
-mod notes;
+mod memories;
 mod outbox;
 mod turn_log;
 mod turns;
@@ -19,7 +19,11 @@ pub use inbox::{
     NoCorrection, OpenQuestion,
 };
 pub use ledger::{Ledger, Purpose, Spending, Total};
-pub use notes::{Note, Notes};
+pub use memories::{
+    BadAuthor, BadScope, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange,
+    MemoryChangeKind, MemoryScope, MemorySource, MemoryText, ScopeFilter, ScopeKind, ScopeRefused,
+    UndoneChange, WordCounts,
+};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use turn_log::{CompactedPast, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, Role, Seen, SessionId, ToolError,
-    ToolName, ToolOutcome, Trust,
+    Asker, CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, RecalledMemory, Role, Seen,
+    SessionId, SkillCall, ToolError, ToolName, ToolOutcome, Trust,
 };
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
@@ -259,6 +259,10 @@ pub struct ToolContext {
     pub trust: Trust,
     /// The place of the request that started the root turn.
     pub place: Place,
+    /// The person for whom the turn works; `None` if no person asked for it.
+    pub asker: Option<Asker>,
+    /// The memories that the requests of the turn contain.
+    pub recalled: Arc<[RecalledMemory]>,
     /// Approvals that a person gave for the session.
     pub grants: Arc<[Grant]>,
     /// `true` if the model wrote the call as text although it supports native tool calls.
@@ -268,6 +272,8 @@ pub struct ToolContext {
     /// The least trust of everything that the call has read. It applies to the result and to an
     /// error.
     pub read: LeastTrust,
+    /// The calls of the turn before this one that may have loaded a skill, in order.
+    pub skills: Vec<SkillCall>,
 }
 
 /// The place of a request, as far as the policy needs it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Content, Grant, Planned, Trust};
+use crate::{Content, Grant, MemoryId, MemoryScope, Planned, Trust};
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,10 +46,17 @@ impl From<Value> for ToolOutcome {
 pub enum LogWrite {
     /// A message to a chat.
     Message(Planned),
-    /// A note in the agent's memory.
-    Note {
-        /// The text of the note.
+    /// A new memory, with the trust of the request.
+    Remember {
+        /// The readers.
+        scope: MemoryScope,
+        /// The text.
         text: String,
+    },
+    /// A memory is forgotten. Does nothing if it is already.
+    Forget {
+        /// The memory.
+        id: MemoryId,
     },
     /// A child turn in a session of its own, whose final text answers the waiting call. Only valid
     /// in [`WaitRequest::writes`].

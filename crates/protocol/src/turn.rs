@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::approvals::DENIED;
 use crate::{
-    CallId, ChatAddress, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, Trust,
-    TurnId, Usage,
+    CallId, ChatAddress, Evidence, LoggedInbound, Reasoning, RecalledMemory, SessionId, Timestamp,
+    ToolCall, Trust, TurnId, Usage,
 };
 
 /// One answer to one or several inbound messages, or one task of a parent turn.
@@ -29,6 +29,9 @@ pub struct TurnRecord {
     /// Lost messages that this turn reports to its model. The list never changes.
     #[serde(default, skip_serializing_if = "Undelivered::is_empty")]
     pub undelivered: Undelivered,
+    /// Memories that the requests of this turn contain. Logged with its first step or its answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<RecalledMemory>,
 }
 
 /// Messages of a conversation whose delivery failed since its last turn.

@@ -13,7 +13,7 @@ use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 use crate::usage::usage;
-use crate::{approvals, model, people, retry};
+use crate::{approvals, memory, model, people, retry};
 
 /// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,7 @@ enum Verb {
     Help,
     Id,
     Link,
+    Memory,
     Model,
     New,
     Pair,
@@ -95,6 +96,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
     ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
+    ChatCommand::new(Verb::Memory, "memory", "[words | forget m…]", "show what I remember here, or forget it"),
     ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
     ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
     ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
@@ -255,6 +257,7 @@ async fn plan(
             message.session, sender.id
         )),
         Verb::Link => people::link(lanes, address, argument),
+        Verb::Memory => memory::memory(lanes, &message.inbound, role, argument).await?,
         Verb::Pair => people::pair(lanes, argument),
         Verb::Model => model::plan(lanes, &message.session, argument, role).await?,
         Verb::New => {

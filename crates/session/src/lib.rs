@@ -12,6 +12,7 @@ mod failures;
 mod fetch;
 mod lane;
 mod long_reply;
+mod memory;
 mod model;
 mod parts;
 mod people;

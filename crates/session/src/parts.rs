@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_bus::Bus;
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Clock, Inbox, Ledger, Outbox, Query, TurnLog, Turns};
+use avocet_protocol::{Clock, Inbox, Ledger, Memories, Outbox, Query, TurnLog, Turns};
 
 use crate::{Agents, Events, RunningTurns};
 
@@ -16,6 +16,7 @@ pub struct SessionParts {
     pub turns: Arc<dyn Turns>,
     pub inbox: Arc<dyn Inbox>,
     pub outbox: Arc<dyn Outbox>,
+    pub memories: Arc<dyn Memories>,
     pub query: Arc<dyn Query>,
     pub log: Arc<dyn TurnLog>,
     pub ledger: Arc<dyn Ledger>,

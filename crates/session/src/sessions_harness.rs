@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, Budgets, Marks, PromptSettings,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Budgets, Marks, PromptSettings,
 };
 use avocet_bus::{Admission, Bus, Wakes};
 use avocet_outbox::{Channels, Deliverer};
@@ -18,8 +18,8 @@ use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{
-    FakeChannel, FakeFiles, FakeModels, FakeToolbox, ManualClock, OneWorkspace, Scripted,
-    ScriptedModel,
+    FakeChannel, FakeFiles, FakeModels, FakeRecall, FakeSkills, FakeToolbox, ManualClock,
+    OneWorkspace, Scripted, ScriptedModel,
 };
 use tokio::sync::Semaphore;
 
@@ -113,12 +113,14 @@ fn agent_loop(
         toolbox: tools.clone(),
         logs,
         limits: AgentLimits { budgets, ..AgentLimits::default() },
+        recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         prompt_settings: PromptSettings {
             system: "be kind".into(),
             zone: jiff::tz::TimeZone::UTC,
             marks: Marks::new(7),
         },
         files: attachments.files.clone(),
+        skills: Arc::new(FakeSkills::default()),
         attachments: Arc::new(attachments.clone()),
         events: events.clone(),
         clock: attachments.clock.clone(),
@@ -220,6 +222,7 @@ impl SessionHarness {
             turns: store.clone(),
             inbox: store.clone(),
             outbox: store.clone(),
+            memories: store.clone(),
             query: store.clone(),
             bus: bus.clone(),
             log: retrying,

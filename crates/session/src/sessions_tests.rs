@@ -32,6 +32,8 @@ mod failures;
 mod harness;
 #[path = "lane_tests.rs"]
 mod lanes;
+#[path = "memory_tests.rs"]
+mod memories;
 #[path = "model_tests.rs"]
 mod models;
 #[path = "people_tests.rs"]

@@ -84,5 +84,6 @@ fn step(number: u32) -> NewStep {
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,
+        recalled: Vec::new(),
     }
 }

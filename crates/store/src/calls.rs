@@ -2,13 +2,14 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, SessionId, ToolClass, TurnId,
-    TurnState,
+    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, MemoryAuthor, SessionId,
+    ToolClass, TurnId, TurnState,
 };
 use rusqlite::params;
 
 use crate::SqliteStore;
 use crate::audit;
+use crate::memories;
 use crate::rows::chunks::{OutboxSource, insert_planned};
 use crate::rows::sessions::use_session;
 use crate::rows::turns::{ChildTask, insert_turn, must_run};
@@ -110,14 +111,9 @@ pub(crate) fn apply_writes(
             LogWrite::Message(planned) => {
                 insert_planned(tx, planned, Some(call.turn), OutboxSource::Tool)?;
             }
-            LogWrite::Note { text } => {
-                tx.insert(
-                    &format!(
-                        "INSERT INTO notes (text, turn, written_at, trust) \
-                         VALUES (?1, ?2, ?4, {REQUEST_TRUST})"
-                    ),
-                    params![text, call.turn.0, call.step, tx.now.0],
-                )?;
+            LogWrite::Remember { scope, text } => memories::remember(tx, call, scope, text)?,
+            LogWrite::Forget { id } => {
+                memories::forget(tx, *id, &MemoryAuthor::Call(call))?;
             }
             LogWrite::Spawn { prompt } => child = Some(spawn(tx, call, prompt)?),
         }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CommandAction, CommandEffect, MessageId, SessionId};
+use avocet_protocol::{CommandAction, CommandEffect, MemoryAuthor, MessageId, SessionId};
 use rusqlite::params;
 
 use crate::audit;
 use crate::cancel::cancel_turn;
+use crate::memories;
 use crate::past;
 use crate::people;
 use crate::retry::retry;
@@ -71,6 +72,9 @@ pub(crate) fn act(
         CommandAction::Decide(settled) => people::decide(tx, settled).map(done_or_nothing),
         CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),
         CommandAction::Unlink(chat) => people::unlink(tx, chat).map(done_or_nothing),
+        CommandAction::ForgetMemory { id, by } => {
+            memories::forget(tx, *id, &MemoryAuthor::Person(by.clone())).map(done_or_nothing)
+        }
     }
 }
 

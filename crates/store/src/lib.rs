@@ -1,9 +1,9 @@
 //! The durable log behind the store ports: one SQLite database in WAL mode, one writer thread with
 //! group commit, and a few reader threads. The tables are the queues.
 //!
-//! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `notes`, `history`,
-//!   `query` and `audit` implement one port each. Larger transactions have modules of their own, for example
-//!   `accept`, `claim` and `commands`.
+//! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `memories`,
+//!   `history`, `query` and `audit` implement one port each. Larger transactions have modules of
+//!   their own, for example `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
 //! - Database file: `open` is the start. `schema` and `migrate` hold the versions; `damage`,
@@ -35,9 +35,9 @@ mod inbox;
 mod last;
 mod ledger;
 mod lock;
+mod memories;
 mod migrate;
 mod missing;
-mod notes;
 mod open;
 mod outbox;
 mod past;

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use avocet_protocol::{Cursor, Inbox, Outbox, Query};
+use avocet_protocol::{Cursor, Inbox, Memories, Outbox, Query, ScopeFilter};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;
@@ -24,12 +24,16 @@ async fn open(directory: &Path, durability: Durability) -> SqliteStore {
 }
 
 fn remember(tx: &Tx<'_>, text: &str) -> Result<()> {
-    tx.insert("INSERT INTO notes (text, written_at) VALUES (?1, 0)", [text]).map(|_| ())
+    tx.insert(
+        "INSERT INTO memories (scope, text, words, written_at) VALUES ('everyone', ?1, ?1, 0)",
+        [text],
+    )
+    .map(|_| ())
 }
 
-async fn notes(store: &SqliteStore) -> Vec<String> {
-    let notes = avocet_protocol::Notes::search(store, "", 99).await.unwrap();
-    notes.into_iter().map(|note| note.text).collect()
+async fn memories(store: &SqliteStore) -> Vec<String> {
+    let found = store.search_memories(&ScopeFilter::All, "", 99).await.unwrap();
+    found.into_iter().map(|found| found.memory.text).collect()
 }
 
 /// Queues these writes before the writer looks, so that they share a transaction.
@@ -70,7 +74,7 @@ async fn write_failure_or_panic_leaves_other_writes_of_the_transaction_intact() 
     let stale = Err(StoreError::Stale("it".to_owned()));
     let panicked = Err(StoreError::Internal("test panicked".to_owned()));
     assert_eq!(done, [Ok(()), stale, panicked, Ok(())]);
-    assert_eq!(notes(&store).await, ["last", "first"]);
+    assert_eq!(memories(&store).await, ["last", "first"]);
 }
 
 /// Limits the size of the file in SQLite, in place of a full disk.
@@ -93,10 +97,10 @@ async fn write_to_a_full_disk_fails_and_succeeds_once_there_is_room() {
     let full = StoreError::Full { path: directory.path().join(DATABASE).display().to_string() };
     assert_eq!(done[1], Err(full));
     let kept = if done[0].is_ok() { vec!["before".to_owned()] } else { Vec::new() };
-    assert_eq!(notes(&store).await, kept, "every write that returned success is in the log");
+    assert_eq!(memories(&store).await, kept, "every write that returned success is in the log");
     limit_pages(&store, 10_000).await;
     store.write("test", Durability::Process, large).await.unwrap();
-    assert_eq!(notes(&store).await.len(), kept.len() + 1);
+    assert_eq!(memories(&store).await.len(), kept.len() + 1);
 }
 
 #[tokio::test]
@@ -124,7 +128,7 @@ async fn migrate_makes_a_copy_before_it_changes_the_database() {
     store.close().await;
     let path = directory.path().join(DATABASE);
     let now = i64::try_from(schema::MIGRATIONS.len()).unwrap() + 1;
-    let script = "ALTER TABLE notes ADD COLUMN mood TEXT";
+    let script = "ALTER TABLE memories ADD COLUMN mood TEXT";
     let with = |script| schema::MIGRATIONS.iter().copied().chain([script]).collect::<Vec<_>>();
     let version = |connection: &Connection| -> i64 {
         connection.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap()
@@ -137,11 +141,11 @@ async fn migrate_makes_a_copy_before_it_changes_the_database() {
 
     migrate::migrate(&mut connection, &path, &with(script)).unwrap();
     assert_eq!(version(&connection), now + 1);
-    connection.execute("UPDATE notes SET mood = 'good'", ()).unwrap();
+    connection.execute("UPDATE memories SET mood = 'good'", ()).unwrap();
     let copy =
         Connection::open(directory.path().join(format!("avocet.db.before-v{}", now + 1))).unwrap();
     assert_eq!(version(&copy), now);
-    let text: String = copy.query_row("SELECT text FROM notes", (), |row| row.get(0)).unwrap();
+    let text: String = copy.query_row("SELECT text FROM memories", (), |row| row.get(0)).unwrap();
     assert_eq!(text, "old");
 }
 
@@ -177,6 +181,10 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
              INSERT INTO sessions (id, used_at) VALUES ('telegram:main:7', 1);
              INSERT INTO turns (id, session, state, started_at) \
                  VALUES (1, 'telegram:main:7', 'done', 1);
+             INSERT INTO notes (text, turn, written_at) VALUES ('東京 is a city', 1, 1), ('a key', NULL, 1);
+             INSERT INTO inbound (session, channel, account, chat, key, sender, kind, content, removed, state, \
+                 outcome, turn, received_at) VALUES ('telegram:main:7', 'telegram', 'main', '7', 'k', '7', 'text', \
+                 '{\"text\":\"\"}', 0, 'done', 'replied', 1, 1);
              INSERT INTO outbox (channel, account, chat, turn, ordinal, chunk, source, content, \
                  state, created_at) \
                  VALUES ('telegram', 'main', '7', 1, 0, 0, 'reply', '{\"text\":\"kept\"}', 'pending', 1);",
@@ -196,6 +204,13 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
     let head = store.head(&"telegram:main:7".parse().unwrap()).await.unwrap().unwrap();
     assert_eq!(head.delivery.content.text, "kept");
     assert_eq!(head.delivery.nonce, "o1", "the platform may have seen it under the old nonce");
+    for (query, scope) in [("東京", "person telegram:main:7"), ("key", "everyone")] {
+        let found = store.search_memories(&ScopeFilter::All, query, 9).await.unwrap();
+        let scopes: Vec<_> = found.iter().map(|found| found.memory.scope.to_string()).collect();
+        assert_eq!(scopes, [scope]);
+        let id = Some(found[0].memory.id);
+        assert_eq!(store.memory_changes(&ScopeFilter::All, id, 9).await.unwrap().len(), 1);
+    }
     store.close().await;
 
     let new = TempDir::new().unwrap();
@@ -214,7 +229,7 @@ async fn close_of_the_last_handle_leaves_an_empty_wal() {
     store.close().await;
     let connection = Connection::open(directory.path().join(DATABASE)).unwrap();
     let kept: i64 =
-        connection.query_row("SELECT count(*) FROM notes", (), |row| row.get(0)).unwrap();
+        connection.query_row("SELECT count(*) FROM memories", (), |row| row.get(0)).unwrap();
     assert_eq!(kept, 1);
     let wal = directory.path().join("avocet.db-wal");
     assert_eq!(

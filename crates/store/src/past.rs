@@ -130,7 +130,8 @@ struct TurnBytes {
 fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<TurnBytes> {
     let (texts, reasoning): (usize, usize) = db.one(
         "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
-              + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = ?1), \
+              + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = ?1) \
+              + (SELECT coalesce(octet_length(recalled), 0) FROM turns WHERE id = ?1), \
                 (SELECT coalesce(sum(octet_length(reasoning)), 0) FROM steps WHERE turn = ?1)",
         [turn.0],
         |row| Ok((row.get(0)?, row.get(1)?)),

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use avocet_protocol::index_text;
 use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
 
 use crate::OpenError;
 use crate::error::{store_error, unusable};
@@ -91,6 +93,10 @@ pub(crate) fn apply(
     scripts: &[&str],
     version: usize,
 ) -> rusqlite::Result<()> {
+    // For the conversion of texts.
+    connection.create_scalar_function("index_text", 1, FunctionFlags::SQLITE_UTF8, |context| {
+        Ok(index_text(&context.get::<String>(0)?))
+    })?;
     let transaction = connection.transaction()?;
     // A migration may recreate a table to which others refer.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;

@@ -62,7 +62,8 @@ CREATE TABLE turns (
     notice      TEXT,                           -- text shown to the chat instead of a reply
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER,
-    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full'))
+    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full')),
+    recalled    TEXT                            -- JSON: memories in its requests; NULL: none
 ) STRICT;
 CREATE UNIQUE INDEX turns_open ON turns (session) WHERE state IN ('queued', 'running', 'waiting');
 CREATE INDEX turns_session ON turns (session, id);
@@ -271,20 +272,6 @@ CREATE TABLE links (                            -- private chats that use the se
     PRIMARY KEY (channel, account, chat)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE notes (
-    id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    text       TEXT NOT NULL,
-    turn       INTEGER REFERENCES turns (id),
-    written_at INTEGER NOT NULL,
-    trust      TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the request
-) STRICT;
-CREATE VIRTUAL TABLE notes_index USING fts5 (
-    text, content = 'notes', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
-);
-CREATE TRIGGER notes_indexed AFTER INSERT ON notes BEGIN
-    INSERT INTO notes_index (rowid, text) VALUES (new.id, new.text);
-END;
-
 CREATE TABLE audit (                            -- every decision and every effect; rows never change
     sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- without gaps
     at       INTEGER NOT NULL,
@@ -301,14 +288,55 @@ CREATE TABLE audit (                            -- every decision and every effe
     hash     TEXT NOT NULL                      -- SHA-256 of the other columns
 ) STRICT;
 
+CREATE TABLE memories (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope      TEXT NOT NULL,                   -- its readers: 'person ID', 'chat SESSION' or 'everyone'
+    text       TEXT NOT NULL,
+    words      TEXT NOT NULL,                   -- the text for the full-text index
+    trust      TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the request
+    state      TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'forgotten')),
+    revision   INTEGER NOT NULL DEFAULT 1,      -- number of changes
+    session    TEXT,                            -- source: session, turn, last message and its author
+    turn       INTEGER REFERENCES turns (id),
+    message    INTEGER REFERENCES inbound (id),
+    said_by    TEXT,
+    written_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX memories_scope ON memories (scope, id) WHERE state = 'active';
+CREATE INDEX memories_same ON memories (scope, substr(words, 1, 100)) WHERE state = 'active';
+CREATE VIRTUAL TABLE memories_index USING fts5 (
+    words, content = '', contentless_delete = 1,
+    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+);
+CREATE VIRTUAL TABLE memories_words USING fts5vocab (memories_index, row);
+CREATE TRIGGER memories_added AFTER INSERT ON memories WHEN new.state = 'active' BEGIN
+    INSERT INTO memories_index (rowid, words) VALUES (new.id, new.words);
+END;
+CREATE TRIGGER memories_changed AFTER UPDATE OF words, state ON memories BEGIN
+    DELETE FROM memories_index WHERE rowid = old.id AND old.state = 'active';
+    INSERT INTO memories_index (rowid, words) SELECT new.id, new.words WHERE new.state = 'active';
+END;
+
+CREATE TABLE memory_changes (                   -- rows never change
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory       INTEGER NOT NULL REFERENCES memories (id),
+    at           INTEGER NOT NULL,
+    author       TEXT NOT NULL,                 -- 'call ID', 'person ID' or 'process'
+    kind         TEXT NOT NULL CHECK (kind IN ('written', 'forgotten', 'undone')),
+    text_before  TEXT,                          -- NULL: absent
+    trust_before TEXT CHECK (trust_before IN ('low', 'user', 'full')),
+    text_after   TEXT,
+    trust_after  TEXT CHECK (trust_after IN ('low', 'user', 'full')),
+    CHECK ((text_before IS NULL) = (trust_before IS NULL)),
+    CHECK ((text_after IS NULL) = (trust_after IS NULL))
+) STRICT;
+CREATE INDEX memory_changes_memory ON memory_changes (memory, id);
 CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a search brings it up to date
     scope, words, content = '', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 CREATE TABLE history_mark (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     turn INTEGER NOT NULL                       -- newest turn that the index has seen
-) STRICT;
 INSERT INTO history_mark (only, turn) VALUES (1, 0);
 CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
     turn INTEGER PRIMARY KEY
-) STRICT;

@@ -12,7 +12,7 @@ use crate::calls;
 use crate::ledger::credible;
 use crate::past;
 use crate::rows::messages::{NEXT, steered};
-use crate::rows::turns::{must_run, note_progress, session_of};
+use crate::rows::turns::{must_run, note_progress, session_of, set_recalled};
 use crate::rows::{self, sessions, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -107,6 +107,7 @@ impl TurnLog for SqliteStore {
 /// Records a model reply and its planned calls.
 fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
     note_progress(tx, turn)?;
+    set_recalled(tx, turn, &step.recalled)?;
     tx.insert(
         "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust, written) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

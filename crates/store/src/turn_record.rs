@@ -21,7 +21,8 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
     let steps = steps(db, id)?;
     let undelivered = undelivered::of(db, id)?;
     db.one(
-        "SELECT session, state, parent, prompt, prompt_trust, notice, started_at FROM turns WHERE id = ?1",
+        "SELECT session, state, parent, prompt, prompt_trust, notice, started_at, \
+             recalled FROM turns WHERE id = ?1",
         [id.0],
         |row| {
             let parent: Option<i64> = row.get("parent")?;
@@ -42,6 +43,7 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
                 steps,
                 notice: row.get("notice")?,
                 undelivered,
+                recalled: json_if_any(row, "recalled")?.unwrap_or_default(),
             })
         },
     )

@@ -1,6 +1,6 @@
 //! A workspace in memory, which can refuse writes as if the disk were full.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -61,6 +61,14 @@ impl Files for FakeFiles {
             bytes.truncate(usize::try_from(limit).unwrap());
             FileStart { bytes, size, trust }
         }))
+    }
+
+    async fn directories(&self, path: &str) -> Result<Vec<String>, FilesError> {
+        let files = self.files.lock().unwrap();
+        let below = files.keys().filter_map(|file| file.strip_prefix(path)?.strip_prefix('/'));
+        let names: BTreeSet<&str> =
+            below.filter_map(|below| Some(below.split_once('/')?.0)).collect();
+        Ok(names.into_iter().map(str::to_owned).collect())
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {

@@ -1,6 +1,6 @@
 //! Fake roles by name.
 
-use avocet_protocol::{ChatAddress, Inbound, Role, Roles};
+use avocet_protocol::{Asker, ChatAddress, Inbound, PersonId, Role, Roles, SessionId};
 
 /// Every sender except `guest` is an owner. Every chat of `terminal` except `forbidden` may be
 /// written to.
@@ -14,6 +14,16 @@ impl Roles for FakeRoles {
 
     fn is_owners(&self, inbound: &Inbound) -> bool {
         self.role(inbound) == Role::Owner
+    }
+
+    fn asker(&self, inbound: &Inbound) -> Option<Asker> {
+        Some(Asker {
+            address: inbound.address.clone(),
+            chat: inbound.chat,
+            person: PersonId::of(inbound),
+            session: SessionId::of(&inbound.address).unwrap(),
+            linked: None,
+        })
     }
 
     fn owners_chats(&self) -> Vec<ChatAddress> {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, ChatKind, Choice, Content, Description, Evidence, Grant, LeastTrust,
-    LogWrite, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext,
-    ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict,
-    WaitKind, WaitRequest,
+    Arguments, Asker, CallId, ChatKind, Choice, Content, Description, Evidence, Grant, LeastTrust,
+    LogWrite, MemoryScope, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass,
+    ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId,
+    Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -27,10 +27,19 @@ pub fn tool_context() -> ToolContext {
         role: Role::Owner,
         trust: Trust::Full,
         place: private_place(),
+        asker: Some(Asker {
+            address: "terminal:local:a".parse().unwrap(),
+            chat: ChatKind::Private,
+            person: "terminal:local:u1".parse().unwrap(),
+            session: SessionId::parse("terminal:local:a").unwrap(),
+            linked: None,
+        }),
+        recalled: [].into(),
         grants: [].into(),
         as_text: false,
         seen: Arc::default(),
         read: LeastTrust::default(),
+        skills: Vec::new(),
     }
 }
 
@@ -53,7 +62,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `break` | pure | fails |
 /// | `panic` | pure | panics |
 /// | `hang` | pure | never ends |
-/// | `note` | in the log | writes the note `remember` |
+/// | `note` | in the log | remembers `remember` for everyone |
 /// | `say` | in the log | sends its `text` to the chat, or to the chat `chat` |
 /// | `ask` | in the log | waits for an answer to `What colour?`; its button `Blue` sends `blue` |
 /// | `wonder` | in the log, parallel | the same as `ask` |
@@ -69,6 +78,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 pub struct FakeToolbox {
     runs: Mutex<HashMap<String, u32>>,
     offered: Mutex<Vec<Role>>,
+    specs: Mutex<Arc<[ToolSpec]>>,
     verdict: Verdict,
     post_hangs: bool,
     together: Barrier,
@@ -85,13 +95,25 @@ impl FakeToolbox {
     #[must_use]
     pub fn verifying(verdict: Verdict) -> Self {
         let (runs, offered, together) = (Mutex::default(), Mutex::default(), Barrier::new(2));
-        Self { runs, offered, verdict, post_hangs: false, together }
+        let specs = Mutex::new([].into());
+        Self { runs, offered, specs, verdict, post_hangs: false, together }
     }
 
     /// Returns a toolbox whose `post` takes effect but never returns.
     #[must_use]
     pub fn hanging_post() -> Self {
         Self { post_hangs: true, ..Self::default() }
+    }
+
+    /// Offers tools with these names to the model.
+    pub fn offer(&self, names: &[&str]) {
+        let spec = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            aliases: Vec::new(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        };
+        *self.specs.lock().unwrap() = names.iter().map(spec).collect();
     }
 
     /// Returns the number of runs of a tool.
@@ -111,7 +133,7 @@ impl FakeToolbox {
 impl Toolbox for FakeToolbox {
     fn specs(&self, role: Role, _place: &Place) -> Arc<[ToolSpec]> {
         self.offered.lock().unwrap().push(role);
-        Arc::new([])
+        self.specs.lock().unwrap().clone()
     }
 
     async fn prepare(
@@ -185,7 +207,10 @@ impl Toolbox for FakeToolbox {
                 self.together.wait().await;
                 Ok(json!("together").into())
             }
-            "note" => noted(LogWrite::Note { text: "remember".to_owned() }),
+            "note" => noted(LogWrite::Remember {
+                scope: MemoryScope::Everyone,
+                text: "remember".to_owned(),
+            }),
             "say" => noted(LogWrite::Message(Planned {
                 address: match arguments.get("chat") {
                     None => context.chat.clone().unwrap(),

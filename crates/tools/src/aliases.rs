@@ -24,6 +24,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
     ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),
+    ("use_skill", &["load_skill", "skill"]),
     (
         "web_fetch",
         &["browse", "fetch", "fetch_url", "http_get", "open_url", "read_url", "webfetch"],

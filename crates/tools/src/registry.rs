@@ -2,6 +2,7 @@
 //! tools need no checks of their own.
 
 mod decide;
+mod skill_limit;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use crate::paths::Paths;
 use crate::policy::{Case, Policy};
 use crate::registered::Registered;
 use crate::{aliases, approval, leaks, schema};
+
+pub use skill_limit::allows as skill_allows;
 
 /// Default time after which an unanswered approval counts as denied.
 const APPROVALS: Duration = Duration::from_hours(1);
@@ -159,10 +162,12 @@ impl Registry {
         (decision.rule == Rule::Deny).then(|| format!("is not allowed here: {}", decision.why))
     }
 
-    /// The tool of a call, if it may be called there.
-    fn permitted(&self, call: &ToolCall, case: Case<'_>) -> Result<&Registered, ToolError> {
+    /// The tool of a call, if it may be called there, and under the skill in use.
+    fn permitted(&self, call: &ToolCall, context: &ToolContext) -> Result<&Registered, ToolError> {
+        let case = case(context);
         let registered = self.find(call, case)?;
-        match self.refusal(registered, case) {
+        let refusal = self.refusal(registered, case);
+        match refusal.or_else(|| self.skill_refusal(registered, context)) {
             None => Ok(registered),
             Some(why) => {
                 let called = registered.called(call);
@@ -215,7 +220,7 @@ impl Toolbox for Registry {
         allowed: Option<&str>,
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
-        let registered = self.permitted(call, case(context))?;
+        let registered = self.permitted(call, context)?;
         let named = |error| registered.named(call, error);
         let review = registered.review(call, context).await.map_err(named)?;
         let decision = self.decide(registered, &review, context);
@@ -242,7 +247,7 @@ impl Toolbox for Registry {
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let registered = self.permitted(call, case(context))?;
+        let registered = self.permitted(call, context)?;
         let named = |error| registered.named(call, error);
         let paths = registered.paths(call).map_err(named)?;
         let _alone = self.paths.take(&paths, registered.description.class).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{FileStart, Files, FilesError, LeastTrust, Trust};
-use avocet_sandbox::{FileError, Roots, Workspace};
+use avocet_sandbox::{EntryKind, FileError, Roots, Workspace};
 use avocet_supervise::blocking;
 
 /// The files of a workspace, with the same restrictions as those of the tools.
@@ -47,6 +47,19 @@ impl Files for WorkspaceFiles {
             Ok(start.map(|(bytes, size)| FileStart { bytes, size, trust }))
         });
         start.await
+    }
+
+    async fn directories(&self, path: &str) -> Result<Vec<String>, FilesError> {
+        let listed = self.with(path, Trust::Low, |one, path| {
+            let path = one.resolve(path)?;
+            // A missing directory is usual here, so no similar names are searched for an error.
+            if one.kind(&path)?.is_none() {
+                return Ok(Vec::new());
+            }
+            one.list(&path)
+        });
+        let directories = listed.await?.into_iter().filter(|one| one.kind == EntryKind::Directory);
+        Ok(directories.map(|one| one.name).collect())
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {

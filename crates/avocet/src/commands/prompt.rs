@@ -85,6 +85,7 @@ fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
         steps: Vec::new(),
         notice: None,
         undelivered: Undelivered::default(),
+        recalled: Vec::new(),
         session: last.session,
     }
 }

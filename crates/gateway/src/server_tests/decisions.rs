@@ -8,7 +8,7 @@ use super::world::{World, refused};
 use crate::{Approve, Decide};
 
 #[tokio::test]
-async fn people_pair_and_link_methods_reach_the_daemon_and_return_its_refusals() {
+async fn people_memory_pair_and_link_methods_reach_the_daemon_and_return_its_refusals() {
     let world = World::new();
     let client = world.client().await;
     let approve = Approve { code: "K7QX-M2PA".to_owned(), owner: true };
@@ -16,12 +16,18 @@ async fn people_pair_and_link_methods_reach_the_daemon_and_return_its_refusals()
     assert_eq!((person.id.to_string().as_str(), person.role), ("telegram:main:8", Role::Owner));
     let remove = json!({ "person": "telegram:main:8" });
     assert_eq!(client.call::<Value>("people.remove", &remove).await, Ok(json!(null)));
+    let forget = json!({ "memory": "m1" });
+    assert_eq!(client.call::<Value>("memory.forget", &forget).await, Ok(json!(null)));
     let (into, chat) = ("terminal:local:a", "terminal:local:b");
     let table = [
         ("pair.approve", json!({ "code": "2222-2222" }), -32002),
         ("pair.approve", json!({ "code": "please" }), -32602),
         ("pair.deny", json!({ "code": "2222-2222" }), -32602),
         ("people.remove", json!({ "person": "telegram" }), -32602),
+        ("memory.forget", json!({ "memory": "m2" }), -32002),
+        ("memory.forget", json!({ "memory": 2 }), -32602),
+        ("memory.undo", json!({ "change": "c1" }), -32602),
+        ("memory.undo", json!({ "change": "c3" }), -32002),
         ("link.add", json!({ "into": into, "chat": chat }), -32003),
         ("link.remove", json!({ "chat": chat }), -32002),
     ];

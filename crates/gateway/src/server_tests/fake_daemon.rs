@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
     Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey,
-    DeliveryId, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus, OpenApproval,
-    Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report,
-    Role, SessionId, SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total,
-    TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy,
-    UsageRow, WaitId,
+    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, LogStatus, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
+    OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError,
+    Query, Report, Role, ScopeFilter, SessionId, SessionRow, SessionStatus, SessionSummary,
+    StoreError, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
+    TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
 };
 use serde_json::json;
 
@@ -153,6 +154,7 @@ impl Query for FakeDaemon {
             steps: Vec::new(),
             notice: Some(format!("{KEY} {}", "x".repeat(3 * 1024 * 1024))),
             undelivered: Undelivered::default(),
+            recalled: Vec::new(),
         };
         Ok(if page.before.is_some() { Vec::new() } else { vec![turn] })
     }
@@ -174,6 +176,47 @@ impl Query for FakeDaemon {
     ) -> Result<Vec<UsageRow>, StoreError> {
         let of = format!("{} since {}", by.word(), since.0);
         Ok(vec![UsageRow { of, answers: 3, total: Total { unpriced: 7, ..Total::default() } }])
+    }
+}
+
+/// Remembers `m1`, whose last change is `c2`.
+#[async_trait]
+impl Memories for FakeDaemon {
+    async fn search_memories(
+        &self,
+        _: &ScopeFilter,
+        _: &str,
+        _: u32,
+    ) -> Result<Vec<FoundMemory>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn memory(&self, _: MemoryId) -> Result<Option<Memory>, StoreError> {
+        Ok(None)
+    }
+    async fn same_memory(&self, _: &MemoryScope, _: &str) -> Result<Option<Memory>, StoreError> {
+        Ok(None)
+    }
+    async fn memory_words(&self, _: &[String]) -> Result<WordCounts, StoreError> {
+        Ok(WordCounts::default())
+    }
+    async fn memory_changes(
+        &self,
+        _: &ScopeFilter,
+        _: Option<MemoryId>,
+        _: u32,
+    ) -> Result<Vec<MemoryChange>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn forget_memory(&self, id: MemoryId, _: &MemoryAuthor) -> Result<bool, StoreError> {
+        Ok(id == MemoryId(1))
+    }
+    async fn undo_memory_change(
+        &self,
+        change: MemoryChangeId,
+        _: &MemoryAuthor,
+    ) -> Result<UndoneChange, StoreError> {
+        let last = MemoryChangeId(2);
+        Ok(if change < last { UndoneChange::ChangedSince(last) } else { UndoneChange::Unknown })
     }
 }
 

@@ -34,6 +34,7 @@ impl World {
         let parts = GatewayParts {
             publish: daemon.clone(),
             access: daemon.clone(),
+            memories: daemon.clone(),
             query: daemon.clone(),
             report: daemon.clone(),
             events: daemon.clone(),

@@ -29,8 +29,8 @@ impl OfflineCommand {
         }
         let phrases = [
             ("remember ", "memory_write", "text"),
-            ("what do you know about ", "memory_read", "query"),
-            ("what do you remember about ", "memory_read", "query"),
+            ("what do you know about ", "memory_search", "query"),
+            ("what do you remember about ", "memory_search", "query"),
         ];
         for (phrase, name, argument) in phrases {
             if lower.starts_with(phrase) {

@@ -25,7 +25,7 @@ fn tools() -> Arc<[ToolSpec]> {
     Arc::new([
         tool("edit_file", &edit, &["path", "find", "replace"]),
         tool("list_directory", &json!({"path": text}), &[]),
-        tool("memory_read", &json!({"limit": number, "query": text}), &[]),
+        tool("memory_search", &json!({"limit": number, "query": text}), &["query"]),
         tool("memory_write", &json!({"text": text}), &["text"]),
         tool("read_file", &read, &["path"]),
         tool("write_file", &json!({"path": text, "content": text}), &["path", "content"]),
@@ -57,7 +57,7 @@ fn offline_command_parses_tool_calls() {
     calls("read_file", "read_file", json!({}));
     calls("list_directory", "list_directory", json!({}));
     calls("list_directory src", "list_directory", json!({"path": "src"}));
-    calls("memory_read key --limit 3", "memory_read", json!({"query": "key", "limit": 3}));
+    calls("memory_search key --limit 3", "memory_search", json!({"query": "key", "limit": 3}));
     calls(
         "write_file a.txt Bob's  two\nlines",
         "write_file",
@@ -83,8 +83,8 @@ fn offline_command_parses_memory_phrases() {
         "memory_write",
         json!({"text": "the key is under the mat"}),
     );
-    calls("What do you know about the KEY?", "memory_read", json!({"query": "the KEY"}));
-    calls("what do you remember about key", "memory_read", json!({"query": "key"}));
+    calls("What do you know about the KEY?", "memory_search", json!({"query": "the KEY"}));
+    calls("what do you remember about key", "memory_search", json!({"query": "key"}));
 }
 
 #[test]

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MessageId, NewInbound,
-    Planned, QueueMode, Resolution, SenderId, SessionId, SettledPairing, TurnId, WaitId, WaitKind,
+    AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MemoryId, MessageId,
+    NewInbound, PersonId, Planned, QueueMode, Resolution, SenderId, SessionId, SettledPairing,
+    TurnId, WaitId, WaitKind,
 };
 
 /// Inbound messages: acceptance, deduplication, cursors, commands.
@@ -176,6 +177,13 @@ pub enum CommandAction {
     Link(ChatLink),
     /// Gives a private chat its own session back.
     Unlink(ChatAddress),
+    /// Forgets a memory.
+    ForgetMemory {
+        /// The memory.
+        id: MemoryId,
+        /// The author of the command.
+        by: PersonId,
+    },
 }
 
 /// The reply of a command in its chat.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     Attachment, CallId, CallResult, ChatAddress, Evidence, LogWrite, LoggedInbound, MessageId,
-    Reasoning, SessionId, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage,
+    Reasoning, RecalledMemory, SessionId, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage,
 };
 
 /// The log of a turn, as the agent writes it: record step, start call, finish call, close step.
@@ -121,6 +121,8 @@ pub struct NewStep {
     pub usage: Usage,
     /// The least trust of the text in the request.
     pub trust: Trust,
+    /// For the first step: the memories in the request.
+    pub recalled: Vec<RecalledMemory>,
 }
 
 /// Whole results of calls whose result was cut.

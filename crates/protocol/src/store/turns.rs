@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId,
-    Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
+    CallId, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned,
+    RecalledMemory, SessionId, Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -159,6 +159,8 @@ pub struct Answer {
     pub usage: Usage,
     /// The least trust of the text in the request.
     pub trust: Trust,
+    /// If no step was recorded before: the memories in the request.
+    pub recalled: Vec<RecalledMemory>,
 }
 
 /// A wait that is about to begin.

@@ -7,6 +7,77 @@ ALTER TABLE sessions ADD COLUMN agent TEXT;
 -- Upper limit of the trust level of a message that the daemon itself puts on the bus.
 ALTER TABLE inbound ADD COLUMN trust TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full'));
 
+CREATE TABLE memories (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope      TEXT NOT NULL,                   -- its readers: 'person ID', 'chat SESSION' or 'everyone'
+    text       TEXT NOT NULL,
+    words      TEXT NOT NULL,                   -- the text for the full-text index
+    trust      TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the request
+    state      TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'forgotten')),
+    revision   INTEGER NOT NULL DEFAULT 1,      -- number of changes
+    session    TEXT,                            -- source: session, turn, last message and its author
+    turn       INTEGER REFERENCES turns (id),
+    message    INTEGER REFERENCES inbound (id),
+    said_by    TEXT,
+    written_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX memories_scope ON memories (scope, id) WHERE state = 'active';
+CREATE INDEX memories_same ON memories (scope, substr(words, 1, 100)) WHERE state = 'active';
+CREATE VIRTUAL TABLE memories_index USING fts5 (
+    words, content = '', contentless_delete = 1,
+    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+);
+CREATE VIRTUAL TABLE memories_words USING fts5vocab (memories_index, row);
+CREATE TRIGGER memories_added AFTER INSERT ON memories WHEN new.state = 'active' BEGIN
+    INSERT INTO memories_index (rowid, words) VALUES (new.id, new.words);
+END;
+CREATE TRIGGER memories_changed AFTER UPDATE OF words, state ON memories BEGIN
+    DELETE FROM memories_index WHERE rowid = old.id AND old.state = 'active';
+    INSERT INTO memories_index (rowid, words) SELECT new.id, new.words WHERE new.state = 'active';
+END;
+
+CREATE TABLE memory_changes (                   -- rows never change
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory       INTEGER NOT NULL REFERENCES memories (id),
+    at           INTEGER NOT NULL,
+    author       TEXT NOT NULL,                 -- 'call ID', 'person ID' or 'process'
+    kind         TEXT NOT NULL CHECK (kind IN ('written', 'forgotten', 'undone')),
+    text_before  TEXT,                          -- NULL: absent
+    trust_before TEXT CHECK (trust_before IN ('low', 'user', 'full')),
+    text_after   TEXT,
+    trust_after  TEXT CHECK (trust_after IN ('low', 'user', 'full')),
+    CHECK ((text_before IS NULL) = (trust_before IS NULL)),
+    CHECK ((text_after IS NULL) = (trust_after IS NULL))
+) STRICT;
+CREATE INDEX memory_changes_memory ON memory_changes (memory, id);
+
+-- A note becomes a memory of the person who asked for it in a private chat, or of the group. A note
+-- without a turn is for everyone.
+WITH RECURSIVE line (note, turn) AS (
+    SELECT id, turn FROM notes WHERE turn IS NOT NULL
+    UNION SELECT note, parent FROM line JOIN turns ON turns.id = line.turn WHERE parent IS NOT NULL
+), asked (note, message) AS (
+    SELECT note, max(inbound.id) FROM line JOIN inbound ON inbound.turn = line.turn GROUP BY note
+)
+INSERT INTO memories (id, scope, text, words, trust, session, turn, message, said_by, written_at)
+SELECT notes.id,
+    CASE
+        WHEN notes.turn IS NULL THEN 'everyone'
+        WHEN inbound.chat_kind = 'private' THEN 'person ' || channel || ':' || account || ':' || sender
+        ELSE 'chat ' || coalesce(inbound.session, turns.session)
+    END,
+    notes.text, index_text(notes.text), notes.trust, turns.session, notes.turn, inbound.id,
+    channel || ':' || account || ':' || sender, notes.written_at
+FROM notes LEFT JOIN turns ON turns.id = notes.turn LEFT JOIN asked ON asked.note = notes.id
+    LEFT JOIN inbound ON inbound.id = asked.message;
+INSERT INTO memory_changes (memory, at, author, kind, text_after, trust_after)
+SELECT id, written_at, 'process', 'written', text, trust FROM memories ORDER BY id;
+DROP TRIGGER notes_indexed;
+DROP TABLE notes_index;
+DROP TABLE notes;
+
+-- Memories in the requests of a turn.
+ALTER TABLE turns ADD COLUMN recalled TEXT;
 -- The index for the search in past conversations. The first search fills it with the older turns.
 CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a search brings it up to date
     scope, words, content = '', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -14,8 +85,6 @@ CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a searc
 CREATE TABLE history_mark (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     turn INTEGER NOT NULL                       -- newest turn that the index has seen
-) STRICT;
 INSERT INTO history_mark (only, turn) VALUES (1, 0);
 CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
     turn INTEGER PRIMARY KEY
-) STRICT;

@@ -1,9 +1,9 @@
 //! Rows of `turns`.
 
-use avocet_protocol::{SessionId, StoreError, TurnId, TurnState};
+use avocet_protocol::{RecalledMemory, SessionId, StoreError, TurnId, TurnState};
 use rusqlite::{Row, params};
 
-use super::{RowResult, parsed, word};
+use super::{RowResult, parsed, to_json, word};
 use crate::tx::{Db, Result, Tx};
 
 /// SQL for the turn `?1` and its ancestors up to the root.
@@ -64,6 +64,15 @@ pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
         tx.update("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [turn.0])?;
     }
     Ok(())
+}
+
+/// Records the memories in the requests of a turn.
+pub(crate) fn set_recalled(tx: &Tx<'_>, turn: TurnId, recalled: &[RecalledMemory]) -> Result<()> {
+    if recalled.is_empty() {
+        return Ok(());
+    }
+    let sql = "UPDATE turns SET recalled = ?2 WHERE id = ?1";
+    tx.update_one(turn, sql, params![turn.0, to_json(&recalled)?])
 }
 
 pub(crate) fn session_of(db: Db<'_>, turn: TurnId) -> Result<SessionId> {

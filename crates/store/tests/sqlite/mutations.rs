@@ -159,7 +159,7 @@ fn cut(random: &mut Random, bytes: &mut Option<Vec<u8>>) {
 
 /// Tables to which a recovery adds no rows.
 const CHANGED_BY_NO_RECOVERY: [&str; 7] =
-    ["calls", "inbound", "kept_results", "links", "notes", "people", "usage"];
+    ["calls", "inbound", "kept_results", "links", "memories", "people", "usage"];
 
 /// Results for the mutations of one kind.
 #[derive(Default)]

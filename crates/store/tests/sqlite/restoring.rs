@@ -251,9 +251,17 @@ async fn recover_saves_the_readable_rows_of_a_damaged_log() {
         let kept = before[table].intersection(&after[table]).count();
         (kept as f64 / before[table].len() as f64, after[table].difference(&before[table]).count())
     };
-    for table in
-        ["inbound", "turns", "steps", "calls", "outbox", "usage", "notes", "audit", "undelivered"]
-    {
+    for table in [
+        "inbound",
+        "turns",
+        "steps",
+        "calls",
+        "outbox",
+        "usage",
+        "memories",
+        "audit",
+        "undelivered",
+    ] {
         let (kept, _) = share(table);
         assert!(kept > 0.8, "{table}: {kept}: {:?}", recovered.saved);
     }
@@ -282,7 +290,7 @@ async fn recover_into_a_file_leaves_the_damaged_log_unchanged() {
     fs::write(&from, &bytes).unwrap();
     let recovered = recover_into(&from, &into, &Redactor::default(), NOW).unwrap();
     let found = rows(&connect(&into));
-    for table in ["inbound", "turns", "steps", "calls", "outbox", "usage", "notes"] {
+    for table in ["inbound", "turns", "steps", "calls", "outbox", "usage", "memories"] {
         let kept = expected[table].intersection(&found[table]).count();
         assert_eq!(kept, expected[table].len(), "{table}: {recovered:#?}");
     }

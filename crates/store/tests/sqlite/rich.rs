@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 /// For each table, constant columns that identify a row.
-const KEYS: [(&str, &str); 17] = [
+const KEYS: [(&str, &str); 18] = [
     ("audit", "sequence || hash"),
     ("calls", "turn || ' ' || step || ' ' || ordinal || arguments"),
     ("cursors", "channel || account || scope || position"),
@@ -15,7 +15,8 @@ const KEYS: [(&str, &str); 17] = [
     ("inbound", "id || session || content"),
     ("kept_results", "handle || body"),
     ("links", "channel || account || chat || session"),
-    ("notes", "id || text"),
+    ("memories", "id || text"),
+    ("memory_changes", "id || memory || text_after"),
     ("outbox", "id || chat || content"),
     ("pairings", "code || sender"),
     ("people", "channel || account || sender || role"),
@@ -71,7 +72,10 @@ pub(crate) fn add_turns(log: &Connection, turns: std::ops::Range<u32>) {
         if turn % 3 == 0 {
             write!(
                 sql,
-                "INSERT INTO notes (text, turn, written_at) VALUES ('note {turn}', {turn}, 1);
+                "INSERT INTO memories (scope, text, words, turn, written_at) VALUES ('everyone', 'note {turn}', \
+                     'note {turn}', {turn}, 1);
+                 INSERT INTO memory_changes (memory, at, author, kind, text_after, trust_after) \
+                     VALUES (last_insert_rowid(), 1, 'process', 'written', 'note {turn}', 'full');
     \
                     INSERT INTO undelivered (session, said_by, delivery, chat, what, why, \
                     unconfirmed, turn) VALUES ('{session}', {turn}, {turn}, \

@@ -7,7 +7,7 @@ use avocet_net::{FetchLimits, GuardedClient};
 use avocet_protocol::{Arguments, ToolCall, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
+use avocet_testkit::{FakeDestinations, FakeRoles, FakeSkills, ManualClock, tool_context};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -39,11 +39,12 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let parts = BuiltinParts {
         roots: Arc::new(Workspace::open(workspace.path()).unwrap().into()),
-        notes: store.clone(),
+        memories: store.clone(),
         history: store.clone(),
         kept_results: store.clone(),
         destinations: Arc::new(FakeDestinations::default()),
         roles: Arc::new(FakeRoles),
+        skills: Arc::new(FakeSkills::default()),
         shell: None,
         web: Arc::new(Web::new(client, None, clock.clone())),
         zone: jiff::tz::TimeZone::UTC,

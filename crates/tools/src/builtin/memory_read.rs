@@ -1,38 +1,35 @@
-//! `memory_read`: looks up notes.
+//! `memory_read`: shows memories by their ids, or the newest.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Notes, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+    Description, Memories, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::BuiltinParts;
+use super::memories::{failed, listed, parse_id, readable};
 
-const DEFAULT_LIMIT: u32 = 10;
-const MAX_LIMIT: u32 = 50;
+/// The number of newest memories that are shown without ids.
+const NEWEST: u32 = 20;
 
 #[derive(Debug)]
 pub(super) struct MemoryRead {
-    notes: Arc<dyn Notes>,
+    memories: Arc<dyn Memories>,
 }
 
 impl MemoryRead {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { notes: parts.notes.clone() }
+        Self { memories: parts.memories.clone() }
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// Words to look for; notes with any of them are found. Default: the newest notes.
-    query: Option<String>,
-    /// Maximum number of notes, up to 50. Default: 10.
-    #[schemars(range(min = 1, max = 50))]
-    limit: Option<u32>,
+    /// Ids like m12. Default: the 20 newest.
+    ids: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -40,25 +37,35 @@ impl Tool for MemoryRead {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Look up notes that memory_write has stored, in this and in other \
-            conversations.";
-        Description::new("memory_read", ToolClass::Pure, TEXT).parallel().at_most(32 * 1024)
+        const TEXT: &str = "Show memories of this person, this chat and everyone.";
+        Description::new("memory_read", ToolClass::Pure, TEXT)
+            .parallel()
+            .at_most(32 * 1024)
+            .for_everyone()
     }
 
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
-        let found = self.notes.search(&arguments.query.unwrap_or_default(), limit).await;
-        let found = found.map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
-        if found.is_empty() {
-            return Ok(json!("there are no notes about this").into());
+        let scopes = readable(context);
+        let ids = arguments.ids.unwrap_or_default();
+        if ids.is_empty() {
+            let found = self
+                .memories
+                .search_memories(&scopes, "", NEWEST)
+                .await
+                .map_err(|error| failed(&error))?;
+            let found: Vec<_> = found.into_iter().map(|found| found.memory).collect();
+            return Ok(listed(&found, "there are no memories"));
         }
-        let trust = found.iter().map(|note| note.trust).min();
-        let texts: Vec<String> = found.into_iter().map(|note| note.text).collect();
-        let output = ToolOutput::with_writes(json!(texts), Vec::new());
-        Ok(ToolOutcome::Finished(ToolOutput { trust, ..output }))
+        let mut found = Vec::new();
+        for id in &ids {
+            let memory =
+                self.memories.memory(parse_id(id)?).await.map_err(|error| failed(&error))?;
+            found.extend(memory.filter(|one| !one.forgotten && scopes.includes(&one.scope)));
+        }
+        Ok(listed(&found, "there are no such memories here"))
     }
 }

@@ -1,23 +1,66 @@
-//! `memory_write`: stores a note for later.
+//! `memory_write`: stores a memory.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+    Caution, Description, LogWrite, Memories, MemoryId, MemoryScope, ScopeKind, Tool, ToolClass,
+    ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, index_text,
 };
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
-/// A note is a thought, not a file.
-const MAX_NOTE_BYTES: usize = 8 * 1024;
+use super::BuiltinParts;
+use super::memories::failed;
+
+/// A memory is a thought, not a file.
+const MAX_BYTES: usize = 2 * 1024;
 
 #[derive(Debug)]
-pub(super) struct MemoryWrite;
+pub(super) struct MemoryWrite {
+    memories: Arc<dyn Memories>,
+}
+
+impl MemoryWrite {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { memories: parts.memories.clone() }
+    }
+
+    /// Returns the memory that has this text already: one of the scope, or one that the request
+    /// contains. A copy of the latter into a scope that the model names is deliberate.
+    async fn known(
+        &self,
+        text: &str,
+        scope: &MemoryScope,
+        wanted: Option<ScopeKind>,
+        context: &ToolContext,
+    ) -> Result<Option<MemoryId>, ToolError> {
+        let words = index_text(text);
+        let recalled = context.recalled.iter().find(|recalled| {
+            let here = recalled.scope == *scope || wanted.is_none();
+            here && index_text(&recalled.text) == words
+        });
+        if let Some(recalled) = recalled {
+            return Ok(Some(recalled.id));
+        }
+        let same = self.memories.same_memory(scope, text).await.map_err(|error| failed(&error))?;
+        Ok(same.map(|memory| memory.id))
+    }
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// The note: one fact, in a sentence that can be understood without this conversation.
+    /// One fact, in a sentence that can be understood without this conversation.
     text: String,
+    /// Who may read it. Default: person; in a group: chat.
+    #[serde(default)]
+    #[schemars(schema_with = "scopes")]
+    scope: Option<ScopeKind>,
+}
+
+fn scopes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["person", "chat", "everyone"] })
 }
 
 #[async_trait]
@@ -25,27 +68,42 @@ impl Tool for MemoryWrite {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Store a note beyond this conversation: a fact, a wish, a decision. \
-            Find it again with memory_read.";
-        Description::new("memory_write", ToolClass::InLog, TEXT)
+        const TEXT: &str = "Remember a fact, a wish or a decision beyond this conversation.";
+        Description::new("memory_write", ToolClass::InLog, TEXT).for_everyone()
+    }
+
+    /// Only the owners' own words become a memory for everyone without approval.
+    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+        match arguments.scope {
+            Some(ScopeKind::Everyone) if context.trust == Trust::User => Caution::Because(
+                "it is for everyone, and somebody who is not an owner has written here".to_owned(),
+            ),
+            _ => Caution::ByTrust,
+        }
     }
 
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let text = arguments.text.trim().to_owned();
         if text.is_empty() {
             return Err(ToolError::InvalidArgs("text is empty".to_owned()));
         }
-        if text.len() > MAX_NOTE_BYTES {
+        if text.len() > MAX_BYTES {
             return Err(ToolError::InvalidArgs(format!(
-                "text is {} bytes long; a note has at most {MAX_NOTE_BYTES}. Write a file instead",
+                "text is {} bytes long; a memory has at most {MAX_BYTES}. Write a file instead",
                 text.len()
             )));
         }
-        let value = json!(format!("remembered: {text}"));
-        Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![LogWrite::Note { text }])))
+        let scope = MemoryScope::writable(context.asker.as_ref(), context.role, arguments.scope)
+            .map_err(|refused| ToolError::PermissionDenied(refused.to_string()))?;
+        if let Some(id) = self.known(&text, &scope, arguments.scope, context).await? {
+            return Ok(json!(format!("already known as {id}")).into());
+        }
+        let value = json!(format!("remembered ({}): {text}", scope.kind().word()));
+        let write = LogWrite::Remember { scope, text };
+        Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![write])))
     }
 }

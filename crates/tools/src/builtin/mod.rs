@@ -17,7 +17,10 @@ mod hits;
 mod languages;
 mod lines;
 mod list_directory;
+mod memories;
+mod memory_forget;
 mod memory_read;
+mod memory_search;
 mod memory_write;
 mod message;
 mod outline;
@@ -29,6 +32,7 @@ mod read_result;
 mod run_tests;
 mod search_files;
 mod search_history;
+mod use_skill;
 mod walk;
 mod watched;
 mod web_fetch;
@@ -37,7 +41,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, History, KeptResults, Notes, Roles};
+use avocet_protocol::{Destinations, History, KeptResults, Memories, Roles, Skills};
 use avocet_sandbox::Roots;
 use jiff::tz::TimeZone;
 
@@ -51,11 +55,12 @@ use crate::{AlreadyRegistered, Registry, Web};
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct BuiltinParts {
     pub roots: Arc<Roots>,
-    pub notes: Arc<dyn Notes>,
+    pub memories: Arc<dyn Memories>,
     pub history: Arc<dyn History>,
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
+    pub skills: Arc<dyn Skills>,
     /// `None` if no sandbox layer works.
     pub shell: Option<Shell>,
     pub web: Arc<Web>,
@@ -64,7 +69,7 @@ pub struct BuiltinParts {
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
-pub const BUILT_IN: [&str; 29] = [
+pub const BUILT_IN: &[&str] = &[
     "apply_patch",
     "ask_user",
     "create_directory",
@@ -80,7 +85,9 @@ pub const BUILT_IN: [&str; 29] = [
     "git_status",
     "git_switch",
     "list_directory",
+    "memory_forget",
     "memory_read",
+    "memory_search",
     "memory_write",
     "message",
     "outline",
@@ -91,6 +98,7 @@ pub const BUILT_IN: [&str; 29] = [
     "run_tests",
     "search_files",
     "search_history",
+    "use_skill",
     "web_fetch",
     "web_search",
     "write_file",
@@ -122,8 +130,10 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
         registry.add(git::GitSwitch(git().changing()))?;
     }
     registry.add(list_directory::ListDirectory::new(parts))?;
+    registry.add(memory_forget::MemoryForget::new(parts))?;
     registry.add(memory_read::MemoryRead::new(parts))?;
-    registry.add(memory_write::MemoryWrite)?;
+    registry.add(memory_search::MemorySearch::new(parts))?;
+    registry.add(memory_write::MemoryWrite::new(parts))?;
     registry.add(message::MessageTool::new(parts))?;
     registry.add(outline::Outline::new(parts))?;
     if let Some(shell) = &parts.shell {
@@ -137,6 +147,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     }
     registry.add(search_files::SearchFiles::new(parts))?;
     registry.add(search_history::SearchHistory::new(parts))?;
+    registry.add(use_skill::UseSkill::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;
     registry.add(write_file::WriteFile::new(parts))?;

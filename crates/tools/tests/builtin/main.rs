@@ -9,6 +9,7 @@ mod edit_file;
 mod files;
 mod git;
 mod hosts;
+mod memories;
 mod new_hosts;
 mod pages;
 mod patches;
@@ -18,6 +19,7 @@ mod roots;
 mod run_tests;
 mod search;
 mod search_history;
+mod skills;
 mod trust;
 mod verify;
 mod web_fetch;
@@ -75,41 +77,18 @@ async fn aliases_accept_the_calls_of_other_agents() {
     );
 }
 
-#[tokio::test]
-async fn memory_write_is_logged_and_memory_read_finds_words() {
-    let world = World::new().await;
-    let text = "the key is under the mat";
-    let output = world.run("memory_write", json!({"text": format!(" {text}\n")})).await.unwrap();
-    assert_eq!(output.value, json!("remembered: the key is under the mat"));
-    assert_eq!(output.writes, [LogWrite::Note { text: text.to_owned() }]);
-    assert!(world.error("memory_write", json!({"text": " "})).await.ends_with("text is empty"));
-    let long = json!({"text": "x".repeat(8193)});
-    assert!(world.error("memory_write", long).await.contains("8193 bytes long"));
-
-    let nothing = json!("there are no notes about this");
-    assert_eq!(world.value("memory_read", json!({"query": "key"})).await, nothing);
-    remember(&world, text).await;
-    assert_eq!(world.value("memory_read", json!({"query": "key"})).await, json!([text]));
-    assert_eq!(world.value("memory_read", json!({})).await, json!([text]));
-    let error = world.error("memory_read", json!({"limit": 51})).await;
-    assert!(error.contains("51 is greater than the maximum of 50"), "{error}");
-}
-
-/// Writes a note to the log by way of a turn.
-async fn remember(world: &World, text: &str) {
-    finish_call(world, None, &[LogWrite::Note { text: text.to_owned() }]).await;
-}
-
 /// Finishes the first call of a new turn with this kept result and these writes.
-async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
+pub(crate) async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
     use avocet_protocol::{
-        CallResult, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, Sender,
-        TurnLog, Turns, Usage,
+        CallResult, Claim, Content, Inbound, InboundKind, Inbox, Memories, NewInbound, NewStep,
+        Outcome, ScopeFilter, Sender, Settlement, TurnLog, Turns, Usage,
     };
     let inbound = Inbound::new(
         session().address(),
         Sender::new("me".parse().unwrap()),
-        "1".parse().unwrap(),
+        format!("{}", world.store.memory_changes(&ScopeFilter::All, None, 99).await.unwrap().len())
+            .parse()
+            .unwrap(),
         Content::text("hi"),
     );
     let kind = InboundKind::Text;
@@ -130,11 +109,15 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,
+        recalled: Vec::new(),
     };
     world.store.record_step(turn, &step).await.unwrap();
     let id = CallId { turn, step: 0, ordinal: 0 };
     let result = CallResult::ok(json!("done"));
     world.store.finish_call(id, &result, kept, writes).await.unwrap();
+    let outcome = Outcome::Error;
+    let failed = Settlement { outcome, answer: None, notice: Some("over".to_owned()), reply: None };
+    world.store.settle(turn, &failed).await.unwrap();
 }
 
 #[tokio::test]
@@ -142,7 +125,9 @@ async fn f14_user_tools_stay_in_the_own_chat() {
     let world = World::new().await;
     let specs = world.registry.specs(Role::User, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-    assert_eq!(names, ["ask_user", "message", "read_result", "search_history"]);
+    let memory = ["memory_forget", "memory_read", "memory_search", "memory_write"];
+    let others = ["message", "read_result", "search_history"];
+    assert_eq!(names, [&["ask_user"], &memory[..], &others].concat());
     let context = ToolContext { role: Role::User, ..context() };
     let say = async |chat: &str| {
         let call = call("message", &json!({ "text": "hi", "chat": chat }));

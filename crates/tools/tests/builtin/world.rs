@@ -16,7 +16,7 @@ use avocet_sandbox::{Isolation, ProgramSandbox, Protection, Proxy, Roots, Worksp
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
+use avocet_testkit::{FakeDestinations, FakeRoles, FakeSkills, ManualClock, tool_context};
 use avocet_tools::{
     Background, BuiltinParts, OpenHosts, Policy, Registry, Shell, Web, add_builtin,
 };
@@ -26,6 +26,7 @@ use tempfile::TempDir;
 pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) store: Arc<SqliteStore>,
+    pub(crate) skills: Arc<FakeSkills>,
     pub(crate) workspace: TempDir,
     pub(crate) clock: Arc<ManualClock>,
     _log: TempStore,
@@ -98,20 +99,22 @@ impl World {
                 Group::new("test"),
             )),
         };
+        let skills = Arc::new(FakeSkills::default());
         let parts = BuiltinParts {
             roots: Arc::new(Roots::new(root, beside)),
-            notes: store.clone(),
+            memories: store.clone(),
             history: store.clone(),
             kept_results: store.clone(),
             destinations: Arc::new(FakeDestinations::default()),
             roles: Arc::new(FakeRoles),
+            skills: skills.clone(),
             shell: Some(shell),
             web: Arc::new(web),
             zone: jiff::tz::TimeZone::UTC,
         };
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();
-        Self { registry, store, workspace, clock, _log: log }
+        Self { registry, store, skills, workspace, clock, _log: log }
     }
 
     pub(crate) fn with_policy(self, policy: Policy) -> Self {

@@ -1,13 +1,21 @@
 //! Rules of steps, calls, results, and the log writes of calls.
 
 use avocet_protocol::{
-    CallState, CommandAction, CommandReply, KeptResult, LogWrite, NewStep, Reasoning, StoreError,
-    ToolClass, Trust, Usage,
+    CallState, CommandAction, CommandReply, KeptResult, LogWrite, MemoryScope, NewStep, Reasoning,
+    ScopeFilter, StoreError, ToolClass, Trust, Usage,
 };
 use serde_json::json;
 
 use super::Backend;
 use super::world::{World, call, good, planned, session};
+
+fn remember(text: &str) -> LogWrite {
+    LogWrite::Remember { scope: MemoryScope::Everyone, text: text.to_owned() }
+}
+
+async fn memories(world: &World<'_>, query: &str) -> usize {
+    world.ports.memories.search_memories(&ScopeFilter::All, query, 5).await.unwrap().len()
+}
 
 /// A step closes only if every call has a result.
 pub async fn close_step_requires_a_result_of_every_call(backend: &impl Backend) {
@@ -45,6 +53,7 @@ pub async fn record_step_keeps_a_written_reply_unchanged(backend: &impl Backend)
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,
+        recalled: Vec::new(),
     };
     world.ports.log.record_step(turn, &step).await.unwrap();
     let world = world.restart().await;
@@ -73,6 +82,7 @@ pub async fn record_step_keeps_reasoning_unchanged(backend: &impl Backend) {
         reasoning: reasoning.clone(),
         usage: Usage::default(),
         trust: Trust::Full,
+        recalled: Vec::new(),
     };
     world.ports.log.record_step(turn, &step).await.unwrap();
     let world = world.restart().await;
@@ -86,7 +96,7 @@ pub async fn record_step_keeps_reasoning_unchanged(backend: &impl Backend) {
     assert_eq!(seen().await[0].steps[1].reasoning, None);
 }
 
-/// Messages and notes of a call are written in the transaction of its result.
+/// Messages and memories of a call are written in the transaction of its result.
 pub async fn finish_call_commits_log_writes_with_the_result(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (a, b) = (session("a"), session("b"));
@@ -101,12 +111,12 @@ pub async fn finish_call_commits_log_writes_with_the_result(backend: &impl Backe
     world.start(call, ToolClass::InLog).await;
     let writes = [
         LogWrite::Message(planned(&b, &["part 1", "part 2"])),
-        LogWrite::Note { text: "the key is under the mat".to_owned() },
+        remember("the key is under the mat"),
     ];
     world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
     let world = world.restart().await;
     assert_eq!(world.delivered_texts(&b).await, ["part 1", "part 2"]);
-    assert_eq!(world.ports.notes.search("key", 5).await.unwrap().len(), 1);
+    assert_eq!(memories(&world, "key").await, 1);
     assert_eq!(world.call_state(&a, call).await, CallState::Finished(good()));
 }
 
@@ -119,10 +129,10 @@ pub async fn finish_call_refuses_a_second_result(backend: &impl Backend) {
     let call = world.step(turn.id, 0, &["note"]).await[0];
     world.start(call, ToolClass::InLog).await;
     world.finish(call).await;
-    let writes = [LogWrite::Note { text: "twice".to_owned() }];
+    let writes = [remember("twice")];
     let again = world.ports.log.finish_call(call, &good(), None, &writes).await;
     assert_eq!(again, Err(StoreError::Stale(call.to_string())));
-    assert_eq!(world.ports.notes.search("twice", 5).await, Ok(vec![]));
+    assert_eq!(memories(&world, "twice").await, 0);
     let restarted = world.ports.log.start_call(call, ToolClass::InLog, None).await;
     assert_eq!(restarted, Err(StoreError::Stale(call.to_string())));
 }
@@ -164,12 +174,12 @@ pub async fn stop_makes_later_writes_of_the_turn_fail(backend: &impl Backend) {
 
     let stale = StoreError::Stale(turn.id.to_string());
     let log = &world.ports.log;
-    let writes = [LogWrite::Note { text: "late".to_owned() }];
+    let writes = [remember("late")];
     assert_eq!(log.finish_call(calls[0], &good(), None, &writes).await, Err(stale.clone()));
     assert_eq!(log.start_call(calls[1], ToolClass::Effect, None).await, Err(stale.clone()));
     assert_eq!(log.close_step(turn.id, 0).await, Err(stale.clone()));
     assert_eq!(world.ports.turns.release(turn.id).await, Err(stale));
-    assert_eq!(world.ports.notes.search("late", 5).await, Ok(vec![]));
+    assert_eq!(memories(&world, "late").await, 0);
 }
 
 /// F5 needs to know the texts that the message tool has sent to a chat.
@@ -188,29 +198,4 @@ pub async fn sent_texts_returns_messages_of_the_message_tool_by_chat(backend: &i
     assert_eq!(log.sent_texts(turn.id, &a.address()).await, Ok(vec!["all done".to_owned()]));
     assert_eq!(log.sent_texts(turn.id, &b.address()).await, Ok(vec!["psst".to_owned()]));
     assert_eq!(log.sent_texts(turn.id, &session("c").address()).await, Ok(vec![]));
-}
-
-/// A search in long-term memory matches any of the words, best match first.
-pub async fn notes_search_matches_any_word_best_first(backend: &impl Backend) {
-    let world = World::new(backend).await;
-    let a = session("a");
-    world.say(&a, "1").await;
-    let turn = world.take(&a).await;
-    let call = world.step(turn.id, 0, &["memory_write"]).await[0];
-    world.start(call, ToolClass::InLog).await;
-    let notes = ["The key is under the mat.", "Zoë likes tea", "the key to Zoë's heart: keys"];
-    let writes = notes.map(|text| LogWrite::Note { text: text.to_owned() });
-    world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
-
-    let found = async |query, limit| -> Vec<String> {
-        let notes = world.ports.notes.search(query, limit).await.unwrap();
-        notes.into_iter().map(|note| note.text).collect()
-    };
-    assert_eq!(found("mat", 5).await, [notes[0]]);
-    assert_eq!(found("zoe", 5).await.len(), 2, "without regard to accents and case");
-    assert_eq!(found("key heart", 5).await[0], notes[2]);
-    assert_eq!(found("key", 1).await.len(), 1);
-    assert_eq!(found("nothing", 5).await, [""; 0]);
-    assert_eq!(found("", 2).await, [notes[2], notes[1]]);
-    assert_eq!(found("\" OR * NEAR(", 5).await, [""; 0]);
 }

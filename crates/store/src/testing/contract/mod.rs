@@ -8,6 +8,7 @@ mod calls;
 mod history;
 mod inbox;
 mod ledger;
+mod memories;
 mod models;
 mod outbox;
 mod past;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns,
+    Audit, History, Inbox, KeptResults, Ledger, Memories, Outbox, People, Query, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -48,7 +49,7 @@ pub struct Ports {
     pub kept: Arc<dyn KeptResults>,
     pub ledger: Arc<dyn Ledger>,
     pub outbox: Arc<dyn Outbox>,
-    pub notes: Arc<dyn Notes>,
+    pub memories: Arc<dyn Memories>,
     pub history: Arc<dyn History>,
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
@@ -66,7 +67,7 @@ impl Ports {
             + KeptResults
             + Ledger
             + Outbox
-            + Notes
+            + Memories
             + History
             + People
             + Query
@@ -80,7 +81,7 @@ impl Ports {
             kept: store.clone(),
             ledger: store.clone(),
             outbox: store.clone(),
-            notes: store.clone(),
+            memories: store.clone(),
             history: store.clone(),
             people: store.clone(),
             query: store.clone(),
@@ -157,8 +158,7 @@ rules! {
         finish_call_refuses_a_second_result
         kept_result_returns_a_cut_result_to_its_session_only
         stop_makes_later_writes_of_the_turn_fail
-        sent_texts_returns_messages_of_the_message_tool_by_chat
-        notes_search_matches_any_word_best_first;
+        sent_texts_returns_messages_of_the_message_tool_by_chat;
     history:
         search_history_finds_messages_answers_and_notices
         search_history_stays_in_the_scope_of_its_person
@@ -225,6 +225,13 @@ rules! {
         spent_counts_the_usage_of_a_child_for_its_root
         new_begins_a_new_usage_sum_for_its_session
         usage_lists_totals_by_model_session_and_day;
+    memories:
+        search_memories_matches_any_word_best_first
+        search_memories_returns_the_requested_scopes_only
+        remember_records_source_trust_and_change
+        undo_memory_change_restores_the_state_before_the_last_change
+        forget_by_call_and_by_command_acts_once
+        recalled_memories_are_logged_with_the_first_step_or_the_answer;
     models:
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;

@@ -1,0 +1,112 @@
+use avocet_protocol::{CallId, MemoryId, Message, Outcome, Settlement, Timestamp, Trust, Turns};
+use avocet_testkit::Scripted;
+use serde_json::json;
+
+use super::*;
+use crate::TurnEnd;
+use crate::harness::AgentHarness;
+
+const KEY: &str = "the key is under the mat";
+
+fn memory(id: i64, scope: &str, trust: Trust) -> RecalledMemory {
+    let (scope, text) = (scope.parse().unwrap(), KEY.to_owned());
+    RecalledMemory { id: MemoryId(id), scope, text, trust, written_at: Timestamp(0) }
+}
+
+/// Runs a turn, and logs its end as the daemon does.
+async fn turn(harness: &AgentHarness, text: &str) {
+    let TurnEnd::Answered(answer) = harness.turn(text).await else { panic!("no answer") };
+    let (outcome, answer) = (Outcome::Replied, Some(answer));
+    let settlement = Settlement { outcome, answer, notice: None, reply: None };
+    harness.store.settle(harness.record().await.id, &settlement).await.unwrap();
+}
+
+/// Returns the messages of a request, and all of them as text.
+fn request(harness: &AgentHarness, number: usize) -> (Vec<Message>, String) {
+    let messages = harness.model.requests()[number].messages.clone();
+    let text = serde_json::to_string(&messages).unwrap();
+    (messages, text)
+}
+
+#[tokio::test]
+async fn f33_recalled_memories_stay_the_same_in_later_requests() {
+    let echo = Scripted::calls(&[("echo", json!({}))]);
+    let says = |text| Scripted::says(text);
+    let harness = AgentHarness::new(vec![says("one"), echo, says("two"), says("three")]).await;
+    harness.recall.add(memory(12, "everyone", Trust::Full));
+    turn(&harness, "where is the key ?").await;
+    harness.recall.add(memory(13, "everyone", Trust::Full));
+    turn(&harness, "and the other key ?").await;
+    turn(&harness, "a key").await;
+    let (mut before, first) = request(&harness, 0);
+    assert!(first.contains("- m12 (everyone, 1970-01-01): the key is under the mat"), "{first}");
+    for number in 1..4 {
+        let (messages, text) = request(&harness, number);
+        assert_eq!(messages[..before.len()], before, "request {number}");
+        assert_eq!(text.matches("- m12 ").count(), 1, "a past turn shows it: {text}");
+        assert_eq!(text.matches("- m13 ").count(), 1, "{text}");
+        before = messages;
+    }
+    assert_eq!(harness.recall.asked(), 3, "once for each turn");
+}
+
+#[tokio::test]
+async fn f34_50_recalls_leave_the_memory_unchanged_and_the_block_in_one_turn() {
+    let harness = AgentHarness::new(vec![Scripted::says("ok"); 50]).await;
+    harness.recall.add(memory(12, "everyone", Trust::Full));
+    for _ in 0..50 {
+        turn(&harness, "key").await;
+    }
+    let length = |number| request(&harness, number).1.len();
+    let added = |number| length(number) - length(number - 1);
+    assert_eq!(added(9), added(8), "a turn adds its own text only");
+    assert!(added(49) <= added(9) + 4, "apart from longer numbers");
+    let (_, last) = request(&harness, 49);
+    assert_eq!(last.matches(KEY).count(), 1);
+}
+
+#[tokio::test]
+async fn recalled_untrusted_memory_is_marked_and_lowers_the_trust_of_the_turn() {
+    for (trust, asks) in [(Trust::Full, false), (Trust::Low, true)] {
+        let careful = Scripted::calls(&[("careful", json!({}))]);
+        let harness = AgentHarness::new(vec![careful, Scripted::says("done")]).await;
+        harness.recall.add(memory(12, "everyone", trust));
+        let end = harness.turn("key").await;
+        assert_eq!(matches!(end, TurnEnd::Waiting { .. }), asks, "{end:?}");
+        let (_, text) = request(&harness, 0);
+        assert_eq!(text.contains("<<<foreign"), asks, "{text}");
+        assert!(text.contains(KEY));
+        let record = harness.record().await;
+        assert_eq!((record.recalled.len(), record.steps[0].trust), (1, trust));
+        if let TurnEnd::Waiting { call, .. } = end {
+            assert_eq!(call, CallId { turn: record.id, step: 0, ordinal: 0 });
+        }
+    }
+}
+
+#[tokio::test]
+async fn recall_reads_the_scopes_of_the_asker_only() {
+    let table = [
+        ("everyone", true),
+        ("person terminal:local:me", true),
+        ("chat terminal:local:a", true),
+        ("person terminal:local:guest", false),
+        ("chat terminal:local:b", false),
+    ];
+    for (scope, expected) in table {
+        let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
+        harness.recall.add(memory(12, scope, Trust::Full));
+        turn(&harness, "key").await;
+        let (_, text) = request(&harness, 0);
+        assert_eq!(text.contains(KEY), expected, "{scope}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn recall_is_off_with_a_budget_of_0() {
+    let mut harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
+    harness.agent.recall.budget_tokens = 0;
+    harness.recall.add(memory(12, "everyone", Trust::Full));
+    turn(&harness, "key").await;
+    assert_eq!((harness.recall.asked(), request(&harness, 0).1.contains(KEY)), (0, false));
+}

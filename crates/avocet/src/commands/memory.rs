@@ -1,0 +1,258 @@
+//! `avocet memory`: shows, searches, exports and corrects the long-term memory. Reading uses the
+//! log; a change goes through a running daemon.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use avocet_gateway::{ForgetMemory, UndoMemoryChange, answer_about_memories};
+use avocet_protocol::{
+    Memories, Memory, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MemorySource,
+    PlainTable, ScopeFilter,
+};
+use avocet_store::SqliteStore;
+use clap::{Args, Subcommand};
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::commands::{call, look};
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::{moment, print, show};
+use crate::places::{Configuration, Uses};
+use crate::values::rows;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryCommand {
+    /// Print all memories as Markdown, one section for each scope.
+    Export {
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Forget a memory. `avocet memory undo` restores it.
+    Forget {
+        /// Memory, like m12.
+        memory: MemoryId,
+    },
+    /// List memories, the newest first.
+    List {
+        #[command(flatten)]
+        list: ListArgs,
+    },
+    /// Show changes of memories with the texts before and after, the newest first.
+    Log {
+        /// Memory, like m12. Default: all memories.
+        memory: Option<MemoryId>,
+        #[command(flatten)]
+        list: ListArgs,
+    },
+    /// Search memories, the best match first.
+    Search {
+        /// Words; memories with any of them are found.
+        query: String,
+        #[command(flatten)]
+        list: ListArgs,
+    },
+    /// Show a memory with its source and its changes.
+    Show {
+        /// Memory, like m12.
+        memory: MemoryId,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Undo the last change of a memory.
+    Undo {
+        /// Change, like c31 in `avocet memory log`.
+        change: MemoryChangeId,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScopeArgs {
+    /// Scope: everyone, 'person CHANNEL:ACCOUNT:SENDER' or 'chat SESSION'. Default: all.
+    #[arg(long)]
+    scope: Option<MemoryScope>,
+}
+
+impl ScopeArgs {
+    fn filter(self) -> ScopeFilter {
+        self.scope.map_or(ScopeFilter::All, |scope| ScopeFilter::Only(vec![scope]))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// Maximum number of rows.
+    #[arg(long, default_value_t = 50, value_parser = rows)]
+    limit: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A memory with its changes, newest first.
+#[derive(Debug, Serialize)]
+struct MemoryDetails {
+    #[serde(flatten)]
+    memory: Memory,
+    changes: Vec<MemoryChange>,
+}
+
+pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Result<Exit, Failure> {
+    let zone = TimeZone::system();
+    match command {
+        MemoryCommand::Export { scope } => {
+            let memories = found(context, scope.filter(), "", u32::MAX).await?;
+            print(&markdown(&memories, &zone))?;
+            Ok(Exit::Done)
+        }
+        MemoryCommand::Forget { memory } => {
+            let () = change(context, "memory.forget", &ForgetMemory { memory }).await?;
+            print(&format!(
+                "{memory} is forgotten; see `avocet memory log {memory}` to undo it\n"
+            ))?;
+            Ok(Exit::Done)
+        }
+        MemoryCommand::List { list } => list_found(context, list, "").await,
+        MemoryCommand::Search { query, list } => list_found(context, list, &query).await,
+        MemoryCommand::Log { memory, list } => {
+            let ListArgs { scope, limit, json } = list;
+            let changes = match log(context)? {
+                Some(log) => log.memory_changes(&scope.filter(), memory, limit).await?,
+                None => Vec::new(),
+            };
+            show(json, &changes, || changes_text(&changes, &zone))
+        }
+        MemoryCommand::Show { memory, json } => {
+            let details = details(context, memory).await?;
+            show(json, &details, || details_text(&details, &zone))
+        }
+        MemoryCommand::Undo { change: number, json } => {
+            let params = UndoMemoryChange { change: number };
+            let memory: Memory = change(context, "memory.undo", &params).await?;
+            let Memory { id, text, forgotten, .. } = &memory;
+            let state = if *forgotten { "is forgotten again" } else { "is as before" };
+            show(json, &memory, || format!("{id} {state}: {text}\n"))
+        }
+    }
+}
+
+async fn list_found(
+    context: &CommandContext,
+    list: ListArgs,
+    query: &str,
+) -> Result<Exit, Failure> {
+    let ListArgs { scope, limit, json } = list;
+    let memories = found(context, scope.filter(), query, limit).await?;
+    show(json, &memories, || list_text(&memories, &TimeZone::system()))
+}
+
+async fn found(
+    context: &CommandContext,
+    scopes: ScopeFilter,
+    query: &str,
+    limit: u32,
+) -> Result<Vec<Memory>, Failure> {
+    let Some(log) = log(context)? else { return Ok(Vec::new()) };
+    let found = log.search_memories(&scopes, query, limit).await?;
+    Ok(found.into_iter().map(|found| found.memory).collect())
+}
+
+async fn details(context: &CommandContext, id: MemoryId) -> Result<MemoryDetails, Failure> {
+    let unknown = || Failure::new(Exit::Failed, format!("there is no memory {id}"));
+    let log = log(context)?.ok_or_else(unknown)?;
+    let memory = log.memory(id).await?.ok_or_else(unknown)?;
+    let changes = log.memory_changes(&ScopeFilter::All, Some(id), u32::MAX).await?;
+    Ok(MemoryDetails { memory, changes })
+}
+
+fn log(context: &CommandContext) -> Result<Option<SqliteStore>, Failure> {
+    look(context, &Configuration::load(context, Uses::Daemon)?)
+}
+
+async fn change<A: DeserializeOwned>(
+    context: &CommandContext,
+    method: &str,
+    params: &(impl Serialize + Sync),
+) -> Result<A, Failure> {
+    call(context, method, params, async |log, params| {
+        Ok(answer_about_memories(log.store.as_ref(), method, params).await)
+    })
+    .await
+}
+
+fn list_text(memories: &[Memory], zone: &TimeZone) -> String {
+    if memories.is_empty() {
+        return "There are no memories.\n".to_owned();
+    }
+    let mut table = PlainTable::with_head(&["id", "scope", "trust", "written", "text"]);
+    for Memory { id, scope, text, trust, source, .. } in memories {
+        let (written, trust) = (moment(source.written_at, zone), trust.word().to_owned());
+        table.row([id.to_string(), scope.to_string(), trust, written, in_line(text)]);
+    }
+    table.to_string()
+}
+
+fn changes_text(changes: &[MemoryChange], zone: &TimeZone) -> String {
+    if changes.is_empty() {
+        return "There are no changes.\n".to_owned();
+    }
+    let mut text = String::new();
+    for MemoryChange { id, memory, at, author, kind, before, after, .. } in changes {
+        let (at, kind) = (moment(*at, zone), kind.word());
+        // Writing to a `String` always succeeds.
+        writeln!(text, "{id}  {at}  {memory} {kind} by {author}").unwrap_or_default();
+        for (sign, version) in [("-", before), ("+", after)] {
+            for line in version.iter().flat_map(|version| version.text.lines()) {
+                writeln!(text, "  {sign} {line}").unwrap_or_default();
+            }
+        }
+    }
+    text
+}
+
+fn details_text(details: &MemoryDetails, zone: &TimeZone) -> String {
+    let MemoryDetails { memory, changes } = details;
+    let Memory { id, scope, text, trust, source, revision, forgotten } = memory;
+    let state = if *forgotten { ", forgotten" } else { "" };
+    let MemorySource { session, turn, message, said_by, written_at } = source;
+    let mut parts = vec![moment(*written_at, zone)];
+    parts.extend(said_by.iter().map(|person| format!("asked by {person}")));
+    parts.extend(session.iter().map(|session| format!("in {session}")));
+    parts.extend(message.iter().map(|message| format!("message {message}")));
+    parts.extend(turn.iter().map(|turn| format!("turn {turn}")));
+    format!(
+        "{id} ({scope}, trust {}, revision {revision}{state})\n{text}\nWritten: {}\n\n{}",
+        trust.word(),
+        parts.join(", "),
+        changes_text(changes, zone)
+    )
+}
+
+/// Returns the memories as Markdown, oldest first, one section for each scope.
+fn markdown(memories: &[Memory], zone: &TimeZone) -> String {
+    let mut sections: BTreeMap<&MemoryScope, Vec<&Memory>> = BTreeMap::new();
+    for memory in memories.iter().rev() {
+        sections.entry(&memory.scope).or_default().push(memory);
+    }
+    let mut text = String::from("# Memory\n");
+    for (scope, memories) in sections {
+        writeln!(text, "\n## {scope}\n").unwrap_or_default();
+        for Memory { id, text: said, trust, source, .. } in memories {
+            let (trust, written) = (trust.word(), moment(source.written_at, zone));
+            let said = said.lines().collect::<Vec<_>>().join("\n  ");
+            writeln!(text, "- {said} ({id}, {written}, trust {trust})").unwrap_or_default();
+        }
+    }
+    text
+}
+
+fn in_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,230 @@
+//! `avocet skills`: lists, checks, adds and removes skills. It works on the files themselves, with or
+//! without a running daemon; the agent reads the workspace anew for each turn.
+
+mod add;
+mod check;
+mod report;
+
+use std::collections::BTreeSet;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use avocet_config::DEFAULTS;
+use avocet_sandbox::{FileError, RemoveMode, Removed, Workspace, WorkspacePath};
+use avocet_skills::{
+    FixedSkills, FoundSkill, SkillCatalogue, SkillState, WORKSPACE_SKILLS, check_name,
+};
+use avocet_tools::WorkspaceFiles;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::show;
+use crate::places::{Configuration, Uses};
+use crate::workspaces::{fixed_skills, guarded};
+
+use report::SkillRow;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsCommand {
+    /// Copy a folder with a SKILL.md into the workspace and trust its files.
+    Add {
+        /// Folder of the skill; its name is the name of the skill.
+        path: PathBuf,
+        #[command(flatten)]
+        options: SkillsOptions,
+    },
+    /// Check skills, and report each problem with its line. Exits with 1 if a skill has a problem.
+    Check {
+        /// Folders to check. Default: all skills that the agent finds.
+        paths: Vec<PathBuf>,
+        #[command(flatten)]
+        options: SkillsOptions,
+    },
+    /// List skills, and tell which of them are used.
+    List {
+        #[command(flatten)]
+        options: SkillsOptions,
+    },
+    /// Remove a skill and its files from the workspace.
+    Remove {
+        /// Name of the skill.
+        name: String,
+        /// Remove it without a question.
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        options: SkillsOptions,
+    },
+    /// Show a skill with its instructions.
+    Show {
+        /// Name of the skill.
+        name: String,
+        #[command(flatten)]
+        options: SkillsOptions,
+    },
+}
+
+/// Options of all commands about skills.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SkillsOptions {
+    /// Agent whose workspace is meant, by its name in [agents]. Default: the default agent.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The skills of an agent.
+struct AgentSkills {
+    /// The workspace's path.
+    path: PathBuf,
+    /// `None` if the daemon has not created the workspace yet.
+    workspace: Option<Workspace>,
+    fixed: Arc<FixedSkills>,
+    configuration: Configuration,
+}
+
+pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Result<Exit, Failure> {
+    match command {
+        SkillsCommand::Add { path, options } => {
+            let skills = AgentSkills::open(context, &options)?;
+            let added = add::add(&skills, &path).await?;
+            show(options.json, &added, || added.text())
+        }
+        SkillsCommand::Check { paths, options } => {
+            let found = if paths.is_empty() {
+                AgentSkills::open(context, &options)?.found().await
+            } else {
+                paths.iter().map(|path| check::of_folder(path)).collect::<Result<_, _>>()?
+            };
+            check::report(context, &found, options.json)
+        }
+        SkillsCommand::List { options } => {
+            let found = AgentSkills::open(context, &options)?.found().await;
+            let rows = rows(&found);
+            show(options.json, &rows, || report::list(&rows))
+        }
+        SkillsCommand::Remove { name, yes, options } => {
+            let skills = AgentSkills::open(context, &options)?;
+            let files = skills.remove(&name, yes).await?;
+            let removed = json!({"name": name, "files": files});
+            show(options.json, &removed, || format!("removed the skill {name}, {files} files\n"))
+        }
+        SkillsCommand::Show { name, options } => {
+            let skills = AgentSkills::open(context, &options)?;
+            let found = skills.found().await;
+            let row = skills.row(&found, &name)?;
+            show(options.json, &row, || report::one(&row))
+        }
+    }
+}
+
+impl AgentSkills {
+    fn open(context: &CommandContext, options: &SkillsOptions) -> Result<Self, Failure> {
+        let configuration = Configuration::load(context, Uses::Log)?;
+        let wanted = options.agent.as_deref().unwrap_or(DEFAULTS);
+        let mut agents = configuration.agents.iter();
+        let agent = agents.find(|agent| agent.profile.name == wanted).ok_or_else(|| {
+            failed(format!("there is no agent {wanted:?}; add [agents.{wanted}], or name another"))
+        })?;
+        let path = agent.workspace.clone();
+        let workspace = if path.exists() { Some(guarded(&configuration, &path)?) } else { None };
+        let fixed = Arc::new(fixed_skills(&configuration));
+        Ok(Self { path, workspace, fixed, configuration })
+    }
+
+    async fn found(&self) -> Vec<FoundSkill> {
+        let Some(workspace) = &self.workspace else { return self.fixed.found().to_vec() };
+        let roots = Arc::new(workspace.clone().into());
+        let files = Arc::new(WorkspaceFiles::new(roots));
+        SkillCatalogue::new(files, self.fixed.clone()).found().await
+    }
+
+    /// Returns the skill of this name that is used, or the first one.
+    fn row(&self, found: &[FoundSkill], name: &str) -> Result<SkillRow, Failure> {
+        let mut rows: Vec<SkillRow> =
+            rows(found).into_iter().filter(|row| row.name == name).collect();
+        rows.sort_by_key(|row| !row.is_used());
+        rows.into_iter().next().ok_or_else(|| self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> Failure {
+        failed(format!(
+            "there is no skill {name:?} in {}, in [skills] paths or in the program; `avocet skills \
+                list` shows all",
+            self.path.join(WORKSPACE_SKILLS).display()
+        ))
+    }
+
+    /// Removes a skill of the workspace, usable or not. Returns the number of its files.
+    async fn remove(&self, name: &str, yes: bool) -> Result<usize, Failure> {
+        check_name(name).map_err(failed)?;
+        let found = self.found().await;
+        let Some((workspace, folder)) = self.folder(name)? else {
+            return Err(match found.iter().find(|one| one.name == name) {
+                Some(one) => failed(format!(
+                    "{name} is a {} skill, and only skills of a workspace can be removed; see \
+                        [skills] in the configuration",
+                    one.source.word()
+                )),
+                None => self.unknown(name),
+            });
+        };
+        let files = workspace.entries_below(&folder).map_err(refused)?;
+        let place = self.path.join(WORKSPACE_SKILLS).join(name);
+        if !yes && !confirmed(&format!("Remove {} with {files} files?", place.display()))? {
+            return Err(failed("nothing was removed"));
+        }
+        match workspace.remove(&folder, RemoveMode::Recursive).map_err(refused)? {
+            Removed::Directory(files) => Ok(files),
+            Removed::File | Removed::Link => Ok(1),
+        }
+    }
+
+    /// Returns the folder of a skill in the workspace; `None` if nothing is there.
+    fn folder(&self, name: &str) -> Result<Option<(&Workspace, WorkspacePath)>, Failure> {
+        let Some(workspace) = &self.workspace else { return Ok(None) };
+        let folder = workspace.resolve(&format!("{WORKSPACE_SKILLS}/{name}")).map_err(refused)?;
+        let kind = workspace.kind(&folder).map_err(refused)?;
+        Ok(kind.map(|_| (workspace, folder)))
+    }
+}
+
+/// Describes each skill. Of several usable skills with one name, the first is used.
+fn rows(found: &[FoundSkill]) -> Vec<SkillRow> {
+    let mut used = BTreeSet::new();
+    let row = |one: &FoundSkill| {
+        let is_hidden = match &one.state {
+            SkillState::Usable(_) => !used.insert(one.name.clone()),
+            SkillState::Untrusted(_) | SkillState::Broken(_) => false,
+        };
+        SkillRow::new(one, is_hidden)
+    };
+    found.iter().map(row).collect()
+}
+
+/// Asks on the terminal. Without a terminal, the option `--yes` is needed.
+fn confirmed(question: &str) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(failed("there is no terminal to ask on; give --yes"));
+    }
+    let mut out = io::stderr().lock();
+    write!(out, "{} [y/N] ", avocet_protocol::printable(question))?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure::new(Exit::Failed, message)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+fn refused(error: FileError) -> Failure {
+    failed(error.to_string())
+}

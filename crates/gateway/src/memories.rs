@@ -1,0 +1,75 @@
+//! The methods that change the memory. If no daemon runs, the program's own commands call them
+//! directly.
+
+use avocet_protocol::{Memories, MemoryAuthor, MemoryChangeId, MemoryId, StoreError, UndoneChange};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::values::{read, to_value, unavailable};
+use crate::wire::RpcError;
+
+/// `memory.forget`: forgets a memory. The result is null.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetMemory {
+    /// The memory.
+    pub memory: MemoryId,
+}
+
+/// `memory.undo`: restores the state before a change. The result is a
+/// [`Memory`](avocet_protocol::Memory).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UndoMemoryChange {
+    /// The last change of its memory.
+    pub change: MemoryChangeId,
+}
+
+/// The names of these methods.
+pub(crate) const METHODS: [&str; 2] = ["memory.forget", "memory.undo"];
+
+/// Answers one of these methods; `None` if the method is not in the list.
+///
+/// # Errors
+/// [`RpcError`] names the fault and its correction.
+pub async fn answer_about_memories(
+    memories: &dyn Memories,
+    method: &str,
+    params: Value,
+) -> Option<Result<Value, RpcError>> {
+    match method {
+        "memory.forget" => Some(forget(memories, method, params).await),
+        "memory.undo" => Some(undo(memories, method, params).await),
+        _ => None,
+    }
+}
+
+async fn forget(memories: &dyn Memories, method: &str, params: Value) -> Result<Value, RpcError> {
+    let ForgetMemory { memory } = read(method, params)?;
+    match memories.forget_memory(memory, &MemoryAuthor::Process).await {
+        Ok(true) => Ok(Value::Null),
+        Ok(false) => {
+            Err(not_found(format!("there is no memory {memory}; `avocet memory list` shows them")))
+        }
+        Err(error) => Err(unavailable(error)),
+    }
+}
+
+async fn undo(memories: &dyn Memories, method: &str, params: Value) -> Result<Value, RpcError> {
+    let UndoMemoryChange { change } = read(method, params)?;
+    let undone = memories.undo_memory_change(change, &MemoryAuthor::Process).await;
+    match undone.map_err(unavailable)? {
+        UndoneChange::Done(memory) => to_value(Ok::<_, StoreError>(memory)),
+        UndoneChange::Unknown => {
+            Err(not_found(format!("there is no change {change}; `avocet memory log` shows them")))
+        }
+        UndoneChange::ChangedSince(later) => Err(RpcError::new(
+            RpcError::PARAMS,
+            format!("the memory was changed again; undo {later} before {change}"),
+        )),
+    }
+}
+
+fn not_found(message: String) -> RpcError {
+    RpcError::new(RpcError::NOT_FOUND, message)
+}

@@ -1,0 +1,111 @@
+//! Finds the memories that are relevant to a turn. Most turns need none, so a memory is recalled
+//! only if it shares words with the request that tell something.
+
+mod words;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    FoundMemory, Memories, MemoryScope, Recall, RecalledMemory, ScopeFilter, StoreError,
+    WordCounts, estimated_tokens, index_text,
+};
+
+/// Number of memories that are read for a choice.
+const CANDIDATES: u32 = 30;
+/// The most memories that a turn gets.
+const MOST: usize = 8;
+/// Part of the best score that another memory needs.
+const LEAST_SHARE: f64 = 0.35;
+/// Up to this number of telling words in a request, one of them is enough; else two are needed.
+const SHORT_REQUEST: usize = 6;
+/// From this number of memories on, a word that more than half of them contain tells nothing.
+const ENOUGH_TO_COUNT: u64 = 8;
+/// Tokens of the remark around the memories, and of the id, scope and date of each.
+const REMARK_TOKENS: u64 = 40;
+const LINE_TOKENS: u64 = 16;
+
+/// Recalls memories by the words that they share with the request.
+#[derive(Debug, Clone)]
+pub struct WordRecall {
+    memories: Arc<dyn Memories>,
+}
+
+impl WordRecall {
+    /// Recalls from these memories.
+    #[must_use]
+    pub fn new(memories: Arc<dyn Memories>) -> Self {
+        Self { memories }
+    }
+}
+
+#[async_trait]
+impl Recall for WordRecall {
+    async fn recall(
+        &self,
+        scopes: &[MemoryScope],
+        query: &str,
+        budget_tokens: u64,
+    ) -> Result<Vec<RecalledMemory>, StoreError> {
+        let mut telling = words::telling(query);
+        if telling.is_empty() || budget_tokens <= REMARK_TOKENS {
+            return Ok(Vec::new());
+        }
+        let counts = self.memories.memory_words(&telling).await?;
+        telling = without_common(telling, &counts);
+        if telling.is_empty() {
+            return Ok(Vec::new());
+        }
+        let only = ScopeFilter::Only(scopes.to_vec());
+        let query = telling.join(" ");
+        let found = self.memories.search_memories(&only, &query, CANDIDATES).await?;
+        Ok(within_budget(relevant(found, &telling), budget_tokens))
+    }
+}
+
+fn without_common(telling: Vec<String>, counts: &WordCounts) -> Vec<String> {
+    let is_common = |containing: u64| {
+        counts.memories >= ENOUGH_TO_COUNT && containing.saturating_mul(2) > counts.memories
+    };
+    let counted = telling.into_iter().zip(&counts.containing);
+    counted.filter(|(_, containing)| !is_common(**containing)).map(|(word, _)| word).collect()
+}
+
+/// Returns the memories with a good score and enough of the telling words.
+fn relevant(found: Vec<FoundMemory>, telling: &[String]) -> Vec<FoundMemory> {
+    let best = found.first().map_or(0.0, |found| found.score);
+    let needed = if telling.len() > SHORT_REQUEST { 2 } else { 1 };
+    let is_relevant = |found: &FoundMemory| {
+        found.score >= best * LEAST_SHARE && {
+            let text = index_text(&found.memory.text);
+            let words: Vec<&str> = text.split(' ').collect();
+            let shared = telling.iter().filter(|word| words::is_in(word, &words)).count();
+            shared >= needed
+        }
+    };
+    found.into_iter().filter(is_relevant).take(MOST).collect()
+}
+
+fn within_budget(found: Vec<FoundMemory>, budget_tokens: u64) -> Vec<RecalledMemory> {
+    let mut left = budget_tokens.saturating_sub(REMARK_TOKENS);
+    let mut recalled = Vec::new();
+    for FoundMemory { memory, .. } in found {
+        let tokens = estimated_tokens(&memory.text) + LINE_TOKENS;
+        if tokens > left {
+            continue;
+        }
+        left -= tokens;
+        recalled.push(RecalledMemory {
+            id: memory.id,
+            scope: memory.scope,
+            text: memory.text,
+            trust: memory.trust,
+            written_at: memory.source.written_at,
+        });
+    }
+    recalled
+}
+
+#[cfg(test)]
+#[path = "lib_tests.rs"]
+mod tests;

@@ -1,0 +1,19 @@
+//! The person for whom a turn works.
+
+use crate::{ChatAddress, ChatKind, PersonId, SessionId};
+
+/// The person for whom a turn works, and the chat of the request. A child turn and a scheduled run
+/// work for the person who asked for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// The chat of the request.
+    pub address: ChatAddress,
+    /// The kind of that chat.
+    pub chat: ChatKind,
+    /// The author of the request.
+    pub person: PersonId,
+    /// The session of the chat: its own, or the one that the chat is linked to.
+    pub session: SessionId,
+    /// The person of the session's own chat, if the chat is linked to the session.
+    pub linked: Option<PersonId>,
+}

@@ -1,0 +1,54 @@
+//! `/memory`: shows and forgets the memories that this chat may read.
+
+use avocet_protocol::{
+    CommandAction, Inbound, Memory, MemoryId, MemoryScope, Role, Roles, ScopeFilter, StoreError,
+};
+
+use crate::commands::CommandPlan;
+use crate::lane::Lanes;
+
+/// The most memories that are shown at once.
+const SHOWN: u32 = 20;
+
+/// Plans `/memory`, `/memory WORDS` or `/memory forget m12`.
+pub(crate) async fn memory(
+    lanes: &Lanes,
+    command: &Inbound,
+    role: Role,
+    argument: &str,
+) -> Result<CommandPlan, StoreError> {
+    let asker = lanes.parts.bus.asker(command);
+    let scopes = ScopeFilter::Only(MemoryScope::readable(asker.as_ref()));
+    let memories = &lanes.parts.memories;
+    let (verb, id) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    if verb.eq_ignore_ascii_case("forget") {
+        let Ok(id) = id.trim().parse::<MemoryId>() else {
+            return Ok(CommandPlan::say("Write /memory forget m12, with the id of a memory."));
+        };
+        let nothing = format!("There is no memory {id} here.");
+        let found = lanes.with_retry(|| memories.memory(id)).await?;
+        let Some(found) = found.filter(|one| !one.forgotten && scopes.includes(&one.scope)) else {
+            return Ok(CommandPlan::say(nothing));
+        };
+        if let Err(refused) = found.scope.check_change(asker.as_ref(), role) {
+            return Ok(CommandPlan::say(format!("I keep {id}: {refused}.")));
+        }
+        let by = avocet_protocol::PersonId::of(command);
+        let done = format!("I have forgotten {id}: {}", found.text);
+        return Ok(CommandPlan::act(CommandAction::ForgetMemory { id, by }, &done, &nothing));
+    }
+    let search = || memories.search_memories(&scopes, argument, SHOWN);
+    let found = lanes.with_retry(search).await?;
+    let lines: Vec<String> = found.iter().map(|found| line(&found.memory)).collect();
+    Ok(CommandPlan::say(match lines[..] {
+        [] if argument.is_empty() => "I remember nothing here.".to_owned(),
+        [] => format!("I remember nothing about {argument:?} here."),
+        _ => lines.join("\n\n"),
+    }))
+}
+
+fn line(memory: &Memory) -> String {
+    let at = jiff::Timestamp::from_millisecond(memory.source.written_at.0).unwrap_or_default();
+    let (scope, date) = (memory.scope.kind().word(), at.strftime("%F"));
+    format!("{} ({scope}, {date}): {}", memory.id, memory.text)
+}

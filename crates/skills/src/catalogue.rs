@@ -1,0 +1,224 @@
+//! The skills of one workspace, with those of the system and of the program. The workspace is read
+//! anew each time, so that a new or a distrusted skill counts from the next turn on.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use avocet_protocol::{Files, Skill, SkillFile, SkillLimit, Skills, ToolError, Trust, sanitise};
+use avocet_supervise::blocking;
+
+use crate::fixed::{FixedSkills, read_file, warn_broken};
+use crate::list::{self, FoundSkill, SkillSource, SkillState};
+use crate::skill::{MAX_SKILL_BYTES, ParsedSkill, check_name};
+use crate::{SKILL_FILE, WORKSPACE_SKILLS};
+
+/// The most folders of a workspace that are read.
+const MAX_FOLDERS: usize = 200;
+/// The largest file of a skill that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// The skills of a workspace, of the system and of the program.
+#[derive(Debug)]
+pub struct SkillCatalogue {
+    files: Arc<dyn Files>,
+    fixed: Arc<FixedSkills>,
+    /// The reasons that were logged, so that each is logged once.
+    logged: Mutex<BTreeSet<String>>,
+}
+
+impl SkillCatalogue {
+    /// The skills of this workspace, before those that stay the same.
+    #[must_use]
+    pub fn new(files: Arc<dyn Files>, fixed: Arc<FixedSkills>) -> Self {
+        Self { files, fixed, logged: Mutex::default() }
+    }
+
+    /// All skills, usable or not: those of the workspace first, each source by name.
+    pub async fn found(&self) -> Vec<FoundSkill> {
+        let mut found = self.of_workspace().await;
+        found.extend(self.fixed.found().iter().cloned());
+        found
+    }
+
+    async fn of_workspace(&self) -> Vec<FoundSkill> {
+        let names = match self.files.directories(WORKSPACE_SKILLS).await {
+            Ok(names) => names,
+            Err(error) => {
+                let why = error.to_string();
+                if self.is_new(&why) {
+                    tracing::warn!(%error, "the skills of the workspace cannot be read; they are left out");
+                }
+                return Vec::new();
+            }
+        };
+        let names = names.into_iter().filter(|name| check_name(name).is_ok()).take(MAX_FOLDERS);
+        let mut found = Vec::new();
+        for name in names {
+            found.extend(self.one(name).await);
+        }
+        found
+    }
+
+    /// Reads a skill of the workspace; `None` if the folder has no `SKILL.md`.
+    async fn one(&self, name: String) -> Option<FoundSkill> {
+        let folder = format!("{WORKSPACE_SKILLS}/{name}");
+        let limit = MAX_SKILL_BYTES as u64 + 1;
+        let parsed = match self.files.start_of(&format!("{folder}/{SKILL_FILE}"), limit).await {
+            Ok(None) => return None,
+            Ok(Some(start)) if start.trust < Trust::Full => {
+                let state = SkillState::Untrusted(start.trust);
+                let (source, notes) = (SkillSource::Workspace, Vec::new());
+                return Some(FoundSkill { name, source, folder, state, notes });
+            }
+            Ok(Some(start)) => ParsedSkill::read(&name, &start.bytes),
+            Err(error) => ParsedSkill::unreadable(&error.to_string()),
+        };
+        Some(FoundSkill::new(name, SkillSource::Workspace, folder, parsed))
+    }
+
+    /// Logs the skills of the workspace that are left out, each reason once.
+    fn warn(&self, found: &[FoundSkill]) {
+        for FoundSkill { folder, state, .. } in found {
+            match state {
+                SkillState::Usable(_) => {}
+                SkillState::Untrusted(trust) if self.is_new(&format!("{folder} {trust:?}")) => {
+                    let (file, trust) = (format!("{folder}/{SKILL_FILE}"), trust.word());
+                    tracing::warn!(
+                        file,
+                        trust,
+                        "this skill is left out, because its file is untrusted: its content may come \
+                            from somebody who is not an owner. Read it; if it is good, run: avocet \
+                            trust --believe FILE"
+                    );
+                }
+                SkillState::Broken(problems) if self.is_new(&format!("{folder} {problems:?}")) => {
+                    warn_broken(folder, problems.first());
+                }
+                SkillState::Untrusted(_) | SkillState::Broken(_) => {}
+            }
+        }
+    }
+
+    fn is_new(&self, reason: &str) -> bool {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        // A workspace that changes all the time must not fill the memory.
+        if logged.len() > MAX_FOLDERS {
+            logged.clear();
+        }
+        logged.insert(reason.to_owned())
+    }
+
+    /// Finds the usable skill of this name.
+    async fn usable(&self, name: &str) -> Result<FoundSkill, ToolError> {
+        let name = name.trim();
+        let of_workspace = match check_name(name) {
+            Ok(()) => self.one(name.to_owned()).await,
+            Err(_) => None,
+        };
+        let fixed = self.fixed.found().iter().filter(|one| one.name == name);
+        let all: Vec<&FoundSkill> = of_workspace.iter().chain(fixed).collect();
+        if let Some((found, _)) = list::usable(all.iter().copied()).first() {
+            return Ok((*found).clone());
+        }
+        Err(match all.first().map(|found| &found.state) {
+            Some(SkillState::Untrusted(_)) => ToolError::PermissionDenied(format!(
+                "the skill {name} is untrusted: its file may come from somebody who is not an \
+                    owner. An owner can read it and run: avocet trust --believe \
+                    {WORKSPACE_SKILLS}/{name}/{SKILL_FILE}"
+            )),
+            Some(SkillState::Broken(problems)) => {
+                let problem = problems.first().map(ToString::to_string).unwrap_or_default();
+                ToolError::ExecutionFailed(format!(
+                    "the file {SKILL_FILE} of the skill {name} is invalid: {problem}"
+                ))
+            }
+            _ => {
+                let found = self.found().await;
+                let names: Vec<&str> =
+                    list::usable(&found).iter().map(|(one, _)| one.name.as_str()).collect();
+                let names = names.join(", ");
+                ToolError::InvalidArgs(format!(
+                    "there is no skill {name:?}; the skills are: {names}"
+                ))
+            }
+        })
+    }
+}
+
+#[async_trait]
+impl Skills for SkillCatalogue {
+    async fn listed(&self) -> Option<String> {
+        let found = self.found().await;
+        let of_workspace = found.iter().take_while(|one| one.source == SkillSource::Workspace);
+        self.warn(&of_workspace.cloned().collect::<Vec<_>>());
+        list::text(&found)
+    }
+
+    async fn load(&self, name: &str) -> Result<Skill, ToolError> {
+        let found = self.usable(name).await?;
+        let SkillState::Usable(document) = found.state else {
+            return Err(ToolError::ExecutionFailed(format!("the skill {name} cannot be used")));
+        };
+        let names = |tools: Vec<crate::AllowedTool>| tools.into_iter().map(|tool| tool.name);
+        let tools = document.allowed_tools.map(|tools| names(tools).collect());
+        Ok(Skill {
+            limit: SkillLimit { skill: document.name, tools },
+            folder: Some(found.folder).filter(|folder| !folder.is_empty()),
+            body: document.body,
+        })
+    }
+
+    async fn file(&self, name: &str, path: &str) -> Result<SkillFile, ToolError> {
+        let found = self.usable(name).await?;
+        let path = path.trim();
+        if !is_inside(path) {
+            let text = format!("{path:?} is not a path in the folder of the skill {name}");
+            return Err(ToolError::InvalidPath(text));
+        }
+        let (bytes, trust) = match found.source {
+            SkillSource::Shipped => {
+                let text = format!("the skill {name} has no files beside its instructions");
+                return Err(ToolError::FileNotFound(text));
+            }
+            SkillSource::System => {
+                let (folder, path) = (PathBuf::from(found.folder), path.to_owned());
+                let read = blocking(move || read_file(&folder, &path, MAX_FILE_BYTES)).await;
+                let failed = |panicked| ToolError::ExecutionFailed(format!("{panicked}"));
+                (read.map_err(failed)??, Trust::Full)
+            }
+            SkillSource::Workspace => self.of_folder(&format!("{}/{path}", found.folder)).await?,
+        };
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(ToolError::ExecutionFailed(format!(
+                "{path} has more than {MAX_FILE_BYTES} bytes; read a part of it with another tool"
+            )));
+        }
+        let not_text = |_| ToolError::ExecutionFailed(format!("{path} is not text (UTF-8)"));
+        let text = String::from_utf8(bytes).map_err(not_text)?;
+        Ok(SkillFile { text: sanitise(&text).text, trust })
+    }
+}
+
+impl SkillCatalogue {
+    /// Reads a file of the workspace, with its trust.
+    async fn of_folder(&self, path: &str) -> Result<(Vec<u8>, Trust), ToolError> {
+        match self.files.start_of(path, MAX_FILE_BYTES + 1).await {
+            Ok(Some(start)) => Ok((start.bytes, start.trust)),
+            Ok(None) => Err(ToolError::FileNotFound(format!("{path} does not exist"))),
+            Err(error) => Err(ToolError::ExecutionFailed(error.to_string())),
+        }
+    }
+}
+
+/// Returns `true` if a path leads to something in its folder.
+fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    let goes_in = parts.clone().any(|part| matches!(part, Component::Normal(_)));
+    goes_in && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! The skills that stay the same while the program runs: those of the system and those of the
+//! program itself.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Component, Path, PathBuf};
+
+use avocet_protocol::ToolError;
+
+use crate::list::{FoundSkill, SkillSource};
+use crate::skill::{MAX_SKILL_BYTES, ParsedSkill, check_name};
+use crate::{SKILL_FILE, SkillState};
+
+/// A skill that is a part of the program.
+#[derive(Debug, Clone, Copy)]
+pub struct ShippedSkill {
+    /// Its name.
+    pub name: &'static str,
+    /// Its `SKILL.md`.
+    pub text: &'static str,
+}
+
+/// The skills that are a part of the program. To add one, add a folder and a line here.
+pub const SHIPPED: [ShippedSkill; 3] = [
+    ShippedSkill { name: "code-review", text: include_str!("../shipped/code-review/SKILL.md") },
+    ShippedSkill {
+        name: "daily-briefing",
+        text: include_str!("../shipped/daily-briefing/SKILL.md"),
+    },
+    ShippedSkill { name: "note-taking", text: include_str!("../shipped/note-taking/SKILL.md") },
+];
+
+/// The skills of the system and of the program, read once.
+#[derive(Debug, Default)]
+pub struct FixedSkills {
+    found: Vec<FoundSkill>,
+}
+
+impl FixedSkills {
+    /// Reads the skills in these directories; those that do not exist are skipped. `shipped` are the
+    /// skills of the program to add.
+    #[must_use]
+    pub fn read(paths: &[PathBuf], shipped: &[ShippedSkill]) -> Self {
+        let mut found: Vec<FoundSkill> = paths.iter().flat_map(|path| of_directory(path)).collect();
+        found.extend(shipped.iter().map(|ShippedSkill { name, text }| {
+            let parsed = ParsedSkill::read(name, text.as_bytes());
+            FoundSkill::new((*name).to_owned(), SkillSource::Shipped, String::new(), parsed)
+        }));
+        Self { found }
+    }
+
+    /// All of them, usable or not.
+    #[must_use]
+    pub fn found(&self) -> &[FoundSkill] {
+        &self.found
+    }
+
+    /// Logs a warning for each skill that cannot be used.
+    pub fn warn(&self) {
+        for skill in &self.found {
+            if let SkillState::Broken(problems) = &skill.state {
+                warn_broken(&skill.folder, problems.first());
+            }
+        }
+    }
+}
+
+/// Logs that a skill is broken, with its first problem.
+pub(crate) fn warn_broken(folder: &str, problem: Option<&crate::SkillProblem>) {
+    let file = format!("{folder}/{SKILL_FILE}");
+    let (line, problem) = problem.map_or((1, ""), |problem| (problem.line, problem.text.as_str()));
+    tracing::warn!(
+        file,
+        line,
+        problem,
+        "this skill is left out, because its file is invalid. For all problems, run: avocet skills \
+            check"
+    );
+}
+
+/// Reads a file of a skill in a folder of the system. Links may lead to other files of the folder.
+pub(crate) fn read_file(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>, ToolError> {
+    let shown = folder.join(path).display().to_string();
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => ToolError::FileNotFound(format!("{shown} does not exist")),
+        _ => ToolError::ExecutionFailed(format!("{shown}: {error}")),
+    };
+    let outside = || ToolError::InvalidPath(format!("{shown} is outside of the skill's folder"));
+    if !Path::new(path)
+        .components()
+        .all(|one| matches!(one, Component::Normal(_) | Component::CurDir))
+    {
+        return Err(outside());
+    }
+    let root = folder.canonicalize().map_err(failed)?;
+    let place = root.join(path).canonicalize().map_err(failed)?;
+    if !place.starts_with(&root) {
+        return Err(outside());
+    }
+    if !fs::metadata(&place).map_err(failed)?.is_file() {
+        return Err(ToolError::InvalidPath(format!("{shown} is not a regular file")));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(&place).map_err(failed)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// The skills in a directory, by name. A folder without a `SKILL.md` is no skill.
+fn of_directory(directory: &Path) -> Vec<FoundSkill> {
+    let mut folders: Vec<(String, PathBuf)> = match fs::read_dir(directory) {
+        Ok(entries) => {
+            let named =
+                |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), path.clone()));
+            entries.filter_map(|entry| named(entry.ok()?.path())).collect()
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            let directory = directory.display();
+            tracing::warn!(%directory, %error, "this directory of skills cannot be read; its skills are left out");
+            return Vec::new();
+        }
+    };
+    folders.retain(|(name, path)| check_name(name).is_ok() && path.join(SKILL_FILE).exists());
+    folders.sort();
+    let found = folders.into_iter().map(|(name, folder)| {
+        let parsed = match read_file(&folder, SKILL_FILE, MAX_SKILL_BYTES as u64) {
+            Ok(bytes) => ParsedSkill::read(&name, &bytes),
+            Err(error) => ParsedSkill::unreadable(&error.to_string()),
+        };
+        FoundSkill::new(name, SkillSource::System, folder.display().to_string(), parsed)
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+#[path = "fixed_tests.rs"]
+mod tests;

@@ -1,0 +1,23 @@
+//! Skills in the open format: a folder with a `SKILL.md`, which has front matter (name, description,
+//! allowed tools) and instructions. A skill of the workspace is used only while its file is fully
+//! trusted.
+
+mod allowed;
+mod catalogue;
+mod fixed;
+mod front_matter;
+mod list;
+mod problem;
+mod skill;
+
+pub use allowed::AllowedTool;
+pub use catalogue::SkillCatalogue;
+pub use fixed::{FixedSkills, SHIPPED, ShippedSkill};
+pub use list::{FoundSkill, SkillSource, SkillState};
+pub use problem::SkillProblem;
+pub use skill::{MAX_SKILL_BYTES, ParsedSkill, SkillDocument, check_name};
+
+/// The directory of skills in a workspace.
+pub const WORKSPACE_SKILLS: &str = "skills";
+/// The file that makes a folder a skill.
+pub const SKILL_FILE: &str = "SKILL.md";

@@ -1,0 +1,282 @@
+//! The long-term memory: the present state in `memories`, every change in `memory_changes`, and a
+//! full-text index that triggers keep.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    CallId, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
+    MemoryChangeKind, MemoryId, MemoryScope, MemorySource, MemoryText, MessageId, PersonId,
+    ScopeFilter, Timestamp, Trust, TurnId, UndoneChange, WordCounts, index_text, match_query,
+};
+use rusqlite::{Row, params};
+
+use crate::rows::turns::ANCESTORS;
+use crate::rows::{self, RowResult, parsed, parsed_if_any, to_json, word};
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+/// Columns that [`memory`] reads.
+const MEMORY: &str = "memories.id, memories.scope, text, memories.trust, state, revision, \
+    memories.session, memories.turn, message, said_by, written_at";
+
+/// Condition for the scopes in `?1`, a JSON list; NULL includes all.
+const IN_SCOPES: &str = "(?1 IS NULL OR memories.scope IN (SELECT value FROM json_each(?1)))";
+
+#[async_trait]
+impl Memories for SqliteStore {
+    async fn search_memories(
+        &self,
+        scopes: &ScopeFilter,
+        query: &str,
+        limit: u32,
+    ) -> Result<Vec<FoundMemory>> {
+        let (scopes, query) = (in_json(scopes)?, match_query(query));
+        self.read(move |db| match query {
+            None => db.rows(
+                &format!(
+                    "SELECT {MEMORY}, 0.0 AS score FROM memories \
+                     WHERE {IN_SCOPES} AND state = 'active' ORDER BY id DESC LIMIT ?2"
+                ),
+                params![scopes, limit],
+                found,
+            ),
+            Some(query) => db.rows(
+                &format!(
+                    "SELECT {MEMORY}, -bm25(memories_index) AS score \
+                     FROM memories_index JOIN memories ON memories.id = memories_index.rowid \
+                     WHERE memories_index MATCH ?3 AND {IN_SCOPES} \
+                     ORDER BY score DESC, memories.id DESC LIMIT ?2"
+                ),
+                params![scopes, limit, query],
+                found,
+            ),
+        })
+        .await
+    }
+
+    async fn memory(&self, id: MemoryId) -> Result<Option<Memory>> {
+        self.read(move |db| one(db, id)).await
+    }
+
+    async fn same_memory(&self, scope: &MemoryScope, text: &str) -> Result<Option<Memory>> {
+        let (scope, words) = (scope.to_string(), index_text(text));
+        self.read(move |db| {
+            db.row(
+                &format!(
+                    "SELECT {MEMORY} FROM memories WHERE scope = ?1 AND state = 'active' \
+                         AND substr(words, 1, 100) = substr(?2, 1, 100) AND words = ?2 \
+                     ORDER BY id LIMIT 1"
+                ),
+                [scope, words],
+                memory,
+            )
+        })
+        .await
+    }
+
+    async fn memory_words(&self, words: &[String]) -> Result<WordCounts> {
+        let words = words.to_vec();
+        self.read(move |db| {
+            let containing = words.iter().map(|word| {
+                let counted = "SELECT doc FROM memories_words WHERE term = ?1";
+                Ok(db.row(counted, [word], |row| row.get(0))?.unwrap_or_default())
+            });
+            let containing = containing.collect::<Result<_>>()?;
+            let all = "SELECT count(*) FROM memories WHERE state = 'active'";
+            Ok(WordCounts { memories: db.one(all, (), |row| row.get(0))?, containing })
+        })
+        .await
+    }
+
+    async fn memory_changes(
+        &self,
+        scopes: &ScopeFilter,
+        memory: Option<MemoryId>,
+        limit: u32,
+    ) -> Result<Vec<MemoryChange>> {
+        let scopes = in_json(scopes)?;
+        self.read(move |db| {
+            db.rows(
+                &format!(
+                    "SELECT {CHANGE} WHERE {IN_SCOPES} AND (?2 IS NULL OR memory = ?2) \
+                     ORDER BY memory_changes.id DESC LIMIT ?3"
+                ),
+                params![scopes, memory.map(|memory| memory.0), limit],
+                change,
+            )
+        })
+        .await
+    }
+
+    async fn forget_memory(&self, id: MemoryId, author: &MemoryAuthor) -> Result<bool> {
+        let author = author.clone();
+        self.write("forget-memory", Durability::Synced, move |tx| forget(tx, id, &author)).await
+    }
+
+    async fn undo_memory_change(
+        &self,
+        change: MemoryChangeId,
+        author: &MemoryAuthor,
+    ) -> Result<UndoneChange> {
+        let author = author.clone();
+        self.write("undo-memory-change", Durability::Synced, move |tx| undo(tx, change, &author))
+            .await
+    }
+}
+
+/// Writes a new memory for a call. The trust is that of the call's request; the author is the person
+/// who wrote the last message of the root turn.
+pub(crate) fn remember(tx: &Tx<'_>, call: CallId, scope: &MemoryScope, text: &str) -> Result<()> {
+    let id = tx.insert(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS}, asked AS (\
+                 SELECT id, channel || ':' || account || ':' || sender AS person FROM inbound \
+                 WHERE turn IN (SELECT turn FROM line) ORDER BY id DESC LIMIT 1) \
+             INSERT INTO memories \
+                 (scope, text, words, trust, session, turn, message, said_by, written_at) \
+             SELECT ?3, ?4, ?5, (SELECT trust FROM steps WHERE turn = ?1 AND number = ?2), \
+                 (SELECT session FROM turns WHERE id = ?1), ?1, (SELECT id FROM asked), \
+                 (SELECT person FROM asked), ?6"
+        ),
+        params![call.turn.0, call.step, scope.to_string(), text, index_text(text), tx.now.0],
+    )?;
+    let Some(written) = one(tx.db, MemoryId(id.unwrap_or_default()))? else { return Ok(()) };
+    let after = MemoryText { text: written.text, trust: written.trust };
+    let change = NewChange { kind: MemoryChangeKind::Written, before: None, after: Some(after) };
+    add_change(tx, written.id, &MemoryAuthor::Call(call), &change)
+}
+
+/// Forgets a memory. Returns `false` if it is not active.
+pub(crate) fn forget(tx: &Tx<'_>, id: MemoryId, author: &MemoryAuthor) -> Result<bool> {
+    let Some(memory) = one(tx.db, id)?.filter(|memory| !memory.forgotten) else {
+        return Ok(false);
+    };
+    let before = MemoryText { text: memory.text, trust: memory.trust };
+    let kind = MemoryChangeKind::Forgotten;
+    set_text(tx, id, None)?;
+    add_change(tx, id, author, &NewChange { kind, before: Some(before), after: None })?;
+    Ok(true)
+}
+
+/// Undoes the last change of a memory.
+fn undo(tx: &Tx<'_>, id: MemoryChangeId, author: &MemoryAuthor) -> Result<UndoneChange> {
+    let found =
+        tx.db.row(&format!("SELECT {CHANGE} WHERE memory_changes.id = ?1"), [id.0], change)?;
+    let Some(undone) = found else { return Ok(UndoneChange::Unknown) };
+    let last = "SELECT max(id) FROM memory_changes WHERE memory = ?1";
+    let last = tx.db.one(last, [undone.memory.0], |row| row.get(0).map(MemoryChangeId))?;
+    if last != id {
+        return Ok(UndoneChange::ChangedSince(last));
+    }
+    let (kind, before, after) = (MemoryChangeKind::Undone, undone.after, undone.before);
+    set_text(tx, undone.memory, after.as_ref())?;
+    add_change(tx, undone.memory, author, &NewChange { kind, before, after })?;
+    let memory = one(tx.db, undone.memory)?;
+    Ok(memory.map_or(UndoneChange::Unknown, |memory| UndoneChange::Done(Box::new(memory))))
+}
+
+/// Gives a memory a text; `None` forgets the memory.
+fn set_text(tx: &Tx<'_>, id: MemoryId, text: Option<&MemoryText>) -> Result<()> {
+    match text {
+        None => tx.update_one(
+            id,
+            "UPDATE memories SET state = 'forgotten', revision = revision + 1 WHERE id = ?1",
+            [id.0],
+        ),
+        Some(MemoryText { text, trust }) => tx.update_one(
+            id,
+            "UPDATE memories SET state = 'active', revision = revision + 1, text = ?2, words = ?3, \
+                 trust = ?4 WHERE id = ?1",
+            params![id.0, text, index_text(text), trust.word()],
+        ),
+    }
+}
+
+struct NewChange {
+    kind: MemoryChangeKind,
+    before: Option<MemoryText>,
+    after: Option<MemoryText>,
+}
+
+fn add_change(
+    tx: &Tx<'_>,
+    memory: MemoryId,
+    author: &MemoryAuthor,
+    change: &NewChange,
+) -> Result<()> {
+    let NewChange { kind, before, after } = change;
+    let (before, after) = (before.as_ref(), after.as_ref());
+    tx.insert(
+        "INSERT INTO memory_changes \
+             (memory, at, author, kind, text_before, trust_before, text_after, trust_after) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            memory.0,
+            tx.now.0,
+            author.to_string(),
+            kind.word(),
+            before.map(|before| &before.text),
+            before.map(|before| before.trust.word()),
+            after.map(|after| &after.text),
+            after.map(|after| after.trust.word()),
+        ],
+    )?;
+    Ok(())
+}
+
+fn in_json(scopes: &ScopeFilter) -> Result<Option<String>> {
+    match scopes {
+        ScopeFilter::All => Ok(None),
+        ScopeFilter::Only(scopes) => to_json(scopes).map(Some),
+    }
+}
+
+fn one(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
+    db.row(&format!("SELECT {MEMORY} FROM memories WHERE id = ?1"), [id.0], memory)
+}
+
+fn memory(row: &Row<'_>) -> RowResult<Memory> {
+    let state: String = row.get("state")?;
+    Ok(Memory {
+        id: MemoryId(row.get("id")?),
+        scope: parsed(row, "scope")?,
+        text: row.get("text")?,
+        trust: rows::trust(row, "trust")?,
+        source: MemorySource {
+            session: parsed_if_any(row, "session")?,
+            turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+            message: row.get::<_, Option<i64>>("message")?.map(MessageId),
+            said_by: parsed_if_any::<PersonId>(row, "said_by")?,
+            written_at: Timestamp(row.get("written_at")?),
+        },
+        revision: row.get("revision")?,
+        forgotten: state == "forgotten",
+    })
+}
+
+fn found(row: &Row<'_>) -> RowResult<FoundMemory> {
+    Ok(FoundMemory { memory: memory(row)?, score: row.get("score")? })
+}
+
+/// Columns and tables that [`change`] reads.
+const CHANGE: &str = "memory_changes.id, memory, memories.scope, at, author, kind, text_before, \
+    trust_before, text_after, trust_after \
+    FROM memory_changes JOIN memories ON memories.id = memory";
+
+fn change(row: &Row<'_>) -> RowResult<MemoryChange> {
+    Ok(MemoryChange {
+        id: MemoryChangeId(row.get("id")?),
+        memory: MemoryId(row.get("memory")?),
+        scope: parsed(row, "scope")?,
+        at: Timestamp(row.get("at")?),
+        author: parsed(row, "author")?,
+        kind: word(row, "kind", &MemoryChangeKind::ALL, MemoryChangeKind::word)?,
+        before: text(row, "text_before", "trust_before")?,
+        after: text(row, "text_after", "trust_after")?,
+    })
+}
+
+fn text(row: &Row<'_>, text: &str, trust: &str) -> RowResult<Option<MemoryText>> {
+    let Some(text) = row.get::<_, Option<String>>(text)? else { return Ok(None) };
+    let trust: Trust = rows::trust(row, trust)?;
+    Ok(Some(MemoryText { text, trust }))
+}

@@ -1,0 +1,38 @@
+//! Code that the memory tools share.
+
+use avocet_protocol::{
+    Memory, MemoryId, MemoryScope, ScopeFilter, StoreError, ToolContext, ToolError, ToolOutcome,
+    ToolOutput,
+};
+use serde_json::json;
+
+/// The scopes that a call may read.
+pub(super) fn readable(context: &ToolContext) -> ScopeFilter {
+    ScopeFilter::Only(MemoryScope::readable(context.asker.as_ref()))
+}
+
+/// Returns memories as a result with their least trust.
+pub(super) fn listed(memories: &[Memory], nothing: &str) -> ToolOutcome {
+    if memories.is_empty() {
+        return json!(nothing).into();
+    }
+    let trust = memories.iter().map(|memory| memory.trust).min();
+    let lines: Vec<String> = memories.iter().map(line).collect();
+    ToolOutcome::Finished(ToolOutput { trust, ..ToolOutput::with_writes(json!(lines), Vec::new()) })
+}
+
+fn line(memory: &Memory) -> String {
+    let at = jiff::Timestamp::from_millisecond(memory.source.written_at.0).unwrap_or_default();
+    let date = at.strftime("%F");
+    format!("{} ({}, {date}): {}", memory.id, memory.scope.kind().word(), memory.text)
+}
+
+pub(super) fn parse_id(id: &str) -> Result<MemoryId, ToolError> {
+    id.parse().map_err(|_| {
+        ToolError::InvalidArgs(format!("{id:?} is not the id of a memory; ids look like m12"))
+    })
+}
+
+pub(super) fn failed(error: &StoreError) -> ToolError {
+    ToolError::ExecutionFailed(error.to_string())
+}

@@ -1,0 +1,61 @@
+//! `memory_forget`: forgets a memory. A person can undo it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, LogWrite, Memories, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::BuiltinParts;
+use super::memories::{failed, parse_id, readable};
+
+#[derive(Debug)]
+pub(super) struct MemoryForget {
+    memories: Arc<dyn Memories>,
+}
+
+impl MemoryForget {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { memories: parts.memories.clone() }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Id like m12.
+    id: String,
+}
+
+#[async_trait]
+impl Tool for MemoryForget {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Forget a memory that is wrong, outdated or unwanted.";
+        Description::new("memory_forget", ToolClass::InLog, TEXT).for_everyone()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let id = parse_id(&arguments.id)?;
+        let memory = self.memories.memory(id).await.map_err(|error| failed(&error))?;
+        // A memory of another scope is not even confirmed to exist.
+        let memory = memory
+            .filter(|memory| !memory.forgotten && readable(context).includes(&memory.scope))
+            .ok_or_else(|| ToolError::ExecutionFailed(format!("there is no memory {id} here")))?;
+        memory
+            .scope
+            .check_change(context.asker.as_ref(), context.role)
+            .map_err(|refused| ToolError::PermissionDenied(format!("{id}: {refused}")))?;
+        let value = json!(format!("forgotten: {id}"));
+        Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![LogWrite::Forget { id }])))
+    }
+}

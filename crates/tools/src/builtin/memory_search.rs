@@ -1,0 +1,62 @@
+//! `memory_search`: finds memories by words.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Memories, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::BuiltinParts;
+use super::memories::{failed, listed, readable};
+
+const DEFAULT_LIMIT: u32 = 10;
+const MAX_LIMIT: u32 = 50;
+
+#[derive(Debug)]
+pub(super) struct MemorySearch {
+    memories: Arc<dyn Memories>,
+}
+
+impl MemorySearch {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        Self { memories: parts.memories.clone() }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Words; memories with any of them are found.
+    query: String,
+    /// At most 50. Default: 10.
+    #[schemars(range(min = 1, max = 50))]
+    limit: Option<u32>,
+}
+
+#[async_trait]
+impl Tool for MemorySearch {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Search the memories of this person, this chat and everyone.";
+        Description::new("memory_search", ToolClass::Pure, TEXT)
+            .parallel()
+            .at_most(32 * 1024)
+            .for_everyone()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
+        let found =
+            self.memories.search_memories(&readable(context), &arguments.query, limit).await;
+        let found: Vec<_> =
+            found.map_err(|error| failed(&error))?.into_iter().map(|found| found.memory).collect();
+        Ok(listed(&found, "there are no memories about this"))
+    }
+}

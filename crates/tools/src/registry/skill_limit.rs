@@ -1,0 +1,93 @@
+//! The limit that a loaded skill sets on the calls of its turn. It only takes tools away: roles,
+//! policy and approvals stay as they are.
+
+use avocet_protocol::{SkillCall, SkillLimit, ToolContext, USE_SKILL, fits};
+
+use super::Registry;
+use crate::aliases;
+use crate::registered::Registered;
+
+/// The tools that run under every skill: they load another skill, ask the user, and show the rest
+/// of an earlier result.
+const ALWAYS: [&str; 3] = ["ask_user", "read_result", USE_SKILL];
+
+/// Tools of other agents that stand for several of ours, or for one that has no such alias.
+const STANDS_FOR: [(&str, &[&str]); 3] = [
+    ("Bash", &["exec_shell", "process_kill", "process_poll"]),
+    ("Glob", &["list_directory", "search_files"]),
+    ("MultiEdit", &["edit_file"]),
+];
+
+impl Registry {
+    /// Returns the reason why the skill in use forbids a tool; `None` if it allows the tool.
+    pub(super) fn skill_refusal(
+        &self,
+        registered: &Registered,
+        context: &ToolContext,
+    ) -> Option<String> {
+        let SkillLimit { skill, tools } = self.skill_in_use(context)?;
+        let (tools, name) = (tools.as_ref()?, registered.name());
+        if ALWAYS.contains(&name) || tools.iter().any(|pattern| allows(pattern, name)) {
+            return None;
+        }
+        let tools = tools.join(", ");
+        Some(format!(
+            "is not one of the tools of the skill {skill}: {tools}. Go on with these, or end your \
+                turn; the limit then ends, too"
+        ))
+    }
+
+    /// The skill that was loaded last. A result of another tool that looks like a loaded skill does
+    /// not count.
+    fn skill_in_use<'c>(&self, context: &'c ToolContext) -> Option<&'c SkillLimit> {
+        let is_loaded = |call: &&SkillCall| {
+            self.named(&call.tool).is_some_and(|registered| registered.name() == USE_SKILL)
+        };
+        context.skills.iter().rev().find(is_loaded).map(|call| &call.limit)
+    }
+}
+
+/// Returns `true` if a name in the `allowed-tools` of a skill allows our tool `name`.
+#[must_use]
+pub fn allows(pattern: &str, name: &str) -> bool {
+    let others = STANDS_FOR.iter().find(|(other, _)| other.eq_ignore_ascii_case(pattern));
+    fits(pattern, name)
+        || others.is_some_and(|(_, ours)| ours.contains(&name))
+        || aliases::tool(pattern) == Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allows_knows_patterns_and_the_tool_names_of_other_agents() {
+        for (pattern, names) in [
+            ("read_file", &["read_file"][..]),
+            ("git_*", &["git_diff", "git_log"]),
+            ("*", &["exec_shell"]),
+            ("Read", &["read_file"]),
+            ("Write", &["write_file"]),
+            ("Edit", &["edit_file"]),
+            ("MultiEdit", &["edit_file"]),
+            ("Grep", &["search_files"]),
+            ("Glob", &["search_files", "list_directory"]),
+            ("LS", &["list_directory"]),
+            ("Bash", &["exec_shell", "process_poll", "process_kill"]),
+            ("WebFetch", &["web_fetch"]),
+            ("WebSearch", &["web_search"]),
+        ] {
+            names.iter().for_each(|name| assert!(allows(pattern, name), "{pattern} {name}"));
+        }
+        for (pattern, name) in [
+            ("Read", "write_file"),
+            ("Grep", "exec_shell"),
+            ("Glob", "read_file"),
+            ("git_*", "exec_shell"),
+            ("READ_FILES", "read_file"),
+            ("", "read_file"),
+        ] {
+            assert!(!allows(pattern, name), "{pattern} {name}");
+        }
+    }
+}
