@@ -1,6 +1,6 @@
 //! Model providers: the code that writes requests, reads streamed answers and retries after errors.
-//! Also the offline provider, which works without key and network, and the transcription of
-//! recordings.
+//! Also the offline provider, which works without key and network, embeddings, and the
+//! transcription of recordings.
 
 #[cfg(test)]
 mod acme;
@@ -16,6 +16,7 @@ mod cool_down;
 mod detail;
 mod dialected;
 mod dialects;
+mod embeddings;
 mod ending;
 mod endpoint;
 mod facts;
@@ -44,6 +45,7 @@ pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chain::Chain;
 pub use cool_down::CoolDowns;
 pub use dialected::{Dialected, TextCalls, ToolStyle};
+pub use embeddings::{EmbeddingsConfig, ServedEmbedder};
 pub use endpoint::Probe;
 pub use facts::{Fact, FactSource, Facts, KnownFacts, Learned, ModelConfig, ModelTable};
 pub use gemini::{Gemini, GeminiConfig};

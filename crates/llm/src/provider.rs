@@ -8,7 +8,7 @@ use avocet_protocol::{Clock, Model};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{Facts, KnownModel};
+use crate::{EmbeddingsConfig, Facts, KnownModel, ServedEmbedder};
 
 /// A provider's table in the configuration, without its key `kind`. Every key has a default.
 pub trait ProviderConfig: DeserializeOwned + JsonSchema + fmt::Debug {
@@ -33,6 +33,20 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema + fmt::Debug {
         facts: Facts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError>;
+
+    /// Creates the embedding model of a configuration. `None` if this kind of provider has no
+    /// embeddings.
+    ///
+    /// # Errors
+    /// [`NetError`] if creating the HTTP client fails.
+    fn embedder(
+        self,
+        config: &EmbeddingsConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Option<ServedEmbedder>, NetError> {
+        let (_, _) = (config, clock);
+        Ok(None)
+    }
 }
 
 /// A model of the configuration.

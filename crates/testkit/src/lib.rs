@@ -11,6 +11,7 @@ mod channel;
 mod clock;
 mod destinations;
 pub mod discord;
+pub mod embeddings;
 mod events;
 mod files;
 pub mod gemini;

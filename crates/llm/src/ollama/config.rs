@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use avocet_net::NetError;
+use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{Clock, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Ollama;
+use crate::embeddings::{EmbeddingServer, EmbeddingWire};
 use crate::known_model::ConfiguredFacts;
 use crate::provider::{Reach, check_base_url};
 use crate::{
-    ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts, TextCalls, ToolStyle,
+    ConfiguredModel, EmbeddingsConfig, Facts, KnownModel, ProviderConfig, RequestTimeouts,
+    ServedEmbedder, TextCalls, ToolStyle,
 };
 
 /// The minimum context for a conversation with tools, in tokens.
@@ -114,6 +116,22 @@ impl ProviderConfig for OllamaConfig {
         let config = Self { max_output_tokens: facts.max_output(), ..self };
         let model = Ollama::new(provider, model, &config, clock)?;
         Ok(KnownModel::new(model, facts).into())
+    }
+
+    fn embedder(
+        self,
+        config: &EmbeddingsConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Option<ServedEmbedder>, NetError> {
+        let server = EmbeddingServer {
+            wire: EmbeddingWire::Ollama,
+            base_url: self.server().to_owned(),
+            http: HttpClient::new()?,
+            timeout: self.limits().first_token,
+            retries: self.max_retries,
+            api_key: self.api_key,
+        };
+        Ok(Some(ServedEmbedder::new(config, server, clock)))
     }
 }
 

@@ -11,10 +11,12 @@ use serde_json::Value;
 
 use super::OpenAi;
 use super::compatibility::{MaxTokensField, OpenAiApi, SystemRole};
+use crate::embeddings::{EmbeddingServer, EmbeddingWire};
 use crate::known_model::ConfiguredFacts;
 use crate::provider::{Reach, check_base_url};
 use crate::{
-    ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts, TextCalls, ToolStyle,
+    ConfiguredModel, EmbeddingsConfig, Facts, KnownModel, ProviderConfig, RequestTimeouts,
+    ServedEmbedder, TextCalls, ToolStyle,
 };
 
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
@@ -137,6 +139,22 @@ impl ProviderConfig for OpenAiConfig {
         let config = Self { max_output_tokens: facts.max_output(), ..self };
         let model = OpenAi::new(provider, model, &config, clock)?;
         Ok(KnownModel::new(model, facts).into())
+    }
+
+    fn embedder(
+        self,
+        config: &EmbeddingsConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Option<ServedEmbedder>, NetError> {
+        let server = EmbeddingServer {
+            wire: EmbeddingWire::OpenAi,
+            base_url: self.base_url.trim_end_matches('/').to_owned(),
+            http: self.client()?,
+            timeout: self.limits().first_token,
+            retries: self.max_retries,
+            api_key: self.api_key,
+        };
+        Ok(Some(ServedEmbedder::new(config, server, clock)))
     }
 }
 

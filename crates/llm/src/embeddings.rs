@@ -1,0 +1,290 @@
+//! Embeddings of OpenAI-compatible servers (OpenAI API reference, "Create embeddings") and of Ollama
+//! (Ollama API, "Generate embeddings").
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_net::{HttpClient, HttpResponse};
+use avocet_protocol::{Clock, EmbedError, Embedder, Secret, within};
+use backon::{BackoffBuilder, ExponentialBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::detail::{clean, error_message};
+
+/// Maximum number of texts in one request. A larger batch delays the first vector.
+const MAX_BATCH: usize = 64;
+/// Maximum bytes of a text; the rest is cut. No text has more tokens than bytes, and OpenAI's models
+/// read 8,192 tokens.
+const MAX_TEXT: usize = 8000;
+/// Maximum bytes that are read of a response: [`MAX_BATCH`] vectors of [`MAX_DIMENSIONS`] numbers.
+const MAX_BODY: usize = 16 * 1024 * 1024;
+/// Maximum length of a vector.
+const MAX_DIMENSIONS: usize = 8192;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+/// The model that turns memories into vectors, so that a search finds related words and other
+/// languages too. Without this table, a search compares words alone.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingsConfig {
+    /// The name of a table in `[providers]` of kind `openai` or `ollama`. Must be set.
+    pub provider: String,
+    /// The server's name of the model: `text-embedding-3-small`, `nomic-embed-text`. Must be set.
+    pub model: String,
+    /// The length of the vectors, for models that can shorten them. At least 1, at most 8192.
+    /// Default: decided by the model.
+    pub dimensions: Option<usize>,
+}
+
+impl EmbeddingsConfig {
+    /// Checks the values of single keys.
+    ///
+    /// # Errors
+    /// The key with an unusable value, and the requirement.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.provider.is_empty() {
+            return Err(("provider", "it must name a table in [providers]".to_owned()));
+        }
+        if self.model.is_empty() {
+            return Err(("model", "it must name an embedding model of the server".to_owned()));
+        }
+        match self.dimensions {
+            Some(found) if !(1..=MAX_DIMENSIONS).contains(&found) => {
+                Err(("dimensions", format!("{found} is not between 1 and {MAX_DIMENSIONS}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The API of an embedding server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EmbeddingWire {
+    OpenAi,
+    Ollama,
+}
+
+/// The server of a provider, as its table describes it.
+#[derive(Debug)]
+pub(crate) struct EmbeddingServer {
+    pub(crate) wire: EmbeddingWire,
+    /// The base URL, without a slash at its end.
+    pub(crate) base_url: String,
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) http: HttpClient,
+    /// Timeout of one request.
+    pub(crate) timeout: Duration,
+    pub(crate) retries: usize,
+}
+
+/// An embedding model behind a server.
+#[derive(Debug)]
+pub struct ServedEmbedder {
+    /// `provider/model`, with the number of dimensions if it was chosen.
+    name: String,
+    model: String,
+    dimensions: Option<usize>,
+    server: EmbeddingServer,
+    clock: Arc<dyn Clock>,
+}
+
+impl ServedEmbedder {
+    pub(crate) fn new(
+        config: &EmbeddingsConfig,
+        server: EmbeddingServer,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let EmbeddingsConfig { provider, model, dimensions } = config.clone();
+        let name = match dimensions {
+            Some(dimensions) => format!("{provider}/{model}@{dimensions}"),
+            None => format!("{provider}/{model}"),
+        };
+        Self { name, model, dimensions, server, clock }
+    }
+
+    /// Requests the vectors of one batch, with retries.
+    async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut waits = ExponentialBuilder::default()
+            .with_min_delay(FIRST_WAIT)
+            .with_max_delay(LONGEST_WAIT)
+            .with_max_times(self.server.retries)
+            .with_jitter()
+            .build();
+        loop {
+            let limit = self.server.timeout;
+            let asked = within(self.clock.as_ref(), limit, self.ask(texts)).await;
+            let failed = match asked {
+                Ok(Err(failed @ FailedRequest { retry: RetryAfter::Wait(_), .. })) => failed,
+                Ok(Err(failed)) => return Err(EmbedError::Refused(failed.why)),
+                Ok(Ok(vectors)) => return Ok(vectors),
+                Err(_) => {
+                    let seconds = limit.as_secs();
+                    self.failed(&format!("it did not answer within {seconds} s"))
+                }
+            };
+            let FailedRequest { why, retry } = failed;
+            let RetryAfter::Wait(asked) = retry else { return Err(EmbedError::Refused(why)) };
+            let Some(wait) = waits.next() else { return Err(EmbedError::Failed(why)) };
+            if asked.is_some_and(|asked| asked > LONGEST_WAIT) {
+                return Err(EmbedError::Failed(why));
+            }
+            let wait = asked.unwrap_or(wait);
+            tracing::info!(error = %why, ?wait, "retrying the embedding request after a pause");
+            self.clock.sleep(wait).await;
+        }
+    }
+
+    async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, FailedRequest> {
+        let EmbeddingServer { wire, base_url, api_key, http, .. } = &self.server;
+        let (path, mut body) = match wire {
+            EmbeddingWire::OpenAi => {
+                let body =
+                    json!({ "model": self.model, "input": texts, "encoding_format": "float" });
+                ("embeddings", body)
+            }
+            EmbeddingWire::Ollama => ("api/embed", json!({ "model": self.model, "input": texts })),
+        };
+        if let Some(dimensions) = self.dimensions {
+            body["dimensions"] = json!(dimensions);
+        }
+        let bearer = api_key.as_ref().map(|key| format!("Bearer {}", key.expose()));
+        let headers: Vec<_> =
+            bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
+        let url = format!("{base_url}/{path}");
+        let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await;
+        let answer = answer.map_err(|error| self.failed(&error.to_string()))?;
+        if answer.status() != 200 {
+            return Err(self.refusal(answer).await);
+        }
+        let body = answer.text(MAX_BODY).await;
+        let body = body.map_err(|error| self.failed(&error.to_string()))?;
+        let answer: Value = serde_json::from_str(&body).unwrap_or_default();
+        self.vectors(&answer, texts.len())
+    }
+
+    /// Reads the vectors of an answer, and checks their number and lengths.
+    fn vectors(&self, answer: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, FailedRequest> {
+        let found: Option<Vec<Vec<f32>>> = match self.server.wire {
+            EmbeddingWire::OpenAi => answer["data"].as_array().and_then(|data| by_index(data)),
+            EmbeddingWire::Ollama => {
+                answer["embeddings"].as_array().and_then(|list| list.iter().map(numbers).collect())
+            }
+        };
+        let Some(found) = found else {
+            return Err(self.failed("its answer holds no vectors"));
+        };
+        if found.len() != wanted {
+            let found = found.len();
+            return Err(self.failed(&format!("it sent {found} vectors for {wanted} texts")));
+        }
+        let length = found.first().map_or(0, Vec::len);
+        if length == 0 || length > MAX_DIMENSIONS || found.iter().any(|one| one.len() != length) {
+            return Err(self.failed("its vectors have unusable lengths"));
+        }
+        match self.dimensions {
+            Some(dimensions) if dimensions != length => Err(FailedRequest {
+                why: self.says(&format!(
+                    "it sent vectors of length {length} instead of {dimensions}; leave out \
+                     `dimensions` in [embeddings]"
+                )),
+                retry: RetryAfter::Never,
+            }),
+            _ => Ok(found),
+        }
+    }
+
+    /// Turns a response with a status other than 200 into an error.
+    async fn refusal(&self, answer: HttpResponse) -> FailedRequest {
+        let (status, retry_after) = (answer.status(), answer.retry_after());
+        let body = answer.text(MAX_BODY).await.unwrap_or_default();
+        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let says = error_message(&error).unwrap_or(&body).trim();
+        let advice = match (status, self.server.wire) {
+            (401 | 403, _) => "; check api_key of the provider",
+            (404, EmbeddingWire::Ollama) if says.contains("not found, try pulling") => {
+                "; fetch it: ollama pull"
+            }
+            (404, _) => "; check base_url of the provider and `model` in [embeddings]",
+            _ => "",
+        };
+        let why = self.says(&format!("{status}: {says}{advice}"));
+        let retry = match status {
+            408 | 409 | 425 | 429 | 500.. => RetryAfter::Wait(retry_after),
+            _ => RetryAfter::Never,
+        };
+        FailedRequest { why, retry }
+    }
+
+    fn failed(&self, why: &str) -> FailedRequest {
+        FailedRequest { why: self.says(why), retry: RetryAfter::Wait(None) }
+    }
+
+    fn says(&self, text: &str) -> String {
+        let name = &self.name;
+        clean(&format!("the embedding model {name}: {text}"), self.server.api_key.as_ref())
+    }
+}
+
+/// A failed request.
+#[derive(Debug)]
+struct FailedRequest {
+    why: String,
+    retry: RetryAfter,
+}
+
+/// The use of a retry.
+#[derive(Debug)]
+enum RetryAfter {
+    /// The same request would fail again.
+    Never,
+    /// A retry can help, after the time that the server asks for.
+    Wait(Option<Duration>),
+}
+
+/// Returns the vectors in the order of their texts.
+fn by_index(data: &[Value]) -> Option<Vec<Vec<f32>>> {
+    let read = |one: &Value| Some((one["index"].as_u64()?, numbers(&one["embedding"])?));
+    let mut found = data.iter().map(read).collect::<Option<Vec<_>>>()?;
+    found.sort_by_key(|(index, _)| *index);
+    let is_complete = found.iter().zip(0..).all(|((index, _), place)| *index == place);
+    is_complete.then(|| found.into_iter().map(|(_, vector)| vector).collect())
+}
+
+fn numbers(vector: &Value) -> Option<Vec<f32>> {
+    #[expect(clippy::cast_possible_truncation, reason = "a vector needs no more precision")]
+    let number = |value: &Value| value.as_f64().map(|value| value as f32);
+    vector
+        .as_array()?
+        .iter()
+        .map(number)
+        .collect::<Option<_>>()
+        .filter(|all: &Vec<f32>| all.iter().all(|value| value.is_finite()))
+}
+
+#[async_trait]
+impl Embedder for ServedEmbedder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        if texts.iter().any(|text| text.trim().is_empty()) {
+            return Err(EmbedError::Refused(self.says("a text without words has no vector")));
+        }
+        let cut = |text: &String| text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
+        let texts: Vec<String> = texts.iter().map(cut).collect();
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(MAX_BATCH) {
+            vectors.extend(self.batch(batch).await?);
+        }
+        Ok(vectors)
+    }
+}
+
+#[cfg(test)]
+#[path = "embeddings_tests.rs"]
+mod tests;
