@@ -67,7 +67,7 @@ pub use fetch_attachments::FetchAttachments;
 pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
-    AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
+    AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault, JobId,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
 };
 pub use inbound::{
@@ -106,10 +106,10 @@ pub use status::{
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast,
-    Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
-    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total,
-    TurnLog, Turns,
+    Correction, Enqueued, Head, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs,
+    KeptResult, KeptResults, Ledger, NewJob, NewStep, NewWait, NoCorrection, NoHead, Note, Notes,
+    OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, SendEnd,
+    Settlement, Showing, Spending, StoreError, SubmittedJob, Suspects, Total, TurnLog, Turns,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

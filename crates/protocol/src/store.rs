@@ -3,6 +3,7 @@
 
 mod audit;
 mod inbox;
+mod jobs;
 mod ledger;
 mod notes;
 mod outbox;
@@ -16,6 +17,7 @@ pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
     NoCorrection, OpenQuestion,
 };
+pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};

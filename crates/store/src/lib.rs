@@ -31,6 +31,7 @@ mod error;
 mod files;
 mod identity;
 mod inbox;
+mod jobs;
 mod last;
 mod ledger;
 mod lock;

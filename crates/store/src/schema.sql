@@ -300,3 +300,11 @@ CREATE TABLE audit (                            -- every decision and every effe
     previous TEXT NOT NULL,                     -- hash of the previous row
     hash     TEXT NOT NULL                      -- SHA-256 of the other columns
 ) STRICT;
+
+CREATE TABLE jobs (                             -- work for an agent that nobody waits for
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL UNIQUE,
+    message INTEGER NOT NULL REFERENCES inbound (id), -- its first message, which has the task
+    key     TEXT NOT NULL UNIQUE,               -- idempotency key of the submission
+    rules   TEXT NOT NULL                       -- JSON: agent, workspace, limits
+) STRICT;

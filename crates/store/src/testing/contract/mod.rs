@@ -6,6 +6,7 @@
 mod audit;
 mod calls;
 mod inbox;
+mod jobs;
 mod ledger;
 mod models;
 mod outbox;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns,
+    Audit, Inbox, Jobs, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -51,6 +52,7 @@ pub struct Ports {
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
     pub audit: Arc<dyn Audit>,
+    pub jobs: Arc<dyn Jobs>,
 }
 
 impl Ports {
@@ -68,6 +70,7 @@ impl Ports {
             + People
             + Query
             + Audit
+            + Jobs
             + 'static,
     {
         Self {
@@ -81,6 +84,7 @@ impl Ports {
             people: store.clone(),
             query: store.clone(),
             audit: store.clone(),
+            jobs: store.clone(),
         }
     }
 }
@@ -209,6 +213,12 @@ rules! {
         undelivered_lists_the_last_messages_and_counts_the_others
         undelivered_message_has_the_lowest_trust_of_its_requests
         undelivered_omits_the_rest_of_an_abandoned_message;
+    jobs:
+        submit_starts_a_session_and_absorbs_a_repeated_key
+        submit_without_a_chat_gives_the_job_a_chat_of_its_own
+        job_state_follows_its_turn_and_ends_once
+        cancel_job_ends_a_queued_running_or_waiting_job
+        jobs_lists_the_newest_first_by_page;
     ledger:
         spent_sums_usage_by_turn_session_and_day
         spent_counts_tokens_without_a_price_apart
