@@ -8,11 +8,15 @@ use avocet_protocol::{
 use jiff::tz::TimeZone;
 
 use crate::history::{HistoryView, shown_name};
+use crate::job::{self, ABOUT_JOBS};
 use crate::marks::Marks;
 
 /// Returns the note of a turn.
 pub(crate) fn note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
-    let moment = moment(turn, view.zone);
+    let mut moment = moment(turn, view.zone);
+    if job::is_job(&turn.session) {
+        moment = format!("{moment}\n[{ABOUT_JOBS}]");
+    }
     match undelivered(turn, view.marks) {
         Some(report) => format!("{moment}\n{report}"),
         None => moment,
