@@ -4,6 +4,7 @@
 mod approvals;
 mod client;
 mod connection;
+mod jobs;
 mod lines;
 mod lists;
 mod methods;
@@ -16,6 +17,7 @@ mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
+pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 pub use lists::{ListSessions, ListUsage, ShowSession};
 pub use methods::{Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait};
 pub use parts::GatewayParts;

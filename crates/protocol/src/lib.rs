@@ -16,6 +16,7 @@ mod files;
 mod health;
 mod ids;
 mod inbound;
+mod job_control;
 mod key_shapes;
 mod message;
 mod model;
@@ -73,6 +74,7 @@ pub use ids::{
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
+pub use job_control::{JobControl, JobRequest};
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };

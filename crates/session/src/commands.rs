@@ -13,7 +13,7 @@ use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 use crate::usage::usage;
-use crate::{approvals, model, people, retry};
+use crate::{approvals, jobs, model, people, retry};
 
 /// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,7 @@ enum Verb {
     Deny,
     Help,
     Id,
+    Job,
     Link,
     Model,
     New,
@@ -94,6 +95,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
     ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
+    ChatCommand::new(Verb::Job, "job", "[agent task | j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
     ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
     ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
     ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
@@ -226,7 +228,7 @@ fn reply(lanes: &Lanes, command: &LoggedInbound, plan: &CommandPlan) -> CommandR
 }
 
 async fn plan(
-    lanes: &Lanes,
+    lanes: &Arc<Lanes>,
     command: &LoggedInbound,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
@@ -254,6 +256,7 @@ async fn plan(
             "This chat is {address}. Its session is {}. You are {}.",
             message.session, sender.id
         )),
+        Verb::Job => jobs::plan(lanes, command, argument).await?,
         Verb::Link => people::link(lanes, address, argument),
         Verb::Pair => people::pair(lanes, argument),
         Verb::Model => model::plan(lanes, &message.session, argument, role).await?,

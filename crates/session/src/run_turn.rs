@@ -111,6 +111,7 @@ impl Lanes {
             grants: grants.as_slice().into(),
         };
         let agent = self.parts.agents.for_turn(turn, &context.asked_by, model.as_deref());
+        let agent = self.with_job_limits(agent, &turn.session).await?;
         agent.fetch_attachments(turn).await?;
         let work = agent.run_tool_loop(turn.clone(), &context, meter);
         match self.shown(turn, work).await {

@@ -34,7 +34,7 @@ impl Lanes {
         ending: SettleReason,
     ) -> Result<(), StoreError> {
         let settlement = match ending {
-            SettleReason::Agent(end) => match *end {
+            SettleReason::Agent(end) => match self.with_job_summary(turn, *end).await? {
                 TurnEnd::Waiting { call, request } => {
                     return self.wait(turn, call, request).await;
                 }
