@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the empty name is the program itself.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 39] = [
     "",
     "approvals",
     "approvals approve",
@@ -22,6 +22,12 @@ const COMMANDS: [&str; 33] = [
     "config",
     "config check",
     "doctor",
+    "job",
+    "job cancel",
+    "job list",
+    "job logs",
+    "job show",
+    "job submit",
     "link",
     "models",
     "pair",
