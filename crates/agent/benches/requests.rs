@@ -13,7 +13,7 @@ use avocet_agent::{
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
     ModelReply, ModelRequest, NewInbound, Outcome, Roles, Sender, SessionId, Settlement, Spent,
-    Suspects, TurnRecord, Turns, Usage,
+    Suspects, Trust, TurnRecord, Turns, Usage,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -125,6 +125,7 @@ impl BenchHarness {
             chat: Some(session().address()),
             cancel: CancellationToken::new(),
             asked_by: Vec::new(),
+            within: Vec::new(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
         };
@@ -143,7 +144,8 @@ impl BenchHarness {
             Content::text("word ".repeat(80)),
         );
         let kind = InboundKind::Text;
-        let message = NewInbound { session: session(), kind, inbound, removed: 0 };
+        let message =
+            NewInbound { session: session(), kind, inbound, removed: 0, trust: Trust::Full };
         self.store.accept(&message, None).await.expect("a log");
         match self.store.claim(&session(), Suspects::Include, Duration::ZERO).await.expect("a log")
         {

@@ -63,6 +63,9 @@ pub struct AgentLimits {
     pub turn: TurnLimits,
     /// The limits on model costs.
     pub budgets: Budgets,
+    /// For a child: the most tokens of the root turn with all its children. `None` for a root turn,
+    /// whose own [`TurnLimits::max_tokens`] is that limit.
+    pub root_tokens: Option<u64>,
 }
 
 /// The parts of a request that are the same for all sessions.
@@ -83,13 +86,18 @@ pub enum TurnEnd {
     Answered(Answer),
     /// A cap was reached or the model failed. The user is sent this text.
     Failed(String),
-    /// A call waits for an outside event, and the turn with it.
-    Waiting {
-        /// The call that waits.
-        call: CallId,
-        /// The event that it waits for.
-        request: WaitRequest,
-    },
+    /// Calls wait for outside events, and the turn with them: any number of calls for a child, and at
+    /// most one other.
+    Waiting(Vec<CallWait>),
+}
+
+/// A call that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallWait {
+    /// The call.
+    pub call: CallId,
+    /// The event that it waits for.
+    pub request: WaitRequest,
 }
 
 /// Ends an answer that was cut at the model's output limit or at ours.
@@ -138,7 +146,8 @@ impl AgentLoop {
                 return Ok(TurnEnd::Answered(Answer { step, text, usage, trust }));
             }
             let ran_for = self.clock.elapsed().saturating_sub(began);
-            if let Some(notice) = self.limits.turn.reached(&turn.steps, ran_for) {
+            let reached = self.limits.turn.reached(&turn.steps, ran_for);
+            if let Some(notice) = reached.or_else(|| self.child_tokens_reached(&turn)) {
                 return Ok(TurnEnd::Failed(withheld::with_allowed(&turn, notice)));
             }
             let reply = match self.ask(&mut context, &turn, turn_context, usage).await {

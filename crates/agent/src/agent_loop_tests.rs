@@ -203,6 +203,7 @@ async fn f16_steering_messages_reach_the_next_step_with_their_attachments() {
             Content::text("/queue steer"),
         ),
         removed: 0,
+        trust: Trust::Full,
     };
     let mode = harness.store.accept(&mode, None).await.unwrap().id;
     let steer = avocet_protocol::CommandAction::SetMode(QueueMode::Steer);

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, Spending,
-    StoreError, Total, thousands, within,
+    Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Origin, Purpose, Spending,
+    StoreError, Total, TurnRecord, thousands, within,
 };
 
 use crate::{AgentLoop, TurnLimits, UsageMeter};
@@ -100,12 +100,23 @@ impl AgentLoop {
         }
     }
 
+    /// Returns the text for the parent if a child has used up its own tokens. The tokens of a root
+    /// turn are checked together with those of its children.
+    pub(crate) fn child_tokens_reached(&self, turn: &TurnRecord) -> Option<String> {
+        match turn.origin {
+            Origin::Child { .. } => self.limits.turn.tokens_reached(turn.usage().total()),
+            Origin::Messages(_) => None,
+        }
+    }
+
     /// Fails if a budget is used up.
     pub(crate) async fn check_budgets(&self, usage: UsageContext<'_>) -> Result<(), NoAnswer> {
         let today = self.clock.now().day_start();
         let UsageMeter { turn, session, .. } = usage.meter;
         let spending = self.logs.ledger.spent(*turn, session, today).await?;
-        match self.limits.budgets.reached(self.limits.turn, &spending) {
+        let limit = self.limits.root_tokens.unwrap_or(self.limits.turn.max_tokens);
+        let limits = TurnLimits { max_tokens: limit, ..self.limits.turn };
+        match self.limits.budgets.reached(limits, &spending) {
             None => Ok(()),
             Some(notice) => {
                 tracing::info!(notice, "a budget is used up; the request is not made");

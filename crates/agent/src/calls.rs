@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallId, CallResult, CallState, LeastTrust, LoggedCall, PreparedCall, Seen, StoreError,
-    ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord, Verdict,
-    WaitKind, WaitRequest,
+    CallId, CallResult, CallState, LeastTrust, LogWrite, LoggedCall, PreparedCall, Seen,
+    StoreError, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord,
+    Verdict, WaitKind, WaitRequest,
 };
 use futures_util::future::try_join_all;
 
 use crate::truncate::{Cut, cut, cut_error};
-use crate::{AgentLoop, TurnContext, TurnEnd, job, repeats, withheld};
+use crate::{AgentLoop, CallWait, TurnContext, TurnEnd, job, repeats, withheld};
 
 /// The context of a step's calls.
 pub(crate) struct StepContext<'a> {
@@ -37,14 +37,47 @@ enum CallOutcome {
     Waiting(WaitRequest),
 }
 
+/// A call that is run now.
+struct CallRun<'c> {
+    place: usize,
+    prepared: &'c PreparedCall,
+    size: BatchSize,
+    /// Children that the step starts already.
+    pending: u32,
+}
+
 /// Calls of the step that run side by side, by their place.
 type Batch = Vec<(usize, PreparedCall)>;
 
-/// Only a call that runs alone can make the turn wait.
+/// Only a call that runs alone can make the turn wait, or start a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BatchSize {
     One,
     Several,
+}
+
+/// The waits that the calls of a step have asked for. They begin together, in one transaction.
+#[derive(Default)]
+struct Waits {
+    /// For children. The step goes on meanwhile, so that its children run side by side.
+    children: Vec<CallWait>,
+    /// For a person, which ends the step for now.
+    other: Option<CallWait>,
+}
+
+impl Waits {
+    fn add(&mut self, wait: CallWait) {
+        match wait.request.kind {
+            WaitKind::Child => self.children.push(wait),
+            WaitKind::Approval | WaitKind::Answer | WaitKind::Choice => self.other = Some(wait),
+        }
+    }
+
+    /// Returns the end of the turn's run, if there is a wait.
+    fn end(self) -> Option<TurnEnd> {
+        let waits: Vec<CallWait> = self.children.into_iter().chain(self.other).collect();
+        (!waits.is_empty()).then_some(TurnEnd::Waiting(waits))
+    }
 }
 
 impl AgentLoop {
@@ -60,7 +93,7 @@ impl AgentLoop {
             (0..step.len()).filter(|place| step[*place].result().is_none()).collect();
         let (iteration, count) = (turn.steps.len(), open.len());
         tracing::debug!(iteration, count, "executing tool calls");
-        let mut batch = Batch::new();
+        let (mut batch, mut waits) = (Batch::new(), Waits::default());
         for place in open {
             let decision = match self.decide(turn, place, step_context).await? {
                 CallAction::Run(prepared) if prepared.parallel => {
@@ -69,24 +102,28 @@ impl AgentLoop {
                 }
                 decision => decision,
             };
-            if let Some(waiting) = self.run_batch(turn, &mut batch, step_context).await? {
-                return Ok(Some(waiting));
+            self.run_batch(turn, &mut batch, &mut waits, step_context).await?;
+            if waits.other.is_some() {
+                break;
             }
             match decision {
                 CallAction::Finish(result) => self.finish_unrun(turn, place, result).await?,
                 CallAction::Wait(request) => {
-                    let call = call_at(turn, place).id;
-                    return Ok(Some(TurnEnd::Waiting { call, request }));
+                    waits.add(CallWait { call: call_at(turn, place).id, request });
                 }
                 CallAction::Run(prepared) => {
                     batch.push((place, prepared));
-                    if let Some(waiting) = self.run_batch(turn, &mut batch, step_context).await? {
-                        return Ok(Some(waiting));
-                    }
+                    self.run_batch(turn, &mut batch, &mut waits, step_context).await?;
                 }
             }
+            if waits.other.is_some() {
+                break;
+            }
         }
-        self.run_batch(turn, &mut batch, step_context).await
+        if waits.other.is_none() {
+            self.run_batch(turn, &mut batch, &mut waits, step_context).await?;
+        }
+        Ok(waits.end())
     }
 
     async fn decide(
@@ -161,34 +198,35 @@ impl AgentLoop {
         &self,
         turn: &mut TurnRecord,
         batch: &mut Batch,
+        waits: &mut Waits,
         step_context: &StepContext<'_>,
-    ) -> Result<Option<TurnEnd>, StoreError> {
+    ) -> Result<(), StoreError> {
         let size = if batch.len() == 1 { BatchSize::One } else { BatchSize::Several };
+        let pending = u32::try_from(waits.children.len()).unwrap_or(u32::MAX);
         let running = batch.drain(..).map(async |(place, prepared)| {
-            let ran = self.run_call(turn, place, &prepared, size, step_context).await?;
+            let run = CallRun { place, prepared: &prepared, size, pending };
+            let ran = self.run_call(turn, run, step_context).await?;
             Ok::<_, StoreError>((place, ran))
         });
-        let mut waiting = None;
         for (place, ran) in try_join_all(running).await? {
             match ran {
                 CallOutcome::Finished(result) => set_result(turn, place, result),
                 CallOutcome::Waiting(request) => {
-                    waiting = Some(TurnEnd::Waiting { call: call_at(turn, place).id, request });
+                    waits.add(CallWait { call: call_at(turn, place).id, request });
                 }
             }
         }
-        Ok(waiting)
+        Ok(())
     }
 
     /// Records the start (T2), runs the call, and records the result (T3).
     async fn run_call(
         &self,
         turn: &TurnRecord,
-        place: usize,
-        prepared: &PreparedCall,
-        batch: BatchSize,
+        run: CallRun<'_>,
         step_context: &StepContext<'_>,
     ) -> Result<CallOutcome, StoreError> {
+        let CallRun { place, prepared, size, pending } = run;
         let logged = call_at(turn, place);
         let name = logged.call.name.clone();
         self.logs.turns.start_call(logged.id, prepared.class, prepared.evidence.as_ref()).await?;
@@ -196,7 +234,11 @@ impl AgentLoop {
         self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone() });
         let context = self.context(turn, logged.id, step_context);
         let outcome = match self.toolbox.execute(&logged.call, &context).await {
-            Ok(ToolOutcome::Waiting(request)) if batch == BatchSize::One => {
+            Ok(outcome) => self.check_spawn(turn, outcome, pending).await?,
+            Err(error) => Err(error),
+        };
+        let outcome = match outcome {
+            Ok(ToolOutcome::Waiting(request)) if size == BatchSize::One => {
                 return Ok(CallOutcome::Waiting(request));
             }
             Ok(ToolOutcome::Waiting(_)) => Err(ToolError::ExecutionFailed(
@@ -221,6 +263,27 @@ impl AgentLoop {
         self.logs.turns.finish_call(logged.id, &result, kept.as_deref(), &writes).await?;
         self.events.emit(&turn.session, TurnEvent::ToolFinished { name, ok: result.ok });
         Ok(CallOutcome::Finished(result))
+    }
+
+    /// Refuses to start a child that the limits of the turn do not allow.
+    async fn check_spawn(
+        &self,
+        turn: &TurnRecord,
+        outcome: ToolOutcome,
+        pending: u32,
+    ) -> Result<Result<ToolOutcome, ToolError>, StoreError> {
+        let writes = match &outcome {
+            ToolOutcome::Waiting(request) => &request.writes,
+            ToolOutcome::Finished(output) => &output.writes,
+        };
+        if !writes.iter().any(|write| matches!(write, LogWrite::Spawn(_))) {
+            return Ok(Ok(outcome));
+        }
+        let family = self.logs.turns.family(turn.id).await?;
+        Ok(match self.limits.turn.no_child(family, pending) {
+            Some(reason) => Err(ToolError::ExecutionFailed(reason)),
+            None => Ok(outcome),
+        })
     }
 
     /// Records the result of a call that is not run (T3).
@@ -280,3 +343,7 @@ fn set_result(turn: &mut TurnRecord, place: usize, result: CallResult) {
 #[cfg(test)]
 #[path = "calls_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "children_tests.rs"]
+mod children_tests;

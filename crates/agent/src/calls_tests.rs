@@ -5,8 +5,8 @@ use avocet_protocol::{
 use avocet_testkit::Scripted;
 use serde_json::json;
 
-use crate::TurnEnd;
-use crate::harness::{AgentHarness, answered, session};
+use crate::CallWait;
+use crate::harness::{AgentHarness, answered, session, waiting};
 
 #[tokio::test]
 async fn run_calls_runs_parallel_tools_concurrently() {
@@ -55,7 +55,7 @@ async fn f18_run_tool_loop_refuses_a_third_identical_call_with_the_identical_res
 async fn approval_makes_the_call_wait_and_then_run() {
     let calls = [("echo", json!({})), ("dangerous", json!({})), ("post", json!({}))];
     let harness = AgentHarness::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
-    let TurnEnd::Waiting { call, request } = harness.turn("go").await else { panic!() };
+    let CallWait { call, request } = waiting(&harness.turn("go").await);
     assert_eq!((call.ordinal, request.kind), (1, WaitKind::Approval));
     assert_eq!((harness.runs("echo"), harness.runs("dangerous"), harness.runs("post")), (1, 0, 0));
     let wait = harness.wait(call, request).await;
@@ -70,7 +70,7 @@ async fn ask_waits_for_the_answer_to_its_question() {
     let harness =
         AgentHarness::new(vec![Scripted::calls(&[("ask", json!({}))]), Scripted::says("blue!")])
             .await;
-    let TurnEnd::Waiting { call, request } = harness.turn("go").await else { panic!() };
+    let CallWait { call, request } = waiting(&harness.turn("go").await);
     harness.wait(call, request).await;
     harness.say("blue").await;
     let turn = harness.claim().await;
@@ -142,7 +142,7 @@ async fn verify_decides_an_interrupted_write_by_comparison() {
 #[tokio::test]
 async fn interrupted_effect_is_not_retried_without_a_choice_of_a_person() {
     let (harness, turn) = died_in("post", ToolClass::Effect, Verdict::Unknown).await;
-    let TurnEnd::Waiting { call, request } = harness.run(turn).await.unwrap() else { panic!() };
+    let CallWait { call, request } = waiting(&harness.run(turn).await.unwrap());
     assert_eq!((call.ordinal, request.kind), (1, WaitKind::Choice));
     let prompt = request.prompt.unwrap();
     assert_eq!(
@@ -159,5 +159,5 @@ async fn run_calls_waits_for_a_parallel_call_that_starts_a_wait() {
     let calls = [("wonder", json!({})), ("note", json!({}))];
     let harness = AgentHarness::new(vec![Scripted::calls(&calls)]).await;
     let end = harness.turn("go").await;
-    assert!(matches!(end, TurnEnd::Waiting { call, .. } if call.ordinal == 0), "{end:?}");
+    assert_eq!(waiting(&end).call.ordinal, 0, "{end:?}");
 }

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
 use crate::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, Compaction, Marks, PromptSettings, TurnContext,
-    TurnEnd, UsageMeter,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, CallWait, Compaction, Marks, PromptSettings,
+    TurnContext, TurnEnd, UsageMeter,
 };
 
 pub(crate) struct AgentHarness {
@@ -75,7 +75,13 @@ impl AgentHarness {
             format!("k{number}").parse().unwrap(),
             Content::text(text),
         );
-        NewInbound { session: session(), kind: InboundKind::Text, inbound, removed: 0 }
+        NewInbound {
+            session: session(),
+            kind: InboundKind::Text,
+            inbound,
+            removed: 0,
+            trust: Trust::Full,
+        }
     }
 
     /// Lets the turn wait, as the code that runs turns does.
@@ -83,12 +89,16 @@ impl AgentHarness {
         let WaitRequest { kind, writes, grant, shown, .. } = request;
         let id = self.store.reserve_wait().await.unwrap();
         let wait = NewWait::new(id, call, kind, Timestamp(i64::MAX));
-        self.store.wait(&NewWait { writes, grant, shown, ..wait }).await.unwrap();
+        self.store.wait(&[NewWait { writes, grant, shown, ..wait }]).await.unwrap();
         id
     }
 
     pub(crate) async fn claim(&self) -> TurnRecord {
-        match self.store.claim(&session(), Suspects::Include, Duration::ZERO).await.unwrap() {
+        self.claim_in(&session()).await
+    }
+
+    pub(crate) async fn claim_in(&self, session: &SessionId) -> TurnRecord {
+        match self.store.claim(session, Suspects::Include, Duration::ZERO).await.unwrap() {
             Claim::Turn(claimed) => claimed.turn,
             other => panic!("{other:?}"),
         }
@@ -117,6 +127,7 @@ impl AgentHarness {
             chat: Some(session().address()),
             cancel: CancellationToken::new(),
             asked_by,
+            within: Vec::new(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
         };
@@ -234,6 +245,14 @@ pub(crate) fn session() -> SessionId {
 pub(crate) fn answered(end: &TurnEnd) -> &str {
     match end {
         TurnEnd::Answered(answer) => &answer.text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the only wait of a turn.
+pub(crate) fn waiting(end: &TurnEnd) -> CallWait {
+    match end {
+        TurnEnd::Waiting(waits) if waits.len() == 1 => waits[0].clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -32,7 +32,7 @@ mod window;
 mod withheld;
 
 pub use agent_loop::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, CUT_OFF, PromptSettings, TurnEnd,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, CUT_OFF, CallWait, PromptSettings, TurnEnd,
 };
 pub use budgets::Budgets;
 pub use limits::TurnLimits;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::Step;
+use avocet_protocol::{Family, Step};
 
 /// The caps on one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub struct TurnLimits {
     pub max_tokens: u64,
     /// The most tokens of a request, estimated. Fewer if the model's window is smaller.
     pub context_tokens: u64,
+    /// Children of the turn that may be open at the same time.
+    pub max_children: u32,
+    /// Children below each other: 1 if a child cannot have children.
+    pub max_depth: u32,
     /// The time in which a person has to decide about an interrupted call.
     pub choice_expires_after: Duration,
 }
@@ -29,6 +33,8 @@ impl Default for TurnLimits {
             max_duration: Duration::from_mins(30),
             max_tokens: 1_000_000,
             context_tokens: 64_000,
+            max_children: 4,
+            max_depth: 2,
             choice_expires_after: Duration::from_hours(24),
         }
     }
@@ -71,6 +77,24 @@ impl TurnLimits {
         let limit = self.max_tokens;
         (used >= limit).then(|| {
             format!("I stopped after {used} tokens (the limit for one answer is {limit}). {SO_FAR}")
+        })
+    }
+
+    /// Returns the reason why a turn may not start another child, `pending` of which its step starts
+    /// already; `None` if it may.
+    pub(crate) fn no_child(self, family: Family, pending: u32) -> Option<String> {
+        let Self { max_children, max_depth, .. } = self;
+        if family.depth >= max_depth {
+            return Some(format!(
+                "sub-agents may be {max_depth} deep (max_depth), and you are at that depth; do the \
+                 task yourself"
+            ));
+        }
+        (family.open_children.saturating_add(pending) >= max_children).then(|| {
+            format!(
+                "{max_children} sub-agents are the most at once (max_children); call this again \
+                 when one of them has ended"
+            )
         })
     }
 

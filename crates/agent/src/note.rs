@@ -1,9 +1,10 @@
-//! The note about the current moment: the time, the chat, and the conversation's messages whose
-//! delivery failed. The note follows the messages that a turn answers, and is the same in every
+//! The note about the current moment: the time, the chat, the texts that the chat received from other
+//! sessions, and the conversation's messages whose delivery failed. The note follows the messages that a turn answers, and is the same in every
 //! request that carries them.
 
 use avocet_protocol::{
-    ChatAddress, ChatKind, LostMessage, MOMENT, Origin, Timestamp, Trust, TurnRecord, Undelivered,
+    ChatAddress, ChatKind, ChildMode, LostMessage, MOMENT, Origin, SessionReport, SessionReports,
+    Timestamp, Trust, TurnRecord, Undelivered,
 };
 use jiff::tz::TimeZone;
 
@@ -13,14 +14,10 @@ use crate::marks::Marks;
 
 /// Returns the note of a turn.
 pub(crate) fn note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
-    let mut moment = moment(turn, view.zone);
-    if job::is_job(&turn.session) {
-        moment = format!("{moment}\n[{ABOUT_JOBS}]");
-    }
-    match undelivered(turn, view.marks) {
-        Some(report) => format!("{moment}\n{report}"),
-        None => moment,
-    }
+    let about = job::is_job(&turn.session).then(|| format!("[{ABOUT_JOBS}]"));
+    let parts = [about, reports(turn, view), undelivered(turn, view.marks)];
+    let lines = std::iter::once(moment(turn, view.zone)).chain(parts.into_iter().flatten());
+    lines.collect::<Vec<String>>().join("\n")
 }
 
 fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
@@ -41,9 +38,13 @@ fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
             }
             None => format!("{MOMENT}{time}.]"),
         },
-        Origin::Child { .. } => format!(
+        Origin::Child { mode: ChildMode::Awaited, .. } => format!(
             "{MOMENT}{time}. No person reads this: your answer goes to the agent that gave you \
              this task.]"
+        ),
+        Origin::Child { mode: ChildMode::Background, .. } => format!(
+            "{MOMENT}{time}. You work on this task in the background. Nobody can answer you: your \
+             final answer goes to the chat as a message.]"
         ),
     }
 }
@@ -53,12 +54,50 @@ fn time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%A, %-d %B %Y, %H:%M %Z").to_string()
 }
 
+/// Lists the texts that the chat received from other sessions; `None` if there are none. They are
+/// marked if one of them is untrusted.
+fn reports(turn: &TurnRecord, view: HistoryView<'_>) -> Option<String> {
+    let SessionReports { texts, more } = &turn.reports;
+    let trust = texts.iter().map(|report| report.trust).min()?;
+    let here = chat_of(turn);
+    let mut lines: Vec<String> =
+        texts.iter().map(|report| report_line(report, here, view.zone)).collect();
+    if *more > 0 {
+        lines.insert(0, format!("- {more} texts before these"));
+    }
+    let list = lines.join("\n");
+    let list = match trust {
+        Trust::Low => {
+            view.marks.foreign(&format!("reports {}", turn.id), "your other sessions", &list)
+        }
+        Trust::User | Trust::Full => list,
+    };
+    Some(format!(
+        "[Texts that you sent from other sessions since the last turn. The person has read them \
+         already:\n{list}\n]"
+    ))
+}
+
+fn report_line(report: &SessionReport, here: Option<&ChatAddress>, zone: &TimeZone) -> String {
+    let SessionReport { from, chat, text, at, .. } = report;
+    let (chat, at) = (shown_chat(chat, here), time(*at, zone));
+    format!("- from {from} to {chat}, {at}: {}", in_line(text))
+}
+
+fn chat_of(turn: &TurnRecord) -> Option<&ChatAddress> {
+    turn.origin.messages().last().map(|message| &message.message.inbound.address)
+}
+
+fn shown_chat(chat: &ChatAddress, here: Option<&ChatAddress>) -> String {
+    if here == Some(chat) { "this chat".to_owned() } else { chat.to_string() }
+}
+
 /// Lists the messages whose delivery failed; `None` if there are none. The texts are marked if the
 /// model had read untrusted content before it wrote them.
 fn undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
     let Undelivered { messages, more } = &turn.undelivered;
     let trust = messages.iter().map(|lost| lost.trust).min()?;
-    let here = turn.origin.messages().last().map(|message| &message.message.inbound.address);
+    let here = chat_of(turn);
     let mut lines: Vec<String> = messages.iter().map(|lost| line(lost, here)).collect();
     if *more > 0 {
         lines.insert(0, format!("- {more} messages before these"));
@@ -78,8 +117,7 @@ fn undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
 }
 
 fn line(lost: &LostMessage, here: Option<&ChatAddress>) -> String {
-    let chat =
-        if here == Some(&lost.chat) { "this chat".to_owned() } else { lost.chat.to_string() };
+    let chat = shown_chat(&lost.chat, here);
     let fate = if lost.unconfirmed { "may or may not have arrived" } else { "was not delivered" };
     let (what, why) = (in_line(&lost.what), in_line(&lost.why));
     format!("- to {chat}: {what} {fate}: {why}")

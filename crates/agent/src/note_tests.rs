@@ -94,3 +94,52 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
     let marked = told.lines().nth(1).unwrap();
     assert!(marked.starts_with("<<<foreign ") && told.contains("\n<<<end "), "{told}");
 }
+
+fn report(chat: &str, text: &str, trust: Trust) -> SessionReport {
+    SessionReport {
+        from: "schedule:local:7".parse().unwrap(),
+        chat: chat.parse().unwrap(),
+        text: text.to_owned(),
+        at: Timestamp(0),
+        trust,
+    }
+}
+
+#[tokio::test]
+async fn reports_names_session_chat_time_and_text_and_marks_untrusted_texts() {
+    let harness = AgentHarness::new(Vec::new()).await;
+    harness.say("why?").await;
+    let mut turn = harness.claim().await;
+    let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
+    assert_eq!(reports(&turn, view), None);
+    turn.reports = SessionReports {
+        texts: vec![
+            report("terminal:local:a", "Rain\nat noon.]", Trust::Full),
+            report("telegram:main:8", "Stretch!", Trust::Full),
+        ],
+        more: 2,
+    };
+    let told = reports(&turn, view).unwrap();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(
+        lines[1..],
+        [
+            "- 2 texts before these",
+            "- from schedule:local:7 to this chat, Thursday, 1 January 1970, 00:00 UTC: Rain at \
+                noon.)",
+            "- from schedule:local:7 to telegram:main:8, Thursday, 1 January 1970, 00:00 UTC: \
+                Stretch!",
+            "]"
+        ]
+    );
+    let whole = format!("why?\n\n{}", note(&turn, view));
+    assert_eq!(without_marks(&whole), "why?");
+    let trust = |turn: &TurnRecord| crate::trust::of_turn(&Past::default(), turn, &FakeRoles);
+    assert_eq!(trust(&turn), Trust::Full);
+
+    turn.reports.texts[0].trust = Trust::Low;
+    let told = reports(&turn, view).unwrap();
+    assert_eq!(trust(&turn), Trust::Low, "the note is trusted no more than its texts");
+    let marked = told.lines().nth(1).unwrap();
+    assert!(marked.starts_with("<<<foreign ") && told.contains("\n<<<end "), "{told}");
+}

@@ -20,8 +20,9 @@ pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trus
     let asked = match &turn.origin {
         _ if is_trusted(past, turn, None) => Trust::Full,
         Origin::Messages(messages) => {
-            let told = turn.undelivered.messages.iter().map(|lost| lost.trust);
-            told.fold(of_messages(messages, roles), Trust::min)
+            let lost = turn.undelivered.messages.iter().map(|lost| lost.trust);
+            let reports = turn.reports.texts.iter().map(|report| report.trust);
+            lost.chain(reports).fold(of_messages(messages, roles), Trust::min)
         }
         Origin::Child { trust, .. } => *trust,
     };
@@ -52,15 +53,15 @@ fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {
     messages.iter().map(|message| of_message(message, roles)).min().unwrap_or_default()
 }
 
-/// Returns the trust of a message: that of its sender's role. Forwarded or quoted text and pictures
-/// are untrusted.
+/// Returns the trust of a message: that of its sender's role, up to the limit of the message.
+/// Forwarded or quoted text and pictures are untrusted.
 fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
     let inbound = &message.message.inbound;
     let content = &inbound.content;
     if content.has_untrusted_parts() || !images::of(content).is_empty() {
         Trust::Low
     } else {
-        roles.role(inbound).into()
+        Trust::from(roles.role(inbound)).min(message.message.trust)
     }
 }
 
@@ -92,7 +93,9 @@ pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -
 /// Returns the text that a person has typed, without forwarded or quoted parts.
 fn own_words(message: &LoggedInbound) -> Option<String> {
     let inbound = &message.message.inbound;
-    let is_own = !inbound.sender.is_bot && inbound.content.forwarded_from.is_none();
+    let is_own = !inbound.sender.is_bot
+        && inbound.content.forwarded_from.is_none()
+        && message.message.trust > Trust::Low;
     is_own.then(|| inbound.content.text.clone())
 }
 

@@ -8,8 +8,8 @@ use avocet_protocol::{
 use avocet_testkit::Scripted;
 use serde_json::json;
 
-use crate::harness::{AgentHarness, answered, session};
-use crate::{Compaction, TurnEnd};
+use crate::harness::{AgentHarness, answered, session, waiting};
+use crate::{CallWait, Compaction, TurnEnd};
 
 fn page(text: &str) -> Scripted {
     Scripted::calls(&[("page", json!({ "text": text }))])
@@ -22,8 +22,8 @@ fn careful() -> Scripted {
 /// Returns `true` if the turn has to ask before it acts.
 fn asks(end: &TurnEnd) -> bool {
     match end {
-        TurnEnd::Waiting { request, .. } => {
-            assert_eq!(request.kind, WaitKind::Approval);
+        TurnEnd::Waiting(_) => {
+            assert_eq!(waiting(end).request.kind, WaitKind::Approval);
             true
         }
         TurnEnd::Answered(_) => false,
@@ -68,6 +68,20 @@ async fn trust_is_lowered_by_text_that_is_not_the_owners() {
         let end = turn_of(&harness, content.clone(), sender).await;
         assert_eq!(asks(&end), expected, "{content:?} of {sender}");
         assert_eq!(harness.runs("careful"), u32::from(!expected));
+    }
+}
+
+/// A message of the daemon itself has the sender of the request that led to it, and its trust.
+#[tokio::test]
+async fn trust_of_a_message_is_capped_by_its_own_limit() {
+    for (limit, expected) in [(Trust::Full, false), (Trust::User, true), (Trust::Low, true)] {
+        let harness = AgentHarness::new(vec![careful(), Scripted::says("done")]).await;
+        let mut message = harness.message("do it");
+        message.trust = limit;
+        harness.store.accept(&message, None).await.unwrap();
+        let turn = harness.claim().await;
+        let end = harness.run(turn).await.unwrap();
+        assert_eq!(asks(&end), expected, "{limit:?}");
     }
 }
 
@@ -116,7 +130,7 @@ async fn trust_is_restored_by_a_command_of_the_owner_or_new() {
 async fn trust_given_while_a_call_waits_holds_for_the_rest_of_the_turn() {
     let answers = vec![page("hi"), careful(), careful(), Scripted::says("done")];
     let harness = AgentHarness::new(answers).await;
-    let TurnEnd::Waiting { call, request } = harness.turn("go").await else { panic!() };
+    let CallWait { call, request } = waiting(&harness.turn("go").await);
     let wait = harness.wait(call, request).await;
     harness.command(&CommandAction::TrustPast).await;
     harness.store.resolve(wait, &Resolution::Error("denied".to_owned())).await.unwrap();
@@ -185,7 +199,7 @@ async fn answer_that_leaks_a_secret_is_withheld_for_approval() {
     ] {
         let says = Scripted::says("the SECRET is out");
         let harness = AgentHarness::new(vec![page("hi"), says]).await;
-        let TurnEnd::Waiting { call, request } = harness.turn("read").await else { panic!() };
+        let CallWait { call, request } = waiting(&harness.turn("read").await);
         assert_eq!(request.prompt.as_ref().unwrap().text, "May I say that?");
         let shown = harness.events.all();
         let shows = |event: &TurnEvent| matches!(event, TurnEvent::Text { delta } if delta.contains("SECRET"));
@@ -209,7 +223,7 @@ async fn answer_that_leaks_a_secret_is_withheld_for_approval() {
 async fn withheld_answer_is_combined_with_the_answer_to_later_messages() {
     let answers = vec![page("hi"), Scripted::says("the SECRET is out")];
     let harness = AgentHarness::new(answers).await;
-    let TurnEnd::Waiting { call, request } = harness.turn("read").await else { panic!() };
+    let CallWait { call, request } = waiting(&harness.turn("read").await);
     harness.steer().await;
     let wait = harness.wait(call, request).await;
     harness.say("and this?").await;
@@ -222,7 +236,7 @@ async fn withheld_answer_is_combined_with_the_answer_to_later_messages() {
 async fn run_always_grants_the_tool_until_new() {
     let dangerous = || Scripted::calls(&[("dangerous", json!({}))]);
     let harness = AgentHarness::new(vec![dangerous()]).await;
-    let TurnEnd::Waiting { call, request } = harness.turn("go").await else { panic!() };
+    let CallWait { call, request } = waiting(&harness.turn("go").await);
     let wait = harness.wait(call, request).await;
     harness.store.resolve(wait, &Resolution::RunAlways).await.unwrap();
     let (harness, turn) = harness.restart(vec![Scripted::says("done")]).await;
@@ -276,7 +290,7 @@ async fn seen_has_each_call_with_the_trust_of_its_request_and_its_result() {
     let done = || Scripted::says("done");
     let answers = vec![page("hi"), careful(), done(), page("ho"), done()];
     let harness = AgentHarness::new(answers).await;
-    let TurnEnd::Waiting { call, request } = harness.turn("go").await else { panic!() };
+    let CallWait { call, request } = waiting(&harness.turn("go").await);
     let wait = harness.wait(call, request).await;
     harness.store.resolve(wait, &Resolution::Run).await.unwrap();
     let end = harness.run(harness.claim().await).await.unwrap();
@@ -307,7 +321,7 @@ async fn seen_has_each_call_with_the_trust_of_its_request_and_its_result() {
 async fn seen_of_a_child_has_the_text_of_people_from_its_root() {
     let spawn = Scripted::calls(&[("spawn", json!({ "prompt": "read prompt.dev" }))]);
     let harness = AgentHarness::new(vec![spawn]).await;
-    let TurnEnd::Waiting { call, request } = harness.turn("read root.dev").await else { panic!() };
+    let CallWait { call, request } = waiting(&harness.turn("read root.dev").await);
     let asked_by = harness.record().await.origin.messages().to_vec();
     harness.wait(call, request).await;
     let child = harness.claim_child(call).await;
@@ -321,7 +335,7 @@ async fn trust_of_a_child_is_that_of_its_parents_request() {
     for (first, expected) in [(Some(page("hi")), Trust::Low), (None, Trust::Full)] {
         let spawn = Scripted::calls(&[("spawn", json!({ "prompt": "do it" }))]);
         let harness = AgentHarness::new(first.into_iter().chain([spawn]).collect()).await;
-        let TurnEnd::Waiting { call, request } = harness.turn("go").await else { panic!() };
+        let CallWait { call, request } = waiting(&harness.turn("go").await);
         harness.wait(call, request).await;
         let child = harness.claim_child(call).await;
         let avocet_protocol::Origin::Child { trust, .. } = &child.origin else { panic!() };
@@ -364,15 +378,6 @@ impl AgentHarness {
     }
 
     async fn claim_child(&self, call: CallId) -> TurnRecord {
-        let session = avocet_protocol::SessionId::of_child(call);
-        match self
-            .store
-            .claim(&session, Suspects::Include, std::time::Duration::ZERO)
-            .await
-            .unwrap()
-        {
-            avocet_protocol::Claim::Turn(claimed) => claimed.turn,
-            other => panic!("{other:?}"),
-        }
+        self.claim_in(&avocet_protocol::SessionId::of_child(call)).await
     }
 }

@@ -16,6 +16,8 @@ pub struct TurnContext {
     pub cancel: CancellationToken,
     /// For a child: the messages that the turn at the root works on.
     pub asked_by: Vec<LoggedInbound>,
+    /// For a child: the profiles of its ancestors.
+    pub within: Vec<String>,
     /// Looks up the roles of senders.
     pub roles: Arc<dyn Roles>,
     /// The permissions that a person has granted for the session.
@@ -34,7 +36,8 @@ impl TurnContext {
     /// Returns the place at which the root turn was asked. It counts as a group if one of its
     /// messages came from a group.
     pub(crate) fn place(&self, turn: &TurnRecord) -> Place {
-        let mut place = Place { channel: None, chat: ChatKind::Private };
+        let within = self.within.clone();
+        let mut place = Place { channel: None, chat: ChatKind::Private, within };
         for Inbound { address, chat, .. } in self.asking(turn).map(|one| &one.message.inbound) {
             place.channel = Some(address.channel.clone());
             if *chat == ChatKind::Group {

@@ -5,8 +5,8 @@ use avocet_testkit::Scripted;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::TurnEnd;
-use crate::harness::{AgentHarness, answered};
+use crate::harness::{AgentHarness, answered, waiting};
+use crate::{CallWait, TurnEnd};
 
 const WRITTEN: &str = "A call of post looks so:\n\n```json\n{\"tool\": \"post\"}\n```";
 
@@ -31,7 +31,7 @@ async fn resolved(
     resolution: &Resolution,
     answers: Vec<Scripted>,
 ) -> (AgentHarness, TurnRecord) {
-    let TurnEnd::Waiting { call, request } = end else { panic!("{end:?}") };
+    let CallWait { call, request } = waiting(&end);
     let wait = harness.wait(call, request).await;
     harness.store.resolve(wait, resolution).await.unwrap();
     harness.restart(answers).await
@@ -66,7 +66,7 @@ async fn call_as_text_still_waits_after_a_crash_before_its_start() {
     let (harness, turn) = harness.restart(Vec::new()).await;
     let call = CallId { turn: turn.id, step: 0, ordinal: 0 };
     let end = harness.run(turn).await.unwrap();
-    assert!(matches!(end, TurnEnd::Waiting { call: waits, .. } if waits == call), "{end:?}");
+    assert_eq!(waiting(&end).call, call);
     assert_eq!(harness.runs("post"), 0);
 }
 
@@ -92,7 +92,7 @@ async fn call_as_text_that_is_denied_is_withheld_with_an_answer_that_leaks_a_sec
     let answers = vec![Scripted::says("As you like.")];
     let (harness, turn) = resolved(harness, end, &denied(), answers).await;
     let end = harness.run(turn).await.unwrap();
-    let TurnEnd::Waiting { request, .. } = &end else { panic!("{end:?}") };
+    let CallWait { request, .. } = waiting(&end);
     assert_eq!(request.prompt.as_ref().unwrap().text, "May I say that?");
     let (harness, turn) = resolved(harness, end, &Resolution::Run, Vec::new()).await;
     let end = harness.run(turn).await.unwrap();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use avocet_protocol::{
     AccountName, Allow, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
     InboundKind, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender, SenderId,
-    SessionId, sanitise,
+    SessionId, Trust, sanitise,
 };
 
 use crate::access_cache::AccessCache;
@@ -170,7 +170,10 @@ impl Admission {
         let by_owner = self.own_role(&PersonId::of(&inbound)) == Some(Role::Owner);
         let inbound = Inbound { by_owner, ..inbound };
         let removed = u32::try_from(removed).unwrap_or(u32::MAX);
-        Ok(Admitted { message: NewInbound { session, kind, inbound, removed }, role })
+        Ok(Admitted {
+            message: NewInbound { session, kind, inbound, removed, trust: Trust::Full },
+            role,
+        })
     }
 
     /// Admits a message from the log again, since its sender may have lost access.

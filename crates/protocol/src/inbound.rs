@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatAddress, Content, DedupeKey, MessageId, SenderId, SessionId, Timestamp};
+use crate::{ChatAddress, Content, DedupeKey, MessageId, SenderId, SessionId, Timestamp, Trust};
 
 /// A message that a channel or another process publishes on the bus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +135,15 @@ pub struct NewInbound {
     pub inbound: Inbound,
     /// Number of characters that sanitising removed.
     pub removed: u32,
+    /// Upper limit for the trust of the text. [`Trust::Full`] for messages of people, whose role
+    /// decides; less for a message that the daemon itself writes, for example for a scheduled task.
+    #[serde(default, skip_serializing_if = "is_full")]
+    pub trust: Trust,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_full(trust: &Trust) -> bool {
+    *trust == Trust::Full
 }
 
 /// An inbound message in the log.

@@ -107,11 +107,12 @@ pub use status::{
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
-    AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast,
-    Correction, Enqueued, Head, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs,
-    KeptResult, KeptResults, Ledger, NewJob, NewStep, NewWait, NoCorrection, NoHead, Note, Notes,
-    OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, SendEnd,
-    Settlement, Showing, Spending, StoreError, SubmittedJob, Suspects, Total, TurnLog, Turns,
+    AuditKind, AuditRow, CancelledTask, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
+    CompactedPast, Correction, Enqueued, Family, Head, Inbox, JobChat, JobLimits, JobRules,
+    JobState, JobStatus, Jobs, KeptResult, KeptResults, Ledger, NewJob, NewStep, NewWait,
+    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
+    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, SubmittedJob,
+    Suspects, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, task_name,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};
@@ -120,11 +121,13 @@ pub use tool::{
     Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,
     Verdict,
 };
-pub use tool_outcome::{LogWrite, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest};
+pub use tool_outcome::{
+    ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
+};
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};
 pub use turn::{
-    CallResult, CallState, LoggedCall, LostMessage, Origin, Step, TurnRecord, TurnState,
-    Undelivered,
+    CallResult, CallState, LoggedCall, LostMessage, Origin, SessionReport, SessionReports, Step,
+    TurnRecord, TurnState, Undelivered,
 };

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The treatment of a call, from the least to the most careful.
@@ -93,9 +93,10 @@ impl<'de> Visitor<'de> for WordOrCases {
     }
 }
 
-/// Available tools: names, in which `*` matches any characters.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+/// Available tools: a list of names, in which `*` matches any characters, or a table of `allow` and
+/// `deny`.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(deny_unknown_fields, default)]
 pub struct ToolList {
     /// The available tools. Default: `["*"]`, all tools.
     pub allow: Vec<String>,
@@ -106,6 +107,47 @@ pub struct ToolList {
 impl Default for ToolList {
     fn default() -> Self {
         Self { allow: vec!["*".to_owned()], deny: Vec::new() }
+    }
+}
+
+/// The keys of the table form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Lists {
+    allow: Vec<String>,
+    deny: Vec<String>,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        let ToolList { allow, deny } = ToolList::default();
+        Self { allow, deny }
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesOrLists)
+    }
+}
+
+struct NamesOrLists;
+
+impl<'de> Visitor<'de> for NamesOrLists {
+    type Value = ToolList;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of names, or a table of allow, deny")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<ToolList, A::Error> {
+        let allow = Vec::deserialize(SeqAccessDeserializer::new(names))?;
+        Ok(ToolList { allow, deny: Vec::new() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ToolList, A::Error> {
+        let Lists { allow, deny } = Lists::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ToolList { allow, deny })
     }
 }
 
@@ -128,5 +170,24 @@ mod tests {
         assert!(read(json!("sometimes")).unwrap_err().contains("`allow`, `ask`, `deny`"));
         assert!(read(json!({ "user": "deny" })).unwrap_err().contains("low_trust"));
         assert!(read(json!(true)).unwrap_err().contains("or a table of default, users"));
+    }
+
+    #[test]
+    fn tool_list_deserialises_from_names_or_a_table() {
+        let read = |value: serde_json::Value| {
+            serde_json::from_value::<ToolList>(value).map_err(|error| error.to_string())
+        };
+        let names = |names: &[&str]| names.iter().map(|one| (*one).to_owned()).collect();
+        let (all, none) = (names(&["*"]), Vec::new());
+        let list = |allow: &Vec<String>, deny: &Vec<String>| {
+            Ok(ToolList { allow: allow.clone(), deny: deny.clone() })
+        };
+        let reads: Vec<String> = names(&["read_*", "outline"]);
+        assert_eq!(read(json!(["read_*", "outline"])), list(&reads, &none));
+        assert_eq!(read(json!({ "allow": ["read_*", "outline"] })), list(&reads, &none));
+        assert_eq!(read(json!({ "deny": ["message"] })), list(&all, &names(&["message"])));
+        assert_eq!(read(json!([])), list(&none, &none), "an empty list leaves no tool");
+        assert!(read(json!({ "alow": [] })).unwrap_err().contains("allow"));
+        assert!(read(json!("all")).unwrap_err().contains("a list of names"));
     }
 }

@@ -7,6 +7,7 @@ mod jobs;
 mod ledger;
 mod notes;
 mod outbox;
+mod tasks;
 mod turn_log;
 mod turns;
 
@@ -21,7 +22,8 @@ pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, 
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
-pub use turn_log::{CompactedPast, KeptResult, KeptResults, NewStep, Past, TurnLog};
+pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
+pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
     Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Suspects, Turns,
 };

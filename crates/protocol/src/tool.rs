@@ -277,6 +277,8 @@ pub struct Place {
     pub channel: Option<ChannelName>,
     /// The kind of chat, which tells if other people can read it.
     pub chat: ChatKind,
+    /// For a child: the profiles of its ancestors. Their lists of tools apply as well.
+    pub within: Vec<String>,
 }
 
 /// An approval for the rest of a session: calls of `tool` with the same scope need no further

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Content, Grant, Planned, Trust};
+use crate::{Content, Grant, Planned, Trust, TurnId};
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +51,53 @@ pub enum LogWrite {
         /// The text of the note.
         text: String,
     },
-    /// A child turn in a session of its own, whose final text answers the waiting call. Only valid
-    /// in [`WaitRequest::writes`].
-    Spawn {
-        /// The task of the child.
-        prompt: String,
-    },
+    /// A child turn in a session of its own.
+    Spawn(NewChild),
+}
+
+/// A child turn to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewChild {
+    /// Its number, from [`Tasks::reserve_task`](crate::Tasks::reserve_task); `None` for the next
+    /// free one.
+    pub id: Option<TurnId>,
+    /// The task.
+    pub prompt: String,
+    /// A short name of the task, for people.
+    pub label: Option<String>,
+    /// The profile that works on the task; `None` for the parent's.
+    pub agent: Option<String>,
+    /// The receiver of its final text.
+    pub mode: ChildMode,
+}
+
+impl NewChild {
+    /// A child without label and with the parent's profile, for whose end the parent waits.
+    #[must_use]
+    pub fn awaited(prompt: impl Into<String>) -> Self {
+        let (label, agent, mode) = (None, None, ChildMode::Awaited);
+        Self { id: None, prompt: prompt.into(), label, agent, mode }
+    }
+}
+
+/// The receiver of a child's final text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChildMode {
+    /// The call of the parent, which waits for it. Only valid in [`WaitRequest::writes`].
+    #[default]
+    Awaited,
+    /// The chat of the root turn. The parent goes on at once. Only valid in
+    /// [`ToolOutput::writes`].
+    Background,
+}
+
+impl ChildMode {
+    /// Returns `true` for [`Self::Awaited`].
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        *self == Self::Awaited
+    }
 }
 
 /// The reason why a turn waits, and the time limit.

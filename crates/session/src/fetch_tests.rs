@@ -1,6 +1,6 @@
 use avocet_protocol::{
     CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Inbound, InboundKind,
-    LogWrite, NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass,
+    LogWrite, NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass, Trust,
 };
 use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
 use std::sync::Mutex;
@@ -69,7 +69,8 @@ fn message(attachments: Vec<Attachment>) -> LoggedInbound {
     let (sender, key) = (Sender::new("me".parse().unwrap()), "k".parse().unwrap());
     let content = Content { attachments, ..Content::text("look") };
     let inbound = Inbound::new(session.address(), sender, key, content);
-    let message = NewInbound { session, kind: InboundKind::Text, inbound, removed: 0 };
+    let message =
+        NewInbound { session, kind: InboundKind::Text, inbound, removed: 0, trust: Trust::Full };
     LoggedInbound { id: MessageId(5), received_at: Timestamp(0), message }
 }
 

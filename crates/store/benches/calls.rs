@@ -64,7 +64,8 @@ async fn begun(temp: &TempStore, durability: Durability) -> (Arc<SqliteStore>, T
     let key = "1".parse().expect("a key");
     let inbound = Inbound::new(session.address(), sender, key, Content::text("go"));
     let kind = InboundKind::Text;
-    let message = NewInbound { session: session.clone(), kind, inbound, removed: 0 };
+    let message =
+        NewInbound { session: session.clone(), kind, inbound, removed: 0, trust: Trust::Full };
     store.accept(&message, None).await.expect("accepted");
     match store.claim(&session, Suspects::Include, Duration::ZERO).await.expect("claimed") {
         Claim::Turn(claimed) => (Arc::new(store), claimed.turn.id),

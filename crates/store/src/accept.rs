@@ -38,15 +38,15 @@ pub(crate) fn accept(
 
 /// Returns `None` if the chat has used the key before.
 fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
-    let NewInbound { session, kind, inbound, removed } = message;
+    let NewInbound { session, kind, inbound, removed, trust } = message;
     let address = &inbound.address;
     let digest = digest_of(inbound)?;
     let id = tx.insert(
         "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
              sender_name, is_bot, kind, content, removed, state, received_at, written_at, corrects, \
-             edited_at, digest) \
+             edited_at, digest, trust) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15, ?16, \
-             ?17, ?18) \
+             ?17, ?18, ?19) \
          ON CONFLICT (channel, account, chat, key) DO NOTHING",
         params![
             session.as_str(),
@@ -67,6 +67,7 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
             inbound.corrects.as_ref().map(DedupeKey::as_str),
             inbound.edited_at.map(|edited| edited.0),
             digest,
+            trust.word(),
         ],
     )?;
     Ok(id.map(MessageId))

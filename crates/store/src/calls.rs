@@ -2,16 +2,17 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, SessionId, ToolClass, TurnId,
-    TurnState,
+    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, NewChild, Planned, SessionId,
+    ToolClass, Trust, TurnId,
 };
 use rusqlite::params;
 
 use crate::SqliteStore;
 use crate::audit;
+use crate::reports;
 use crate::rows::chunks::{OutboxSource, insert_planned};
 use crate::rows::sessions::use_session;
-use crate::rows::turns::{ChildTask, insert_turn, must_run};
+use crate::rows::turns::must_run;
 use crate::rows::{self, to_json};
 use crate::tx::{Db, Result, Tx};
 
@@ -98,6 +99,15 @@ pub(crate) fn keep_result(tx: &Tx<'_>, call: CallId, body: &str) -> Result<()> {
 /// Trust level of the request that led to the call of turn ?2, step ?3.
 const REQUEST_TRUST: &str = "(SELECT trust FROM steps WHERE turn = ?2 AND number = ?3)";
 
+/// Returns the trust level of the request that led to the call.
+fn request_trust(tx: &Tx<'_>, call: CallId) -> Result<Trust> {
+    tx.db.one(
+        "SELECT trust FROM steps WHERE turn = ?1 AND number = ?2",
+        params![call.turn.0, call.step],
+        |row| rows::trust(row, "trust"),
+    )
+}
+
 /// Applies the log writes of a tool. Returns the child turn if the tool spawned one.
 pub(crate) fn apply_writes(
     tx: &Tx<'_>,
@@ -109,6 +119,9 @@ pub(crate) fn apply_writes(
         match write {
             LogWrite::Message(planned) => {
                 insert_planned(tx, planned, Some(call.turn), OutboxSource::Tool)?;
+                let Planned { address, chunks } = planned;
+                let (text, trust) = (reports::text_of(chunks), request_trust(tx, call)?);
+                reports::note_of_turn(tx, call.turn, address, &text, trust)?;
             }
             LogWrite::Note { text } => {
                 tx.insert(
@@ -119,29 +132,42 @@ pub(crate) fn apply_writes(
                     params![text, call.turn.0, call.step, tx.now.0],
                 )?;
             }
-            LogWrite::Spawn { prompt } => child = Some(spawn(tx, call, prompt)?),
+            LogWrite::Spawn(new) => child = Some(spawn(tx, call, new)?),
         }
     }
     Ok(child)
 }
 
-fn spawn(tx: &Tx<'_>, call: CallId, prompt: &str) -> Result<TurnId> {
+/// Creates a child turn in its own session. A chosen profile answers with its own model; otherwise
+/// profile and model are the parent's.
+fn spawn(tx: &Tx<'_>, call: CallId, child: &NewChild) -> Result<TurnId> {
+    let NewChild { id, prompt, label, agent, mode } = child;
     let session = SessionId::of_child(call);
     use_session(tx, &session)?;
     tx.update(
-        "UPDATE sessions SET model = (SELECT model FROM sessions AS parent \
-             WHERE parent.id = (SELECT session FROM turns WHERE id = ?2)) WHERE id = ?1",
-        params![session.as_str(), call.turn.0],
+        "UPDATE sessions SET model = iif(?3 IS NULL, parent.model, NULL), \
+             agent = coalesce(?3, parent.agent) \
+         FROM turns JOIN sessions AS parent ON parent.id = turns.session \
+         WHERE turns.id = ?2 AND sessions.id = ?1",
+        params![session.as_str(), call.turn.0, agent],
     )?;
-    let child = insert_turn(
-        tx,
-        &session,
-        TurnState::Queued,
-        Some(&ChildTask { parent: call.turn, prompt }),
+    let id = tx.insert(
+        &format!(
+            "INSERT INTO turns (id, session, state, parent, root, prompt, prompt_trust, label, \
+                 background, started_at) \
+             VALUES (?4, ?1, 'queued', ?2, \
+                 (SELECT coalesce(root, id) FROM turns WHERE id = ?2), ?5, {REQUEST_TRUST}, ?6, ?7, ?8)"
+        ),
+        params![
+            session.as_str(),
+            call.turn.0,
+            call.step,
+            id.map(|id| id.0),
+            prompt,
+            label,
+            !mode.is_awaited(),
+            tx.now.0,
+        ],
     )?;
-    tx.update(
-        &format!("UPDATE turns SET prompt_trust = {REQUEST_TRUST} WHERE id = ?1"),
-        params![child.0, call.turn.0, call.step],
-    )?;
-    Ok(child)
+    Ok(TurnId(id.unwrap_or_default()))
 }

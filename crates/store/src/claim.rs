@@ -8,9 +8,10 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::past::{self, PendingCompaction};
+use crate::reports;
 use crate::rows::messages::NEXT;
 use crate::rows::sessions;
-use crate::rows::turns::{self, insert_turn};
+use crate::rows::turns::{self, ANCESTORS, insert_turn};
 use crate::turn_record::read_turn;
 use crate::tx::{Result, Tx};
 use crate::undelivered;
@@ -82,9 +83,17 @@ fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<OpenTurnRow>> {
 fn claimed(tx: &Tx<'_>, turn: TurnId) -> Result<Claimed> {
     let record = read_turn(tx.db, turn)?;
     let grants = waits::grants(tx, turn)?;
+    let ancestors = tx.db.rows(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} SELECT agent FROM line JOIN turns ON turns.id = turn \
+                 JOIN sessions ON sessions.id = session WHERE turn <> ?1 ORDER BY turn DESC"
+        ),
+        [turn.0],
+        |row| row.get("agent"),
+    )?;
     tx.db.one(
-        "SELECT attempts, deaths_alone, model FROM turns JOIN sessions ON sessions.id = session \
-         WHERE turns.id = ?1",
+        "SELECT attempts, deaths_alone, model, agent FROM turns \
+             JOIN sessions ON sessions.id = session WHERE turns.id = ?1",
         [turn.0],
         |row| {
             Ok(Claimed {
@@ -92,6 +101,8 @@ fn claimed(tx: &Tx<'_>, turn: TurnId) -> Result<Claimed> {
                 attempts: row.get("attempts")?,
                 deaths_alone: row.get("deaths_alone")?,
                 model: row.get("model")?,
+                agent: row.get("agent")?,
+                ancestors,
                 grants,
             })
         },
@@ -119,8 +130,9 @@ fn begin_turn(
         waiting.first
     };
     let last = last.min(before_another_chat(tx, session, waiting.first)?);
-    let turn = insert_turn(tx, session, TurnState::Running, None)?;
+    let turn = insert_turn(tx, session, TurnState::Running)?;
     undelivered::bind(tx, session, turn)?;
+    reports::bind(tx, session, turn)?;
     tx.update(
         &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
         params![session.as_str(), turn.0, last],

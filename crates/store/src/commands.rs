@@ -9,9 +9,11 @@ use crate::audit;
 use crate::cancel::cancel_turn;
 use crate::past;
 use crate::people;
+use crate::reports;
 use crate::retry::retry;
 use crate::rows;
 use crate::rows::turns::open_turn;
+use crate::tasks;
 use crate::tx::{Result, Tx};
 use crate::undelivered;
 use crate::waits::{is_open, meant_wait, resolve_by_command};
@@ -64,6 +66,10 @@ pub(crate) fn act(
             let goes_on = retry(tx, &session, command, *wait, sender.as_ref())?;
             Ok(goes_on.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
         }
+        CommandAction::CancelTask(task) => {
+            let cancelled = tasks::cancel(tx, *task, Some(&session))?;
+            Ok(cancelled.map_or(CommandEffect::Nothing, CommandEffect::Cancelled))
+        }
         CommandAction::TrustPast => {
             past::mark_as_trusted(tx, &session).map(|()| CommandEffect::Done)
         }
@@ -84,6 +90,7 @@ fn forget(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<Comman
         params![session.as_str(), command.0],
     )?;
     undelivered::forget(tx, session)?;
+    reports::forget(tx, session)?;
     let grants = tx.update("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
     audit::withdrawn(tx, command, session, grants)?;
     Ok(stopped)

@@ -144,7 +144,7 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
         |row| Ok((rows::parsed::<SessionId>(row, "session")?, rows::address(row)?)),
     )?;
     for (session, chat) in waiting {
-        let turn = insert_turn(tx, &session, TurnState::Failed, None)?;
+        let turn = insert_turn(tx, &session, TurnState::Failed)?;
         tx.update(
             "UPDATE turns SET notice = ?2, ended_at = ?3 WHERE id = ?1",
             params![turn.0, NOTICE, tx.now.0],

@@ -114,7 +114,8 @@ impl Inbox for SqliteStore {
                 CommandEffect::Done
                 | CommandEffect::Stopped(_)
                 | CommandEffect::Resent(_)
-                | CommandEffect::Resolved(_) => reply.done,
+                | CommandEffect::Resolved(_)
+                | CommandEffect::Cancelled(_) => reply.done,
             };
             if let Some(message) = message {
                 let text: String = message.chunks.iter().map(Content::as_text).collect();

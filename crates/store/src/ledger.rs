@@ -26,7 +26,8 @@ impl Ledger for SqliteStore {
         let (session, spent) = (session.clone(), spent.to_vec());
         self.write("record-usage", Durability::Process, move |tx| {
             let payer = payer(tx.db, turn, session)?;
-            spent.iter().try_for_each(|one| record(tx, &payer, purpose, one))
+            let child = turn.filter(|turn| Some(*turn) != payer.turn);
+            spent.iter().try_for_each(|one| record(tx, &payer, child, purpose, one))
         })
         .await
     }
@@ -94,12 +95,18 @@ fn payer(db: Db<'_>, turn: Option<TurnId>, session: SessionId) -> Result<Payer> 
     )
 }
 
-fn record(tx: &Tx<'_>, payer: &Payer, purpose: Purpose, spent: &Spent) -> Result<()> {
+fn record(
+    tx: &Tx<'_>,
+    payer: &Payer,
+    child: Option<TurnId>,
+    purpose: Purpose,
+    spent: &Spent,
+) -> Result<()> {
     let Usage { input, output, cached, cache_written } = spent.usage;
     tx.insert(
         "INSERT INTO usage (at, session, turn, purpose, model, input, cached, cache_written, \
-             output, cost) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             output, cost, child) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             tx.now.0,
             payer.session.as_str(),
@@ -111,6 +118,7 @@ fn record(tx: &Tx<'_>, payer: &Payer, purpose: Purpose, spent: &Spent) -> Result
             credible(cache_written),
             credible(output),
             spent.cost.map(|cost| credible(cost.0)),
+            child.map(|child| child.0),
         ],
     )?;
     Ok(())
@@ -133,7 +141,7 @@ const SUMS: &str = "coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) A
     coalesce(sum(cost), 0) AS cost, \
     coalesce(sum(iif(cost IS NULL, input + output, 0)), 0) AS unpriced";
 
-fn sum(db: Db<'_>, which: &str, params: impl Params) -> Result<Total> {
+pub(crate) fn sum(db: Db<'_>, which: &str, params: impl Params) -> Result<Total> {
     db.one(&format!("SELECT {SUMS} FROM usage WHERE {which}"), params, total)
 }
 

@@ -61,7 +61,7 @@ fn last_failed(
 /// that a redelivery is still absorbed, an edit finds the copy, and the reply refers to the
 /// person's message. The originals keep their recorded outcome.
 fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
-    let turn = insert_turn(tx, session, TurnState::Queued, None)?;
+    let turn = insert_turn(tx, session, TurnState::Queued)?;
     let messages = tx.db.rows(
         "SELECT id, key FROM inbound WHERE turn = ?1 AND after_step IS NOT ?2 ORDER BY id",
         params![failed.0, ANSWERED],

@@ -62,7 +62,10 @@ CREATE TABLE turns (
     notice      TEXT,                           -- text shown to the chat instead of a reply
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER,
-    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full'))
+    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full')),
+    root        INTEGER REFERENCES turns (id),  -- of a child: the turn at the root
+    label       TEXT,                           -- of a child: a short name for people
+    background  INTEGER NOT NULL DEFAULT 0      -- 1: a child for which no call waits
 ) STRICT;
 CREATE UNIQUE INDEX turns_open ON turns (session) WHERE state IN ('queued', 'running', 'waiting');
 CREATE INDEX turns_session ON turns (session, id);
@@ -224,7 +227,8 @@ CREATE TABLE usage (                            -- cost of each answer of a mode
     cached        INTEGER NOT NULL,
     cache_written INTEGER NOT NULL,
     output        INTEGER NOT NULL,
-    cost          INTEGER                       -- billionths of a dollar; NULL: price unknown
+    cost          INTEGER,                      -- billionths of a dollar; NULL: price unknown
+    child         INTEGER REFERENCES turns (id) -- child that asked; NULL: the root turn itself
 ) STRICT;
 CREATE INDEX usage_session ON usage (session, id, input, cached, cache_written, output, cost);
 CREATE INDEX usage_turn ON usage (turn, input, cached, cache_written, output, cost)
@@ -308,3 +312,14 @@ CREATE TABLE jobs (                             -- work for an agent that nobody
     key     TEXT NOT NULL UNIQUE,               -- idempotency key of the submission
     rules   TEXT NOT NULL                       -- JSON: agent, workspace, limits
 ) STRICT;
+CREATE TABLE reports (                          -- texts that a chat received from other sessions than its own
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    session   TEXT NOT NULL,                    -- own session of the chat
+    said_from TEXT NOT NULL,                    -- session that sent the text
+    chat      TEXT NOT NULL,
+    text      TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    turn      INTEGER REFERENCES turns (id),    -- turn whose requests show it; NULL: not shown yet
+    trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the text
+CREATE INDEX reports_untold ON reports (session) WHERE turn IS NULL;
+CREATE INDEX reports_told ON reports (turn, id) WHERE turn IS NOT NULL;

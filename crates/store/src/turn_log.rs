@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, LogWrite,
-    LoggedInbound, MessageId, NewStep, Past, QueueMode, SessionId, StoreError, ToolClass, TurnId,
-    TurnLog,
+    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Family,
+    LogWrite, LoggedInbound, MessageId, NewStep, Past, QueueMode, SessionId, StoreError, ToolClass,
+    TurnId, TurnLog,
 };
 use rusqlite::params;
 
@@ -12,7 +12,7 @@ use crate::calls;
 use crate::ledger::credible;
 use crate::past;
 use crate::rows::messages::{NEXT, steered};
-use crate::rows::turns::{must_run, note_progress, session_of};
+use crate::rows::turns::{ANCESTORS, must_run, note_progress, session_of};
 use crate::rows::{self, sessions, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -98,6 +98,10 @@ impl TurnLog for SqliteStore {
         .await
     }
 
+    async fn family(&self, turn: TurnId) -> Result<Family> {
+        self.read(move |db| family(db, turn)).await
+    }
+
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {
         let chat = chat.clone();
         self.read(move |db| sent_texts(db, turn, &chat)).await
@@ -177,6 +181,18 @@ fn set_attachments(
         message,
         "UPDATE inbound SET content = ?2 WHERE id = ?1",
         params![message.0, to_json(&Content { attachments, ..content })?],
+    )
+}
+
+fn family(db: Db<'_>, turn: TurnId) -> Result<Family> {
+    db.one(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} SELECT (SELECT count(*) - 1 FROM line) AS depth, \
+                 (SELECT count(*) FROM turns WHERE parent = ?1 \
+                      AND state IN ('queued', 'running', 'waiting')) AS open"
+        ),
+        [turn.0],
+        |row| Ok(Family { depth: row.get("depth")?, open_children: row.get("open")? }),
     )
 }
 

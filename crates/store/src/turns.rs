@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Answer, Claim, CompactedPast, LoggedInbound, MessageId, NewWait, OpenPrompt, OpenWait, Outcome,
-    Planned, Resolution, SessionId, Settlement, Suspects, Timestamp, TurnId, Turns, WaitId,
+    Planned, Resolution, SessionId, Settlement, Suspects, Timestamp, Trust, TurnId, Turns, WaitId,
 };
 use rusqlite::params;
 
@@ -15,6 +15,7 @@ use crate::ledger::credible;
 use crate::past;
 use crate::preview;
 use crate::recover::put_back;
+use crate::reports;
 use crate::rows;
 use crate::rows::messages::{ANSWERED, INBOUND, inbound};
 use crate::rows::turns::ANCESTORS;
@@ -63,12 +64,15 @@ impl Turns for SqliteStore {
     }
 
     async fn reserve_wait(&self) -> Result<WaitId> {
-        self.write("reserve-wait", Durability::Process, waits::reserve).await
+        self.write("reserve-wait", Durability::Process, |tx| {
+            waits::reserve(tx, "waits").map(WaitId)
+        })
+        .await
     }
 
-    async fn wait(&self, wait: &NewWait) -> Result<()> {
-        let wait = wait.clone();
-        self.write("wait", Durability::Synced, move |tx| waits::begin(tx, &wait)).await
+    async fn wait(&self, waits: &[NewWait]) -> Result<()> {
+        let waits = waits.to_vec();
+        self.write("wait", Durability::Synced, move |tx| waits::begin(tx, &waits)).await
     }
 
     async fn release(&self, turn: TurnId) -> Result<()> {
@@ -93,6 +97,18 @@ impl Turns for SqliteStore {
                 [turn.0],
                 inbound,
             )
+        })
+        .await
+    }
+
+    async fn chosen_agent(&self, turn: TurnId) -> Result<Option<String>> {
+        self.read(move |db| {
+            let agent = db.row(
+                "SELECT agent FROM turns JOIN sessions ON sessions.id = session WHERE turns.id = ?1",
+                [turn.0],
+                |row| row.get(0),
+            )?;
+            Ok(agent.flatten())
         })
         .await
     }
@@ -156,6 +172,7 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
     }
     end_messages(tx, turn, *outcome)?;
     preview::become_reply(tx, turn, reply.as_ref())?;
+    note_report(tx, turn, settlement)?;
     let result = match (outcome, answer, notice) {
         (Outcome::Replied, Some(answer), _) => {
             Resolution::Answer { text: answer.text.clone(), trust: answer.trust }
@@ -164,6 +181,25 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
         _ => Resolution::Error("it ended without an answer".to_owned()),
     };
     resolve_parent(tx, turn, &result)
+}
+
+/// Notes the reply for the own session of its chat, if that is another session.
+fn note_report(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<()> {
+    let Settlement { answer, notice, reply, .. } = settlement;
+    let Some(Planned { address, chunks }) = reply else { return Ok(()) };
+    let is_task: bool =
+        tx.db.one("SELECT background FROM turns WHERE id = ?1", [turn.0], |row| row.get(0))?;
+    match (answer, notice) {
+        // The message of a task names the task.
+        (Some(answer), _) if is_task => {
+            let text = reports::text_of(chunks);
+            reports::note_of_turn(tx, turn, address, &text, answer.trust)
+        }
+        (Some(answer), _) => reports::note_of_turn(tx, turn, address, &answer.text, answer.trust),
+        // An error may quote the text of a message.
+        (None, Some(notice)) => reports::note_of_turn(tx, turn, address, notice, Trust::Low),
+        (None, None) => Ok(()),
+    }
 }
 
 /// Ends all messages bound to the turn. The answer counts for the last one, and the others are

@@ -3,11 +3,11 @@
 //! requests repeat them to the byte.
 
 use avocet_protocol::{
-    ChatAddress, Content, DeliveryId, LostMessage, MessageId, SessionId, StoreError, TurnId,
-    Undelivered,
+    ChatAddress, Content, DeliveryId, LostMessage, MessageId, SessionId, TurnId, Undelivered,
 };
 use rusqlite::params;
 
+use crate::people::session_of_chat;
 use crate::rows;
 use crate::rows::chunks::OutboxSource;
 use crate::rows::turns::ANCESTORS;
@@ -83,17 +83,6 @@ fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
         [turn.0],
         |row| rows::parsed(row, "session"),
     )
-}
-
-/// Returns the session that the chat uses: its own, or another one by a link.
-fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
-    let linked = tx.db.row(
-        "SELECT session FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
-        rows::chat_key(chat),
-        |row| rows::parsed(row, "session"),
-    )?;
-    let own = || SessionId::of(chat).map_err(|error| StoreError::Internal(error.to_string()));
-    linked.map_or_else(own, Ok)
 }
 
 /// Binds all notes of a session to a new turn. Each gets the lowest trust level of the requests

@@ -3,37 +3,46 @@
 
 use avocet_protocol::{
     Arguments, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt, OpenWait,
-    Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind, cut_texts,
+    Planned, Resolution, SessionId, Timestamp, Trust, TurnId, WaitId, WaitKind, cut_texts,
 };
 use rusqlite::{Row, params};
 use serde_json::{Map, Value, json};
 
 use crate::audit;
 use crate::calls::{apply_writes, finish};
+use crate::cancel::cancel_turn;
 use crate::rows;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::turns::{ANCESTORS, must_run, session_of};
 use crate::tx::{Db, Result, Tx};
 
-/// Takes the next number of `waits` without inserting a row. SQLite keeps the highest used number
+/// Takes the next number of a table without inserting a row. SQLite keeps the highest used number
 /// in `sqlite_sequence`, which applications may change ("SQLite Autoincrement"), so later rows get
 /// higher numbers.
-pub(crate) fn reserve(tx: &Tx<'_>) -> Result<WaitId> {
+pub(crate) fn reserve(tx: &Tx<'_>, table: &str) -> Result<i64> {
     tx.insert(
-        "INSERT INTO sqlite_sequence (name, seq) SELECT 'waits', 0 \
-             WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'waits')",
-        (),
+        "INSERT INTO sqlite_sequence (name, seq) SELECT ?1, 0 \
+             WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)",
+        [table],
     )?;
-    tx.update("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'waits'", ())?;
-    tx.db.one("SELECT seq FROM sqlite_sequence WHERE name = 'waits'", (), |row| {
-        row.get(0).map(WaitId)
-    })
+    tx.update("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = ?1", [table])?;
+    tx.db.one("SELECT seq FROM sqlite_sequence WHERE name = ?1", [table], |row| row.get(0))
 }
 
 /// Makes a running turn wait.
-pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
+pub(crate) fn begin(tx: &Tx<'_>, waits: &[NewWait]) -> Result<()> {
+    let Some(turn) = waits.first().map(|wait| wait.call.turn) else { return Ok(()) };
+    must_run(tx, turn)?;
+    waits.iter().try_for_each(|wait| begin_one(tx, wait))?;
+    tx.update_one(
+        turn,
+        "UPDATE turns SET state = 'waiting', suspect = 0 WHERE id = ?1 AND state = 'running'",
+        [turn.0],
+    )
+}
+
+fn begin_one(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
     let call = wait.call;
-    must_run(tx, call.turn)?;
     let child = apply_writes(tx, call, &wait.writes)?;
     tx.update_one(
         call,
@@ -62,30 +71,26 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
     if let Some(prompt) = &wait.prompt {
         insert_planned(tx, prompt, Some(call.turn), OutboxSource::Prompt)?;
     }
-    for notice in &wait.notices {
-        insert_notice(tx, notice)?;
-    }
-    tx.update_one(
-        call.turn,
-        "UPDATE turns SET state = 'waiting', suspect = 0 WHERE id = ?1 AND state = 'running'",
-        [call.turn.0],
-    )
+    wait.notices.iter().try_for_each(|notice| insert_notice(tx, notice))
 }
 
-/// Gives the waiting call its result and queues its turn. Returns `None` if the wait was resolved
-/// before.
+/// Gives the waiting call its result, and queues its turn if that was its last wait. Returns `None`
+/// if the wait was resolved before.
 pub(crate) fn resolve(
     tx: &Tx<'_>,
     wait: WaitId,
     resolution: &Resolution,
 ) -> Result<Option<SessionId>> {
-    let call = tx.db.row(
-        "SELECT turn, step, ordinal FROM waits WHERE id = ?1 AND resolved = 0",
+    let open = tx.db.row(
+        "SELECT turn, step, ordinal, child FROM waits WHERE id = ?1 AND resolved = 0",
         [wait.0],
-        rows::call_id,
+        |row| Ok((rows::call_id(row)?, row.get::<_, Option<i64>>("child")?.map(TurnId))),
     )?;
-    let Some(call) = call else { return Ok(None) };
+    let Some((call, child)) = open else { return Ok(None) };
     tx.update("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
+    if let Some(child) = child.filter(|_| matches!(resolution, Resolution::Error(_))) {
+        cancel_if_open(tx, child, "it did not finish in time")?;
+    }
     match resolution {
         Resolution::Run | Resolution::RunAlways => {
             if *resolution == Resolution::RunAlways {
@@ -104,15 +109,17 @@ pub(crate) fn resolve(
         }
         Resolution::Error(text) => finish(tx, call, &CallResult::error(text))?,
     }
-    tx.update_one(
-        call.turn,
-        "UPDATE turns SET state = 'queued' WHERE id = ?1 AND state = 'waiting'",
+    let goes_on = tx.update(
+        "UPDATE turns SET state = 'queued' WHERE id = ?1 AND state = 'waiting' \
+             AND NOT EXISTS (SELECT 1 FROM waits WHERE turn = ?1 AND resolved = 0)",
         [call.turn.0],
     )?;
-    tx.update(
-        "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
-        [call.turn.0],
-    )?;
+    if goes_on > 0 {
+        tx.update(
+            "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
+            [call.turn.0],
+        )?;
+    }
     session_of(tx.db, call.turn).map(Some)
 }
 
@@ -128,17 +135,48 @@ pub(crate) fn resolve_by_command(
 }
 
 /// Passes the result of an ended child to the waiting call of its parent. Returns the parent's
-/// session.
+/// session. The text of an error may repeat what the child has read, so it has the child's trust.
 pub(crate) fn resolve_parent(
     tx: &Tx<'_>,
     child: TurnId,
     resolution: &Resolution,
 ) -> Result<Option<SessionId>> {
-    let wait =
-        tx.db.row("SELECT id FROM waits WHERE child = ?1 AND resolved = 0", [child.0], |row| {
-            row.get(0).map(WaitId)
-        })?;
-    wait.map_or(Ok(None), |wait| resolve(tx, wait, resolution))
+    let open = tx.db.row(
+        "SELECT id, turn, step, ordinal FROM waits WHERE child = ?1 AND resolved = 0",
+        [child.0],
+        |row| Ok((WaitId(row.get("id")?), rows::call_id(row)?)),
+    )?;
+    let Some((wait, call)) = open else { return Ok(None) };
+    let resumed = resolve(tx, wait, resolution)?;
+    if let Resolution::Error(_) = resolution {
+        let trust = least_trust(tx, child)?;
+        tx.update(
+            "UPDATE calls SET trust = ?4 WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
+            params![call.turn.0, call.step, call.ordinal, trust.word()],
+        )?;
+    }
+    Ok(resumed)
+}
+
+/// Returns the least trust of all that a turn has read.
+fn least_trust(tx: &Tx<'_>, turn: TurnId) -> Result<Trust> {
+    let levels = tx.db.rows(
+        "SELECT prompt_trust AS trust FROM turns WHERE id = ?1 \
+         UNION SELECT trust FROM steps WHERE turn = ?1 \
+         UNION SELECT trust FROM calls WHERE turn = ?1",
+        [turn.0],
+        |row| rows::trust(row, "trust"),
+    )?;
+    Ok(levels.into_iter().min().unwrap_or(Trust::Low))
+}
+
+fn cancel_if_open(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
+    let is_open = tx.db.row(
+        "SELECT 1 FROM turns WHERE id = ?1 AND state IN ('queued', 'running', 'waiting')",
+        [turn.0],
+        |_| Ok(()),
+    )?;
+    is_open.map_or(Ok(()), |()| cancel_turn(tx, turn, notice).map(drop))
 }
 
 /// Stores the grant of this wait for the session of the root turn.
@@ -255,11 +293,15 @@ pub(crate) fn is_open(
     Ok(found.is_some())
 }
 
-/// SQL for the open waits of the open turn of session ?1 and its descendants.
+/// SQL for the open waits of the open turn of session ?1 and its descendants, and of the session's
+/// tasks in the background.
 const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
         SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting') \
+        UNION SELECT turns.id FROM turns JOIN turns AS root ON root.id = turns.root \
+            WHERE turns.state IN ('queued', 'running', 'waiting') AND turns.background = 1 \
+                AND root.session = ?1 \
         UNION SELECT turns.id FROM turns JOIN tree ON turns.parent = tree.turn \
-            WHERE state IN ('queued', 'running', 'waiting')) \
+            WHERE turns.state IN ('queued', 'running', 'waiting')) \
     SELECT waits.id AS id, waits.turn AS turn, waits.kind AS kind FROM tree JOIN waits ON waits.turn = tree.turn \
     WHERE waits.resolved = 0";
 

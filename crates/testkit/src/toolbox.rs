@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, ChatKind, Choice, Content, Description, Evidence, Grant, LeastTrust,
-    LogWrite, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext,
-    ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict,
-    WaitKind, WaitRequest,
+    Arguments, CallId, ChatKind, ChildMode, Choice, Content, Description, Evidence, Grant,
+    LeastTrust, LogWrite, NewChild, Place, Planned, PreparedCall, Role, SessionId, ToolCall,
+    ToolClass, ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust,
+    TurnId, Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -37,7 +37,11 @@ pub fn tool_context() -> ToolContext {
 /// Returns a private chat of the terminal.
 #[must_use]
 pub fn private_place() -> Place {
-    Place { channel: Some("terminal".parse().unwrap()), chat: ChatKind::Private }
+    Place {
+        channel: Some("terminal".parse().unwrap()),
+        chat: ChatKind::Private,
+        within: Vec::new(),
+    }
 }
 
 /// Time limit of the waits in a [`FakeToolbox`].
@@ -57,7 +61,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `say` | in the log | sends its `text` to the chat, or to the chat `chat` |
 /// | `ask` | in the log | waits for an answer to `What colour?`; its button `Blue` sends `blue` |
 /// | `wonder` | in the log, parallel | the same as `ask` |
-/// | `spawn` | in the log | waits for a child session that gets its `prompt` |
+/// | `spawn` | in the log | waits for a child that gets its `prompt`, `label` and `agent`; with `background`, does not wait |
 /// | `write` | verifiable | returns its arguments |
 /// | `post` | effect | returns its arguments; needs an approval if the call was written as text |
 /// | `dangerous` | effect | needs an approval |
@@ -200,7 +204,16 @@ impl Toolbox for FakeToolbox {
                 Ok(ToolOutcome::Waiting(question))
             }
             "spawn" => {
-                let writes = vec![LogWrite::Spawn { prompt: text("prompt") }];
+                let given = |name: &str| arguments.contains_key(name).then(|| text(name));
+                let (label, agent) = (given("label"), given("agent"));
+                let child = NewChild { label, agent, ..NewChild::awaited(text("prompt")) };
+                if arguments.contains_key("background") {
+                    return noted(LogWrite::Spawn(NewChild {
+                        mode: ChildMode::Background,
+                        ..child
+                    }));
+                }
+                let writes = vec![LogWrite::Spawn(child)];
                 Ok(ToolOutcome::Waiting(wait(WaitKind::Child, "", writes)))
             }
             _ => Ok(Value::Object(arguments).into()),

@@ -114,7 +114,7 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
     let owner = Case { role: Role::Owner, place: &terminal, trust: Trust::Full };
     let there = Case { place: &telegram, ..owner };
     let user = Case { role: Role::User, ..there };
-    let nowhere = Place { channel: None, chat: ChatKind::Private };
+    let nowhere = Place { channel: None, chat: ChatKind::Private, within: Vec::new() };
     let table = [
         ("read_file", owner, None),
         ("git_push", owner, Some("agent")),

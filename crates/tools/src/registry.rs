@@ -284,7 +284,7 @@ impl Toolbox for Registry {
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
-        let place = Place { channel: None, chat: ChatKind::Private };
+        let place = Place { channel: None, chat: ChatKind::Private, within: Vec::new() };
         let case = Case { role: Role::Owner, place: &place, trust: Trust::Full };
         match self.find(call, case) {
             Ok(registered) => registered.tool.verify(evidence).await,

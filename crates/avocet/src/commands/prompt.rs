@@ -8,7 +8,8 @@ use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
     Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
-    SessionId, Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
+    SessionId, SessionReports, Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered,
+    thousands,
 };
 use avocet_session::{Attachments, Events};
 use avocet_store::SqliteStore;
@@ -85,6 +86,7 @@ fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
         steps: Vec::new(),
         notice: None,
         undelivered: Undelivered::default(),
+        reports: SessionReports::default(),
         session: last.session,
     }
 }

@@ -9,9 +9,9 @@ use avocet_protocol::{
     DeliveryId, Enqueued, Handover, Inbound, JobControl, JobId, JobLimits, JobRequest, JobRules,
     JobState, JobStatus, LogStatus, MessageId, MessageStatus, OpenApproval, Origin, Outbound,
     Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report, Role, SessionId,
-    SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob, Timestamp, Total,
-    TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy,
-    UsageRow, WaitId,
+    SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob, Timestamp,
+    Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
+    UsageBy, UsageRow, WaitId,
 };
 use serde_json::json;
 
@@ -209,6 +209,7 @@ impl Query for FakeDaemon {
             steps: Vec::new(),
             notice: Some(format!("{KEY} {}", "x".repeat(3 * 1024 * 1024))),
             undelivered: Undelivered::default(),
+            reports: SessionReports::default(),
         };
         Ok(if page.before.is_some() { Vec::new() } else { vec![turn] })
     }

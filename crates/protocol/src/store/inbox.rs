@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::Result;
+use super::{CancelledTask, Result};
 use crate::{
     AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MessageId, NewInbound,
     Planned, QueueMode, Resolution, SenderId, SessionId, SettledPairing, TurnId, WaitId, WaitKind,
@@ -166,6 +166,8 @@ pub enum CommandAction {
         /// turn again.
         sender: Option<SenderId>,
     },
+    /// Cancels an open task of the session and the tasks below it. A waiting parent continues.
+    CancelTask(TurnId),
     /// Treats everything that the session has read so far as trusted.
     TrustPast,
     /// Sends the recent unconfirmed and dead chunks of the command's chat again.
@@ -201,4 +203,6 @@ pub enum CommandEffect {
     Resent(u64),
     /// This session has a turn to run: one that waited, or one that failed.
     Resolved(SessionId),
+    /// A task was cancelled.
+    Cancelled(CancelledTask),
 }

@@ -62,8 +62,20 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
         attachments: &[Attachment],
     ) -> Result<()>;
 
+    /// The position of a turn among its ancestors and children.
+    async fn family(&self, turn: TurnId) -> Result<Family>;
+
     /// Texts that the message tool has sent to `chat` in this turn.
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>>;
+}
+
+/// The position of a turn among its ancestors and children.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Family {
+    /// Number of ancestors; 0 for a root turn.
+    pub depth: u32,
+    /// Number of its children that have not ended.
+    pub open_children: u32,
 }
 
 /// The past of a session, as its requests contain it.

@@ -55,19 +55,25 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// id (the process died before [`Turns::wait`]) leaves a gap.
     async fn reserve_wait(&self) -> Result<WaitId>;
 
-    /// Makes the call, and with it the turn, wait. Prompt and writes are committed together with
-    /// the wait. Durable when this returns.
-    async fn wait(&self, wait: &NewWait) -> Result<()>;
+    /// Makes calls of one turn, and with them the turn, wait. Prompts and writes are committed
+    /// together with the waits. The turn continues when the last of its waits is resolved. Durable
+    /// when this returns.
+    async fn wait(&self, waits: &[NewWait]) -> Result<()>;
 
     /// Puts a running turn back into the queue without counting an attempt, for an orderly stop.
     async fn release(&self, turn: TurnId) -> Result<()>;
 
-    /// Resolves a wait; `None` if it was already resolved.
+    /// Resolves a wait; `None` if it was already resolved. A child that is still open then, because
+    /// its time is over, is cancelled. Returns the session of the turn, which can continue unless
+    /// another of its waits is open.
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>>;
 
     /// The messages whose text a turn works on: its own, those that steered it, and, for a child,
     /// those of the root turn.
     async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
+
+    /// The profile that was chosen for the session of a turn; `None` if the configuration decides.
+    async fn chosen_agent(&self, turn: TurnId) -> Result<Option<String>>;
 
     /// Open waits in the order of their expiry.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
@@ -130,6 +136,11 @@ pub struct Claimed {
     pub deaths_alone: u32,
     /// The model chosen for the session, as `provider/model`; `None` for the agent's model.
     pub model: Option<String>,
+    /// The profile chosen for the session; `None` if the configuration decides by the session of
+    /// the root turn.
+    pub agent: Option<String>,
+    /// For a child: the profiles chosen for the sessions of its ancestors, the parent first.
+    pub ancestors: Vec<Option<String>>,
     /// Approvals for the session, or for the session of the root turn.
     pub grants: Vec<Grant>,
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Arguments, CallId, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, PersonId,
-    Redactor, Secret, Sender, Suspects, ToolCall, ToolClass, TurnLog, Turns, Usage,
+    Redactor, Secret, Sender, Suspects, ToolCall, ToolClass, Trust, TurnLog, Turns, Usage,
 };
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
@@ -35,7 +35,8 @@ async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
     let content = Content::text("go");
     let inbound = Inbound::new(session.address(), sender, "1".parse().unwrap(), content);
     let (kind, removed) = (InboundKind::Text, 0);
-    let message = NewInbound { session: session.clone(), kind, inbound, removed };
+    let message =
+        NewInbound { session: session.clone(), kind, inbound, removed, trust: Trust::Full };
     store.accept(&message, None).await.unwrap();
     let claim = store.claim(&session, Suspects::Include, std::time::Duration::ZERO).await.unwrap();
     let Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
@@ -52,7 +53,7 @@ async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
         written: None,
         reasoning: None,
         usage: Usage::default(),
-        trust: avocet_protocol::Trust::Full,
+        trust: Trust::Full,
     };
     store.record_step(turn, &step).await.unwrap();
     for (ordinal, _) in (0..).zip(arguments) {

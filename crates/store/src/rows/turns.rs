@@ -1,6 +1,6 @@
 //! Rows of `turns`.
 
-use avocet_protocol::{SessionId, StoreError, TurnId, TurnState};
+use avocet_protocol::{ChildMode, SessionId, StoreError, TurnId, TurnState};
 use rusqlite::{Row, params};
 
 use super::{RowResult, parsed, word};
@@ -10,27 +10,11 @@ use crate::tx::{Db, Result, Tx};
 pub(crate) const ANCESTORS: &str = "line (turn) AS (VALUES (?1) UNION \
     SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
-/// The parent and prompt of a child turn.
-pub(crate) struct ChildTask<'a> {
-    pub(crate) parent: TurnId,
-    pub(crate) prompt: &'a str,
-}
-
-pub(crate) fn insert_turn(
-    tx: &Tx<'_>,
-    session: &SessionId,
-    state: TurnState,
-    task: Option<&ChildTask<'_>>,
-) -> Result<TurnId> {
+/// Inserts a turn for messages.
+pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) -> Result<TurnId> {
     let id = tx.insert(
-        "INSERT INTO turns (session, state, parent, prompt, started_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![
-            session.as_str(),
-            state.word(),
-            task.map(|task| task.parent.0),
-            task.map(|task| task.prompt),
-            tx.now.0,
-        ],
+        "INSERT INTO turns (session, state, started_at) VALUES (?1, ?2, ?3)",
+        params![session.as_str(), state.word(), tx.now.0],
     )?;
     Ok(TurnId(id.unwrap_or_default()))
 }
@@ -66,8 +50,27 @@ pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
+/// Returns the session for which a turn speaks: that of its root turn, or of the task in the
+/// background to which it belongs.
+pub(crate) fn speaking_session(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
+    db.one(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} SELECT session FROM turns \
+             WHERE id IN (SELECT turn FROM line) AND (parent IS NULL OR background = 1) \
+             ORDER BY id DESC LIMIT 1"
+        ),
+        [turn.0],
+        |row| parsed(row, "session"),
+    )
+}
+
 pub(crate) fn session_of(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
     db.one("SELECT session FROM turns WHERE id = ?1", [turn.0], |row| parsed(row, "session"))
+}
+
+pub(crate) fn child_mode(row: &Row<'_>) -> RowResult<ChildMode> {
+    let is_background: bool = row.get("background")?;
+    Ok(if is_background { ChildMode::Background } else { ChildMode::Awaited })
 }
 
 pub(crate) fn state(row: &Row<'_>) -> RowResult<TurnState> {

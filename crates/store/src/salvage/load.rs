@@ -13,7 +13,7 @@ use crate::raw::{NodeKind, RawRow};
 /// Tables that accept rows from lost pages, which no tree names. Excluded are access control
 /// tables, because such a page may hold withdrawn rights, and tables whose rows look like those of
 /// others.
-const FROM_LOST_PAGES: [&str; 13] = [
+const FROM_LOST_PAGES: &[&str] = &[
     "sessions",
     "turns",
     "inbound",
@@ -24,6 +24,7 @@ const FROM_LOST_PAGES: [&str; 13] = [
     "outbox",
     "undelivered",
     "jobs",
+    "reports",
     "usage",
     "notes",
     "audit",

@@ -17,7 +17,7 @@ use crate::tx::{Db, Result};
 type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
-const COLUMNS: [(&str, Check); 17] = [
+const COLUMNS: [(&str, Check); 18] = [
     ("account", parses::<AccountName>),
     ("arguments", is_json::<Arguments>),
     ("channel", parses::<ChannelName>),
@@ -32,6 +32,7 @@ const COLUMNS: [(&str, Check); 17] = [
     ("platform_id", parses::<PlatformId>),
     ("reasoning", is_json::<Reasoning>),
     ("result", is_json::<serde_json::Value>),
+    ("said_from", parses::<SessionId>),
     ("sender", parses::<SenderId>),
     ("session", parses::<SessionId>),
     ("topic", parses::<TopicId>),
@@ -79,7 +80,7 @@ fn key_of(row: &Row<'_>, key: &[String]) -> rusqlite::Result<Vec<Value>> {
 fn unreadable_column(table: &str, row: &Row<'_>) -> rusqlite::Result<Option<&'static str>> {
     for (name, check) in COLUMNS {
         // Here, the column holds a whole address as text for people.
-        if (table, name) == ("undelivered", "chat") {
+        if matches!((table, name), ("undelivered" | "reports", "chat")) {
             continue;
         }
         // The table `sessions` has its session id in the column `id`.

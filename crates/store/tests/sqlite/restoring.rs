@@ -251,9 +251,18 @@ async fn recover_saves_the_readable_rows_of_a_damaged_log() {
         let kept = before[table].intersection(&after[table]).count();
         (kept as f64 / before[table].len() as f64, after[table].difference(&before[table]).count())
     };
-    for table in
-        ["inbound", "turns", "steps", "calls", "outbox", "usage", "notes", "audit", "undelivered"]
-    {
+    for table in [
+        "inbound",
+        "turns",
+        "steps",
+        "calls",
+        "outbox",
+        "usage",
+        "notes",
+        "audit",
+        "undelivered",
+        "reports",
+    ] {
         let (kept, _) = share(table);
         assert!(kept > 0.8, "{table}: {kept}: {:?}", recovered.saved);
     }

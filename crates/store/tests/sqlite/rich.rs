@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 /// For each table, constant columns that identify a row.
-const KEYS: [(&str, &str); 17] = [
+const KEYS: [(&str, &str); 18] = [
     ("audit", "sequence || hash"),
     ("calls", "turn || ' ' || step || ' ' || ordinal || arguments"),
     ("cursors", "channel || account || scope || position"),
@@ -20,6 +20,7 @@ const KEYS: [(&str, &str); 17] = [
     ("pairings", "code || sender"),
     ("people", "channel || account || sender || role"),
     ("private_chats", "channel || account || chat || sender"),
+    ("reports", "id || text"),
     ("sessions", "id"),
     ("steps", "turn || ' ' || number || text"),
     ("turns", "id || session"),
@@ -76,6 +77,10 @@ pub(crate) fn add_turns(log: &Connection, turns: std::ops::Range<u32>) {
                     INSERT INTO undelivered (session, said_by, delivery, chat, what, why, \
                     unconfirmed, turn) VALUES ('{session}', {turn}, {turn}, \
                     'terminal:local:{chat}', 'what {turn}', 'too large', 0, {turn});
+              \
+                    INSERT INTO reports (session, said_from, chat, text, at, turn) VALUES \
+                    ('{session}', 'schedule:local:1', 'terminal:local:{chat}', 'text {turn}', 1, \
+                    {turn});
               \
                     INSERT INTO waits (turn, step, ordinal, kind, expires_at, resolved) VALUES \
                     ({turn}, 0, 0, 'approval', 5, 1);"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Content, Inbound, InboundKind, Inbox, NewInbound, Query, QueueMode, Sender, SessionId,
-    StoreError,
+    StoreError, Trust,
 };
 use avocet_store::{Durability, Holder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
@@ -43,6 +43,7 @@ pub(crate) fn message(text: &str) -> NewInbound {
         ),
         session,
         removed: 0,
+        trust: Trust::Full,
     }
 }
 

@@ -112,7 +112,7 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
         Content::text("hi"),
     );
     let kind = InboundKind::Text;
-    let message = NewInbound { session: session(), kind, inbound, removed: 0 };
+    let message = NewInbound { session: session(), kind, inbound, removed: 0, trust: Trust::Full };
     world.store.accept(&message, None).await.unwrap();
     let Claim::Turn(claimed) =
         world.store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap()

@@ -14,6 +14,8 @@ mod past;
 mod people;
 mod previews;
 mod recovery;
+mod reports;
+mod tasks;
 mod turns;
 mod undelivered;
 mod waits;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, Inbox, Jobs, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns,
+    Audit, Inbox, Jobs, KeptResults, Ledger, Notes, Outbox, People, Query, Tasks, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -53,6 +55,7 @@ pub struct Ports {
     pub query: Arc<dyn Query>,
     pub audit: Arc<dyn Audit>,
     pub jobs: Arc<dyn Jobs>,
+    pub tasks: Arc<dyn Tasks>,
 }
 
 impl Ports {
@@ -71,6 +74,7 @@ impl Ports {
             + Query
             + Audit
             + Jobs
+            + Tasks
             + 'static,
     {
         Self {
@@ -85,6 +89,7 @@ impl Ports {
             query: store.clone(),
             audit: store.clone(),
             jobs: store.clone(),
+            tasks: store.clone(),
         }
     }
 }
@@ -173,6 +178,18 @@ rules! {
         settle_of_a_failed_child_is_an_error_of_the_waiting_call
         stop_of_a_parent_stops_its_children
         resolve_command_makes_a_choice_once;
+    tasks:
+        turn_with_several_waits_continues_after_the_last
+        spawn_in_the_background_leaves_the_turn_running
+        cancel_task_ends_it_and_lets_the_parent_continue
+        cancel_task_command_ends_a_task_of_its_session_only
+        expired_child_is_cancelled
+        error_of_a_child_has_the_trust_of_its_content
+        claim_of_a_child_names_its_profile_and_those_above
+        family_counts_ancestors_and_open_children
+        tasks_lists_children_with_their_own_usage
+        reserve_task_gives_each_number_once
+        approval_of_a_background_task_belongs_to_its_chat;
     words:
         accept_turns_a_plain_word_into_the_command_of_its_choice
         accept_queues_other_words_behind_the_question
@@ -219,6 +236,14 @@ rules! {
         job_state_follows_its_turn_and_ends_once
         cancel_job_ends_a_queued_running_or_waiting_job
         jobs_lists_the_newest_first_by_page;
+    reports:
+        report_is_shown_once_by_the_next_turn_of_the_chats_own_session
+        report_excludes_the_own_session_and_silent_turns
+        report_of_a_failure_is_untrusted
+        report_goes_to_the_linked_session_of_the_chat
+        report_contains_texts_of_the_message_tool_for_other_chats
+        reports_lists_the_last_texts_and_counts_the_others
+        new_forgets_unshown_reports;
     ledger:
         spent_sums_usage_by_turn_session_and_day
         spent_counts_tokens_without_a_price_apart

@@ -2,7 +2,7 @@
 
 use avocet_protocol::{
     ChatAddress, ChatLink, Claim, CommandAction, CommandEffect, CommandReply, Decision, LogWrite,
-    NewWait, Pairing, PairingCode, PersonId, Role, SettledPairing, Timestamp, WaitKind,
+    NewChild, NewWait, Pairing, PairingCode, PersonId, Role, SettledPairing, Timestamp, WaitKind,
 };
 
 use super::Backend;
@@ -148,7 +148,7 @@ pub async fn asked_by_returns_own_steering_and_parent_messages(backend: &impl Ba
     world.ports.log.close_step(turn.id, 0).await.unwrap();
     let call = world.step(turn.id, 1, &["spawn"]).await[0];
     let wait = NewWait {
-        writes: vec![LogWrite::Spawn { prompt: "count".to_owned() }],
+        writes: vec![LogWrite::Spawn(NewChild::awaited("count"))],
         ..new_wait(call, WaitKind::Child, Timestamp(i64::MAX))
     };
     world.wait(&wait).await;

@@ -1,9 +1,9 @@
 //! Rules of turns that wait for an approval, an answer, a child or a choice.
 
 use avocet_protocol::{
-    AcceptedAs, CallId, CallResult, CallState, Choice, Claim, CommandAction, CommandEffect,
-    CommandReply, InboundKind, LogWrite, NewWait, OpenPrompt, Origin, Outcome, Resolution,
-    SessionId, Timestamp, Trust, TurnRecord, TurnState, WaitId, WaitKind,
+    AcceptedAs, CallId, CallResult, CallState, ChildMode, Choice, Claim, CommandAction,
+    CommandEffect, CommandReply, InboundKind, LogWrite, NewChild, NewWait, OpenPrompt, Origin,
+    Outcome, Resolution, SessionId, Timestamp, Trust, TurnRecord, TurnState, WaitId, WaitKind,
 };
 use serde_json::json;
 
@@ -59,7 +59,7 @@ pub async fn wait_blocks_the_lane_and_enqueues_its_prompt(backend: &impl Backend
     let mut prompt = planned(&a, &[&format!("may I? ({wait})")]);
     prompt.chunks[0].choices = vec![Choice::new("Yes", format!("/approve {wait}"))];
     let begun = NewWait { id: wait, prompt: Some(prompt), ..wait_of(call, WaitKind::Approval) };
-    world.ports.turns.wait(&begun).await.unwrap();
+    world.ports.turns.wait(&[begun]).await.unwrap();
 
     assert_eq!(world.claim(&a).await, Claim::Nothing, "the lane's place is held");
     let delivery = world.deliveries(&a.address()).await.remove(0);
@@ -215,14 +215,20 @@ pub(super) async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord)
     world.say(&a, "1").await;
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["spawn"]).await[0];
-    let writes = vec![LogWrite::Spawn { prompt: "count the files".to_owned() }];
+    let writes = vec![LogWrite::Spawn(NewChild::awaited("count the files"))];
     let wait = NewWait { writes, ..wait_of(call, WaitKind::Child) };
     world.wait(&wait).await;
     let open = world.ports.turns.open_sessions().await.unwrap();
     assert_eq!(open, [SessionId::of_child(call)]);
     let child = world.take(&open[0]).await;
-    let prompt = "count the files".to_owned();
-    assert_eq!(child.origin, Origin::Child { parent: turn.id, prompt, trust: Trust::Full });
+    let origin = Origin::Child {
+        parent: turn.id,
+        prompt: "count the files".to_owned(),
+        trust: Trust::Full,
+        label: None,
+        mode: ChildMode::Awaited,
+    };
+    assert_eq!(child.origin, origin);
     (turn, call, child)
 }
 

@@ -36,7 +36,7 @@ async fn asks(
         choices.into_iter().map(|(label, says)| Choice::new(label, named(says))).collect();
     let never = Timestamp(9_000_000_000_000);
     let begun = NewWait { id: wait, prompt: Some(prompt), ..new_wait(call, kind, never) };
-    world.ports.turns.wait(&begun).await.unwrap();
+    world.ports.turns.wait(&[begun]).await.unwrap();
     (turn, wait)
 }
 

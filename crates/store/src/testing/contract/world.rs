@@ -58,7 +58,7 @@ impl<'b> World<'b> {
     /// Makes the call wait, under a reserved id.
     pub(super) async fn wait(&self, wait: &NewWait) -> WaitId {
         let id = self.ports.turns.reserve_wait().await.unwrap();
-        self.ports.turns.wait(&NewWait { id, ..wait.clone() }).await.unwrap();
+        self.ports.turns.wait(&[NewWait { id, ..wait.clone() }]).await.unwrap();
         id
     }
 
@@ -160,6 +160,7 @@ pub(super) fn message(session: &SessionId, text: &str, kind: InboundKind) -> New
             Content::text(text),
         ),
         removed: 0,
+        trust: Trust::Full,
     }
 }
 

@@ -1,0 +1,99 @@
+//! Texts that a chat receives from outside of its own session, for example the answer of a scheduled
+//! task. Each is noted in the transaction that sends it, and bound to the next turn of the chat's own
+//! session, whose requests show it to the model. Bound reports stay unchanged, because later requests
+//! repeat them to the byte.
+
+use avocet_protocol::{
+    ChatAddress, Content, SessionId, SessionReport, SessionReports, Timestamp, Trust, TurnId,
+};
+use rusqlite::params;
+
+use crate::people::session_of_chat;
+use crate::rows;
+use crate::rows::turns::speaking_session;
+use crate::tx::{Db, Result, Tx};
+
+/// A text on its way to a chat.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentText<'a> {
+    /// The session that sends it.
+    pub(crate) from: &'a SessionId,
+    pub(crate) chat: &'a ChatAddress,
+    pub(crate) text: &'a str,
+    pub(crate) trust: Trust,
+}
+
+/// Notes a text of a turn, unless the turn runs in the own session of the chat. A child speaks for
+/// its root turn, a task in the background for itself.
+pub(crate) fn note_of_turn(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    chat: &ChatAddress,
+    text: &str,
+    trust: Trust,
+) -> Result<()> {
+    let from = speaking_session(tx.db, turn)?;
+    note(tx, SentText { from: &from, chat, text, trust })
+}
+
+/// Notes a text, unless it comes from the own session of the chat.
+pub(crate) fn note(tx: &Tx<'_>, sent: SentText<'_>) -> Result<()> {
+    let SentText { from, chat, text, trust } = sent;
+    let own = session_of_chat(tx, chat)?;
+    if own == *from || text.is_empty() {
+        return Ok(());
+    }
+    let kept: String = text.chars().take(SessionReport::MAX_CHARS).collect();
+    tx.insert(
+        "INSERT INTO reports (session, said_from, chat, text, at, trust) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![own.as_str(), from.as_str(), chat.to_string(), kept, tx.now.0, trust.word()],
+    )?;
+    Ok(())
+}
+
+/// Returns the text of a message as a report shows it.
+pub(crate) fn text_of(chunks: &[Content]) -> String {
+    chunks.iter().map(Content::as_text).collect::<Vec<_>>().join("\n")
+}
+
+/// Binds all unreported texts of a session to a new turn.
+pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()> {
+    tx.update(
+        "UPDATE reports SET turn = ?2 WHERE session = ?1 AND turn IS NULL",
+        params![session.as_str(), turn.0],
+    )?;
+    Ok(())
+}
+
+/// Returns the texts that a turn shows to its model.
+pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<SessionReports> {
+    let mut texts = db.rows(
+        "SELECT said_from, chat, text, at, trust FROM reports WHERE turn = ?1 ORDER BY id DESC \
+            LIMIT ?2",
+        params![turn.0, SessionReports::MOST],
+        |row| {
+            Ok(SessionReport {
+                from: rows::parsed(row, "said_from")?,
+                chat: rows::parsed(row, "chat")?,
+                text: row.get("text")?,
+                at: Timestamp(row.get("at")?),
+                trust: rows::trust(row, "trust")?,
+            })
+        },
+    )?;
+    if texts.is_empty() {
+        return Ok(SessionReports::default());
+    }
+    texts.reverse();
+    let all: u64 =
+        db.one("SELECT count(*) FROM reports WHERE turn = ?1", [turn.0], |row| row.get(0))?;
+    let more = all.saturating_sub(texts.len() as u64);
+    Ok(SessionReports { texts, more })
+}
+
+/// Deletes unreported texts of a session, for `/new`.
+pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
+    tx.update("DELETE FROM reports WHERE session = ?1 AND turn IS NULL", [session.as_str()])?;
+    Ok(())
+}
