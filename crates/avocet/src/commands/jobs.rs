@@ -17,9 +17,11 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-use crate::commands::{bus_to_log, call, sessions, text_or_stdin};
+use crate::commands::{bus_to_log, call, connect, sessions, text_or_stdin};
 use crate::context::CommandContext;
+use crate::daemon::{ChannelIntake, RunningDaemon, StartOptions};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{ago, moment, print, print_json, show, span};
@@ -92,6 +94,10 @@ pub(crate) struct SubmitArgs {
     /// Print new lines as they come, until the job ends. Exits with 1 if it fails.
     #[arg(long, short, conflicts_with = "json")]
     follow: bool,
+    /// Run the job here, without a daemon, and follow it. Channels stay closed meanwhile; jobs and
+    /// messages that wait in the log run, too.
+    #[arg(long, conflicts_with = "json")]
+    direct: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -138,19 +144,62 @@ async fn submit(context: &CommandContext, submit: SubmitArgs) -> Result<Exit, Fa
         Some(key) => key,
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
     };
+    let daemon =
+        if submit.direct { Some(start_direct(context, &configuration).await?) } else { None };
     let limits = JobLimits { max_inference_runs, max_seconds, max_cost };
     let rules = JobRules { agent, workspace, limits };
     let request = SubmitJob { task: text_or_stdin(task)?, rules, key: Some(key) };
-    let submitted: SubmittedJob = ask(context, "job.submit", &request).await?;
-    let SubmittedJob { id, is_duplicate, .. } = &submitted;
-    if submit.json {
-        print_json(&submitted)?;
-    } else if *is_duplicate {
-        print(&format!("{id} was submitted before\n"))?;
-    } else {
-        print(&format!("{id} is in the log; watch it with: avocet job logs -f {id}\n"))?;
+    let then = match (submit.json, submit.follow || submit.direct) {
+        (true, _) => AfterSubmit::PrintJson,
+        (false, true) => AfterSubmit::Follow,
+        (false, false) => AfterSubmit::Print,
+    };
+    let done = submit_and(context, &request, then).await;
+    if let Some(daemon) = daemon {
+        daemon.stop(Duration::ZERO, &CancellationToken::new()).await;
     }
-    if submit.follow { follow(context, *id).await } else { Ok(Exit::Done) }
+    done
+}
+
+/// The output after a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterSubmit {
+    Print,
+    PrintJson,
+    Follow,
+}
+
+async fn submit_and(
+    context: &CommandContext,
+    request: &SubmitJob,
+    then: AfterSubmit,
+) -> Result<Exit, Failure> {
+    let submitted: SubmittedJob = ask(context, "job.submit", request).await?;
+    let SubmittedJob { id, is_duplicate, .. } = &submitted;
+    let said = match then {
+        AfterSubmit::PrintJson => return print_json(&submitted).map(|()| Exit::Done),
+        _ if *is_duplicate => format!("{id} was submitted before\n"),
+        AfterSubmit::Follow => format!("{id} is in the log\n"),
+        AfterSubmit::Print => {
+            format!("{id} is in the log; watch it with: avocet job logs -f {id}\n")
+        }
+    };
+    print(&said)?;
+    if then == AfterSubmit::Follow { follow(context, *id).await } else { Ok(Exit::Done) }
+}
+
+/// Starts a daemon in this process whose channels receive nothing.
+async fn start_direct(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<RunningDaemon, Failure> {
+    if connect(context, configuration).await?.is_some() {
+        let message = "a daemon runs already; leave out --direct to give it the job";
+        return Err(Failure::new(Exit::Failed, message));
+    }
+    let whole = Configuration::load(context, Uses::Everything)?;
+    let options = StartOptions { start_empty: false, intake: ChannelIntake::Closed };
+    RunningDaemon::start(context, &whole, options).await
 }
 
 /// Refuses a profile that does not exist.
