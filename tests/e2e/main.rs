@@ -20,6 +20,7 @@ mod door;
 mod full_disk;
 mod hardening;
 mod hostile_text;
+mod jobs;
 mod looking;
 mod memory;
 mod mistakes;

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::calls::StepContext;
 use crate::context::RequestContext;
-use crate::{AgentRecall, Budgets, Marks, TurnContext, TurnLimits, UsageMeter, withheld};
+use crate::{AgentRecall, Budgets, Marks, TurnContext, TurnLimits, UsageMeter, job, withheld};
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
@@ -166,6 +166,11 @@ impl AgentLoop {
                 self.record_step(&mut turn, reply, trust).await?;
                 continue;
             }
+            if job::goes_on(&turn, &reply.text) {
+                let goes_on = ModelReply { calls: vec![job::go_on_call()], ..reply };
+                self.record_step(&mut turn, goes_on, trust).await?;
+                continue;
+            }
             let answer = answer(&turn, &reply, trust);
             let step_context = step_context(&turn, turn_context, &context, trust);
             if !self.is_withheld(&turn, &answer.text, &step_context) {
@@ -270,6 +275,9 @@ fn failed(turn: &TurnRecord, no_answer: NoAnswer) -> Result<TurnEnd, StoreError>
 
 fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
     let mut text = reply.text.trim_start_matches(['\n', '\r']).trim_end().to_owned();
+    if job::is_job(&turn.session) {
+        text = job::without_mark(&text);
+    }
     if reply.truncated {
         text.push_str("\n\n");
         text.push_str(CUT_OFF);

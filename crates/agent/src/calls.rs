@@ -10,7 +10,7 @@ use avocet_protocol::{
 use futures_util::future::try_join_all;
 
 use crate::truncate::{Cut, cut, cut_error};
-use crate::{AgentLoop, CallWait, TurnContext, TurnEnd, repeats, withheld};
+use crate::{AgentLoop, CallWait, TurnContext, TurnEnd, job, repeats, withheld};
 
 /// The context of a step's calls.
 pub(crate) struct StepContext<'a> {
@@ -157,6 +157,9 @@ impl AgentLoop {
             CallState::Started | CallState::Waiting | CallState::Finished(_) => {
                 return Err(StoreError::Stale(logged.id.to_string()));
             }
+        }
+        if let Some(result) = job::go_on_result(&logged.call) {
+            return Ok(CallAction::Finish(result));
         }
         let allowed = logged.allowed.as_deref();
         let is_new = logged.state == CallState::Planned && allowed.is_none();

@@ -13,6 +13,7 @@ mod harness;
 mod history;
 mod images;
 mod instructions;
+mod job;
 mod limits;
 mod marks;
 mod note;

@@ -10,13 +10,15 @@ use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use crate::history::{HistoryView, shown_name};
+use crate::job::{self, ABOUT_JOBS};
 use crate::marks::Marks;
 
 /// Returns the note of a turn.
 pub(crate) fn note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
     let moment = moment(turn, view.zone);
+    let about = job::is_job(&turn.session).then(|| format!("[{ABOUT_JOBS}]"));
     let texts = [reports(turn, view), undelivered(turn, view.marks), recalled(turn, view)];
-    let parts = [Some(moment)].into_iter().chain(texts);
+    let parts = [Some(moment), about].into_iter().chain(texts);
     parts.flatten().collect::<Vec<_>>().join("\n")
 }
 

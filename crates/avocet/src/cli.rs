@@ -10,6 +10,7 @@ use crate::commands::chat::ChatArgs;
 use crate::commands::config::ConfigCommand;
 use crate::commands::copies::{BackupArgs, RecoverArgs, RestoreArgs};
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::jobs::JobCommand;
 use crate::commands::memory::MemoryCommand;
 use crate::commands::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::prompt::PromptArgs;
@@ -56,6 +57,9 @@ pub(crate) enum Command {
     /// Check the disk, the providers, the channels and the sandbox, and suggest fixes. A running
     /// daemon checks itself.
     Doctor(DoctorArgs),
+    /// Submit, list, show, follow or cancel jobs: work for an agent that nobody waits for.
+    #[command(subcommand)]
+    Job(JobCommand),
     /// Let a private chat share the session of another chat. Without chats: list the links.
     Link(LinkArgs),
     /// Show, search, export or correct what the agent remembers.

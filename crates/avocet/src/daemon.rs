@@ -51,6 +51,30 @@ pub(crate) struct RunningDaemon {
     clock: Arc<dyn Clock>,
 }
 
+/// The choices of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StartOptions {
+    /// `true` to begin with an empty log if the last one is damaged or missing.
+    pub(crate) start_empty: bool,
+    pub(crate) intake: ChannelIntake,
+}
+
+impl StartOptions {
+    /// Returns the options of a daemon with all its channels.
+    pub(crate) fn serving(start_empty: bool) -> Self {
+        Self { start_empty, intake: ChannelIntake::Open }
+    }
+}
+
+/// The treatment of the configured channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChannelIntake {
+    /// They receive messages.
+    Open,
+    /// Only the socket accepts messages; platforms keep theirs.
+    Closed,
+}
+
 /// Returns this program's options for opening the log.
 pub(crate) fn open_options(configuration: &Configuration, holder: Holder) -> OpenOptions {
     let durability = match configuration.settings.durability {
@@ -73,11 +97,11 @@ impl RunningDaemon {
     pub(crate) async fn start(
         context: &CommandContext,
         configuration: &Configuration,
-        start_empty: bool,
+        options: StartOptions,
     ) -> Result<Self, Failure> {
         let Configuration { document, settings, .. } = configuration;
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
-        let store = open_log(configuration, start_empty, &clock, &group).await?;
+        let store = open_log(configuration, options.start_empty, &clock, &group).await?;
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
         let copies = copies(configuration, &clock, &group);
         let connections = Connections::open(configuration, &store, &clock, &group).await?;
@@ -99,7 +123,9 @@ impl RunningDaemon {
         };
         let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
         let intake = group.child("channels");
-        run_channels(&channels, &bus, &deliverer, &clock, &intake);
+        if options.intake == ChannelIntake::Open {
+            run_channels(&channels, &bus, &deliverer, &clock, &intake);
+        }
         let examiner = Examiner {
             configuration: configuration.clone(),
             channels,
@@ -130,6 +156,7 @@ impl RunningDaemon {
                 deliveries: Arc::new(deliverer.clone()),
                 clock: clock.clone(),
                 approvals: Arc::new(sessions.decisions()),
+                jobs: Arc::new(sessions.jobs()),
                 redactor: redaction::redactor(),
                 attach,
             },
@@ -329,6 +356,7 @@ fn session_parts(
         outbox: store.clone(),
         memories: store.clone(),
         query: store.clone(),
+        jobs: store.clone(),
         log,
         ledger,
         bus: bus.clone(),

@@ -74,6 +74,16 @@ impl Bus {
         self.access.admission.readmit(message)
     }
 
+    /// Checks the sender and the text of a task that is about to become a job.
+    ///
+    /// # Errors
+    /// [`PublishError`] if the sender has no access, the text is empty or too long, or the daemon
+    /// stops.
+    pub fn admit_task(&self, inbound: Inbound) -> Result<Admitted<NewInbound>, PublishError> {
+        self.check_running()?;
+        self.access.admission.admit(inbound)
+    }
+
     /// Refuses further messages; platforms keep them.
     pub fn stop(&self) {
         self.stopped.cancel();

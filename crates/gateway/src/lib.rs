@@ -4,6 +4,7 @@
 mod approvals;
 mod client;
 mod connection;
+mod jobs;
 mod lines;
 mod lists;
 mod memories;
@@ -17,6 +18,7 @@ mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
+pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 pub use lists::{ListSessions, ListUsage, ShowSession};
 pub use memories::{ForgetMemory, UndoMemoryChange, answer_about_memories};
 pub use methods::{Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait};

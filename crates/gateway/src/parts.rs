@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, Memories, Publish, Query,
-    Redactor, Report, TurnEvents,
+    AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, JobControl, Memories,
+    Publish, Query, Redactor, Report, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -20,6 +20,7 @@ pub struct GatewayParts {
     pub events: Arc<dyn TurnEvents>,
     pub deliveries: Arc<dyn Deliveries>,
     pub approvals: Arc<dyn Approvals>,
+    pub jobs: Arc<dyn JobControl>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,

@@ -4,6 +4,8 @@ mod attach;
 mod decisions;
 #[path = "server_tests/fake_daemon.rs"]
 mod fake_daemon;
+#[path = "server_tests/jobs.rs"]
+mod jobs;
 #[path = "server_tests/lists.rs"]
 mod lists;
 #[path = "server_tests/messages.rs"]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{IdFault, check_id, text_id_traits};
-use crate::{AccountName, CallId, ChannelName, ChatId, IdError, TopicId};
+use crate::{AccountName, CallId, ChannelName, ChatId, IdError, JobId, TopicId};
 
 /// A chat or topic that can get a reply: `telegram:work:-100123:7`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -111,6 +111,25 @@ impl SessionId {
     pub fn of_child(call: CallId) -> Self {
         let CallId { turn, step, ordinal } = call;
         Self(format!("spawn:{turn}:s{step}c{ordinal}").into())
+    }
+
+    /// Returns the session of a job that a chat has asked for: `job:local:5`. No channel has this
+    /// name.
+    #[must_use]
+    pub fn of_job(job: JobId) -> Self {
+        Self(format!("job:local:{}", job.0).into())
+    }
+
+    /// Returns the session of a job that no chat has asked for: that of a chat of the terminal.
+    #[must_use]
+    pub fn of_terminal_job(job: JobId) -> Self {
+        Self(format!("terminal:local:job-{}", job.0).into())
+    }
+
+    /// Returns `true` if the session has the name of a job's session.
+    #[must_use]
+    pub fn is_named_as_job(&self) -> bool {
+        self.0.starts_with("job:") || self.0.starts_with("terminal:local:job-")
     }
 
     /// The id as text.

@@ -265,6 +265,10 @@ number_id! {
     DeliveryId, "delivery id", "o"
 }
 number_id! {
+    /// A job, numbered by the log (`j5`).
+    JobId, "job id", "j"
+}
+number_id! {
     /// A wait of a turn for an approval, an answer, a child or a choice (`w3`).
     WaitId, "wait id", "w"
 }

@@ -18,6 +18,7 @@ mod files;
 mod health;
 mod ids;
 mod inbound;
+mod job_control;
 mod key_shapes;
 mod message;
 mod model;
@@ -74,13 +75,14 @@ pub use fetch_attachments::FetchAttachments;
 pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
-    AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
+    AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault, JobId,
     MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, SenderId, ToolName, TopicId,
     TurnId, WaitId,
 };
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
+pub use job_control::{JobControl, JobRequest};
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };
@@ -118,11 +120,12 @@ pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, BadAuthor, BadScope, CancelledTask, Claim, Claimed, CommandAction,
     CommandEffect, CommandReply, CompactedPast, Correction, Enqueued, Family, FoundMemory, Head,
-    History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox, KeptResult, KeptResults, Ledger,
-    LineageTurn, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope,
-    MemorySource, MemoryText, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion,
-    OpenWait, Outbox, Past, Preview, Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused,
-    SendEnd, Settlement, Showing, Spending, StoreError, Suspects, TaskPage, TaskView, Tasks, Total,
+    History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits, JobRules,
+    JobState, JobStatus, Jobs, KeptResult, KeptResults, Ledger, LineageTurn, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewJob,
+    NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past,
+    Preview, Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused, SendEnd, Settlement,
+    Showing, Spending, StoreError, SubmittedJob, Suspects, TaskPage, TaskView, Tasks, Total,
     TurnLog, Turns, UndoneChange, WordCounts, task_name,
 };
 pub use table::{PlainTable, bar};

@@ -4,6 +4,7 @@
 mod audit;
 mod history;
 mod inbox;
+mod jobs;
 mod ledger;
 mod memories;
 mod outbox;
@@ -19,6 +20,7 @@ pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
     NoCorrection, OpenQuestion,
 };
+pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use memories::{
     BadAuthor, BadScope, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange,

@@ -121,6 +121,7 @@ impl Lanes {
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
         };
+        let agent = self.with_job_limits(agent, &turn.session).await?;
         agent.fetch_attachments(turn).await?;
         let work = agent.run_tool_loop(turn.clone(), &context, meter);
         let shown = ShownTurn { turn, lineage, root: context.asked_by.last() };

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Decisions;
+use crate::jobs::JobDesk;
 use crate::lane::{LaneLimits, Lanes};
 use crate::parts::SessionParts;
 use crate::tasks::TaskControl;
@@ -60,6 +61,12 @@ impl Sessions {
     #[must_use]
     pub fn tasks(&self) -> TaskControl {
         TaskControl::of(&self.lanes)
+    }
+
+    /// Returns the port through which jobs are submitted and cancelled.
+    #[must_use]
+    pub fn jobs(&self) -> JobDesk {
+        JobDesk::of(&self.lanes)
     }
 
     /// Checks that turns and the wake-up listener make progress.

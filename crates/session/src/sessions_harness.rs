@@ -224,6 +224,7 @@ impl SessionHarness {
             outbox: store.clone(),
             memories: store.clone(),
             query: store.clone(),
+            jobs: store.clone(),
             bus: bus.clone(),
             log: retrying,
             ledger,

@@ -30,6 +30,8 @@ mod compactions;
 mod failures;
 #[path = "sessions_harness.rs"]
 mod harness;
+#[path = "jobs_tests.rs"]
+mod jobs;
 #[path = "lane_tests.rs"]
 mod lanes;
 #[path = "memory_tests.rs"]

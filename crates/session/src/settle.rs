@@ -34,7 +34,7 @@ impl Lanes {
         ending: SettleReason,
     ) -> Result<(), StoreError> {
         let settlement = match ending {
-            SettleReason::Agent(end) => match *end {
+            SettleReason::Agent(end) => match self.with_job_summary(turn, *end).await? {
                 TurnEnd::Waiting(calls) => return self.wait(turn, calls).await,
                 TurnEnd::Answered(answer) => self.reply(turn, answer).await?,
                 TurnEnd::Failed(reason) => {

@@ -41,7 +41,7 @@ impl Ledger for SqliteStore {
         let session = session.clone();
         self.read(move |db| {
             let Payer { turn, session } = payer(db, turn, session)?;
-            let turn = turn.map_or(Ok(Total::default()), |turn| sum(db, "turn = ?1", [turn.0]))?;
+            let turn = turn.map_or(Ok(Total::default()), |turn| of_turn(db, turn))?;
             let fresh = "session = ?1 AND id > (SELECT usage_from FROM sessions WHERE id = ?1)";
             let session = sum(db, fresh, [session.as_str()])?;
             Ok(Spending { turn, session, day: sum(db, "at >= ?1", [day_start.0])? })
@@ -128,6 +128,11 @@ fn record(
 /// and the sum of millions of rows must not overflow.
 pub(crate) fn credible(figure: u64) -> u64 {
     figure.min(1 << 40)
+}
+
+/// Returns the usage of a root turn and its children.
+pub(crate) fn of_turn(db: Db<'_>, turn: TurnId) -> Result<Total> {
+    sum(db, "turn = ?1", [turn.0])
 }
 
 /// Columns that [`total`] reads.

@@ -32,6 +32,7 @@ mod files;
 mod history;
 mod identity;
 mod inbox;
+mod jobs;
 mod last;
 mod ledger;
 mod lock;

@@ -335,15 +335,27 @@ CREATE TABLE memory_changes (                   -- rows never change
     CHECK ((text_after IS NULL) = (trust_after IS NULL))
 ) STRICT;
 CREATE INDEX memory_changes_memory ON memory_changes (memory, id);
+
 CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a search brings it up to date
     scope, words, content = '', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 CREATE TABLE history_mark (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     turn INTEGER NOT NULL                       -- newest turn that the index has seen
+) STRICT;
 INSERT INTO history_mark (only, turn) VALUES (1, 0);
 CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
     turn INTEGER PRIMARY KEY
+) STRICT;
+
+CREATE TABLE jobs (                             -- work for an agent that nobody waits for
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL UNIQUE,
+    message INTEGER NOT NULL REFERENCES inbound (id), -- its first message, which has the task
+    key     TEXT NOT NULL UNIQUE,               -- idempotency key of the submission
+    rules   TEXT NOT NULL                       -- JSON: agent, workspace, limits
+) STRICT;
+
 CREATE TABLE reports (                          -- texts that a chat received from other sessions than its own
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     session   TEXT NOT NULL,                    -- own session of the chat

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::{LOOK_AGAIN, STARTING, connect};
 use crate::context::CommandContext;
-use crate::daemon::RunningDaemon;
+use crate::daemon::{RunningDaemon, StartOptions};
 use crate::environment::wants_colour;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
@@ -80,7 +80,9 @@ async fn join_or_start(
             return Ok((client, None));
         }
         let started = match Configuration::load(context, Uses::Everything) {
-            Ok(whole) => RunningDaemon::start(context, &whole, start_empty).await,
+            Ok(whole) => {
+                RunningDaemon::start(context, &whole, StartOptions::serving(start_empty)).await
+            }
             Err(failure) => Err(failure),
         };
         match started {

@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod copies;
 pub(crate) mod doctor;
+pub(crate) mod jobs;
 pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod people;

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::CommandContext;
-use crate::daemon::RunningDaemon;
+use crate::daemon::{RunningDaemon, StartOptions};
 use crate::exit::{Exit, Failure};
 use crate::places::{Configuration, Uses};
 use crate::{logging, systemd};
@@ -26,7 +26,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
     logging::to_stderr(log, level, &context.clock, &context.root)?;
     let mut signals = Signals::new()?;
     let daemon = tokio::select! {
-        daemon = RunningDaemon::start(context, &configuration, run.start_empty) => daemon?,
+        daemon = RunningDaemon::start(context, &configuration, StartOptions::serving(run.start_empty)) => daemon?,
         name = signals.next() => {
             tracing::info!(signal = name, "stopped before it was ready");
             return Ok(Exit::Done);

@@ -56,6 +56,8 @@ pub(crate) struct SessionsShowArgs {
     json: bool,
 }
 
+/// The most turns of a session that are followed.
+const MOST_TURNS: u32 = 50;
 /// The most characters of a result that a transcript shows.
 const SHOWN: usize = 300;
 
@@ -146,6 +148,53 @@ async fn turns(
         shown = page;
     }
     Ok(shown)
+}
+
+/// A line of a session's transcript that no longer changes.
+pub(crate) struct FinishedLine {
+    /// Identifies the line.
+    pub(crate) key: String,
+    /// The line with its line break; a long text has several.
+    pub(crate) text: String,
+}
+
+/// Returns the messages, texts and finished calls of a session, oldest first.
+pub(crate) async fn finished_lines(
+    context: &CommandContext,
+    configuration: &Configuration,
+    session: &SessionId,
+) -> Result<Vec<FinishedLine>, Failure> {
+    let show =
+        SessionsShowArgs { session: session.clone(), turns: MOST_TURNS, before: None, json: false };
+    let turns = turns(context, configuration, &show).await?;
+    Ok(turns.iter().flat_map(lines_of).collect())
+}
+
+fn lines_of(turn: &TurnRecord) -> Vec<FinishedLine> {
+    let mut lines = Vec::new();
+    let mut add = |key: String, write: &dyn Fn(&mut String)| {
+        let mut text = String::new();
+        write(&mut text);
+        lines.push(FinishedLine { key, text });
+    };
+    for message in turn.origin.messages() {
+        add(message.id.to_string(), &|text| write_message(text, message));
+    }
+    for step in &turn.steps {
+        if !step.text.is_empty() {
+            add(format!("{}s{}", turn.id, step.number), &|text| said(text, "avocet", &step.text));
+        }
+        for call in step.calls.iter().filter(|call| call.result().is_some()) {
+            add(call.id.to_string(), &|text| write_call(text, call));
+        }
+        for message in &step.steered {
+            add(message.id.to_string(), &|text| write_message(text, message));
+        }
+    }
+    if let Some(notice) = &turn.notice {
+        add(format!("{} notice", turn.id), &|text| line(text, &format!("! {notice}")));
+    }
+    lines
 }
 
 fn list_text(sessions: &[SessionSummary], zone: &TimeZone) -> String {

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
     Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey,
-    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, LogStatus, Memories, Memory,
-    MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
-    OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError,
-    Query, Report, Role, ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus,
-    SessionSummary, StoreError, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId,
-    TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
+    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits, JobRequest,
+    JobRules, JobState, JobStatus, LogStatus, Memories, Memory, MemoryAuthor, MemoryChange,
+    MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus, OpenApproval, Origin,
+    Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report, Role,
+    ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError,
+    SubmittedJob, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
+    TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
 };
 use serde_json::json;
 
@@ -99,6 +100,61 @@ impl Approvals for FakeDaemon {
     }
     async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
         Ok(wait == WaitId(7) && decision == ApprovalDecision::ForSession)
+    }
+}
+
+/// The number of the fake's only job.
+pub(super) const JOB: JobId = JobId(3);
+
+fn job() -> JobStatus {
+    JobStatus {
+        id: JOB,
+        state: JobState::Running,
+        task: format!("use {KEY}"),
+        rules: JobRules {
+            agent: "builder".to_owned(),
+            workspace: None,
+            limits: JobLimits::default(),
+        },
+        chat: session().address(),
+        submitted_by: "uid:0".to_owned(),
+        submitted_at: Timestamp(1),
+        session: session(),
+        turn: Some(TurnId(1)),
+        started_at: Some(Timestamp(2)),
+        ended_at: None,
+        inference_runs: 1,
+        usage: Total::default(),
+        result: None,
+    }
+}
+
+#[async_trait]
+impl JobControl for FakeDaemon {
+    async fn submit_job(&self, request: JobRequest) -> Result<SubmittedJob, PublishError> {
+        if let Some(refusal) = self.refusal.lock().unwrap().clone() {
+            return Err(refusal);
+        }
+        let inbound = Inbound::new(
+            session().address(),
+            request.sender,
+            request.key,
+            Content::text(request.task),
+        );
+        let is_duplicate = self.publish(inbound, None).await?.what == AcceptedAs::Duplicate;
+        Ok(SubmittedJob { id: JOB, message: MessageId(1), session: session(), is_duplicate })
+    }
+
+    async fn list_jobs(&self, _: u32, before: Option<JobId>) -> Result<Vec<JobStatus>, StoreError> {
+        Ok(if before.is_none() { vec![job()] } else { Vec::new() })
+    }
+
+    async fn find_job(&self, id: JobId) -> Result<Option<JobStatus>, StoreError> {
+        Ok((id == JOB).then(job))
+    }
+
+    async fn end_job(&self, _: JobId) -> Result<bool, StoreError> {
+        Ok(false)
     }
 }
 

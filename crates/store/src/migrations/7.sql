@@ -78,6 +78,7 @@ DROP TABLE notes;
 
 -- Memories in the requests of a turn.
 ALTER TABLE turns ADD COLUMN recalled TEXT;
+
 -- The index for the search in past conversations. The first search fills it with the older turns.
 CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a search brings it up to date
     scope, words, content = '', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -85,9 +86,21 @@ CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a searc
 CREATE TABLE history_mark (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     turn INTEGER NOT NULL                       -- newest turn that the index has seen
+) STRICT;
 INSERT INTO history_mark (only, turn) VALUES (1, 0);
 CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
     turn INTEGER PRIMARY KEY
+) STRICT;
+
+-- Work for an agent that nobody waits for.
+CREATE TABLE jobs (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL UNIQUE,
+    message INTEGER NOT NULL REFERENCES inbound (id),
+    key     TEXT NOT NULL UNIQUE,
+    rules   TEXT NOT NULL
+) STRICT;
+
 -- Child turns, and the model calls of each.
 ALTER TABLE turns ADD COLUMN root INTEGER REFERENCES turns (id);
 ALTER TABLE turns ADD COLUMN label TEXT;

@@ -23,6 +23,7 @@ const FROM_LOST_PAGES: &[&str] = &[
     "waits",
     "outbox",
     "undelivered",
+    "jobs",
     "reports",
     "usage",
     "memories",

@@ -7,6 +7,7 @@ mod audit;
 mod calls;
 mod history;
 mod inbox;
+mod jobs;
 mod ledger;
 mod memories;
 mod models;
@@ -27,8 +28,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, KeptResults, Ledger, Memories, Outbox, People, Query, Tasks, TurnLog,
-    Turns,
+    Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, Outbox, People, Query, Tasks,
+    TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -57,6 +58,7 @@ pub struct Ports {
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
     pub audit: Arc<dyn Audit>,
+    pub jobs: Arc<dyn Jobs>,
     pub tasks: Arc<dyn Tasks>,
 }
 
@@ -76,6 +78,7 @@ impl Ports {
             + People
             + Query
             + Audit
+            + Jobs
             + Tasks
             + 'static,
     {
@@ -91,6 +94,7 @@ impl Ports {
             people: store.clone(),
             query: store.clone(),
             audit: store.clone(),
+            jobs: store.clone(),
             tasks: store.clone(),
         }
     }
@@ -237,6 +241,12 @@ rules! {
         undelivered_lists_the_last_messages_and_counts_the_others
         undelivered_message_has_the_lowest_trust_of_its_requests
         undelivered_omits_the_rest_of_an_abandoned_message;
+    jobs:
+        submit_starts_a_session_and_absorbs_a_repeated_key
+        submit_without_a_chat_gives_the_job_a_chat_of_its_own
+        job_state_follows_its_turn_and_ends_once
+        cancel_job_ends_a_queued_running_or_waiting_job
+        jobs_lists_the_newest_first_by_page;
     reports:
         report_is_shown_once_by_the_next_turn_of_the_chats_own_session
         report_excludes_the_own_session_and_silent_turns

@@ -1,0 +1,64 @@
+//! Jobs go on until their model says that the task is complete, or answers without a call twice in
+//! a row.
+
+use avocet_protocol::{Arguments, CallResult, SessionId, ToolCall, TurnRecord};
+use serde_json::{Map, json};
+
+/// The line with which a model ends a job.
+const COMPLETE: &str = "TASK COMPLETE";
+
+/// The name of the call that stands in the log for an answer without calls. No tool has this name.
+const GO_ON_CALL: &str = "go_on_with_job";
+
+/// Tells the model how a job ends. Part of the note of the job's turns.
+pub(crate) const ABOUT_JOBS: &str = "This is a job: work until it is done, without questions that \
+    you can answer yourself. Then answer with a summary whose last line is TASK COMPLETE.";
+
+/// The result of such a call.
+const GO_ON: &str = "You made no tool call. If the task is complete, answer with the summary again \
+    and the last line TASK COMPLETE. Otherwise go on with the next tool call.";
+
+/// Returns `true` if the session belongs to a job.
+pub(crate) fn is_job(session: &SessionId) -> bool {
+    session.is_named_as_job()
+}
+
+/// Returns `true` if a job goes on although its model has answered without a call.
+pub(crate) fn goes_on(turn: &TurnRecord, text: &str) -> bool {
+    is_job(&turn.session) && !says_complete(text) && !has_just_gone_on(turn)
+}
+
+/// Returns the call that stands for the answer.
+pub(crate) fn go_on_call() -> ToolCall {
+    ToolCall { name: GO_ON_CALL.to_owned(), arguments: Arguments::Object(Map::new()) }
+}
+
+/// Returns the result of such a call; `None` for the call of a tool.
+pub(crate) fn go_on_result(call: &ToolCall) -> Option<CallResult> {
+    (call.name == GO_ON_CALL).then(|| CallResult::ok(json!(GO_ON)))
+}
+
+/// Returns a text without the line that ends a job.
+pub(crate) fn without_mark(text: &str) -> String {
+    let kept: Vec<&str> = text.lines().filter(|line| !is_mark(line)).collect();
+    kept.join("\n").trim_end().to_owned()
+}
+
+fn says_complete(text: &str) -> bool {
+    text.lines().any(is_mark)
+}
+
+/// Returns `true` for the mark in any Markdown emphasis.
+fn is_mark(line: &str) -> bool {
+    let bare = line.trim_matches(|c: char| c.is_whitespace() || "*_`#.!".contains(c));
+    bare.eq_ignore_ascii_case(COMPLETE)
+}
+
+fn has_just_gone_on(turn: &TurnRecord) -> bool {
+    let last = turn.steps.last();
+    last.is_some_and(|step| step.calls.iter().any(|call| call.call.name == GO_ON_CALL))
+}
+
+#[cfg(test)]
+#[path = "job_tests.rs"]
+mod tests;

@@ -1,0 +1,175 @@
+//! The summary at the end of a job: changed files, commands, the last test run, the cost.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use avocet_protocol::{LoggedCall, Total, TurnRecord, thousands};
+use serde_json::Value;
+
+/// Tools that change the file in their argument `path`.
+const CHANGES_PATH: [&str; 4] = ["create_directory", "delete_file", "edit_file", "write_file"];
+/// The most files or commands that are listed; the rest is counted.
+const MOST_LINES: usize = 20;
+/// The most characters of a command.
+const MOST_COMMAND: usize = 120;
+
+/// Returns the summary of a turn in Markdown, with the cost of its whole work. `runs` is the number
+/// of requests to the model.
+pub(crate) fn summary(turn: &TurnRecord, spent: &Total, runs: usize) -> String {
+    let done = || {
+        let calls = turn.steps.iter().flat_map(|step| &step.calls);
+        calls.filter(|call| call.result().is_some_and(|result| result.ok))
+    };
+    let mut text = String::from("**Summary**\n");
+    let files: BTreeSet<String> = done().flat_map(changed_files).collect();
+    list(&mut text, "Files changed", files.into_iter().collect());
+    list(&mut text, "Commands run", done().filter_map(command).collect());
+    let tests = done().filter(|call| call.call.name == "run_tests").last().and_then(test_result);
+    if let Some(tests) = tests {
+        line(&mut text, &format!("- Tests, last run: {tests}"));
+    }
+    let (cost, tokens) = (spent.price(), thousands(spent.usage.total()));
+    let requests = if runs == 1 { "request" } else { "requests" };
+    line(&mut text, &format!("- Cost: {cost}; {tokens} tokens in {runs} {requests} to the model"));
+    text.trim_end().to_owned()
+}
+
+fn changed_files(call: &LoggedCall) -> Vec<String> {
+    let arguments = call.call.arguments.to_object();
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let name = call.call.name.as_str();
+    if name == "apply_patch" {
+        return text("patch").map(patched_files).unwrap_or_default();
+    }
+    let path = CHANGES_PATH.contains(&name).then(|| text("path")).flatten();
+    path.map(str::to_owned).into_iter().collect()
+}
+
+/// Returns the files that a unified diff names.
+fn patched_files(patch: &str) -> Vec<String> {
+    let named = patch.lines().filter_map(|line| {
+        let path = line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ "))?.trim();
+        let path = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path);
+        (path != "/dev/null").then(|| path.to_owned())
+    });
+    named.collect()
+}
+
+fn command(call: &LoggedCall) -> Option<String> {
+    (call.call.name == "exec_shell").then_some(())?;
+    let arguments = call.call.arguments.to_object();
+    let command = arguments.get("command")?.as_str()?;
+    let words = command.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'");
+    Some(match words.char_indices().nth(MOST_COMMAND) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    })
+}
+
+/// Returns the counts of a test run.
+fn test_result(call: &LoggedCall) -> Option<String> {
+    let value = &call.result()?.value;
+    let count = |name: &str| value[name].as_u64();
+    let (passed, failed) = (count("passed")?, count("failed")?);
+    Some(match count("skipped") {
+        None | Some(0) => format!("{passed} passed, {failed} failed"),
+        Some(skipped) => format!("{passed} passed, {failed} failed, {skipped} skipped"),
+    })
+}
+
+fn list(text: &mut String, title: &str, mut items: Vec<String>) {
+    if items.is_empty() {
+        return;
+    }
+    let more = items.len().saturating_sub(MOST_LINES);
+    items.truncate(MOST_LINES);
+    let quoted: Vec<String> = items.iter().map(|item| format!("`{item}`")).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    line(text, &format!("- {title}: {}{more}", quoted.join(", ")));
+}
+
+fn line(text: &mut String, line: &str) {
+    // Writing to a `String` always succeeds.
+    writeln!(text, "{line}").unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::{
+        Arguments, CallId, CallResult, CallState, Money, Origin, Step, Timestamp, ToolCall, Trust,
+        TurnId, TurnState, Undelivered, Usage,
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, arguments: Value, result: CallResult) -> LoggedCall {
+        let Value::Object(arguments) = arguments else { panic!("{arguments}") };
+        LoggedCall {
+            id: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
+            call: ToolCall { name: name.to_owned(), arguments: Arguments::Object(arguments) },
+            state: CallState::Finished(result),
+            allowed: None,
+        }
+    }
+
+    fn turn(calls: Vec<LoggedCall>) -> TurnRecord {
+        let step = Step {
+            number: 0,
+            text: String::new(),
+            usage: Usage::default(),
+            trust: Trust::Full,
+            calls,
+            written: None,
+            reasoning: None,
+            closed: true,
+            steered: Vec::new(),
+        };
+        TurnRecord {
+            id: TurnId(1),
+            session: "job:local:1".parse().unwrap(),
+            state: TurnState::Running,
+            started_at: Timestamp(0),
+            origin: Origin::Messages(Vec::new()),
+            steps: vec![step],
+            notice: None,
+            undelivered: Undelivered::default(),
+        }
+    }
+
+    #[test]
+    fn summary_lists_files_commands_tests_and_cost() {
+        let ok = || CallResult::ok(json!("done"));
+        let tests = |passed: u64, failed: u64| {
+            CallResult::ok(json!({
+                "passed": passed, "failed": failed, "skipped": 0
+            }))
+        };
+        let patch = "--- /dev/null\n+++ b/src/b.rs\n@@ -0,0 +1 @@\n+b\n";
+        let turn = turn(vec![
+            call("edit_file", json!({ "path": "src/a.rs" }), ok()),
+            call("edit_file", json!({ "path": "src/a.rs" }), ok()),
+            call("edit_file", json!({ "path": "src/failed.rs" }), CallResult::error("no match")),
+            call("read_file", json!({ "path": "README.md" }), ok()),
+            call("apply_patch", json!({ "patch": patch }), ok()),
+            call("exec_shell", json!({ "command": "cargo  build\n --locked" }), ok()),
+            call("run_tests", json!({}), tests(1, 2)),
+            call("run_tests", json!({}), tests(3, 0)),
+        ]);
+        let spent = Total { usage: Usage::new(1200, 34), cost: Money(5_000_000), unpriced: 0 };
+        assert_eq!(
+            summary(&turn, &spent, 2),
+            "**Summary**\n\
+             - Files changed: `src/a.rs`, `src/b.rs`\n\
+             - Commands run: `cargo build --locked`\n\
+             - Tests, last run: 3 passed, 0 failed\n\
+             - Cost: $0.0050; 1,234 tokens in 2 requests to the model"
+        );
+    }
+
+    #[test]
+    fn summary_of_a_job_without_calls_has_its_cost_only() {
+        let text = summary(&turn(Vec::new()), &Total::default(), 1);
+        assert_eq!(text, "**Summary**\n- Cost: $0.00; 0 tokens in 1 request to the model");
+    }
+}

@@ -1,0 +1,116 @@
+//! Tests of jobs.
+
+use avocet_protocol::{
+    JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, SubmittedJob,
+};
+
+use super::*;
+
+/// A model that makes two calls and then says that the task is complete.
+fn diligent() -> ScriptedModel {
+    ScriptedModel::answering(|request| {
+        let called = request.messages.iter().any(|one| matches!(one, Message::ToolResult { .. }));
+        if called {
+            return Scripted::says("It works.\n\nTASK COMPLETE");
+        }
+        Scripted::calls(&[("echo", json!({ "n": 1 })), ("echo", json!({ "n": 2 }))])
+    })
+}
+
+fn request(limits: JobLimits) -> JobRequest {
+    JobRequest {
+        sender: Sender::new("uid:0".parse().unwrap()),
+        key: "k1".parse().unwrap(),
+        task: "/add tests".to_owned(),
+        rules: JobRules { agent: "work".to_owned(), workspace: None, limits },
+    }
+}
+
+async fn submit(harness: &SessionHarness, limits: JobLimits) -> SubmittedJob {
+    harness.sessions.jobs().submit_job(request(limits)).await.unwrap()
+}
+
+/// Waits until the job has this state.
+async fn reaches(harness: &SessionHarness, id: JobId, state: JobState) -> JobStatus {
+    loop {
+        let job = harness.sessions.jobs().find_job(id).await.unwrap().unwrap();
+        if job.state == state {
+            return job;
+        }
+        assert!(!job.state.is_final(), "{job:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn job_ends_with_a_summary_in_its_own_chat() {
+    let harness = SessionHarness::new(diligent()).await;
+    let job = submit(&harness, JobLimits::default()).await;
+    let expected = "It works.\n\n**Summary**\n- Cost: price unknown; 220 tokens in 2 requests to \
+        the model";
+    assert_eq!(harness.channel.texts(1).await, [expected]);
+    let ended = reaches(&harness, job.id, JobState::Completed).await;
+    assert_eq!(ended.result.as_deref(), Some(expected));
+    assert_eq!((ended.inference_runs, ended.task.as_str()), (2, "/add tests"));
+    assert_eq!(submit(&harness, JobLimits::default()).await.id, job.id, "the key is the same");
+}
+
+#[tokio::test]
+async fn job_fails_at_its_own_limits() {
+    let endless = || {
+        ScriptedModel::answering(|request| {
+            Scripted::calls(&[("echo", json!({ "n": request.messages.len() }))])
+        })
+    };
+    let limits = JobLimits { max_inference_runs: 2, ..JobLimits::default() };
+    let harness = SessionHarness::new(endless()).await;
+    let job = submit(&harness, limits).await;
+    let ended = reaches(&harness, job.id, JobState::Failed).await;
+    let result = ended.result.unwrap();
+    assert!(result.starts_with("I stopped after 2 rounds of tool calls"), "{result}");
+    assert!(result.contains("**Summary**"), "{result}");
+    assert_eq!(harness.model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn job_is_cancelled_while_it_runs_and_survives_a_restart_before() {
+    let permits = Arc::new(Semaphore::new(0));
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
+    let job = submit(&harness, JobLimits::default()).await;
+    harness.asked(1).await;
+    let harness = harness.restart(gated_parrot(&permits)).await;
+    harness.asked(1).await;
+    reaches(&harness, job.id, JobState::Running).await;
+    assert_eq!(harness.sessions.jobs().end_job(job.id).await, Ok(true));
+    harness.idle().await;
+    reaches(&harness, job.id, JobState::Cancelled).await;
+    assert_eq!(harness.sessions.jobs().end_job(job.id).await, Ok(false));
+    assert_eq!(harness.sessions.jobs().end_job(JobId(9)).await, Ok(false));
+}
+
+#[tokio::test]
+async fn job_command_submits_lists_and_cancels_and_reports_to_its_chat() {
+    let work = Some((Arc::new(diligent()), Arc::default()));
+    let setup = Setup { work, ..Setup::default() };
+    let harness = SessionHarness::with(diligent(), setup).await;
+    for (text, reply) in [
+        ("/job", "There are no jobs."),
+        ("/job builder add tests", "There is no agent builder. The agents are: work."),
+        ("/job j7", "There is no job j7."),
+        ("/job cancel j7", "j7 does not exist or has ended."),
+        ("/job what", "Write /job, /job AGENT TASK, /job j5, or /job cancel j5."),
+    ] {
+        let before = harness.channel.texts(0).await.len();
+        harness.say(text).await;
+        assert_eq!(harness.channel.texts(before + 1).await[before], reply, "{text}");
+    }
+    harness.say("/job work add tests").await;
+    let texts = harness.channel.texts(7).await;
+    let queued = "j1 is in the log: work works on it and reports here. /job j1 shows it.";
+    assert!(texts[5..].iter().any(|text| text == queued), "{texts:?}");
+    assert!(texts[5..].iter().any(|text| text.starts_with("It works.")), "{texts:?}");
+    reaches(&harness, JobId(1), JobState::Completed).await;
+    harness.say("/job j1").await;
+    let shown = &harness.channel.texts(8).await[7];
+    assert!(shown.starts_with("j1 completed, work, 2 requests, "), "{shown}");
+}

@@ -1,0 +1,196 @@
+//! Jobs: a row for each, beside the message that starts its turn. The state of a job follows from
+//! both.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Inbound, JobChat, JobId, JobRules, JobState, JobStatus, Jobs, MessageId, NewInbound, NewJob,
+    Outcome, SessionId, SubmittedJob, Timestamp, Total, TurnId, TurnState,
+};
+use rusqlite::{Row, params};
+
+use crate::accept::accept;
+use crate::cancel::cancel_turn;
+use crate::ledger;
+use crate::rows::messages::end_message;
+use crate::rows::{self, RowResult, to_json};
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl Jobs for SqliteStore {
+    async fn submit(&self, job: &NewJob) -> Result<SubmittedJob> {
+        let (job, default_mode) = (job.clone(), self.default_mode);
+        self.write("submit-job", Durability::Synced, move |tx| {
+            if let Some(first) = first_copy(tx, &job)? {
+                return Ok(first);
+            }
+            let id = next_id(tx)?;
+            let (session, message) = placed(id, &job);
+            let accepted = accept(tx, &message, default_mode)?;
+            insert(tx, id, &session, accepted.id, &job.rules)?;
+            Ok(SubmittedJob { id, message: accepted.id, session, is_duplicate: false })
+        })
+        .await
+    }
+
+    async fn jobs(&self, limit: u32, before: Option<JobId>) -> Result<Vec<JobStatus>> {
+        let before = before.map_or(i64::MAX, |before| before.0);
+        self.read(move |db| {
+            let rows = format!("{JOB} WHERE jobs.id < ?1 ORDER BY jobs.id DESC LIMIT ?2");
+            let found = db.rows(&rows, params![before, limit], status)?;
+            found.into_iter().map(|one| with_usage(db, one)).collect()
+        })
+        .await
+    }
+
+    async fn job(&self, id: JobId) -> Result<Option<JobStatus>> {
+        self.read(move |db| {
+            let found = db.row(&format!("{JOB} WHERE jobs.id = ?1"), [id.0], status)?;
+            found.map(|one| with_usage(db, one)).transpose()
+        })
+        .await
+    }
+
+    async fn cancel_job(&self, id: JobId) -> Result<Option<Vec<TurnId>>> {
+        self.write("cancel-job", Durability::Synced, move |tx| cancel(tx, id)).await
+    }
+
+    async fn job_rules(&self, session: &SessionId) -> Result<Option<JobRules>> {
+        if !session.is_named_as_job() {
+            return Ok(None);
+        }
+        let session = session.clone();
+        self.read(move |db| {
+            let sql = "SELECT rules FROM jobs WHERE session = ?1";
+            db.row(sql, [session.as_str()], |row| rows::json(row, "rules"))
+        })
+        .await
+    }
+}
+
+/// Returns the job that has used the key before. Keys are unique among all jobs.
+fn first_copy(tx: &Tx<'_>, job: &NewJob) -> Result<Option<SubmittedJob>> {
+    tx.db.row(
+        "SELECT id, session, message FROM jobs WHERE key = ?1",
+        [job.message.inbound.key.as_str()],
+        |row| {
+            Ok(SubmittedJob {
+                id: JobId(row.get("id")?),
+                message: MessageId(row.get("message")?),
+                session: rows::parsed(row, "session")?,
+                is_duplicate: true,
+            })
+        },
+    )
+}
+
+/// Returns the next number. Only the writer adds rows, so nobody else takes it.
+fn next_id(tx: &Tx<'_>) -> Result<JobId> {
+    let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) + 1";
+    tx.db.one(sql, (), |row| row.get(0).map(JobId))
+}
+
+/// Returns the session of the job, and its message there.
+fn placed(id: JobId, job: &NewJob) -> (SessionId, NewInbound) {
+    let NewJob { message, chat, .. } = job;
+    match chat {
+        JobChat::Asking => {
+            let session = SessionId::of_job(id);
+            (session.clone(), NewInbound { session, ..message.clone() })
+        }
+        JobChat::Own => {
+            let session = SessionId::of_terminal_job(id);
+            let inbound = Inbound { address: session.address(), ..message.inbound.clone() };
+            (session.clone(), NewInbound { session, inbound, ..message.clone() })
+        }
+    }
+}
+
+fn insert(
+    tx: &Tx<'_>,
+    id: JobId,
+    session: &SessionId,
+    message: MessageId,
+    rules: &JobRules,
+) -> Result<()> {
+    tx.insert(
+        "INSERT INTO jobs (id, session, message, key, rules) \
+         SELECT ?1, ?2, ?3, key, ?4 FROM inbound WHERE id = ?3",
+        params![id.0, session.as_str(), message.0, to_json(rules)?],
+    )?;
+    tx.update(
+        "UPDATE sessions SET agent = ?2 WHERE id = ?1",
+        params![session.as_str(), rules.agent],
+    )?;
+    Ok(())
+}
+
+/// Columns that [`status`] reads.
+const JOB: &str = "SELECT jobs.id AS id, jobs.session AS session, rules, channel, account, chat, \
+    topic, sender, content, received_at, outcome, turns.id AS turn, turns.state AS turn_state, \
+    started_at, ended_at, \
+    (SELECT count(*) FROM steps WHERE steps.turn = turns.id) AS runs, \
+    coalesce(notice, (SELECT text FROM steps WHERE steps.turn = turns.id \
+        AND turns.state = 'done' ORDER BY number DESC LIMIT 1)) AS result \
+    FROM jobs JOIN inbound ON inbound.id = jobs.message LEFT JOIN turns ON turns.id = inbound.turn";
+
+fn status(row: &Row<'_>) -> RowResult<JobStatus> {
+    let turn: Option<i64> = row.get("turn")?;
+    let turn_state = turn
+        .map(|_| rows::word(row, "turn_state", &TurnState::ALL, TurnState::word))
+        .transpose()?;
+    let outcome: Option<String> = row.get("outcome")?;
+    let outcome =
+        outcome.map(|_| rows::word(row, "outcome", &Outcome::ALL, Outcome::word)).transpose()?;
+    Ok(JobStatus {
+        id: JobId(row.get("id")?),
+        state: state(outcome, turn_state),
+        task: rows::json::<avocet_protocol::Content>(row, "content")?.text,
+        rules: rows::json(row, "rules")?,
+        chat: rows::address(row)?,
+        submitted_by: row.get("sender")?,
+        submitted_at: Timestamp(row.get("received_at")?),
+        session: rows::parsed(row, "session")?,
+        turn: turn.map(TurnId),
+        started_at: row.get::<_, Option<i64>>("started_at")?.map(Timestamp),
+        ended_at: row.get::<_, Option<i64>>("ended_at")?.map(Timestamp),
+        inference_runs: row.get("runs")?,
+        usage: Total::default(),
+        result: row.get("result")?,
+    })
+}
+
+fn state(outcome: Option<Outcome>, turn: Option<TurnState>) -> JobState {
+    match (outcome, turn) {
+        (Some(Outcome::Replied | Outcome::Merged), _) => JobState::Completed,
+        (Some(Outcome::Error | Outcome::Dropped), _) => JobState::Failed,
+        (Some(Outcome::Stopped), _) => JobState::Cancelled,
+        (None, Some(TurnState::Waiting)) => JobState::Waiting,
+        (None, Some(TurnState::Running)) => JobState::Running,
+        (None, _) => JobState::Queued,
+    }
+}
+
+fn with_usage(db: Db<'_>, job: JobStatus) -> Result<JobStatus> {
+    let usage = job.turn.map_or(Ok(Total::default()), |turn| ledger::of_turn(db, turn))?;
+    Ok(JobStatus { usage, ..job })
+}
+
+/// Ends a job: its turn, or its message if the turn has not begun.
+fn cancel(tx: &Tx<'_>, id: JobId) -> Result<Option<Vec<TurnId>>> {
+    let found = tx.db.row(&format!("{JOB} WHERE jobs.id = ?1"), [id.0], |row| {
+        let job = status(row)?;
+        Ok((job.state, job.turn))
+    })?;
+    match found {
+        None => Ok(None),
+        Some((state, _)) if state.is_final() => Ok(None),
+        Some((_, Some(turn))) => cancel_turn(tx, turn, "the job was cancelled").map(Some),
+        Some((_, None)) => {
+            let sql = "SELECT message FROM jobs WHERE id = ?1";
+            let message = tx.db.one(sql, [id.0], |row| row.get(0).map(MessageId))?;
+            end_message(tx, message, Outcome::Stopped)?;
+            Ok(Some(Vec::new()))
+        }
+    }
+}
