@@ -10,6 +10,7 @@ mod profiles;
 mod reader;
 mod refer;
 mod settings;
+mod shipped;
 mod syntax;
 
 pub use backup::Backup;
@@ -22,3 +23,4 @@ pub use settings::{
     AgentDefaults, Agents, Attachments, Audit, Daemon, Durability, Gateway, Log, LogFormat,
     Sandbox, Sessions, Settings,
 };
+pub use shipped::{SHIPPED, Shipped};

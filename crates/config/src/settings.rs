@@ -154,8 +154,15 @@ pub struct AgentDefaults {
     /// Maximum tokens of a request; the model's own context window applies if it is smaller. A
     /// longer conversation is compacted. At least 2,000. Default: 64,000.
     pub context_tokens: u64,
-    /// The tools that the agent may use. Default: all.
+    /// Maximum sub-agents of one turn at the same time. 0: none. Default: 4.
+    pub max_children: u32,
+    /// Maximum depth of sub-agents below each other. Default: 2.
+    pub max_depth: u32,
+    /// The tools that the agent may use: a list of names, or a table of `allow` and `deny`. Default:
+    /// all.
     pub tools: ToolList,
+    /// Text that is added to the agent's instructions. Default: none.
+    pub prompt: Option<String>,
 }
 
 impl Default for AgentDefaults {
@@ -170,7 +177,10 @@ impl Default for AgentDefaults {
             max_turn_seconds: 30 * 60,
             max_turn_tokens: 1_000_000,
             context_tokens: 64_000,
+            max_children: 4,
+            max_depth: 2,
             tools: ToolList::default(),
+            prompt: None,
         }
     }
 }

@@ -60,7 +60,7 @@ async fn server_errors_name_the_reason() {
             -32601,
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, attach, doctor, link.add, link.list, \
              link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, ping, send, \
-             sessions.list, sessions.show, status, usage, wait",
+             sessions.list, sessions.show, status, task.cancel, task.list, task.show, usage, wait",
         ),
         (
             "attach",

@@ -24,6 +24,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
     ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),
+    ("spawn", &["delegate", "delegate_task", "sessions_spawn", "spawn_agent", "subagent"]),
     (
         "web_fetch",
         &["browse", "fetch", "fetch_url", "http_get", "open_url", "read_url", "webfetch"],

@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
-    Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey,
-    DeliveryId, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus, OpenApproval,
-    Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report,
-    Role, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError,
-    Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState,
-    Undelivered, UsageBy, UsageRow, WaitId,
+    Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode, Content, Cursor,
+    DaemonStatus, DedupeKey, DeliveryId, Enqueued, Handover, Inbound, LogStatus, MessageId,
+    MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
+    PublishError, Query, Report, Role, SessionId, SessionReports, SessionRow, SessionStatus,
+    SessionSummary, StoreError, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage,
+    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
 };
 use serde_json::json;
 
@@ -98,6 +98,44 @@ impl Approvals for FakeDaemon {
     }
     async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
         Ok(wait == WaitId(7) && decision == ApprovalDecision::ForSession)
+    }
+}
+
+#[async_trait]
+impl Tasks for FakeDaemon {
+    async fn reserve_task(&self) -> Result<TurnId, StoreError> {
+        Ok(TurnId(1))
+    }
+    async fn tasks(
+        &self,
+        of: Option<&SessionId>,
+        page: TaskPage,
+    ) -> Result<Vec<TaskView>, StoreError> {
+        let is_of_it = of.is_none_or(|of| *of == session()) && page.before.is_none();
+        Ok(self.task(TurnId(12)).await?.into_iter().filter(|_| is_of_it).collect())
+    }
+    async fn task(&self, id: TurnId) -> Result<Option<TaskView>, StoreError> {
+        let view = TaskView {
+            id,
+            parent: TurnId(11),
+            session: session(),
+            own_session: "spawn:t11:s0c0".parse().unwrap(),
+            label: Some("survey".to_owned()),
+            task: format!("use the key {KEY}"),
+            agent: None,
+            mode: ChildMode::Background,
+            state: TurnState::Running,
+            waits_for: None,
+            started_at: Timestamp(5),
+            ended_at: None,
+            steps: 2,
+            total: Total::default(),
+            result: None,
+        };
+        Ok((id == TurnId(12)).then_some(view))
+    }
+    async fn cancel_task(&self, id: TurnId) -> Result<Option<CancelledTask>, StoreError> {
+        Ok((id == TurnId(12)).then(|| CancelledTask { turns: vec![id], parent: None }))
     }
 }
 

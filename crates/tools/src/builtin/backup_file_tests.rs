@@ -45,6 +45,8 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
         roles: Arc::new(FakeRoles),
         shell: None,
         web: Arc::new(Web::new(client, None, clock.clone())),
+        tasks: store.clone(),
+        profiles: Arc::default(),
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

@@ -28,6 +28,7 @@ mod read_file;
 mod read_result;
 mod run_tests;
 mod search_files;
+mod spawn;
 mod walk;
 mod watched;
 mod web_fetch;
@@ -36,7 +37,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
+use avocet_protocol::{Destinations, KeptResults, Notes, Roles, Tasks};
 use avocet_sandbox::Roots;
 
 pub use background::Background;
@@ -56,10 +57,13 @@ pub struct BuiltinParts {
     /// `None` if no sandbox layer works.
     pub shell: Option<Shell>,
     pub web: Arc<Web>,
+    pub tasks: Arc<dyn Tasks>,
+    /// The names of the profiles that may work on a task in this workspace.
+    pub profiles: Arc<[String]>,
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
-pub const BUILT_IN: [&str; 28] = [
+pub const BUILT_IN: [&str; 29] = [
     "apply_patch",
     "ask_user",
     "create_directory",
@@ -85,6 +89,7 @@ pub const BUILT_IN: [&str; 28] = [
     "read_result",
     "run_tests",
     "search_files",
+    "spawn",
     "web_fetch",
     "web_search",
     "write_file",
@@ -130,6 +135,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
         registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()))?;
     }
     registry.add(search_files::SearchFiles::new(parts))?;
+    registry.add(spawn::Spawn::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;
     registry.add(write_file::WriteFile::new(parts))?;

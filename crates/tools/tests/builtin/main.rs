@@ -17,6 +17,7 @@ mod protected;
 mod roots;
 mod run_tests;
 mod search;
+mod spawn;
 mod trust;
 mod verify;
 mod web_fetch;

@@ -106,6 +106,8 @@ impl World {
             roles: Arc::new(FakeRoles),
             shell: Some(shell),
             web: Arc::new(web),
+            tasks: store.clone(),
+            profiles: ["builder".to_owned(), "reviewer".to_owned()].into(),
         };
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();
