@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the empty name is the program itself.
-const COMMANDS: [&str; 39] = [
+const COMMANDS: &[&str] = &[
     "",
     "approvals",
     "approvals approve",

@@ -1,6 +1,7 @@
 //! Builds the agents of the configuration, with their models, tools and workspaces.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::slice;
 use std::sync::Arc;
@@ -65,27 +66,35 @@ impl AgentParts<'_> {
             zone: TimeZone::system(),
             marks: Marks::new(uuid::Uuid::new_v4().as_u64_pair().0),
         };
-        let mut shared: BTreeMap<&Path, BuiltinParts> = BTreeMap::new();
+        let mut shared: BTreeMap<&Path, Registry> = BTreeMap::new();
         let mut agents = Vec::new();
         for place in &self.configuration.agents {
             let workspace = self.workspaces.at(&place.workspace)?;
-            let builtin =
-                shared.entry(&place.workspace).or_insert_with(|| self.builtin(workspace, &web));
-            let tools = self.tools(place, builtin)?;
+            let all = match shared.entry(&place.workspace) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.all_tools(place, workspace, &web)?),
+            };
+            let tools = self.tools(place, all);
             let tools = Arc::new(tools.with_paths(paths.clone()).with_hosts(hosts.clone()));
-            let run = self.agent_loop(place, workspace, tools, prompt_settings.clone());
+            let prompt_settings =
+                with_prompt(&prompt_settings, place.profile.agent.prompt.as_deref());
+            let run = self.agent_loop(place, workspace, tools, prompt_settings);
             let run = run.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
-            let agent = agent(&place.profile, run);
-            if let (Some(name), []) = (&agent.name, &place.profile.sessions[..]) {
-                tracing::warn!("[agents.{name}] is unused: it has no `sessions`");
-            }
-            agents.push((place.profile.sessions.clone(), agent));
+            agents.push((place.profile.sessions.clone(), agent(&place.profile, run)));
         }
         let (_, default) = agents.remove(0);
         Ok(Agents { agents: BySession::new(default, agents), models: self.models.clone() })
     }
 
-    fn builtin(&self, workspace: &OpenWorkspace, web: &Arc<Web>) -> BuiltinParts {
+    fn builtin(
+        &self,
+        place: &AgentPlace,
+        workspace: &OpenWorkspace,
+        web: &Arc<Web>,
+    ) -> BuiltinParts {
+        // A sub-agent stays in the workspace of its parent.
+        let there = self.configuration.agents.iter().filter(|one| one.workspace == place.workspace);
+        let profiles = there.map(|one| one.profile.name.clone()).filter(|name| name != DEFAULTS);
         BuiltinParts {
             roots: workspace.roots.clone(),
             memories: self.store.clone(),
@@ -97,21 +106,35 @@ impl AgentParts<'_> {
             shell: self.shells.of(workspace.roots.workspace().root()),
             web: web.clone(),
             zone: TimeZone::system(),
+            tasks: self.store.clone(),
+            profiles: profiles.collect(),
         }
     }
 
-    fn tools(&self, place: &AgentPlace, builtin: &BuiltinParts) -> Result<Registry, Failure> {
+    /// Returns the tools of a workspace, before the rules of an agent.
+    fn all_tools(
+        &self,
+        place: &AgentPlace,
+        workspace: &OpenWorkspace,
+        web: &Arc<Web>,
+    ) -> Result<Registry, Failure> {
         let CommandContext { clock, otherwise, .. } = self.context;
-        let settings = &self.configuration.settings;
-        let rules = policy::policy(settings, &place.profile.name, &place.profile.agent.tools);
-        let mut registry = Registry::new(clock.clone())
-            .with_policy(rules.clone(), policy::approvals(settings))
-            .with_secrets(redaction::redactor());
-        add_builtin(&mut registry, builtin)
+        let mut registry = Registry::new(clock.clone());
+        add_builtin(&mut registry, &self.builtin(place, workspace, web))
             .and_then(|()| (otherwise.add_tools)(&mut registry))
             .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-        policy::open_and_warn(&mut registry, settings, &rules);
+        policy::open(&mut registry, &self.configuration.settings);
         Ok(registry)
+    }
+
+    /// Returns the tools of an agent.
+    fn tools(&self, place: &AgentPlace, all: &Registry) -> Registry {
+        let Configuration { settings, agents, document, .. } = self.configuration;
+        let rules = policy::policy(settings, agents, &place.profile.name);
+        policy::warn(all, document, &rules);
+        all.with_same_tools()
+            .with_policy(rules, policy::approvals(settings))
+            .with_secrets(redaction::redactor())
     }
 
     fn agent_loop(
@@ -140,6 +163,7 @@ impl AgentParts<'_> {
             limits: AgentLimits {
                 turn: limits(profile),
                 budgets: budgets(&self.configuration.settings.budgets),
+                root_tokens: None,
             },
             recall: AgentRecall {
                 recall: Arc::new(WordRecall::new(self.store.clone())),
@@ -153,6 +177,15 @@ impl AgentParts<'_> {
             clock: clock.clone(),
         })
     }
+}
+
+/// Adds the prompt of a profile to the instructions.
+fn with_prompt(all: &PromptSettings, prompt: Option<&str>) -> PromptSettings {
+    let system = match prompt.map(str::trim).filter(|prompt| !prompt.is_empty()) {
+        Some(prompt) => format!("{}\n\n{prompt}", all.system).into(),
+        None => all.system.clone(),
+    };
+    PromptSettings { system, ..all.clone() }
 }
 
 fn agent(profile: &Profile, run: AgentLoop) -> Agent {
@@ -181,6 +214,8 @@ fn limits(agent: &AgentDefaults) -> TurnLimits {
         max_duration: Duration::from_secs(agent.max_turn_seconds),
         max_tokens: agent.max_turn_tokens,
         context_tokens: agent.context_tokens,
+        max_children: agent.max_children,
+        max_depth: agent.max_depth,
         ..TurnLimits::default()
     }
 }

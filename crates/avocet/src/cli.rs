@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::commands::agents::AgentsCommand;
 use crate::commands::approvals::ApprovalsArgs;
 use crate::commands::ask::AskArgs;
 use crate::commands::audit::AuditArgs;
@@ -18,6 +19,7 @@ use crate::commands::run::RunArgs;
 use crate::commands::send::SendArgs;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::skills::SkillsCommand;
+use crate::commands::tasks::TasksCommand;
 use crate::commands::trust::TrustArgs;
 use crate::commands::usage::UsageArgs;
 use crate::context::Global;
@@ -35,6 +37,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List or show the profiles of agents.
+    #[command(subcommand)]
+    Agents(AgentsCommand),
     /// List calls that wait for your approval, and approve or deny them.
     Approvals(ApprovalsArgs),
     /// Send a message to the agent; the reply goes to the conversation's chat.
@@ -102,6 +107,9 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List, show or cancel the tasks that agents have given to sub-agents.
+    #[command(subcommand)]
+    Tasks(TasksCommand),
     /// Show or change the trust level of files.
     Trust(TrustArgs),
     /// Show what models cost.

@@ -97,6 +97,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit, Failure> {
     match command.unwrap_or_default() {
+        Command::Agents(agents) => commands::agents::run(context, &agents),
         Command::Approvals(approvals) => commands::approvals::run(context, approvals).await,
         Command::Ask(ask) => commands::ask::run(context, ask).await,
         Command::Audit(audit) => commands::audit::run(context, audit).await,
@@ -119,6 +120,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Skills(command) => commands::skills::run(context, command).await,
         Command::Status { json } => commands::status::run(context, json).await,
         Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
+        Command::Tasks(tasks) => commands::tasks::run(context, tasks).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,
         Command::Usage(usage) => commands::usage::run(context, usage).await,
     }

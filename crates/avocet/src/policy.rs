@@ -2,34 +2,43 @@
 
 use std::time::Duration;
 
-use avocet_config::{ConfigError, Document, Settings, profiles};
-use avocet_protocol::{ToolList, nearest};
+use avocet_config::{ConfigError, Document, Profile, SHIPPED, Settings, profiles};
+use avocet_protocol::nearest;
 use avocet_tools::{Listed, Policy, Registry, tool_meant_by};
 
+use crate::places::Agent;
 use crate::registry::channel_names;
 
-/// Returns the rules of an agent that has these tools.
-pub(crate) fn policy(settings: &Settings, agent: &str, tools: &ToolList) -> Policy {
-    let own = [Listed {
-        table: format!("[agents.{agent}.tools]"),
-        channel: None,
-        role: None,
-        tools: tools.clone(),
-    }];
+/// Returns the rules of the agent `name`. The list of every other agent applies to children below
+/// it.
+pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> Policy {
+    let listed = |agent: &Agent| {
+        let Profile { name: other, agent, .. } = &agent.profile;
+        Listed {
+            table: format!("[agents.{other}.tools]"),
+            above: Some(other.clone()).filter(|other| other != name),
+            channel: None,
+            role: None,
+            tools: agent.tools.clone(),
+        }
+    };
+    let own = agents.iter().map(listed);
     let roles = settings.tools.roles.iter().map(|(role, tools)| Listed {
         table: format!("[tools.roles.{}]", role.word()),
+        above: None,
         channel: None,
         role: Some(*role),
         tools: tools.clone(),
     });
     let channels = settings.tools.channels.iter().map(|(channel, tools)| Listed {
         table: format!("[tools.channels.{channel}]"),
+        above: None,
         channel: Some(channel.clone()),
         role: None,
         tools: tools.clone(),
     });
     let rules = settings.tools.policy.iter().map(|(pattern, said)| (pattern.clone(), *said));
-    Policy { rules: rules.collect(), lists: own.into_iter().chain(roles).chain(channels).collect() }
+    Policy { rules: rules.collect(), lists: own.chain(roles).chain(channels).collect() }
 }
 
 /// Returns the time that an approval may wait.
@@ -98,15 +107,25 @@ pub(crate) fn check_names(
     }
 }
 
-/// Gives tools to users. Warns of names without a tool here: the shell's if there is no shell, and
-/// patterns.
-pub(crate) fn open_and_warn(registry: &mut Registry, settings: &Settings, policy: &Policy) {
+/// Gives tools to users. Warns of names without a tool here.
+pub(crate) fn open(registry: &mut Registry, settings: &Settings) {
     for pattern in &settings.tools.users {
         if registry.open_to_users(pattern) == 0 {
             tracing::warn!(pattern, "a name in [tools] users matches no tool; check the spelling");
         }
     }
-    let named = policy.lists.iter().flat_map(|list| {
+}
+
+/// Warns of names without a tool here: the shell's if there is no shell, and patterns. The lists of
+/// shipped profiles are known to be right.
+pub(crate) fn warn(registry: &Registry, document: &Document, policy: &Policy) {
+    let is_shipped = |table: &str| {
+        let path = table.trim_matches(['[', ']']).trim_end_matches(".tools");
+        SHIPPED.iter().any(|one| path == format!("agents.{}", one.name))
+            && document.get(path).is_none()
+    };
+    let own = policy.lists.iter().filter(|list| list.above.is_none() && !is_shipped(&list.table));
+    let named = own.flat_map(|list| {
         let patterns = list.tools.allow.iter().chain(&list.tools.deny);
         patterns.map(|pattern| (list.table.as_str(), pattern))
     });

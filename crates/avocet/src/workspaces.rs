@@ -33,6 +33,7 @@ pub(crate) struct OpenWorkspace {
 pub(crate) struct AgentWorkspaces {
     opened: BTreeMap<PathBuf, OpenWorkspace>,
     of: BySession<PathBuf>,
+    by_name: BTreeMap<String, PathBuf>,
     turns: Arc<dyn Turns>,
 }
 
@@ -64,12 +65,16 @@ impl AgentWorkspaces {
                 opened.insert(path.clone(), OpenWorkspace { roots, files, skills });
             }
         }
+        let by_name = agents
+            .iter()
+            .map(|agent| (agent.profile.name.clone(), agent.workspace.clone()))
+            .collect();
         let mut of =
             agents.iter().map(|agent| (agent.profile.sessions.clone(), agent.workspace.clone()));
         let (_, default) = of.next().ok_or_else(|| {
             Failure::new(Exit::Configuration, "there is no agent; add [agents.defaults]")
         })?;
-        Ok(Self { opened, of: BySession::new(default, of.collect()), turns })
+        Ok(Self { opened, of: BySession::new(default, of.collect()), by_name, turns })
     }
 
     /// Returns the workspace in this directory.
@@ -125,14 +130,22 @@ pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Work
 
 #[async_trait]
 impl Workspaces for AgentWorkspaces {
-    /// Returns the workspace of the session at the turn's root.
+    /// Returns the workspace of the turn's agent: the one chosen for its session, else that of the
+    /// session at the root.
     async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
         let mut path = self.of.default();
         if let Some(turn) = turn {
-            let asked = self.turns.asked_by(turn).await;
-            let asked =
-                asked.map_err(|error| FilesError(format!("the log cannot be read: {error}")))?;
-            path = asked.first().map_or(path, |message| self.of.of(&message.message.session));
+            let lineage = self.turns.lineage(turn).await;
+            let lineage =
+                lineage.map_err(|error| FilesError(format!("the log cannot be read: {error}")))?;
+            let chosen = lineage.first().and_then(|turn| turn.agent.as_ref());
+            path = match (chosen, lineage.last()) {
+                (Some(name), _) => self.by_name.get(name).ok_or_else(|| {
+                    FilesError(format!("the profile [agents.{name}] is not configured any more"))
+                })?,
+                (None, Some(root)) => self.of.of(&root.session),
+                (None, None) => path,
+            };
         }
         let opened = self.at(path).map_err(|failure| FilesError(failure.error.to_string()))?;
         Ok(opened.files.clone())

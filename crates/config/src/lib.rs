@@ -10,6 +10,7 @@ mod profiles;
 mod reader;
 mod refer;
 mod settings;
+mod shipped;
 mod skills;
 mod syntax;
 
@@ -23,4 +24,5 @@ pub use settings::{
     AgentDefaults, Agents, Attachments, Audit, Daemon, Durability, Gateway, Log, LogFormat,
     Sandbox, Sessions, Settings,
 };
+pub use shipped::{SHIPPED, Shipped};
 pub use skills::Skills;

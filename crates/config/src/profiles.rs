@@ -1,10 +1,13 @@
 //! The agents of a configuration: `[agents.defaults]`, and one table for each agent that differs.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::keys::schema;
+use crate::shipped::{SHIPPED, Shipped};
 use crate::{AgentDefaults, ConfigError, Document};
 
 /// The name of the agent that answers all sessions without an agent of their own.
@@ -37,7 +40,7 @@ pub struct ProfileKeys {
     pub sessions: Vec<String>,
 }
 
-/// Returns every agent, the defaults first, the others by name.
+/// Returns every agent, the defaults first, the others by name. The shipped profiles are among them.
 ///
 /// # Errors
 /// [`ConfigError`] names the first unusable key, also if two agents claim the same sessions.
@@ -46,7 +49,10 @@ pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
     check_limits(document, &path(DEFAULTS), &defaults)?;
     let mut found =
         vec![Profile { name: DEFAULTS.to_owned(), agent: defaults, sessions: Vec::new() }];
-    for name in document.keys_at("agents")?.keys().filter(|name| *name != DEFAULTS) {
+    let own = document.keys_at("agents")?;
+    let shipped = SHIPPED.iter().map(|profile| profile.name);
+    let names: BTreeSet<&str> = own.keys().map(String::as_str).chain(shipped).collect();
+    for name in names.into_iter().filter(|name| *name != DEFAULTS) {
         let profile = profile(document, name)?;
         for (place, pattern) in profile.sessions.iter().enumerate() {
             check_pattern(document, &found, SessionPattern { agent: name, place, pattern })?;
@@ -71,6 +77,7 @@ fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
     let sessions = own.remove("sessions").unwrap_or_else(|| Value::Array(Vec::new()));
     let sessions = document.read_as(&format!("{path}.sessions"), sessions)?;
     let mut whole = document.keys_at(&self::path(DEFAULTS))?;
+    whole.extend(SHIPPED.iter().filter(|shipped| shipped.name == name).flat_map(Shipped::keys));
     whole.extend(own);
     let agent = document.read_as(&path, Value::Object(whole))?;
     check_limits(document, &path, &agent)?;

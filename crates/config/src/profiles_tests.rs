@@ -13,7 +13,10 @@ fn profiles_inherit_missing_keys_from_the_defaults() {
         sessions = [\"telegram:work:*\"]\n[agents.home]\n";
     let found = read(text).unwrap();
     let names: Vec<&str> = found.iter().map(|profile| profile.name.as_str()).collect();
-    assert_eq!(names, ["defaults", "home", "work"]);
+    let shipped = ["builder", "debugger", "reviewer", "triager"];
+    assert_eq!(names, ["defaults", "builder", "debugger", "home", "reviewer", "triager", "work"]);
+    let found: Vec<Profile> =
+        found.into_iter().filter(|one| !shipped.contains(&one.name.as_str())).collect();
     let [defaults, home, work] = found.try_into().unwrap();
     assert_eq!(format!("{:?}", home.agent), format!("{:?}", defaults.agent));
     assert_eq!(work.sessions, ["telegram:work:*"]);
@@ -21,6 +24,42 @@ fn profiles_inherit_missing_keys_from_the_defaults() {
     assert_eq!((model.as_str(), cheap_model.as_deref()), ("b/two", Some("b/small")));
     assert_eq!((max_tool_calls, workspace), (7, Some("files".into())));
     assert_eq!(defaults.agent.cheap_model, None);
+}
+
+#[test]
+fn shipped_profiles_inherit_the_defaults_and_a_table_replaces_single_keys() {
+    let of = |text: &str, name: &str| {
+        read(text).unwrap().into_iter().find(|profile| profile.name == name).unwrap().agent
+    };
+    let model =
+        "[agents.defaults]\nmodel = \"a/one\"\ntools = [\"message\"]\nprompt = \"Be kind.\"\n";
+    let reviewer = of(model, "reviewer");
+    assert_eq!(reviewer.model, "a/one");
+    assert!(reviewer.prompt.unwrap().starts_with("You are a reviewer"));
+    assert!(reviewer.tools.allow.contains(&"read_file".to_owned()), "{:?}", reviewer.tools);
+    let own = format!("{model}[agents.reviewer]\ntools = [\"outline\"]\nmax_turn_seconds = 60\n");
+    let reviewer = of(&own, "reviewer");
+    assert_eq!((reviewer.tools.allow, reviewer.max_turn_seconds), (vec!["outline".to_owned()], 60));
+    assert!(reviewer.prompt.unwrap().starts_with("You are a reviewer"), "it is kept");
+}
+
+#[test]
+fn shipped_profiles_that_change_nothing_have_no_tool_that_does() {
+    const READING: [&str; 9] = [
+        "git_branches",
+        "git_diff",
+        "git_log",
+        "git_status",
+        "list_directory",
+        "outline",
+        "read_file",
+        "read_result",
+        "search_files",
+    ];
+    for name in ["reviewer", "triager"] {
+        let profile = crate::SHIPPED.iter().find(|one| one.name == name).unwrap();
+        assert!(profile.tools.iter().all(|tool| READING.contains(tool)), "{name}");
+    }
 }
 
 #[test]

@@ -159,8 +159,15 @@ pub struct AgentDefaults {
     /// Maximum tokens of memories that are added to a turn because they fit its message. 0 adds
     /// none. Default: 600.
     pub recall_tokens: u32,
-    /// The tools that the agent may use. Default: all.
+    /// Maximum sub-agents of one turn at the same time. 0: none. Default: 4.
+    pub max_children: u32,
+    /// Maximum depth of sub-agents below each other. Default: 2.
+    pub max_depth: u32,
+    /// The tools that the agent may use: a list of names, or a table of `allow` and `deny`. Default:
+    /// all.
     pub tools: ToolList,
+    /// Text that is added to the agent's instructions. Default: none.
+    pub prompt: Option<String>,
 }
 
 impl Default for AgentDefaults {
@@ -176,7 +183,10 @@ impl Default for AgentDefaults {
             max_turn_tokens: 1_000_000,
             context_tokens: 64_000,
             recall_tokens: 600,
+            max_children: 4,
+            max_depth: 2,
             tools: ToolList::default(),
+            prompt: None,
         }
     }
 }

@@ -13,6 +13,7 @@ mod parts;
 mod people;
 mod places;
 mod server;
+mod tasks;
 mod values;
 mod wire;
 
@@ -27,5 +28,6 @@ pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
 pub use server::{Gateway, GatewayError};
+pub use tasks::{ListTasks, NamedTask, answer_about_tasks};
 pub use values::{MOST_ROWS, presentable};
 pub use wire::{MAX_LINE_BYTES, RpcError};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::parts::GatewayParts;
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
-use crate::{approvals, jobs, lists, memories, people};
+use crate::{approvals, jobs, lists, memories, people, tasks};
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +107,8 @@ pub struct Doctor {
 /// The interval at which `wait` reads the log again, in case it missed the event.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The methods beside those of [`approvals`], [`jobs`], [`lists`], [`memories`] and [`people`].
+/// The methods beside those of [`approvals`], [`jobs`], [`lists`], [`memories`], [`people`] and
+/// [`tasks`].
 const METHODS: [&str; 7] = ["ask", "attach", "doctor", "ping", "send", "status", "wait"];
 
 /// Answers a request of the process with this id.
@@ -144,6 +145,11 @@ pub(crate) async fn answer(
             let answer = jobs::answer_about_jobs(jobs, redactor, peer, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
+        other if tasks::METHODS.contains(&other) => {
+            let (tasks, redactor) = (parts.tasks.as_ref(), parts.redactor.as_ref());
+            let answer = tasks::answer_about_tasks(tasks, redactor, other, params);
+            answer.await.unwrap_or_else(|| Err(unknown(other)))
+        }
         other => match people::answer_about_people(parts.access.as_ref(), other, params).await {
             Some(answer) => answer,
             None => Err(unknown(other)),
@@ -153,7 +159,7 @@ pub(crate) async fn answer(
 
 fn unknown(method: &str) -> RpcError {
     let lists = lists::METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS);
-    let lists = lists.chain(memories::METHODS).chain(jobs::METHODS);
+    let lists = lists.chain(memories::METHODS).chain(jobs::METHODS).chain(tasks::METHODS);
     let mut known: Vec<&str> = METHODS.into_iter().chain(lists).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));

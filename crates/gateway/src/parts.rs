@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, JobControl, Memories,
-    Publish, Query, Redactor, Report, TurnEvents,
+    Publish, Query, Redactor, Report, Tasks, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -21,6 +21,7 @@ pub struct GatewayParts {
     pub deliveries: Arc<dyn Deliveries>,
     pub approvals: Arc<dyn Approvals>,
     pub jobs: Arc<dyn JobControl>,
+    pub tasks: Arc<dyn Tasks>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,

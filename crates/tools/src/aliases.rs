@@ -25,6 +25,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("run_tests", &["run_test", "test"]),
     ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),
     ("use_skill", &["load_skill", "skill"]),
+    ("spawn", &["delegate", "delegate_task", "sessions_spawn", "spawn_agent", "subagent"]),
     (
         "web_fetch",
         &["browse", "fetch", "fetch_url", "http_get", "open_url", "read_url", "webfetch"],

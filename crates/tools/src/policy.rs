@@ -20,6 +20,8 @@ pub struct Policy {
 pub struct Listed {
     /// The list's table in the configuration, for error messages.
     pub table: String,
+    /// Applies to calls of children below this profile; `None` for all calls.
+    pub above: Option<String>,
     /// Applies to calls from this channel; `None` for all.
     pub channel: Option<String>,
     /// Applies to calls for this role; `None` for all.
@@ -59,7 +61,8 @@ impl Policy {
     pub(crate) fn left_out(&self, tool: &ToolName, case: Case<'_>) -> Option<&str> {
         let here = case.place.channel.as_ref().map(avocet_protocol::ChannelName::as_str);
         let mut concerned = self.lists.iter().filter(|list| {
-            list.role.is_none_or(|wanted| wanted == case.role)
+            list.above.as_ref().is_none_or(|profile| case.place.within.contains(profile))
+                && list.role.is_none_or(|wanted| wanted == case.role)
                 && list.channel.as_deref().is_none_or(|wanted| Some(wanted) == here)
         });
         let in_any = |list: &[String]| list.iter().any(|pattern| fits(pattern, tool.as_str()));

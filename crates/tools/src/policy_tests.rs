@@ -94,6 +94,7 @@ fn decide_follows_the_strictest_rule_of_the_operator() {
 fn left_out_checks_every_list_that_applies_to_a_call() {
     let list = |table: &str, channel: Option<&str>, role, allow: &[&str], deny: &[&str]| Listed {
         table: table.to_owned(),
+        above: None,
         channel: channel.map(str::to_owned),
         role,
         tools: ToolList {
@@ -107,6 +108,10 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
             list("agent", None, None, &["*"], &["git_*"]),
             list("telegram", Some("telegram"), None, &["read_*"], &[]),
             list("user", None, Some(Role::User), &["*"], &["read_file"]),
+            Listed {
+                above: Some("reviewer".to_owned()),
+                ..list("above", None, None, &["read_*"], &[])
+            },
         ],
     };
     let (terminal, telegram) =
@@ -115,6 +120,8 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
     let there = Case { place: &telegram, ..owner };
     let user = Case { role: Role::User, ..there };
     let nowhere = Place { channel: None, chat: ChatKind::Private, within: Vec::new() };
+    let within = vec!["builder".to_owned(), "reviewer".to_owned()];
+    let below = Place { within, ..private_place() };
     let table = [
         ("read_file", owner, None),
         ("git_push", owner, Some("agent")),
@@ -123,6 +130,8 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
         ("read_file", there, None),
         ("read_file", user, Some("user")),
         ("write_file", Case { place: &nowhere, ..owner }, None),
+        ("write_file", Case { place: &below, ..owner }, Some("above")),
+        ("read_file", Case { place: &below, ..owner }, None),
     ];
     for (name, case, expected) in table {
         let name = ToolName::parse(name).unwrap();

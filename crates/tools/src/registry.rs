@@ -34,7 +34,7 @@ pub struct AlreadyRegistered(pub ToolName);
 /// The tools of this daemon.
 #[derive(Debug)]
 pub struct Registry {
-    tools: BTreeMap<ToolName, Registered>,
+    tools: BTreeMap<ToolName, Arc<Registered>>,
     policy: Policy,
     approvals: Duration,
     redactor: Arc<Redactor>,
@@ -60,6 +60,13 @@ impl Registry {
             offered: DashMap::new(),
             clock,
         }
+    }
+
+    /// Creates a registry with the same tools and without operator's rules. The tools are in memory
+    /// once.
+    #[must_use]
+    pub fn with_same_tools(&self) -> Self {
+        Self { tools: self.tools.clone(), ..Self::new(self.clock.clone()) }
     }
 
     /// Sets the rules. An approval that is unanswered after `approvals` counts as denied.
@@ -89,7 +96,7 @@ impl Registry {
 
     /// The names of all tools, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.values().map(Registered::name)
+        self.tools.values().map(|one| one.name())
     }
 
     /// Returns `true` if a pattern matches a tool.
@@ -118,15 +125,17 @@ impl Registry {
             Err(error) => panic!("the arguments of {name} have no valid schema: {error}"),
         };
         let tool = Box::new(tool);
-        self.tools.insert(name, Registered { tool, description, schema, validator });
+        self.tools.insert(name, Registered { tool, description, schema, validator }.into());
         self.offered.clear();
         Ok(())
     }
 
     /// Opens owners' tools to users: all whose name matches the pattern, in which `*` stands for
-    /// any characters. Returns the number of matching tools.
+    /// any characters. Returns the number of matching tools. Must come before
+    /// [`Self::with_same_tools`].
     pub fn open_to_users(&mut self, pattern: &str) -> usize {
-        let fitting = self.tools.values_mut().filter(|one| fits(pattern, one.name()));
+        let own = self.tools.values_mut().filter_map(Arc::get_mut);
+        let fitting = own.filter(|one| fits(pattern, one.name()));
         let opened = fitting.map(|one| one.description.role = Role::User).count();
         self.offered.clear();
         opened
@@ -145,7 +154,8 @@ impl Registry {
 
     /// The tools that may be called there, some only after approval.
     fn available<'a>(&'a self, case: Case<'a>) -> impl Iterator<Item = &'a Registered> {
-        self.tools.values().filter(move |one| self.refusal(one, case).is_none())
+        let tools = self.tools.values().map(Arc::as_ref);
+        tools.filter(move |one| self.refusal(one, case).is_none())
     }
 
     /// The reason why a tool is always refused there, even with approval; `None` if it may be

@@ -1,5 +1,6 @@
 //! The commands, one file each, and their access to a daemon or its log.
 
+pub(crate) mod agents;
 pub(crate) mod approvals;
 pub(crate) mod ask;
 pub(crate) mod audit;
@@ -18,6 +19,7 @@ pub(crate) mod send;
 pub(crate) mod sessions;
 pub(crate) mod skills;
 pub(crate) mod status;
+pub(crate) mod tasks;
 pub(crate) mod trust;
 pub(crate) mod usage;
 

@@ -7,11 +7,11 @@ use avocet_agent::{AgentLogs, PromptPart, PromptReport, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
-    SessionId, SessionReports, Timestamp, TurnId, TurnRecord, TurnState, Turns, Undelivered,
-    thousands,
+    ChildMode, Content, Inbound, LineageTurn, LoggedInbound, Message, MessageId, NewInbound,
+    Origin, PlainTable, Query, SessionId, SessionReports, Timestamp, TurnId, TurnRecord, TurnState,
+    Turns, Undelivered, thousands,
 };
-use avocet_session::{Attachments, Events};
+use avocet_session::{Attachments, Events, TurnAgent};
 use avocet_store::SqliteStore;
 use clap::Args;
 use serde_json::json;
@@ -128,9 +128,22 @@ async fn ask(
         Origin::Child { .. } => store.asked_by(turn.id).await?,
     };
     let cancel = CancellationToken::new();
-    let turn_context =
-        TurnContext { chat: None, cancel, asked_by, roles: bus.clone(), grants: [].into() };
-    Ok(agents.for_turn(turn, &turn_context.asked_by, chosen).prompt(turn, &turn_context).await?)
+    let lineage = match store.lineage(turn.id).await? {
+        // The next turn of a session is not in the log yet.
+        lineage if lineage.is_empty() => vec![LineageTurn {
+            turn: turn.id,
+            session: turn.session.clone(),
+            agent: None,
+            mode: ChildMode::Awaited,
+        }],
+        lineage => lineage,
+    };
+    let agent = agents.for_turn(&lineage, chosen);
+    let TurnAgent { run, within } =
+        agent.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+    let (roles, grants) = (bus.clone(), [].into());
+    let turn_context = TurnContext { chat: None, cancel, asked_by, within, roles, grants };
+    Ok(run.prompt(turn, &turn_context).await?)
 }
 
 fn as_json(prompt: &PromptReport) -> serde_json::Value {

@@ -61,3 +61,27 @@ async fn approval_decide_allows_a_call_once() {
     let error = client.call::<Value>("approval.decide", &decide(8)).await.unwrap_err().to_string();
     assert!(error.contains("no call waits for approval as w8"), "{error}");
 }
+
+#[tokio::test]
+async fn task_methods_list_show_and_cancel() {
+    let world = World::new();
+    let client = world.client().await;
+    let listed: Value = client.call("task.list", &json!({})).await.unwrap();
+    assert_eq!((&listed[0]["id"], &listed[0]["label"]), (&json!("t12"), &json!("survey")));
+    assert_eq!(listed[0]["task"], "use the key [secret]");
+    let next: Value = client.call("task.list", &json!({ "before": "t12" })).await.unwrap();
+    assert_eq!(next, json!([]));
+    let task: Value = client.call("task.show", &json!({ "id": "t12" })).await.unwrap();
+    assert_eq!(task, listed[0]);
+    let cancelled: Result<Value, _> = client.call("task.cancel", &json!({ "id": "t12" })).await;
+    assert_eq!(cancelled, Ok(Value::Null));
+    for (method, params, code) in [
+        ("task.show", json!({ "id": "t13" }), -32002),
+        ("task.cancel", json!({ "id": "t13" }), -32002),
+        ("task.cancel", json!({}), -32602),
+        ("task.list", json!({ "limit": 0 }), -32602),
+    ] {
+        let (refused, message) = refused(client.call::<Value>(method, &params).await);
+        assert_eq!(refused, code, "{method}: {message}");
+    }
+}

@@ -5,14 +5,15 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
-    Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey,
-    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits, JobRequest,
-    JobRules, JobState, JobStatus, LogStatus, Memories, Memory, MemoryAuthor, MemoryChange,
-    MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus, OpenApproval, Origin,
-    Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report, Role,
-    ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError,
-    SubmittedJob, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
-    TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
+    Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode, Content, Cursor,
+    DaemonStatus, DedupeKey, DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl,
+    JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, LogStatus, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
+    OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError,
+    Query, Report, Role, ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus,
+    SessionSummary, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total,
+    TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
+    UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
 };
 use serde_json::json;
 
@@ -155,6 +156,44 @@ impl JobControl for FakeDaemon {
 
     async fn end_job(&self, _: JobId) -> Result<bool, StoreError> {
         Ok(false)
+    }
+}
+
+#[async_trait]
+impl Tasks for FakeDaemon {
+    async fn reserve_task(&self) -> Result<TurnId, StoreError> {
+        Ok(TurnId(1))
+    }
+    async fn tasks(
+        &self,
+        of: Option<&SessionId>,
+        page: TaskPage,
+    ) -> Result<Vec<TaskView>, StoreError> {
+        let is_of_it = of.is_none_or(|of| *of == session()) && page.before.is_none();
+        Ok(self.task(TurnId(12)).await?.into_iter().filter(|_| is_of_it).collect())
+    }
+    async fn task(&self, id: TurnId) -> Result<Option<TaskView>, StoreError> {
+        let view = TaskView {
+            id,
+            parent: TurnId(11),
+            session: session(),
+            own_session: "spawn:t11:s0c0".parse().unwrap(),
+            label: Some("survey".to_owned()),
+            task: format!("use the key {KEY}"),
+            agent: None,
+            mode: ChildMode::Background,
+            state: TurnState::Running,
+            waits_for: None,
+            started_at: Timestamp(5),
+            ended_at: None,
+            steps: 2,
+            total: Total::default(),
+            result: None,
+        };
+        Ok((id == TurnId(12)).then_some(view))
+    }
+    async fn cancel_task(&self, id: TurnId) -> Result<Option<CancelledTask>, StoreError> {
+        Ok((id == TurnId(12)).then(|| CancelledTask { turns: vec![id], parent: None }))
     }
 }
 

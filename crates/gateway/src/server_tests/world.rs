@@ -41,6 +41,7 @@ impl World {
             deliveries: places.clone(),
             approvals: daemon.clone(),
             jobs: daemon.clone(),
+            tasks: daemon.clone(),
             clock: clock.clone(),
             redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
             attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),

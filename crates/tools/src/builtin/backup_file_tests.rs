@@ -48,6 +48,8 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
         shell: None,
         web: Arc::new(Web::new(client, None, clock.clone())),
         zone: jiff::tz::TimeZone::UTC,
+        tasks: store.clone(),
+        profiles: Arc::default(),
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

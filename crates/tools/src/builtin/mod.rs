@@ -32,6 +32,7 @@ mod read_result;
 mod run_tests;
 mod search_files;
 mod search_history;
+mod spawn;
 mod use_skill;
 mod walk;
 mod watched;
@@ -41,7 +42,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, History, KeptResults, Memories, Roles, Skills};
+use avocet_protocol::{Destinations, History, KeptResults, Memories, Roles, Skills, Tasks};
 use avocet_sandbox::Roots;
 use jiff::tz::TimeZone;
 
@@ -66,6 +67,9 @@ pub struct BuiltinParts {
     pub web: Arc<Web>,
     /// The zone of the times that a model reads.
     pub zone: TimeZone,
+    pub tasks: Arc<dyn Tasks>,
+    /// The names of the profiles that may work on a task in this workspace.
+    pub profiles: Arc<[String]>,
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
@@ -98,6 +102,7 @@ pub const BUILT_IN: &[&str] = &[
     "run_tests",
     "search_files",
     "search_history",
+    "spawn",
     "use_skill",
     "web_fetch",
     "web_search",
@@ -147,6 +152,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     }
     registry.add(search_files::SearchFiles::new(parts))?;
     registry.add(search_history::SearchHistory::new(parts))?;
+    registry.add(spawn::Spawn::new(parts))?;
     registry.add(use_skill::UseSkill::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;

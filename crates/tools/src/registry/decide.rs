@@ -1,5 +1,7 @@
 //! Decides about a call: it runs, needs approval, or is refused.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
     Grant, Leaving, Rule, SeenCall, ToolCall, ToolClass, ToolContext, ToolError, Trust, WaitRequest,
 };
@@ -138,6 +140,6 @@ impl Registry {
     pub(super) fn named(&self, name: &str) -> Option<&Registered> {
         let alike = || self.tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
         let other = || self.tools.get(aliases::tool(name)?);
-        self.tools.get(name).or_else(alike).or_else(other)
+        self.tools.get(name).or_else(alike).or_else(other).map(Arc::as_ref)
     }
 }

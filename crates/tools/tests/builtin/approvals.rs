@@ -200,6 +200,7 @@ async fn f13_denied_tool_is_not_offered_and_runs_under_no_approval() {
     let world = World::new().await;
     let deny = |table: &str, channel: Option<&str>, role, deny: &[&str]| Listed {
         table: table.to_owned(),
+        above: None,
         channel: channel.map(str::to_owned),
         role,
         tools: ToolList {

@@ -20,6 +20,7 @@ mod run_tests;
 mod search;
 mod search_history;
 mod skills;
+mod spawn;
 mod trust;
 mod verify;
 mod web_fetch;

@@ -34,7 +34,8 @@ async fn ask(world: &World, said: &Said<'_>) -> TurnId {
     let key = format!("k{number}").parse().unwrap();
     let inbound = Inbound::new(session.address(), sender, key, content);
     let kind = InboundKind::Text;
-    let message = NewInbound { session: session.clone(), kind, inbound, removed: 0, trust: Trust::Full };
+    let message =
+        NewInbound { session: session.clone(), kind, inbound, removed: 0, trust: Trust::Full };
     world.store.accept(&message, None).await.unwrap();
     let claim = world.store.claim(&session, Suspects::Exclude, Duration::ZERO).await.unwrap();
     let Claim::Turn(claimed) = claim else { panic!("a message waits") };

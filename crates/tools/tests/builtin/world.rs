@@ -111,6 +111,8 @@ impl World {
             shell: Some(shell),
             web: Arc::new(web),
             zone: jiff::tz::TimeZone::UTC,
+            tasks: store.clone(),
+            profiles: ["builder".to_owned(), "reviewer".to_owned()].into(),
         };
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();

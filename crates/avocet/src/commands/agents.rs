@@ -1,0 +1,129 @@
+//! `avocet agents`: the profiles of the configuration, the shipped ones among them.
+
+use avocet_config::{DEFAULTS, SHIPPED};
+use avocet_protocol::PlainTable;
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::show;
+use crate::places::{Agent, Configuration, Uses};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the profiles.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the settings of a profile.
+    Show {
+        /// Name of the profile, as in the list.
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A profile, as it is printed.
+#[derive(Debug, Serialize)]
+struct AgentView<'a> {
+    name: &'a str,
+    /// `true` if it exists without configuration.
+    shipped: bool,
+    model: &'a str,
+    workspace: String,
+    sessions: &'a [String],
+    tools: &'a [String],
+    denied_tools: &'a [String],
+    max_tool_iterations: u32,
+    max_turn_seconds: u64,
+    max_turn_tokens: u64,
+    max_children: u32,
+    max_depth: u32,
+    prompt: Option<&'a str>,
+}
+
+impl<'a> AgentView<'a> {
+    fn of(agent: &'a Agent) -> Self {
+        let (profile, keys) = (&agent.profile, &agent.profile.agent);
+        Self {
+            name: &profile.name,
+            shipped: SHIPPED.iter().any(|one| one.name == profile.name),
+            model: &keys.model,
+            workspace: agent.workspace.display().to_string(),
+            sessions: &profile.sessions,
+            tools: &keys.tools.allow,
+            denied_tools: &keys.tools.deny,
+            max_tool_iterations: keys.max_tool_iterations,
+            max_turn_seconds: keys.max_turn_seconds,
+            max_turn_tokens: keys.max_turn_tokens,
+            max_children: keys.max_children,
+            max_depth: keys.max_depth,
+            prompt: keys.prompt.as_deref(),
+        }
+    }
+}
+
+pub(crate) fn run(context: &CommandContext, command: &AgentsCommand) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, Uses::Check)?;
+    let agents: Vec<AgentView<'_>> = configuration.agents.iter().map(AgentView::of).collect();
+    match command {
+        AgentsCommand::List { json } => show(*json, &agents, || listed(&agents)),
+        AgentsCommand::Show { name, json } => {
+            let found = agents.iter().find(|agent| agent.name == name).ok_or_else(|| {
+                let names: Vec<&str> = agents.iter().map(|agent| agent.name).collect();
+                let message =
+                    format!("there is no profile {name:?}; the profiles are {}", names.join(", "));
+                Failure::new(Exit::Failed, message)
+            })?;
+            show(*json, found, || shown(found))
+        }
+    }
+}
+
+fn listed(agents: &[AgentView<'_>]) -> String {
+    let head = ["profile", "model", "tools", "conversations"].map(str::to_owned);
+    let rows = agents.iter().map(|agent| {
+        let tools = match agent.tools {
+            [all] if all == "*" && agent.denied_tools.is_empty() => "all".to_owned(),
+            tools => format!("{} names", tools.len()),
+        };
+        let sessions = match agent.sessions {
+            [] if agent.name == DEFAULTS => "all others".to_owned(),
+            [] => "none; for tasks".to_owned(),
+            sessions => sessions.join(", "),
+        };
+        [agent.name.to_owned(), agent.model.to_owned(), tools, sessions]
+    });
+    std::iter::once(head).chain(rows).collect::<PlainTable>().to_string()
+}
+
+fn shown(agent: &AgentView<'_>) -> String {
+    let AgentView { max_tool_iterations, max_turn_seconds, max_turn_tokens, .. } = agent;
+    let list = |names: &[String]| match names {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    };
+    let lines = [
+        ("profile", agent.name.to_owned()),
+        ("model", agent.model.to_owned()),
+        ("workspace", agent.workspace.clone()),
+        ("conversations", list(agent.sessions)),
+        ("tools", list(agent.tools)),
+        ("except", list(agent.denied_tools)),
+        (
+            "limits of a turn",
+            format!(
+                "{max_tool_iterations} rounds, {max_turn_seconds} s, {max_turn_tokens} tokens, \
+                 {} sub-agents at once, {} deep",
+                agent.max_children, agent.max_depth
+            ),
+        ),
+        ("prompt", agent.prompt.unwrap_or("none").to_owned()),
+    ];
+    lines.map(|(name, value)| format!("{name}: {value}\n")).concat()
+}
