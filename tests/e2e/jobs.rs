@@ -56,6 +56,38 @@ fn job_that_waits_survives_a_restart_and_can_be_cancelled_once() {
 }
 
 #[test]
+fn job_works_in_the_directory_that_it_names() {
+    let home = Home::new(program!());
+    let directory = tempfile::TempDir::new().unwrap();
+    std::fs::write(directory.path().join("plan.txt"), "42").unwrap();
+    let _daemon = home.daemon();
+    let place = directory.path().to_str().unwrap();
+    let task = r#"read_file {"path": "plan.txt"}"#;
+    let submit = ["job", "submit", "builder", task, "--workspace", place, "-f"];
+    let ran = run(&home, &submit);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("· read_file") && ran.out.contains("42"), "{}", ran.out);
+    // The daemon's own directory is closed to jobs.
+    let own = home.data_dir();
+    let submit = ["job", "submit", "builder", task, "--workspace", own.to_str().unwrap(), "-f"];
+    let ran = run(&home, &submit);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains("belongs to the daemon itself"), "{}", ran.out);
+}
+
+#[test]
+fn job_submitted_with_direct_runs_without_a_daemon() {
+    let home = Home::new(program!());
+    let submit = ["job", "submit", "defaults", "list_directory {}", "--direct"];
+    let ran = run(&home, &submit);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.ends_with("j1 completed\n"), "{}", ran.out);
+    let _daemon = home.daemon();
+    let again = run(&home, &["job", "submit", "defaults", "x", "--direct"]);
+    assert_fails(&again, 1, &["a daemon runs already; leave out --direct"]);
+}
+
+#[test]
 fn job_commands_name_the_mistake_in_their_arguments() {
     let home = Home::new(program!());
     let _daemon = home.daemon();

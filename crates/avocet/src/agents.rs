@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::slice;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_agent::{
@@ -15,14 +15,16 @@ use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, DEFAULTS, Profile};
 use avocet_memory::WordRecall;
 use avocet_outbox::Channels;
-use avocet_protocol::{Model, Models as ModelsPort, NoModel, Toolbox};
-use avocet_session::{Agent, Agents, AttachmentFetcher, Attachments, BySession, Events};
+use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Toolbox};
+use avocet_session::{
+    Agent, AgentDirectories, Agents, AttachmentFetcher, Attachments, BySession, Events, NoDirectory,
+};
 use avocet_store::SqliteStore;
-use avocet_tools::{BuiltinParts, Paths, Registry, Web, add_builtin};
+use avocet_tools::{BuiltinParts, Paths, Policy, Registry, Web, add_builtin};
 use jiff::tz::TimeZone;
 
 use crate::budgets::budgets;
-use crate::context::CommandContext;
+use crate::context::Otherwise;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::{Agent as AgentPlace, Configuration};
@@ -40,73 +42,98 @@ const SYSTEM: &str = "You are Avocet, an assistant that people talk to in chats.
     and correct the call. Say what you did and what you could not do.";
 
 /// The parts from which agents are built.
-pub(crate) struct AgentParts<'a> {
-    pub(crate) context: &'a CommandContext,
-    pub(crate) configuration: &'a Configuration,
-    pub(crate) models: &'a Arc<Models>,
-    pub(crate) workspaces: &'a AgentWorkspaces,
-    pub(crate) shells: &'a Shells,
-    pub(crate) store: &'a Arc<SqliteStore>,
-    pub(crate) channels: &'a Arc<Channels>,
-    pub(crate) bus: &'a Arc<Bus>,
-    pub(crate) events: &'a Arc<Events>,
+#[derive(Debug)]
+pub(crate) struct AgentParts {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) otherwise: Otherwise,
+    pub(crate) configuration: Configuration,
+    pub(crate) models: Arc<Models>,
+    pub(crate) workspaces: Arc<AgentWorkspaces>,
+    pub(crate) shells: Arc<Shells>,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) channels: Arc<Channels>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) events: Arc<Events>,
     pub(crate) logs: AgentLogs,
     pub(crate) attachments: Attachments,
 }
 
-impl AgentParts<'_> {
+impl AgentParts {
     /// Builds all agents. Agents with the same workspace share its programs.
-    pub(crate) fn agents(&self) -> Result<Agents, Failure> {
-        let CommandContext { clock, otherwise, .. } = self.context;
-        let web = web(self.configuration, clock, otherwise.web)?;
-        let hosts = named_hosts(self.configuration)?;
-        let paths: Arc<Paths> = Arc::default();
+    pub(crate) fn agents(self) -> Result<Agents, Failure> {
+        let web = web(&self.configuration, &self.clock, self.otherwise.web)?;
+        let hosts = named_hosts(&self.configuration)?;
+        AgentFactory { parts: self, web, hosts, paths: Arc::default(), known: Mutex::default() }
+            .agents()
+    }
+}
+
+/// Builds agents, and gives them other directories later.
+#[derive(Debug)]
+struct AgentFactory {
+    parts: AgentParts,
+    web: Arc<Web>,
+    /// The hosts that the configuration names.
+    hosts: Arc<[String]>,
+    paths: Arc<Paths>,
+    /// The directories of jobs so far, with the agent's name.
+    known: Mutex<BTreeMap<(String, PathBuf), DirectoryTools>>,
+}
+
+/// The parts of an agent that belong to a directory.
+#[derive(Debug, Clone)]
+struct DirectoryTools {
+    toolbox: Arc<dyn Toolbox>,
+    workspace: OpenWorkspace,
+}
+
+impl AgentFactory {
+    fn agents(self) -> Result<Agents, Failure> {
         let prompt_settings = PromptSettings {
             system: format!("{SYSTEM} {ABOUT_MARKS}").into(),
             zone: TimeZone::system(),
             marks: Marks::new(uuid::Uuid::new_v4().as_u64_pair().0),
         };
+        let AgentParts { configuration, workspaces, models, .. } = &self.parts;
         let mut shared: BTreeMap<&Path, Registry> = BTreeMap::new();
         let mut agents = Vec::new();
-        for place in &self.configuration.agents {
-            let workspace = self.workspaces.at(&place.workspace)?;
+        for place in &configuration.agents {
+            let workspace = workspaces.at(&place.workspace)?;
             let all = match shared.entry(&place.workspace) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(self.all_tools(place, workspace, &web)?),
+                Entry::Vacant(new) => new.insert(self.all_tools(place, &workspace)?),
             };
-            let tools = self.tools(place, all);
-            let tools = Arc::new(tools.with_paths(paths.clone()).with_hosts(hosts.clone()));
+            let rules = self.rules(place);
+            policy::warn(all, &configuration.document, &rules);
+            let tools = self.tools(all, rules);
             let prompt_settings =
                 with_prompt(&prompt_settings, place.profile.agent.prompt.as_deref());
-            let run = self.agent_loop(place, workspace, tools, prompt_settings);
+            let run = self.agent_loop(place, &workspace, tools, prompt_settings);
             let run = run.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
             agents.push((place.profile.sessions.clone(), agent(&place.profile, run)));
         }
         let (_, default) = agents.remove(0);
-        Ok(Agents { agents: BySession::new(default, agents), models: self.models.clone() })
+        let (agents, models) = (BySession::new(default, agents), models.clone());
+        Ok(Agents { agents, models, directories: Arc::new(self) })
     }
 
-    fn builtin(
-        &self,
-        place: &AgentPlace,
-        workspace: &OpenWorkspace,
-        web: &Arc<Web>,
-    ) -> BuiltinParts {
+    fn builtin(&self, place: &AgentPlace, workspace: &OpenWorkspace) -> BuiltinParts {
+        let AgentParts { configuration, store, channels, bus, shells, .. } = &self.parts;
         // A sub-agent stays in the workspace of its parent.
-        let there = self.configuration.agents.iter().filter(|one| one.workspace == place.workspace);
+        let there = configuration.agents.iter().filter(|one| one.workspace == place.workspace);
         let profiles = there.map(|one| one.profile.name.clone()).filter(|name| name != DEFAULTS);
         BuiltinParts {
             roots: workspace.roots.clone(),
-            memories: self.store.clone(),
-            history: self.store.clone(),
-            kept_results: self.store.clone(),
-            destinations: self.channels.clone(),
-            roles: self.bus.clone(),
+            memories: store.clone(),
+            history: store.clone(),
+            kept_results: store.clone(),
+            destinations: channels.clone(),
+            roles: bus.clone(),
             skills: workspace.skills.clone(),
-            shell: self.shells.of(workspace.roots.workspace().root()),
-            web: web.clone(),
+            shell: shells.of(workspace.roots.workspace().root()),
+            web: self.web.clone(),
             zone: TimeZone::system(),
-            tasks: self.store.clone(),
+            tasks: store.clone(),
             profiles: profiles.collect(),
         }
     }
@@ -116,25 +143,39 @@ impl AgentParts<'_> {
         &self,
         place: &AgentPlace,
         workspace: &OpenWorkspace,
-        web: &Arc<Web>,
     ) -> Result<Registry, Failure> {
-        let CommandContext { clock, otherwise, .. } = self.context;
+        let AgentParts { clock, otherwise, configuration, .. } = &self.parts;
         let mut registry = Registry::new(clock.clone());
-        add_builtin(&mut registry, &self.builtin(place, workspace, web))
+        add_builtin(&mut registry, &self.builtin(place, workspace))
             .and_then(|()| (otherwise.add_tools)(&mut registry))
             .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-        policy::open(&mut registry, &self.configuration.settings);
+        policy::open(&mut registry, &configuration.settings);
         Ok(registry)
     }
 
+    fn rules(&self, place: &AgentPlace) -> Policy {
+        let Configuration { settings, agents, .. } = &self.parts.configuration;
+        policy::policy(settings, agents, &place.profile.name)
+    }
+
     /// Returns the tools of an agent.
-    fn tools(&self, place: &AgentPlace, all: &Registry) -> Registry {
-        let Configuration { settings, agents, document, .. } = self.configuration;
-        let rules = policy::policy(settings, agents, &place.profile.name);
-        policy::warn(all, document, &rules);
-        all.with_same_tools()
-            .with_policy(rules, policy::approvals(settings))
-            .with_secrets(redaction::redactor())
+    fn tools(&self, all: &Registry, rules: Policy) -> Arc<dyn Toolbox> {
+        let tools = all
+            .with_same_tools()
+            .with_policy(rules, policy::approvals(&self.parts.configuration.settings))
+            .with_secrets(redaction::redactor());
+        Arc::new(tools.with_paths(self.paths.clone()).with_hosts(self.hosts.clone()))
+    }
+
+    fn fetcher(&self, workspace: &OpenWorkspace) -> AttachmentFetcher {
+        let AgentParts { attachments, channels, logs, clock, .. } = &self.parts;
+        AttachmentFetcher {
+            settings: attachments.clone(),
+            files: workspace.files.clone(),
+            channels: channels.clone(),
+            log: logs.turns.clone(),
+            clock: clock.clone(),
+        }
     }
 
     fn agent_loop(
@@ -144,38 +185,68 @@ impl AgentParts<'_> {
         toolbox: Arc<dyn Toolbox>,
         prompt_settings: PromptSettings,
     ) -> Result<AgentLoop, NoModel> {
+        let AgentParts { models, logs, configuration, store, events, clock, .. } = &self.parts;
         let profile = &place.profile.agent;
-        let clock = &self.context.clock;
-        let attachments = AttachmentFetcher {
-            settings: self.attachments.clone(),
-            files: workspace.files.clone(),
-            channels: self.channels.clone(),
-            log: self.logs.turns.clone(),
-            clock: clock.clone(),
-        };
         Ok(AgentLoop {
             models: AgentModels {
-                main: self.models.model(&profile.model, &profile.fallbacks)?,
-                cheap: cheap(profile, self.models.as_ref())?,
+                main: models.model(&profile.model, &profile.fallbacks)?,
+                cheap: cheap(profile, models.as_ref())?,
             },
             toolbox,
-            logs: self.logs.clone(),
+            logs: logs.clone(),
             limits: AgentLimits {
                 turn: limits(profile),
-                budgets: budgets(&self.configuration.settings.budgets),
+                budgets: budgets(&configuration.settings.budgets),
                 root_tokens: None,
             },
             recall: AgentRecall {
-                recall: Arc::new(WordRecall::new(self.store.clone())),
+                recall: Arc::new(WordRecall::new(store.clone())),
                 budget_tokens: u64::from(profile.recall_tokens),
             },
             prompt_settings,
             files: workspace.files.clone(),
             skills: workspace.skills.clone(),
-            attachments: Arc::new(attachments),
-            events: self.events.clone(),
+            attachments: Arc::new(self.fetcher(workspace)),
+            events: events.clone(),
             clock: clock.clone(),
         })
+    }
+
+    /// Opens a directory for an agent, and makes its tools there.
+    fn directory_tools(&self, agent: &str, directory: &Path) -> Result<DirectoryTools, Failure> {
+        let key = (agent.to_owned(), directory.to_owned());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tools) = known.get(&key) {
+            return Ok(tools.clone());
+        }
+        let AgentParts { configuration, workspaces, .. } = &self.parts;
+        let place = configuration.agents.iter().find(|place| place.profile.name == agent);
+        let gone = || Failure::new(Exit::Failed, format!("there is no agent {agent}"));
+        let place = place.ok_or_else(gone)?;
+        let workspace = workspaces.at(directory)?;
+        let all = self.all_tools(place, &workspace)?;
+        let toolbox = self.tools(&all, self.rules(place));
+        let tools = DirectoryTools { toolbox, workspace };
+        known.insert(key, tools.clone());
+        Ok(tools)
+    }
+}
+
+impl AgentDirectories for AgentFactory {
+    fn in_directory(
+        &self,
+        agent: &str,
+        directory: &Path,
+        run: AgentLoop,
+    ) -> Result<AgentLoop, NoDirectory> {
+        let DirectoryTools { toolbox, workspace } =
+            self.directory_tools(agent, directory).map_err(|failure| NoDirectory {
+                directory: directory.display().to_string(),
+                why: failure.error.to_string(),
+            })?;
+        let attachments = Arc::new(self.fetcher(&workspace));
+        let OpenWorkspace { files, skills, .. } = workspace;
+        Ok(AgentLoop { toolbox, files, skills, attachments, ..run })
     }
 }
 

@@ -31,7 +31,7 @@ use crate::models::Models;
 use crate::places::Configuration;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
-use crate::workspaces::AgentWorkspaces;
+use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 use crate::{redaction, registry, roots};
 
 /// The time for the last answers to be delivered when the daemon stops.
@@ -257,7 +257,10 @@ impl Connections {
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
-        let workspaces = Arc::new(AgentWorkspaces::open(configuration, store.clone())?);
+        let workspaces = Arc::new(AgentWorkspaces::open(
+            configuration,
+            WorkspaceLogs { turns: store.clone(), jobs: store.clone() },
+        )?);
         let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
@@ -290,7 +293,7 @@ impl Connections {
 
 /// The programs that agents may run, and what limits them.
 struct ProbedShells {
-    shells: Shells,
+    shells: Arc<Shells>,
     /// The error if control groups are unavailable.
     cgroup: Result<(), String>,
 }
@@ -313,7 +316,7 @@ impl ProbedShells {
         if let Some(warning) = shells.warning_of_hosts() {
             tracing::warn!("{warning}");
         }
-        Ok(Self { shells, cgroup })
+        Ok(Self { shells: Arc::new(shells), cgroup })
     }
 }
 
@@ -324,7 +327,7 @@ fn session_parts(
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
     connections: &Connections,
-    shells: &Shells,
+    shells: &Arc<Shells>,
     models: &Arc<Models>,
 ) -> Result<SessionParts, Failure> {
     let Configuration { document, settings, .. } = configuration;
@@ -336,15 +339,16 @@ fn session_parts(
     let log = Arc::new(RetryingLog::new(store.clone(), running.clone(), deliveries));
     let ledger = Arc::new(RetryingLedger::new(store.clone(), running.clone()));
     let agents = AgentParts {
-        context,
-        configuration,
-        models,
-        workspaces,
-        shells,
-        store,
-        channels,
-        bus,
-        events: &events,
+        clock: clock.clone(),
+        otherwise: context.otherwise,
+        configuration: configuration.clone(),
+        models: models.clone(),
+        workspaces: workspaces.clone(),
+        shells: shells.clone(),
+        store: store.clone(),
+        channels: channels.clone(),
+        bus: bus.clone(),
+        events: events.clone(),
         logs: AgentLogs { turns: log.clone(), ledger: ledger.clone() },
         attachments: Attachments {
             transcribe: registry::transcribe(document, settings, clock.clone())?,

@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::registry::{self, ChannelDirectory};
 
 /// Virtual file systems of the kernel.
-const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+pub(crate) const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// A directory of `[tools] read` or `[tools] write`.
 #[derive(Debug, Clone)]
@@ -243,7 +243,7 @@ fn passes(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
 }
 
 /// Resolves the links in a path, as far as the path exists.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(real) = above.canonicalize() {
             let below = path.strip_prefix(above).unwrap_or(Path::new(""));

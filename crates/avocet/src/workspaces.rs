@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{Files, FilesError, TurnId, Turns, Workspaces};
+use avocet_protocol::{Files, FilesError, Jobs, TurnId, Turns, Workspaces};
 use avocet_sandbox::{Roots, Workspace, digest};
 use avocet_session::BySession;
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
 use avocet_tools::WorkspaceFiles;
 
+use crate::environment::home;
 use crate::exit::{Exit, Failure};
 use crate::places::{Agent, Configuration};
 use crate::roots::{self, Root};
@@ -31,10 +32,44 @@ pub(crate) struct OpenWorkspace {
 /// The workspaces, and the choice of one for a turn.
 #[derive(Debug)]
 pub(crate) struct AgentWorkspaces {
-    opened: BTreeMap<PathBuf, OpenWorkspace>,
+    /// Those of the agents, and directories that jobs have named since.
+    opened: Mutex<BTreeMap<PathBuf, OpenWorkspace>>,
     of: BySession<PathBuf>,
     by_name: BTreeMap<String, PathBuf>,
-    turns: Arc<dyn Turns>,
+    opener: WorkspaceOpener,
+    logs: WorkspaceLogs,
+}
+
+/// The ports that tell in which directory a turn works.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkspaceLogs {
+    pub(crate) turns: Arc<dyn Turns>,
+    pub(crate) jobs: Arc<dyn Jobs>,
+}
+
+/// Opens a directory as a workspace.
+#[derive(Debug)]
+struct WorkspaceOpener {
+    configuration: Configuration,
+    beside: Vec<Workspace>,
+    fixed: Arc<FixedSkills>,
+}
+
+impl WorkspaceOpener {
+    fn open(&self, path: &Path) -> Result<OpenWorkspace, Failure> {
+        let workspace = guarded(&self.configuration, path)?;
+        if !workspace.marks() {
+            tracing::warn!(
+                workspace = %path.display(),
+                "its file system has no extended attributes: as soon as untrusted content is \
+                    written there, all of its files are untrusted"
+            );
+        }
+        let roots = Arc::new(Roots::new(workspace, self.beside.clone()));
+        let files = Arc::new(WorkspaceFiles::new(roots.clone()));
+        let skills = Arc::new(SkillCatalogue::new(files.clone(), self.fixed.clone()));
+        Ok(OpenWorkspace { roots, files, skills })
+    }
 }
 
 impl AgentWorkspaces {
@@ -42,27 +77,17 @@ impl AgentWorkspaces {
     /// their own.
     pub(crate) fn open(
         configuration: &Configuration,
-        turns: Arc<dyn Turns>,
+        logs: WorkspaceLogs,
     ) -> Result<Self, Failure> {
         let agents = &configuration.agents;
         let beside = open_roots(configuration)?;
         let fixed = Arc::new(fixed_skills(configuration));
         fixed.warn();
+        let opener = WorkspaceOpener { configuration: configuration.clone(), beside, fixed };
         let mut opened = BTreeMap::new();
         for Agent { workspace: path, .. } in agents {
             if !opened.contains_key(path) {
-                let workspace = guarded(configuration, path)?;
-                if !workspace.marks() {
-                    tracing::warn!(
-                        workspace = %path.display(),
-                        "its file system has no extended attributes: as soon as untrusted content \
-                            is written there, all of its files are untrusted"
-                    );
-                }
-                let roots = Arc::new(Roots::new(workspace, beside.clone()));
-                let files = Arc::new(WorkspaceFiles::new(roots.clone()));
-                let skills = Arc::new(SkillCatalogue::new(files.clone(), fixed.clone()));
-                opened.insert(path.clone(), OpenWorkspace { roots, files, skills });
+                opened.insert(path.clone(), opener.open(path)?);
             }
         }
         let by_name = agents
@@ -74,14 +99,47 @@ impl AgentWorkspaces {
         let (_, default) = of.next().ok_or_else(|| {
             Failure::new(Exit::Configuration, "there is no agent; add [agents.defaults]")
         })?;
-        Ok(Self { opened, of: BySession::new(default, of.collect()), by_name, turns })
+        let (of, opened) = (BySession::new(default, of.collect()), Mutex::new(opened));
+        Ok(Self { opened, of, by_name, opener, logs })
     }
 
-    /// Returns the workspace in this directory.
-    pub(crate) fn at(&self, path: &Path) -> Result<&OpenWorkspace, Failure> {
-        let missing = || format!("{} is not the workspace of an agent", path.display());
-        self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
+    /// Returns the workspace in this directory. The directory of a job is opened at its first use.
+    ///
+    /// # Errors
+    /// [`Failure`] if the directory cannot be opened, is the whole home, or overlaps with the
+    /// directory of a channel.
+    pub(crate) fn at(&self, path: &Path) -> Result<OpenWorkspace, Failure> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = opened.get(path) {
+            return Ok(known.clone());
+        }
+        let path = path.to_owned();
+        check_job_directory(&self.opener.configuration, &path)?;
+        let workspace = self.opener.open(&path)?;
+        opened.insert(path, workspace.clone());
+        Ok(workspace)
     }
+}
+
+/// Refuses a directory for a job that would give the agent the files of the system, of other
+/// programs, of the daemon or of a channel.
+fn check_job_directory(configuration: &Configuration, path: &PathBuf) -> Result<(), Failure> {
+    let refuse = |why: &str| Failure::new(Exit::Failed, format!("{} {why}", path.display()));
+    let place = roots::real(path);
+    if place == Path::new("/") || home().is_some_and(|home| roots::real(&home).starts_with(&place))
+    {
+        return Err(refuse("contains a whole home, with the files of other programs"));
+    }
+    if roots::KERNEL.iter().any(|kernel| place.starts_with(kernel)) {
+        return Err(refuse("belongs to the kernel"));
+    }
+    let mut workspaces = configuration.agents.iter().map(|agent| roots::real(&agent.workspace));
+    let is_shared = workspaces.any(|workspace| place.starts_with(workspace));
+    let own = configuration.own();
+    if !is_shared && own.iter().any(|own| place.starts_with(roots::real(own))) {
+        return Err(refuse("belongs to the daemon itself"));
+    }
+    roots::check_channels(&configuration.document, &[path])
 }
 
 /// Reads the skills of the system and of the program.
@@ -135,9 +193,15 @@ impl Workspaces for AgentWorkspaces {
     async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
         let mut path = self.of.default();
         if let Some(turn) = turn {
-            let lineage = self.turns.lineage(turn).await;
-            let lineage =
-                lineage.map_err(|error| FilesError(format!("the log cannot be read: {error}")))?;
+            let unread = |error| FilesError(format!("the log cannot be read: {error}"));
+            let lineage = self.logs.turns.lineage(turn).await.map_err(unread)?;
+            if let Some(root) = lineage.last()
+                && let Some(rules) =
+                    self.logs.jobs.job_rules(&root.session).await.map_err(unread)?
+                && let Some(directory) = rules.workspace
+            {
+                return self.files_at(Path::new(&directory));
+            }
             let chosen = lineage.first().and_then(|turn| turn.agent.as_ref());
             path = match (chosen, lineage.last()) {
                 (Some(name), _) => self.by_name.get(name).ok_or_else(|| {
@@ -147,7 +211,13 @@ impl Workspaces for AgentWorkspaces {
                 (None, None) => path,
             };
         }
+        self.files_at(path)
+    }
+}
+
+impl AgentWorkspaces {
+    fn files_at(&self, path: &Path) -> Result<Arc<dyn Files>, FilesError> {
         let opened = self.at(path).map_err(|failure| FilesError(failure.error.to_string()))?;
-        Ok(opened.files.clone())
+        Ok(opened.files)
     }
 }

@@ -1,5 +1,7 @@
 //! Selects the agent and the model for a session.
 
+use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use avocet_agent::{AgentLoop, AgentModels};
@@ -82,6 +84,30 @@ pub struct TurnAgent {
 #[error("the profile [agents.{0}] is not configured any more")]
 pub struct NoAgent(pub String);
 
+/// Lets agents work in other directories than their own workspace.
+pub trait AgentDirectories: fmt::Debug + Send + Sync {
+    /// Returns `run`, a loop of the agent with this name, with the tools and files of a directory.
+    ///
+    /// # Errors
+    /// [`NoDirectory`] if the directory cannot be a workspace.
+    fn in_directory(
+        &self,
+        agent: &str,
+        directory: &Path,
+        run: AgentLoop,
+    ) -> Result<AgentLoop, NoDirectory>;
+}
+
+/// A directory cannot be a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("I cannot work in {directory}: {why}")]
+pub struct NoDirectory {
+    /// The directory.
+    pub directory: String,
+    /// The reason.
+    pub why: String,
+}
+
 /// The agents, and the models that sessions can choose.
 #[derive(Debug, Clone)]
 pub struct Agents {
@@ -89,6 +115,8 @@ pub struct Agents {
     pub agents: BySession<Agent>,
     /// All models that sessions can choose.
     pub models: Arc<dyn Models>,
+    /// The directories that jobs work in.
+    pub directories: Arc<dyn AgentDirectories>,
 }
 
 impl Agents {

@@ -1,5 +1,6 @@
 //! Jobs from the command line, the socket and chats.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,12 @@ use avocet_agent::{AgentLimits, AgentLoop, Budgets, TurnEnd, TurnLimits};
 use avocet_bus::Bus;
 use avocet_protocol::{
     Answer, Content, DedupeKey, Inbound, InboundKind, JobChat, JobControl, JobId, JobLimits,
-    JobRequest, JobRules, JobStatus, Jobs, LoggedInbound, NewInbound, NewJob, Outcome,
+    JobRequest, JobRules, JobStatus, Jobs, LineageTurn, LoggedInbound, NewInbound, NewJob, Outcome,
     PublishError, SessionId, StoreError, SubmittedJob, Timestamp, TurnEvent, TurnEvents,
     TurnRecord,
 };
 
+use crate::NoDirectory;
 use crate::commands::CommandPlan;
 use crate::job_summary::summary;
 use crate::lane::Lanes;
@@ -170,27 +172,22 @@ fn line(job: &JobStatus) -> String {
 }
 
 impl Lanes {
-    /// Returns the agent with the limits of the job that runs in the session, if it is one.
-    pub(crate) async fn with_job_limits(
+    /// Returns the agent of a turn with the rules of the job to which the turn belongs, if there is
+    /// one: its workspace, and for the job's own turns its limits.
+    pub(crate) async fn for_job(
         &self,
         agent: AgentLoop,
-        session: &SessionId,
-    ) -> Result<AgentLoop, StoreError> {
-        let rules = self.with_retry(|| self.parts.jobs.job_rules(session)).await?;
-        let Some(JobRules { limits, .. }) = rules else { return Ok(agent) };
-        let JobLimits { max_inference_runs, max_seconds, max_cost } = limits;
-        let AgentLimits { turn, budgets, .. } = agent.limits;
-        let turn = TurnLimits {
-            max_tool_iterations: max_inference_runs,
-            max_duration: Duration::from_secs(max_seconds),
-            ..turn
+        lineage: &[LineageTurn],
+    ) -> Result<Result<AgentLoop, NoDirectory>, StoreError> {
+        let Some(root) = lineage.last() else { return Ok(Ok(agent)) };
+        let rules = self.with_retry(|| self.parts.jobs.job_rules(&root.session)).await?;
+        let Some(JobRules { workspace, limits, .. }) = rules else { return Ok(Ok(agent)) };
+        let agent = if lineage.len() == 1 { with_limits(agent, limits) } else { agent };
+        let (Some(workspace), Ok(of)) = (workspace, self.parts.agents.of_turn(lineage)) else {
+            return Ok(Ok(agent));
         };
-        let turn_cost = match (budgets.turn_cost, max_cost) {
-            (Some(budget), Some(own)) => Some(budget.min(own)),
-            (budget, own) => own.or(budget),
-        };
-        let budgets = Budgets { turn_cost, ..budgets };
-        Ok(AgentLoop { limits: AgentLimits { turn, budgets, ..agent.limits }, ..agent })
+        let directories = &self.parts.agents.directories;
+        Ok(directories.in_directory(of.shown_name(), Path::new(&workspace), agent))
     }
 
     /// Appends the summary of a job to the end of its turn; returns other ends unchanged.
@@ -223,4 +220,20 @@ impl Lanes {
             waiting @ TurnEnd::Waiting(_) => waiting,
         })
     }
+}
+
+fn with_limits(agent: AgentLoop, limits: JobLimits) -> AgentLoop {
+    let JobLimits { max_inference_runs, max_seconds, max_cost } = limits;
+    let AgentLimits { turn, budgets, .. } = agent.limits;
+    let turn = TurnLimits {
+        max_tool_iterations: max_inference_runs,
+        max_duration: Duration::from_secs(max_seconds),
+        ..turn
+    };
+    let turn_cost = match (budgets.turn_cost, max_cost) {
+        (Some(budget), Some(own)) => Some(budget.min(own)),
+        (budget, own) => own.or(budget),
+    };
+    let budgets = Budgets { turn_cost, ..budgets };
+    AgentLoop { limits: AgentLimits { turn, budgets, ..agent.limits }, ..agent }
 }

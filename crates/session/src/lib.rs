@@ -29,7 +29,9 @@ mod settle;
 mod tasks;
 mod usage;
 
-pub use agents::{Agent, Agents, BySession, DEFAULT_AGENT, NoAgent, TurnAgent};
+pub use agents::{
+    Agent, AgentDirectories, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory, TurnAgent,
+};
 pub use approvals::Decisions;
 pub use commands::commands;
 pub use events::Events;

@@ -121,7 +121,13 @@ impl Lanes {
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
         };
-        let agent = self.with_job_limits(agent, &turn.session).await?;
+        let agent = match self.for_job(agent, lineage).await? {
+            Ok(agent) => agent,
+            Err(error) => {
+                let failed = TurnEnd::Failed(format!("{error}."));
+                return self.settle(turn, SettleReason::Agent(Box::new(failed))).await;
+            }
+        };
         agent.fetch_attachments(turn).await?;
         let work = agent.run_tool_loop(turn.clone(), &context, meter);
         let shown = ShownTurn { turn, lineage, root: context.asked_by.last() };

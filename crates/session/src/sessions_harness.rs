@@ -1,6 +1,7 @@
 //! Test helper: a daemon with a real log and with a fake model, tools and platform.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +26,8 @@ use tokio::sync::Semaphore;
 
 use super::super::Sessions;
 use crate::{
-    Agent, Agents, AttachmentFetcher, Attachments, BySession, Events, LaneLimits, RetryingLedger,
-    RetryingLog, RunningTurns, SessionParts, remind,
+    Agent, AgentDirectories, Agents, AttachmentFetcher, Attachments, BySession, Events, LaneLimits,
+    NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionParts, remind,
 };
 
 /// A step of the clock.
@@ -70,6 +71,22 @@ pub(super) enum ToolWakes {
     Delivered,
     /// As if the turn was cancelled between both.
     Lost,
+}
+
+/// Has no directory but the workspaces.
+#[derive(Debug)]
+struct NoDirectories;
+
+impl AgentDirectories for NoDirectories {
+    fn in_directory(
+        &self,
+        _: &str,
+        directory: &Path,
+        _: AgentLoop,
+    ) -> Result<AgentLoop, NoDirectory> {
+        let (directory, why) = (directory.display().to_string(), "there is none".to_owned());
+        Err(NoDirectory { directory, why })
+    }
 }
 
 #[derive(Debug)]
@@ -163,6 +180,7 @@ fn agents(run: AgentLoop, attachments: &AttachmentFetcher, setup: &Setup) -> Age
     Agents {
         agents: BySession::new(agent(None, run), work.into_iter().collect()),
         models: Arc::new(FakeModels(setup.models.clone())),
+        directories: Arc::new(NoDirectories),
     }
 }
 

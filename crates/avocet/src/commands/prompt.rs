@@ -28,7 +28,7 @@ use crate::redaction;
 use crate::registry;
 use crate::shell::Shells;
 use crate::values::session_id;
-use crate::workspaces::AgentWorkspaces;
+use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 
 #[derive(Debug, Args)]
 pub(crate) struct PromptArgs {
@@ -104,21 +104,23 @@ async fn ask(
     let channels = registry::channels(document, settings, &context.clock)?.channels;
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let channels = Arc::new(Channels::new(channels));
-    let workspaces = AgentWorkspaces::open(configuration, store.clone())?;
+    let logs = WorkspaceLogs { turns: store.clone(), jobs: store.clone() };
+    let workspaces = Arc::new(AgentWorkspaces::open(configuration, logs)?);
     // The shell stays unused, so its start number is arbitrary.
     let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await?;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
     let events = Arc::new(Events::default());
     let agents = AgentParts {
-        context,
-        configuration,
-        models: &models,
-        workspaces: &workspaces,
-        shells: &shells,
-        store,
-        channels: &channels,
-        bus,
-        events: &events,
+        clock: context.clock.clone(),
+        otherwise: context.otherwise,
+        configuration: configuration.clone(),
+        models,
+        workspaces,
+        shells: Arc::new(shells),
+        store: store.clone(),
+        channels,
+        bus: bus.clone(),
+        events,
         logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
         attachments: Attachments { transcribe: None, max_bytes: 0 },
     };
