@@ -96,8 +96,8 @@ fn line(text: &mut String, line: &str) {
 #[cfg(test)]
 mod tests {
     use avocet_protocol::{
-        Arguments, CallId, CallResult, CallState, Money, Origin, Step, Timestamp, ToolCall, Trust,
-        TurnId, TurnState, Undelivered, Usage,
+        Arguments, CallId, CallResult, CallState, Money, Origin, SessionReports, Step, Timestamp,
+        ToolCall, Trust, TurnId, TurnState, Undelivered, Usage,
     };
     use serde_json::json;
 
@@ -134,6 +134,8 @@ mod tests {
             steps: vec![step],
             notice: None,
             undelivered: Undelivered::default(),
+            recalled: Vec::new(),
+            reports: SessionReports::default(),
         }
     }
 

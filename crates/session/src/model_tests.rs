@@ -207,7 +207,11 @@ async fn for_session_puts_the_chosen_model_behind_or_in_place_of_the_cheap_one()
         agent.fallbacks = vec!["d/behind".to_owned()];
         agent.has_cheap_model = has_cheap_model;
         agent.run.models.cheap = named("c/cheap");
-        let agents = Agents { agents: BySession::new(agent, Vec::new()), models: models.clone() };
+        let agents = Agents {
+            agents: BySession::new(agent, Vec::new()),
+            models: models.clone(),
+            directories: Arc::new(NoDirectories),
+        };
         let run = agents.for_session(&session("a"), Some("b/new"));
         assert_eq!((run.models.main.name(), run.models.cheap.name()), ("b/new", cheap));
         let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

@@ -75,7 +75,7 @@ pub(super) enum ToolWakes {
 
 /// Has no directory but the workspaces.
 #[derive(Debug)]
-struct NoDirectories;
+pub(super) struct NoDirectories;
 
 impl AgentDirectories for NoDirectories {
     fn in_directory(
