@@ -57,7 +57,7 @@ fn shipped_profiles_that_change_nothing_have_no_tool_that_does() {
         "search_files",
     ];
     for name in ["reviewer", "triager"] {
-        let profile = crate::SHIPPED.iter().find(|one| one.name == name).unwrap();
+        let profile = SHIPPED.iter().find(|one| one.name == name).unwrap();
         assert!(profile.tools.iter().all(|tool| READING.contains(tool)), "{name}");
     }
 }

@@ -72,7 +72,9 @@ impl Lanes {
             let screen = Screen { lanes: self, channel, turn: of, to, chat };
             let events = self.parts.events.subscribe(&turn.session);
             match &turn.origin {
-                Origin::Messages(_) => TurnPreview::Own(Preview::new(screen, interval, events)),
+                Origin::Messages(_) => {
+                    TurnPreview::Own(Preview::new(screen, interval, events).into())
+                }
                 Origin::Child { label, prompt, .. } => {
                     let name = task_name(label.as_deref(), prompt);
                     TurnPreview::OnBoard(self.boards.enter(screen, turn.id, name, interval, events))
@@ -124,7 +126,7 @@ async fn type_along(
 
 /// The preview of a root turn, or the line of a child in it.
 enum TurnPreview<'l> {
-    Own(Preview<'l>),
+    Own(Box<Preview<'l>>),
     OnBoard(BoardPreview<'l>),
 }
 
