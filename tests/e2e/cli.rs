@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the empty name is the program itself.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 41] = [
     "",
     "approvals",
     "approvals approve",
@@ -23,6 +23,14 @@ const COMMANDS: [&str; 33] = [
     "config check",
     "doctor",
     "link",
+    "memory",
+    "memory export",
+    "memory forget",
+    "memory list",
+    "memory log",
+    "memory search",
+    "memory show",
+    "memory undo",
     "models",
     "pair",
     "pair approve",
