@@ -166,3 +166,43 @@ async fn memory_is_in_the_requests_of_its_scope_and_in_no_other_in_77_cases() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(stop(daemon).await.0.success());
 }
+
+/// A model that stores again what it is shown, in other spelling.
+fn echo(request: &Value) -> ModelAnswer {
+    if last_results(request).is_empty() {
+        ModelAnswer::call("memory_write", json!({ "text": "The KEY is under the mat!" }))
+    } else {
+        ModelAnswer::says("done")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f34_memory_that_is_recalled_50_times_is_stored_once() {
+    let model = OpenAiFake::start(echo).await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let say = |text: &str| assert_eq!(home.run(&["ask", "me", text, "--wait"]).code, Some(0));
+    say("the key is under the mat");
+    for _ in 0..50 {
+        say("/new");
+        say("where is the key?");
+    }
+    let requests = model.requests();
+    let first = requests.iter().filter(|request| last_results(request).is_empty());
+    let lengths: Vec<usize> = first
+        .skip(1)
+        .map(|request| {
+            let messages = request["messages"].to_string();
+            assert_eq!(messages.matches("- m1 (person, ").count(), 1, "{messages}");
+            messages.len()
+        })
+        .collect();
+    assert_eq!(lengths.len(), 50);
+    assert!(lengths.iter().all(|length| length.abs_diff(lengths[0]) < 20), "{lengths:?}");
+    let results = requests.iter().flat_map(last_results);
+    assert_eq!(results.filter(|result| *result == "already known as m1").count(), 50);
+    let ran = home.run(&["memory", "list", "--json"]);
+    let memories: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(memories.as_array().unwrap().len(), 1, "{memories}");
+    assert!(stop(daemon).await.0.success());
+}
