@@ -22,6 +22,7 @@ mod idle;
 mod load;
 mod log;
 mod media;
+mod memory;
 mod model;
 mod models;
 mod notify;

@@ -282,7 +282,7 @@ impl Connections {
         for account in bus.without_owner() {
             tracing::warn!(
                 account,
-                "the account has no owner: its chats have no tools for files and notes, and no \
+                "the account has no owner: its chats have no tools for files and programs, and no \
                     person can admit others; add yourself to its `owners`, or write to it and run \
                     `avocet pair approve CODE --owner`"
             );

@@ -13,7 +13,7 @@ pub(crate) struct Process(pub(crate) u32);
 
 /// Memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryUse {
     /// Resident memory, with all shared pages.
     pub(crate) rss: u64,
     /// The same, but each shared page is divided by the number of its processes.
@@ -37,7 +37,7 @@ impl Process {
         Ok(own + children)
     }
 
-    pub(crate) fn memory(self) -> Result<Memory> {
+    pub(crate) fn memory(self) -> Result<MemoryUse> {
         let found = memory(&self.read("status")?, &self.read("smaps_rollup")?);
         found.context("status has no VmRSS, or smaps_rollup no Pss")
     }
@@ -95,9 +95,9 @@ fn ticks(field: &str) -> Option<Duration> {
     field.parse().ok().map(|ticks: u64| Duration::from_millis(10 * ticks))
 }
 
-fn memory(status: &str, smaps_rollup: &str) -> Option<Memory> {
+fn memory(status: &str, smaps_rollup: &str) -> Option<MemoryUse> {
     let (rss, pss) = (field(status, "VmRSS")?, field(smaps_rollup, "Pss")?);
-    Some(Memory { rss: rss * 1024, pss: pss * 1024 })
+    Some(MemoryUse { rss: rss * 1024, pss: pss * 1024 })
 }
 
 /// Parses the number in a line `name: number unit`.
@@ -129,7 +129,7 @@ mod tests {
         let status = "Name:\ta\nVmHWM:\t   9 kB\nVmRSS:\t   12 kB\n";
         let smaps =
             "00-ff ---p 00000000 00:00 0 [rollup]\nRss: 12 kB\nPss:  7 kB\nPss_Dirty: 1 kB\n";
-        assert_eq!(memory(status, smaps), Some(Memory { rss: 12 * 1024, pss: 7 * 1024 }));
+        assert_eq!(memory(status, smaps), Some(MemoryUse { rss: 12 * 1024, pss: 7 * 1024 }));
         assert_eq!(memory(smaps, status), None);
     }
 

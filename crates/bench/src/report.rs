@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli::DurabilitySetting;
 use crate::latencies::Latencies;
 use crate::load::Loaded;
-use crate::process::Memory;
+use crate::process::MemoryUse;
 use crate::units::{bytes, count, per_second, plural, span};
 
 /// Length of the longest bar, in characters.
@@ -87,7 +87,7 @@ pub(crate) struct Start {
 #[derive(Debug, Serialize)]
 pub(crate) struct MemorySample {
     pub(crate) when: String,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryUse,
 }
 
 /// Activity of an idle daemon.
