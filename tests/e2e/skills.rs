@@ -116,6 +116,29 @@ fn skills_paths_that_the_agent_can_change_are_refused() {
     assert_fails(&refused, 78, &["skills.paths[1]", "which the agent can change"]);
 }
 
+#[test]
+fn system_skill_is_read_at_the_start_and_its_script_runs_in_the_sandbox() {
+    let home =
+        Home::new(program!()).with_config("[skills]\npaths = [\"~/src\"]\nshipped = false\n");
+    let good = write_skill(&home, "good", "name: good\ndescription: d");
+    write_skill(&home, "bad", "name: bad");
+    let mut daemon = home.daemon();
+    let warning = "this skill is left out, because its file is invalid";
+    assert_eq!((daemon.logged(warning), daemon.logged("bad/SKILL.md")), (1, 1));
+    assert_eq!(daemon.logged("line=2 problem=\"the key `description` is missing\""), 1);
+    let ask = |what: &str| printed(&home, &["ask", "me", what, "--wait"]);
+    let loaded = ask("use_skill good");
+    assert!(loaded.contains("Do it.") && loaded.contains(&good), "{loaded}");
+    assert!(ask("use_skill good --file scripts/run.sh").contains("echo hi"));
+    if daemon.logged("exec_shell is off") > 0 {
+        println!("no sandbox for programs here: the script is not run");
+        return stop(daemon);
+    }
+    let ran = ask(&format!("exec_shell 'sh {good}/scripts/run.sh; touch {good}/x || echo no'"));
+    assert!(ran.contains("hi") && ran.contains("no"), "{ran}");
+    stop(daemon);
+}
+
 /// A model that follows a script, one answer for each request.
 async fn scripted(answers: Vec<ModelAnswer>) -> OpenAiFake {
     let answers = Mutex::new(answers.into_iter());

@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 19] = [
+const PARTS: [&str; 20] = [
     "avocet",
     "avocet_agent",
     "avocet_bus",
@@ -48,6 +48,7 @@ const PARTS: [&str; 19] = [
     "avocet_protocol",
     "avocet_sandbox",
     "avocet_session",
+    "avocet_skills",
     "avocet_store",
     "avocet_supervise",
     "avocet_telegram",
