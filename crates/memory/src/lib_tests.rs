@@ -10,7 +10,7 @@ use avocet_testkit::ManualClock;
 use super::*;
 
 /// Writes these memories by the calls of one turn.
-async fn remember(store: &SqliteStore, memories: &[(MemoryScope, String)]) {
+pub(crate) async fn remember(store: &SqliteStore, memories: &[(MemoryScope, String)]) {
     let session = SessionId::parse("terminal:local:a").unwrap();
     let sender = Sender::new("me".parse().unwrap());
     let key = "k".parse().unwrap();

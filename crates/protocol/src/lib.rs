@@ -119,10 +119,11 @@ pub use store::{
     AuditKind, AuditRow, BadAuthor, BadScope, Claim, Claimed, CommandAction, CommandEffect,
     CommandReply, CompactedPast, Correction, Enqueued, FoundMemory, Head, History, HistoryAuthor,
     HistoryHit, HistoryQuery, Inbox, KeptResult, KeptResults, Ledger, Memories, Memory,
-    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewStep,
-    NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused, SendEnd, Settlement, Showing,
-    Spending, StoreError, Suspects, Total, TurnLog, Turns, UndoneChange, WordCounts,
+    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText,
+    MemoryVector, MemoryVectors, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion,
+    OpenWait, Outbox, Past, Preview, Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused,
+    SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total, TurnLog, Turns,
+    UndoneChange, WordCounts,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -6,6 +6,7 @@ mod history;
 mod inbox;
 mod ledger;
 mod memories;
+mod memory_vectors;
 mod outbox;
 mod turn_log;
 mod turns;
@@ -24,6 +25,7 @@ pub use memories::{
     MemoryChangeKind, MemoryScope, MemorySource, MemoryText, ScopeFilter, ScopeKind, ScopeRefused,
     UndoneChange, WordCounts,
 };
+pub use memory_vectors::{MemoryVector, MemoryVectors};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use turn_log::{CompactedPast, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{

@@ -331,12 +331,25 @@ CREATE TABLE memory_changes (                   -- rows never change
     CHECK ((text_after IS NULL) = (trust_after IS NULL))
 ) STRICT;
 CREATE INDEX memory_changes_memory ON memory_changes (memory, id);
+
 CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a search brings it up to date
     scope, words, content = '', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
 );
 CREATE TABLE history_mark (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     turn INTEGER NOT NULL                       -- newest turn that the index has seen
+) STRICT;
 INSERT INTO history_mark (only, turn) VALUES (1, 0);
 CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
     turn INTEGER PRIMARY KEY
+) STRICT;
+
+CREATE TABLE memory_vectors (                   -- embeddings of active memories; a search adds missing ones
+    memory INTEGER PRIMARY KEY REFERENCES memories (id),
+    model  TEXT NOT NULL,                       -- name of the embedding model
+    scale  REAL NOT NULL,                       -- factor from the bytes to the numbers
+    vector BLOB NOT NULL                        -- one signed byte for each number of the unit vector
+) STRICT;
+CREATE TRIGGER memories_vector_outdated AFTER UPDATE OF words, state ON memories BEGIN
+    DELETE FROM memory_vectors WHERE memory = old.id;
+END;

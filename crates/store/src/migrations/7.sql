@@ -78,6 +78,7 @@ DROP TABLE notes;
 
 -- Memories in the requests of a turn.
 ALTER TABLE turns ADD COLUMN recalled TEXT;
+
 -- The index for the search in past conversations. The first search fills it with the older turns.
 CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a search brings it up to date
     scope, words, content = '', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
@@ -85,6 +86,19 @@ CREATE VIRTUAL TABLE history_index USING fts5 ( -- texts of ended turns; a searc
 CREATE TABLE history_mark (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     turn INTEGER NOT NULL                       -- newest turn that the index has seen
+) STRICT;
 INSERT INTO history_mark (only, turn) VALUES (1, 0);
 CREATE TABLE history_pending (                  -- turns up to the mark that had not ended
     turn INTEGER PRIMARY KEY
+) STRICT;
+
+-- The search by meaning.
+CREATE TABLE memory_vectors (                   -- embeddings of active memories; a search adds missing ones
+    memory INTEGER PRIMARY KEY REFERENCES memories (id),
+    model  TEXT NOT NULL,                       -- name of the embedding model
+    scale  REAL NOT NULL,                       -- factor from the bytes to the numbers
+    vector BLOB NOT NULL                        -- one signed byte for each number of the unit vector
+) STRICT;
+CREATE TRIGGER memories_vector_outdated AFTER UPDATE OF words, state ON memories BEGIN
+    DELETE FROM memory_vectors WHERE memory = old.id;
+END;

@@ -31,8 +31,10 @@ const FROM_LOST_PAGES: [&str; 14] = [
     "audit",
 ];
 
-/// Tables excluded from recovery. Grants must be given again. The index of the history is made anew.
-const NOT_RECOVERED: [&str; 4] = ["meta", "grants", "history_mark", "history_pending"];
+/// Tables excluded from recovery. Grants must be given again. The index of the history and the
+/// vectors of memories are made anew.
+const NOT_RECOVERED: [&str; 5] =
+    ["meta", "grants", "history_mark", "history_pending", "memory_vectors"];
 
 struct TargetTable {
     name: String,

@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, KeptResults, Ledger, Memories, Outbox, People, Query, TurnLog, Turns,
+    Audit, History, Inbox, KeptResults, Ledger, Memories, MemoryVectors, Outbox, People, Query,
+    TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -50,6 +51,7 @@ pub struct Ports {
     pub ledger: Arc<dyn Ledger>,
     pub outbox: Arc<dyn Outbox>,
     pub memories: Arc<dyn Memories>,
+    pub vectors: Arc<dyn MemoryVectors>,
     pub history: Arc<dyn History>,
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
@@ -68,6 +70,7 @@ impl Ports {
             + Ledger
             + Outbox
             + Memories
+            + MemoryVectors
             + History
             + People
             + Query
@@ -82,6 +85,7 @@ impl Ports {
             ledger: store.clone(),
             outbox: store.clone(),
             memories: store.clone(),
+            vectors: store.clone(),
             history: store.clone(),
             people: store.clone(),
             query: store.clone(),
@@ -231,7 +235,9 @@ rules! {
         remember_records_source_trust_and_change
         undo_memory_change_restores_the_state_before_the_last_change
         forget_by_call_and_by_command_acts_once
-        recalled_memories_are_logged_with_the_first_step_or_the_answer;
+        recalled_memories_are_logged_with_the_first_step_or_the_answer
+        nearest_compares_vectors_of_the_requested_scopes_and_model
+        vector_of_a_changed_memory_is_removed;
     models:
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;
