@@ -12,7 +12,6 @@ use avocet_agent::{
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, DEFAULTS, Profile};
-use avocet_memory::WordRecall;
 use avocet_outbox::Channels;
 use avocet_protocol::{Model, Models as ModelsPort, NoModel, Toolbox};
 use avocet_session::{Agent, Agents, AttachmentFetcher, Attachments, BySession, Events};
@@ -23,6 +22,7 @@ use jiff::tz::TimeZone;
 use crate::budgets::budgets;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
+use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::{Agent as AgentPlace, Configuration};
 use crate::shell::Shells;
@@ -46,6 +46,7 @@ pub(crate) struct AgentParts<'a> {
     pub(crate) workspaces: &'a AgentWorkspaces,
     pub(crate) shells: &'a Shells,
     pub(crate) store: &'a Arc<SqliteStore>,
+    pub(crate) memories: &'a SearchedMemories,
     pub(crate) channels: &'a Arc<Channels>,
     pub(crate) bus: &'a Arc<Bus>,
     pub(crate) events: &'a Arc<Events>,
@@ -88,7 +89,7 @@ impl AgentParts<'_> {
     fn builtin(&self, workspace: &OpenWorkspace, web: &Arc<Web>) -> BuiltinParts {
         BuiltinParts {
             roots: workspace.roots.clone(),
-            memories: self.store.clone(),
+            memories: self.memories.memories.clone(),
             history: self.store.clone(),
             kept_results: self.store.clone(),
             destinations: self.channels.clone(),
@@ -142,7 +143,7 @@ impl AgentParts<'_> {
                 budgets: budgets(&self.configuration.settings.budgets),
             },
             recall: AgentRecall {
-                recall: Arc::new(WordRecall::new(self.store.clone())),
+                recall: self.memories.recall(),
                 budget_tokens: u64::from(profile.recall_tokens),
             },
             prompt_settings,
