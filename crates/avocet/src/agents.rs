@@ -13,7 +13,6 @@ use avocet_agent::{
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, DEFAULTS, Profile};
-use avocet_memory::WordRecall;
 use avocet_outbox::Channels;
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Toolbox};
 use avocet_session::{
@@ -26,6 +25,7 @@ use jiff::tz::TimeZone;
 use crate::budgets::budgets;
 use crate::context::Otherwise;
 use crate::exit::{Exit, Failure};
+use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::{Agent as AgentPlace, Configuration};
 use crate::shell::Shells;
@@ -51,6 +51,7 @@ pub(crate) struct AgentParts {
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) shells: Arc<Shells>,
     pub(crate) store: Arc<SqliteStore>,
+    pub(crate) memories: SearchedMemories,
     pub(crate) channels: Arc<Channels>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) events: Arc<Events>,
@@ -118,13 +119,13 @@ impl AgentFactory {
     }
 
     fn builtin(&self, place: &AgentPlace, workspace: &OpenWorkspace) -> BuiltinParts {
-        let AgentParts { configuration, store, channels, bus, shells, .. } = &self.parts;
+        let AgentParts { configuration, store, memories, channels, bus, shells, .. } = &self.parts;
         // A sub-agent stays in the workspace of its parent.
         let there = configuration.agents.iter().filter(|one| one.workspace == place.workspace);
         let profiles = there.map(|one| one.profile.name.clone()).filter(|name| name != DEFAULTS);
         BuiltinParts {
             roots: workspace.roots.clone(),
-            memories: store.clone(),
+            memories: memories.memories.clone(),
             history: store.clone(),
             kept_results: store.clone(),
             destinations: channels.clone(),
@@ -185,7 +186,7 @@ impl AgentFactory {
         toolbox: Arc<dyn Toolbox>,
         prompt_settings: PromptSettings,
     ) -> Result<AgentLoop, NoModel> {
-        let AgentParts { models, logs, configuration, store, events, clock, .. } = &self.parts;
+        let AgentParts { models, logs, configuration, memories, events, clock, .. } = &self.parts;
         let profile = &place.profile.agent;
         Ok(AgentLoop {
             models: AgentModels {
@@ -200,7 +201,7 @@ impl AgentFactory {
                 root_tokens: None,
             },
             recall: AgentRecall {
-                recall: Arc::new(WordRecall::new(store.clone())),
+                recall: memories.recall(),
                 budget_tokens: u64::from(profile.recall_tokens),
             },
             prompt_settings,

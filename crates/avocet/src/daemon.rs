@@ -27,6 +27,7 @@ use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::intake::run_channels;
+use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
 use crate::shell::{Shells, control_groups};
@@ -108,7 +109,16 @@ impl RunningDaemon {
         let ProbedShells { shells, cgroup } =
             ProbedShells::probe(configuration, &store, &clock, &group).await?;
         let models = Arc::new(Models::new(document, settings, clock.clone())?);
-        let parts = session_parts(context, configuration, &store, &connections, &shells, &models)?;
+        let memories = SearchedMemories::configured(document, settings, &store, &clock)?;
+        let parts = session_parts(
+            context,
+            configuration,
+            &store,
+            &memories,
+            &connections,
+            &shells,
+            &models,
+        )?;
         let model = parts.agents.agents.default().run.models.main.name().to_owned();
         let of_budgets = budgets(&settings.budgets);
         tell_unknown_prices(document, of_budgets, models.clone(), &group);
@@ -149,7 +159,7 @@ impl RunningDaemon {
             avocet_gateway::GatewayParts {
                 publish: bus.clone(),
                 access: bus.clone(),
-                memories: store.clone(),
+                memories: memories.memories,
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,
@@ -326,6 +336,7 @@ fn session_parts(
     context: &CommandContext,
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
+    memories: &SearchedMemories,
     connections: &Connections,
     shells: &Arc<Shells>,
     models: &Arc<Models>,
@@ -346,6 +357,7 @@ fn session_parts(
         workspaces: workspaces.clone(),
         shells: shells.clone(),
         store: store.clone(),
+        memories: memories.clone(),
         channels: channels.clone(),
         bus: bus.clone(),
         events: events.clone(),
@@ -359,7 +371,7 @@ fn session_parts(
         turns: store.clone(),
         inbox: store.clone(),
         outbox: store.clone(),
-        memories: store.clone(),
+        memories: memories.memories.clone(),
         query: store.clone(),
         jobs: store.clone(),
         log,

@@ -16,6 +16,7 @@ mod hardening;
 mod intake;
 mod link;
 mod logging;
+mod memories;
 mod models;
 mod output;
 mod places;

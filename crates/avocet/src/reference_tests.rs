@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 
 use avocet_config::{ProfileKeys, Settings, schema};
-use avocet_llm::{ModelConfig, TranscriptionConfig};
+use avocet_llm::{EmbeddingsConfig, ModelConfig, TranscriptionConfig};
 use avocet_tools::SearchConfig;
 use serde_json::Value;
 
@@ -65,6 +65,7 @@ fn tables() -> Vec<ConfigTable> {
         ConfigTable::new("agents.NAME", "agents.work", schema::<ProfileKeys>()),
         ConfigTable::new(model.0, model.1, schema::<ModelConfig>()),
         ConfigTable::new("transcription", "transcription", schema::<TranscriptionConfig>()),
+        ConfigTable::new("embeddings", "embeddings", schema::<EmbeddingsConfig>()),
         ConfigTable::new("tools.web_search", "tools.web_search", schema::<SearchConfig>()),
     ];
     for kind in PROVIDERS {

@@ -28,7 +28,9 @@ use crate::models;
 
 pub(crate) use channels::{ChannelDirectory, Channels, ConfiguredChannel, channels, directories};
 pub(crate) use providers::{model, unnamed_model};
-pub(crate) use services::{WEB_SEARCH, open_hosts, transcribe, transcription, web_search};
+pub(crate) use services::{
+    ConfiguredEmbedder, WEB_SEARCH, embedder, open_hosts, transcribe, transcription, web_search,
+};
 
 #[cfg(test)]
 pub(crate) use declared::DeclaredTable;
@@ -75,7 +77,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     directories(document)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     channels(document, settings, &clock)?;
-    services::check(document, settings)?;
+    services::check(document, settings, &clock)?;
     models::check(document, settings)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
-use avocet_llm::{ModelConfig, OpenAiConfig, TranscriptionConfig};
+use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
 use avocet_testkit::ManualClock;
@@ -49,6 +49,7 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
     let document = whole();
     let mut tables = vec![
         ("transcription".to_owned(), DeclaredTable::of::<TranscriptionConfig>()),
+        ("embeddings".to_owned(), DeclaredTable::of::<EmbeddingsConfig>()),
         ("tools.web_search".to_owned(), DeclaredTable::of::<SearchConfig>()),
         ("models.local/qwen3*".to_owned(), DeclaredTable::of::<ModelConfig>()),
     ];
@@ -102,7 +103,9 @@ fn example_configuration_shows_the_defaults() {
         let default = (table.read)(json!({}));
         // The example shows a possible value of a key that is empty by default.
         let is_empty = |key: &str| {
-            ["None", "[]", "{}"].iter().any(|value| default.contains(&format!(" {key}: {value}")))
+            ["None", "[]", "{}", "\"\""]
+                .iter()
+                .any(|value| default.contains(&format!(" {key}: {value}")))
         };
         let keys = document.get(path).unwrap().as_object().unwrap();
         for (key, value) in keys.iter().filter(|(key, _)| *key != "kind" && !is_empty(key)) {
@@ -233,6 +236,26 @@ fn check_error_of_a_search_engine_explains_the_correction() {
     }
 }
 
+#[test]
+fn check_error_of_embeddings_names_the_key() {
+    const PROVIDERS: &str =
+        "[providers.a]\nkind = \"anthropic\"\n[providers.o]\nkind = \"ollama\"\n";
+    let table = [
+        ("model = \"m\"", "`embeddings.provider`: it must name a table in [providers]"),
+        ("provider = \"o\"", "`embeddings.model`: it must name an embedding model"),
+        ("provider = \"x\"\nmodel = \"m\"", "there is no table [providers.x]"),
+        ("provider = \"a\"\nmodel = \"m\"", "the provider a has no embeddings; use one of kind"),
+    ];
+    for (text, says) in table {
+        let document = parse(&format!("{PROVIDERS}[embeddings]\n{text}\n"));
+        let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+        assert!(error.contains(says), "{text}: {error}");
+    }
+    let fine = format!("{PROVIDERS}[embeddings]\nprovider = \"o\"\nmodel = \"m\"\n");
+    let document = parse(&fine);
+    check(&document, &document.table("").unwrap()).unwrap();
+}
+
 fn same<T: Debug>(shown: &T, default: &T) {
     assert_eq!(format!("{shown:#?}"), format!("{default:#?}"));
 }
@@ -246,7 +269,7 @@ fn secret_keys(schema: &Value) -> Vec<String> {
 
 #[test]
 fn secret_keys_are_all_secrets_of_a_document() {
-    let without = ["channels.directory", "channels.terminal", "models.local/qwen3*"];
+    let without = ["channels.directory", "channels.terminal", "embeddings", "models.local/qwen3*"];
     let tables = shown_tables().into_iter();
     let tables = tables.filter(|(path, _)| !without.contains(&&**path) && !path.contains("groups"));
     for (path, table) in tables {

@@ -33,6 +33,9 @@ pub struct Settings {
     /// The server that transcribes voice messages and other recordings. Without this table,
     /// recordings are not transcribed.
     pub transcription: Option<Map<String, Value>>,
+    /// The model that turns memories into vectors, so that a search finds related words and other
+    /// languages too. Without this table, a search compares words alone.
+    pub embeddings: Option<Map<String, Value>>,
     /// The audit table of decisions and effects.
     pub audit: Audit,
     /// Copies of the database.

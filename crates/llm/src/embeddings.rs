@@ -28,7 +28,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 /// The model that turns memories into vectors, so that a search finds related words and other
 /// languages too. Without this table, a search compares words alone.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmbeddingsConfig {
     /// The name of a table in `[providers]` of kind `openai` or `ollama`. Must be set.
@@ -38,6 +38,16 @@ pub struct EmbeddingsConfig {
     /// The length of the vectors, for models that can shorten them. At least 1, at most 8192.
     /// Default: decided by the model.
     pub dimensions: Option<usize>,
+    /// A memory that shares no word with a message is recalled if the cosine of the angle between
+    /// their vectors is at least this. From 0 to 1; models differ. Default: 0.6.
+    pub least_similarity: f64,
+}
+
+impl Default for EmbeddingsConfig {
+    fn default() -> Self {
+        let (provider, model) = (String::new(), String::new());
+        Self { provider, model, dimensions: None, least_similarity: 0.6 }
+    }
 }
 
 impl EmbeddingsConfig {
@@ -51,6 +61,10 @@ impl EmbeddingsConfig {
         }
         if self.model.is_empty() {
             return Err(("model", "it must name an embedding model of the server".to_owned()));
+        }
+        if !(0.0..=1.0).contains(&self.least_similarity) {
+            let found = self.least_similarity;
+            return Err(("least_similarity", format!("{found} is not between 0 and 1")));
         }
         match self.dimensions {
             Some(found) if !(1..=MAX_DIMENSIONS).contains(&found) => {
@@ -98,7 +112,7 @@ impl ServedEmbedder {
         server: EmbeddingServer,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let EmbeddingsConfig { provider, model, dimensions } = config.clone();
+        let EmbeddingsConfig { provider, model, dimensions, .. } = config.clone();
         let name = match dimensions {
             Some(dimensions) => format!("{provider}/{model}@{dimensions}"),
             None => format!("{provider}/{model}"),

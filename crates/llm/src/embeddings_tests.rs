@@ -19,6 +19,7 @@ fn client(fake: &EmbeddingsFake, api: EmbeddingApi, clock: &Arc<ManualClock>) ->
         provider: "local".to_owned(),
         model: MODEL.to_owned(),
         dimensions: None,
+        ..EmbeddingsConfig::default()
     };
     configured(fake, api, &config, clock)
 }
@@ -92,6 +93,7 @@ async fn embed_asks_for_the_configured_dimensions() {
             provider: "local".to_owned(),
             model: MODEL.to_owned(),
             dimensions: Some(32),
+            ..EmbeddingsConfig::default()
         };
         let client = configured(&fake, api, &config, &Arc::default());
         assert_eq!(client.name(), "local/embed-test@32", "vectors of another length differ");
@@ -113,6 +115,7 @@ async fn embed_refusal_names_the_remedy() {
             provider: "local".to_owned(),
             model: "other".to_owned(),
             dimensions: None,
+            ..EmbeddingsConfig::default()
         };
         let other = configured(&fake, api, &config, &Arc::default());
         let refused = other.embed(&texts(&["a"])).await;
@@ -217,11 +220,19 @@ async fn embed_times_out_at_a_silent_server() {
 fn embeddings_config_check_names_the_key() {
     let config = |provider: &str, model: &str, dimensions| {
         let (provider, model) = (provider.to_owned(), model.to_owned());
-        EmbeddingsConfig { provider, model, dimensions }.check().map_err(|(key, _)| key)
+        let config = EmbeddingsConfig { provider, model, dimensions, ..Default::default() };
+        config.check().map_err(|(key, _)| key)
     };
     assert_eq!(config("", "m", None), Err("provider"));
     assert_eq!(config("p", "", None), Err("model"));
     assert_eq!(config("p", "m", Some(0)), Err("dimensions"));
     assert_eq!(config("p", "m", Some(8193)), Err("dimensions"));
     assert_eq!(config("p", "m", Some(768)), Ok(()));
+    let similar = EmbeddingsConfig {
+        provider: "p".to_owned(),
+        model: "m".to_owned(),
+        least_similarity: 60.0,
+        ..Default::default()
+    };
+    assert_eq!(similar.check().map_err(|(key, _)| key), Err("least_similarity"));
 }

@@ -1,6 +1,7 @@
 //! Finds the memories that are relevant to a turn. Most turns need none, so a memory is recalled
-//! only if it shares words with the request that tell something.
+//! only if it shares words with the request that tell something, or if its vector is very near.
 
+mod fused;
 mod words;
 
 use std::sync::Arc;
@@ -25,17 +26,28 @@ const ENOUGH_TO_COUNT: u64 = 8;
 const REMARK_TOKENS: u64 = 40;
 const LINE_TOKENS: u64 = 16;
 
-/// Recalls memories by the words that they share with the request.
+pub use fused::FusedMemories;
+
+/// Recalls memories by the words that they share with the request, and by their vectors where the
+/// memories have them.
 #[derive(Debug, Clone)]
 pub struct WordRecall {
     memories: Arc<dyn Memories>,
+    least_similarity: f64,
 }
 
 impl WordRecall {
     /// Recalls from these memories.
     #[must_use]
     pub fn new(memories: Arc<dyn Memories>) -> Self {
-        Self { memories }
+        Self { memories, least_similarity: f64::INFINITY }
+    }
+
+    /// Recalls a memory without a common word, too, if the cosine of the angle between the vectors is
+    /// at least this.
+    #[must_use]
+    pub fn or_similar(self, least_similarity: f64) -> Self {
+        Self { least_similarity, ..self }
     }
 }
 
@@ -59,7 +71,8 @@ impl Recall for WordRecall {
         let only = ScopeFilter::Only(scopes.to_vec());
         let query = telling.join(" ");
         let found = self.memories.search_memories(&only, &query, CANDIDATES).await?;
-        Ok(within_budget(relevant(found, &telling), budget_tokens))
+        let found = relevant(found, &telling, self.least_similarity);
+        Ok(within_budget(found, budget_tokens))
     }
 }
 
@@ -72,16 +85,22 @@ fn without_common(telling: Vec<String>, counts: &WordCounts) -> Vec<String> {
 }
 
 /// Returns the memories with a good score and enough of the telling words.
-fn relevant(found: Vec<FoundMemory>, telling: &[String]) -> Vec<FoundMemory> {
-    let best = found.first().map_or(0.0, |found| found.score);
+fn relevant(
+    found: Vec<FoundMemory>,
+    telling: &[String],
+    least_similarity: f64,
+) -> Vec<FoundMemory> {
+    let best = found.iter().map(|found| found.score).fold(0.0, f64::max);
     let needed = if telling.len() > SHORT_REQUEST { 2 } else { 1 };
     let is_relevant = |found: &FoundMemory| {
-        found.score >= best * LEAST_SHARE && {
-            let text = index_text(&found.memory.text);
-            let words: Vec<&str> = text.split(' ').collect();
-            let shared = telling.iter().filter(|word| words::is_in(word, &words)).count();
-            shared >= needed
-        }
+        let is_near = found.similarity.is_some_and(|similarity| similarity >= least_similarity);
+        is_near
+            || found.score >= best * LEAST_SHARE && {
+                let text = index_text(&found.memory.text);
+                let words: Vec<&str> = text.split(' ').collect();
+                let shared = telling.iter().filter(|word| words::is_in(word, &words)).count();
+                shared >= needed
+            }
     };
     found.into_iter().filter(is_relevant).take(MOST).collect()
 }

@@ -10,13 +10,14 @@ use avocet_testkit::ManualClock;
 use super::*;
 
 /// Writes these memories by the calls of one turn.
-async fn remember(store: &SqliteStore, memories: &[(MemoryScope, String)]) {
+pub(crate) async fn remember(store: &SqliteStore, memories: &[(MemoryScope, String)]) {
     let session = SessionId::parse("terminal:local:a").unwrap();
     let sender = Sender::new("me".parse().unwrap());
     let key = "k".parse().unwrap();
     let inbound = Inbound::new(session.address(), sender, key, Content::text("hi"));
     let kind = InboundKind::Text;
-    let message = NewInbound { session: session.clone(), kind, inbound, removed: 0 };
+    let message =
+        NewInbound { session: session.clone(), kind, inbound, removed: 0, trust: Trust::Full };
     store.accept(&message, None).await.unwrap();
     let claimed = store.claim(&session, Suspects::Exclude, std::time::Duration::ZERO).await;
     let Claim::Turn(claimed) = claimed.unwrap() else { panic!("a message waits") };

@@ -122,11 +122,11 @@ pub use store::{
     CommandEffect, CommandReply, CompactedPast, Correction, Enqueued, Family, FoundMemory, Head,
     History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits, JobRules,
     JobState, JobStatus, Jobs, KeptResult, KeptResults, Ledger, LineageTurn, Memories, Memory,
-    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewJob,
-    NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past,
-    Preview, Purpose, Resolution, ScopeFilter, ScopeKind, ScopeRefused, SendEnd, Settlement,
-    Showing, Spending, StoreError, SubmittedJob, Suspects, TaskPage, TaskView, Tasks, Total,
-    TurnLog, Turns, UndoneChange, WordCounts, task_name,
+    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText,
+    MemoryVector, MemoryVectors, NewJob, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt,
+    OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, ScopeFilter, ScopeKind,
+    ScopeRefused, SendEnd, Settlement, Showing, Spending, StoreError, SubmittedJob, Suspects,
+    TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, WordCounts, task_name,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

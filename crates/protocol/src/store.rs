@@ -7,6 +7,7 @@ mod inbox;
 mod jobs;
 mod ledger;
 mod memories;
+mod memory_vectors;
 mod outbox;
 mod tasks;
 mod turn_log;
@@ -27,6 +28,7 @@ pub use memories::{
     MemoryChangeKind, MemoryScope, MemorySource, MemoryText, ScopeFilter, ScopeKind, ScopeRefused,
     UndoneChange, WordCounts,
 };
+pub use memory_vectors::{MemoryVector, MemoryVectors};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};

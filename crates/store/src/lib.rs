@@ -2,7 +2,7 @@
 //! group commit, and a few reader threads. The tables are the queues.
 //!
 //! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `memories`,
-//!   `history`, `query` and `audit` implement one port each. Larger transactions have modules of
+//!   `vectors`, `history`, `query` and `audit` implement one port each. Larger transactions have modules of
 //!   their own, for example `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
@@ -61,6 +61,7 @@ mod turn_record;
 mod turns;
 mod tx;
 mod undelivered;
+mod vectors;
 mod waits;
 mod words;
 mod writer;

@@ -15,11 +15,12 @@ use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
 /// Columns that [`memory`] reads.
-const MEMORY: &str = "memories.id, memories.scope, text, memories.trust, state, revision, \
+pub(crate) const MEMORY: &str = "memories.id, memories.scope, text, memories.trust, state, revision, \
     memories.session, memories.turn, message, said_by, written_at";
 
 /// Condition for the scopes in `?1`, a JSON list; NULL includes all.
-const IN_SCOPES: &str = "(?1 IS NULL OR memories.scope IN (SELECT value FROM json_each(?1)))";
+pub(crate) const IN_SCOPES: &str =
+    "(?1 IS NULL OR memories.scope IN (SELECT value FROM json_each(?1)))";
 
 #[async_trait]
 impl Memories for SqliteStore {
@@ -223,7 +224,7 @@ fn add_change(
     Ok(())
 }
 
-fn in_json(scopes: &ScopeFilter) -> Result<Option<String>> {
+pub(crate) fn in_json(scopes: &ScopeFilter) -> Result<Option<String>> {
     match scopes {
         ScopeFilter::All => Ok(None),
         ScopeFilter::Only(scopes) => to_json(scopes).map(Some),
@@ -234,7 +235,7 @@ fn one(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
     db.row(&format!("SELECT {MEMORY} FROM memories WHERE id = ?1"), [id.0], memory)
 }
 
-fn memory(row: &Row<'_>) -> RowResult<Memory> {
+pub(crate) fn memory(row: &Row<'_>) -> RowResult<Memory> {
     let state: String = row.get("state")?;
     Ok(Memory {
         id: MemoryId(row.get("id")?),
@@ -254,7 +255,7 @@ fn memory(row: &Row<'_>) -> RowResult<Memory> {
 }
 
 fn found(row: &Row<'_>) -> RowResult<FoundMemory> {
-    Ok(FoundMemory { memory: memory(row)?, score: row.get("score")? })
+    Ok(FoundMemory { memory: memory(row)?, score: row.get("score")?, similarity: None })
 }
 
 /// Columns and tables that [`change`] reads.

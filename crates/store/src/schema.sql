@@ -368,3 +368,13 @@ CREATE TABLE reports (                          -- texts that a chat received fr
 ) STRICT;
 CREATE INDEX reports_untold ON reports (session) WHERE turn IS NULL;
 CREATE INDEX reports_told ON reports (turn, id) WHERE turn IS NOT NULL;
+
+CREATE TABLE memory_vectors (                   -- embeddings of active memories; a search adds missing ones
+    memory INTEGER PRIMARY KEY REFERENCES memories (id),
+    model  TEXT NOT NULL,                       -- name of the embedding model
+    scale  REAL NOT NULL,                       -- factor from the bytes to the numbers
+    vector BLOB NOT NULL                        -- one signed byte for each number of the unit vector
+) STRICT;
+CREATE TRIGGER memories_vector_outdated AFTER UPDATE OF words, state ON memories BEGIN
+    DELETE FROM memory_vectors WHERE memory = old.id;
+END;

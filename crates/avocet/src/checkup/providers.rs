@@ -1,7 +1,9 @@
 //! Checks each provider's key and models, if possible without paying for an answer.
 
 use avocet_llm::{ConfiguredModel, KnownModel, Probe, ToolStyle};
-use avocet_protocol::{Check, CheckState, ModelError, Models as _, thousands, within};
+use avocet_protocol::{
+    Check, CheckState, Embedder as _, ModelError, Models as _, thousands, within,
+};
 use futures_util::future::join_all;
 
 use super::{Examiner, LIMIT};
@@ -37,6 +39,7 @@ pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
         found.extend(examiner.history(provider, status.fault.is_some(), &status.requests));
     }
     found.extend(transcription(examiner, offline).await);
+    found.extend(embeddings(examiner, offline).await);
     found
 }
 
@@ -186,5 +189,41 @@ async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
             Check::fair(NAME, says, "send a voice message")
         }
         Err(error) => Check::bad(NAME, error, "correct [transcription] and restart the daemon"),
+    })
+}
+
+/// Checks the embedding model with a short text, which costs next to nothing.
+async fn embeddings(examiner: &Examiner, offline: bool) -> Option<Check> {
+    const NAME: &str = "embeddings";
+    let super::Configuration { document, settings, .. } = &examiner.configuration;
+    settings.embeddings.as_ref()?;
+    if offline {
+        return None;
+    }
+    let made = registry::embedder(document, settings, &examiner.clock);
+    let embedder = match made {
+        Ok(embedder) => embedder?.embedder,
+        Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [embeddings]")),
+    };
+    let text = ["hello".to_owned()];
+    let asked = within(examiner.clock.as_ref(), LIMIT, embedder.embed(&text)).await;
+    let Ok(asked) = asked else {
+        let says = format!("no answer within {} s", LIMIT.as_secs());
+        return Some(Check::fair(
+            NAME,
+            says,
+            "ask again: a server may need time to load the model",
+        ));
+    };
+    Some(match asked {
+        Ok(vectors) => {
+            let length = vectors.first().map_or(0, Vec::len);
+            Check::good(NAME, format!("{} sends vectors of {length} numbers", embedder.name()))
+        }
+        Err(error) => Check::bad(
+            NAME,
+            error.to_string(),
+            "correct [embeddings]; until then, memories are searched by words alone",
+        ),
     })
 }

@@ -21,6 +21,7 @@ use crate::agents::AgentParts;
 use crate::commands::{bus_to_log, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
+use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
@@ -110,6 +111,8 @@ async fn ask(
     let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await?;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
     let events = Arc::new(Events::default());
+    // The command sends no request, so it recalls by words alone.
+    let memories = SearchedMemories::by_words(store);
     let agents = AgentParts {
         clock: context.clock.clone(),
         otherwise: context.otherwise,
@@ -118,6 +121,7 @@ async fn ask(
         workspaces,
         shells: Arc::new(shells),
         store: store.clone(),
+        memories,
         channels,
         bus: bus.clone(),
         events,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_llm::{ConfiguredModel, Facts, ProviderConfig};
+use avocet_llm::{ConfiguredModel, EmbeddingsConfig, Facts, ProviderConfig, ServedEmbedder};
 use avocet_protocol::Clock;
 
 use super::{PROVIDERS, key_error};
@@ -12,11 +12,16 @@ use super::{PROVIDERS, key_error};
 type MakeModel =
     fn(&Document, ModelSource<'_>, Arc<dyn Clock>) -> Result<ConfiguredModel, ConfigError>;
 
+/// Makes an embedding model of the provider that its configuration names.
+type MakeEmbedder =
+    fn(&Document, &EmbeddingsConfig, Arc<dyn Clock>) -> Result<Option<ServedEmbedder>, ConfigError>;
+
 /// A kind of provider, made from its configuration's type.
 pub(crate) struct ProviderKind {
     pub(crate) name: &'static str,
     check: fn(&Document, &str) -> Result<(), ConfigError>,
     make: MakeModel,
+    embedder: MakeEmbedder,
     #[cfg(test)]
     pub(crate) table: fn() -> super::DeclaredTable,
 }
@@ -35,6 +40,7 @@ impl ProviderKind {
             name: C::KIND,
             check: check_table::<C>,
             make: make::<C>,
+            embedder: make_embedder::<C>,
             #[cfg(test)]
             table: super::DeclaredTable::of::<C>,
         }
@@ -60,6 +66,16 @@ pub(crate) fn model(
 ) -> Result<ConfiguredModel, ConfigError> {
     let kind = kind_of(document, &path(provider))?;
     (kind.make)(document, ModelSource { provider, model, facts }, clock)
+}
+
+/// Makes the embedding model of a configuration. `None` if that kind of provider has no embeddings.
+pub(super) fn embedder(
+    document: &Document,
+    config: &EmbeddingsConfig,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<ServedEmbedder>, ConfigError> {
+    let kind = kind_of(document, &path(&config.provider))?;
+    (kind.embedder)(document, config, clock)
 }
 
 /// Makes a provider without a model's name, for probes.
@@ -114,4 +130,14 @@ fn make<C: ProviderConfig>(
     let config: C = table(document, &path)?;
     let model = config.model(provider, model, facts, clock);
     model.map_err(|error| document.error_at(&path, error.to_string()))
+}
+
+fn make_embedder<C: ProviderConfig>(
+    document: &Document,
+    config: &EmbeddingsConfig,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<ServedEmbedder>, ConfigError> {
+    let path = path(&config.provider);
+    let table: C = table(document, &path)?;
+    table.embedder(config, clock).map_err(|error| document.error_at(&path, error.to_string()))
 }

@@ -1,22 +1,28 @@
-//! The single components with a table of their own: the transcriber, the web search, and the hosts that
-//! programs may reach.
+//! The single components with a table of their own: the transcriber, the embedding model, the web
+//! search, and the hosts that programs may reach.
 
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_llm::{Transcription, TranscriptionConfig};
+use avocet_llm::{EmbeddingsConfig, ServedEmbedder, Transcription, TranscriptionConfig};
 use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{Clock, Transcribe};
 use avocet_tools::SearchConfig;
 
-use super::key_error;
+use super::{key_error, providers};
 
 const TRANSCRIPTION: &str = "transcription";
+const EMBEDDINGS: &str = "embeddings";
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
 
 /// Checks the tables, as far as they were read.
-pub(super) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+pub(super) fn check(
+    document: &Document,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<(), ConfigError> {
     transcription_config(document, settings)?;
+    embedder(document, settings, clock)?;
     web_search(document, settings)?;
     open_hosts(document, settings)?;
     Ok(())
@@ -53,6 +59,40 @@ fn transcription_config(
     let config: TranscriptionConfig = document.table(TRANSCRIPTION)?;
     config.check().map_err(|(key, error)| key_error(document, TRANSCRIPTION, key, &error))?;
     Ok(Some(config))
+}
+
+/// The embedding model of the configuration.
+pub(crate) struct ConfiguredEmbedder {
+    pub(crate) embedder: ServedEmbedder,
+    pub(crate) least_similarity: f64,
+}
+
+/// Makes the embedding model, if one is configured and its provider's table was read.
+pub(crate) fn embedder(
+    document: &Document,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<Option<ConfiguredEmbedder>, ConfigError> {
+    if settings.embeddings.is_none() || !document.is_whole(EMBEDDINGS) {
+        return Ok(None);
+    }
+    let config: EmbeddingsConfig = document.table(EMBEDDINGS)?;
+    let wrong = |key: &str, error: &str| key_error(document, EMBEDDINGS, key, error);
+    config.check().map_err(|(key, error)| wrong(key, &error))?;
+    let EmbeddingsConfig { provider, least_similarity, .. } = &config;
+    if !settings.providers.contains_key(provider) {
+        return Err(wrong("provider", &format!("there is no table [providers.{provider}]")));
+    }
+    if !document.is_whole(&format!("providers.{provider}")) {
+        return Ok(None);
+    }
+    let made = providers::embedder(document, &config, clock.clone())?;
+    let Some(embedder) = made else {
+        let error =
+            format!("the provider {provider} has no embeddings; use one of kind openai or ollama");
+        return Err(wrong("provider", &error));
+    };
+    Ok(Some(ConfiguredEmbedder { embedder, least_similarity: *least_similarity }))
 }
 
 /// Reads the configuration of the web search, if there is one.

@@ -287,8 +287,11 @@ pub struct MemorySource {
 pub struct FoundMemory {
     /// The memory.
     pub memory: Memory,
-    /// The rank by bm25: higher is better. 0 without a query.
+    /// The rank by bm25: higher is better. 0 without a query, and if no word matches.
     pub score: f64,
+    /// The cosine of the angle between its vector and that of the query; `None` if they were not
+    /// compared.
+    pub similarity: Option<f64>,
 }
 
 /// Frequencies of words.

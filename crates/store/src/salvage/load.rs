@@ -33,8 +33,10 @@ const FROM_LOST_PAGES: &[&str] = &[
     "audit",
 ];
 
-/// Tables excluded from recovery. Grants must be given again. The index of the history is made anew.
-const NOT_RECOVERED: [&str; 4] = ["meta", "grants", "history_mark", "history_pending"];
+/// Tables excluded from recovery. Grants must be given again. The index of the history and the
+/// vectors of memories are made anew.
+const NOT_RECOVERED: [&str; 5] =
+    ["meta", "grants", "history_mark", "history_pending", "memory_vectors"];
 
 struct TargetTable {
     name: String,

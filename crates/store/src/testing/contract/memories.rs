@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     CallId, CommandAction, CommandEffect, CommandReply, LogWrite, MemoryAuthor, MemoryChange,
-    MemoryChangeKind, MemoryId, MemoryScope, RecalledMemory, ScopeFilter, Settlement, Timestamp,
-    ToolClass, Trust, UndoneChange,
+    MemoryChangeKind, MemoryId, MemoryScope, MemoryVector, RecalledMemory, ScopeFilter, Settlement,
+    Timestamp, ToolClass, Trust, UndoneChange,
 };
 
 use super::Backend;
@@ -202,4 +202,84 @@ pub async fn recalled_memories_are_logged_with_the_first_step_or_the_answer(
     let past = world.ports.log.history(&a, next, 10_000).await.unwrap();
     assert!(past.turns.iter().all(|turn| turn.recalled == recalled), "{past:?}");
     assert_eq!(past.turns.len(), 2);
+}
+
+/// Stores vectors of the memories with these texts.
+async fn add_vectors(world: &World<'_>, model: &str, vectors: &[(&str, &[f32])]) {
+    let all = world.ports.memories.search_memories(&ScopeFilter::All, "", 99).await.unwrap();
+    let of = |text: &str| all.iter().find(|found| found.memory.text == text).unwrap();
+    let vectors = vectors.iter().map(|(text, vector)| MemoryVector {
+        memory: of(text).memory.id,
+        revision: of(text).memory.revision,
+        vector: vector.to_vec(),
+    });
+    world.ports.vectors.add_vectors(model, vectors.collect()).await.unwrap();
+}
+
+async fn missing(world: &World<'_>, model: &str) -> Vec<String> {
+    let missing = world.ports.vectors.without_vector(model, 9).await.unwrap();
+    missing.into_iter().map(|memory| memory.text).collect()
+}
+
+async fn nearest(world: &World<'_>, scopes: &ScopeFilter, vector: &[f32]) -> Vec<String> {
+    let found = world.ports.vectors.nearest(scopes, "m", vector, 9).await.unwrap();
+    found.into_iter().map(|found| found.memory.text).collect()
+}
+
+/// The nearest vectors come first; those of other scopes, models and lengths are not compared.
+pub async fn nearest_compares_vectors_of_the_requested_scopes_and_model(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let ann = scope("person telegram:main:ann");
+    let texts = ["north", "east", "north-east", "other"];
+    let writes = texts.map(|text| remember(&MemoryScope::Everyone, text));
+    write(&world, &writes).await;
+    write(&world, &[remember(&ann, "anns north")]).await;
+    assert_eq!(missing(&world, "m").await.len(), 5);
+    let north: &[f32] = &[0.0, 2.0];
+    add_vectors(
+        &world,
+        "m",
+        &[
+            ("north", north),
+            ("east", &[3.0, 0.0]),
+            ("north-east", &[1.0, 1.5]),
+            ("anns north", north),
+        ],
+    )
+    .await;
+    assert_eq!(missing(&world, "m").await, ["other"]);
+    let world = world.restart().await;
+    let everyone = ScopeFilter::Only(vec![MemoryScope::Everyone]);
+    assert_eq!(nearest(&world, &everyone, north).await, ["north", "north-east", "east"]);
+    assert_eq!(nearest(&world, &everyone, &[1.0, 0.0]).await, ["east", "north-east", "north"]);
+    assert_eq!(nearest(&world, &ScopeFilter::Only(vec![ann]), north).await, ["anns north"]);
+    assert_eq!(nearest(&world, &ScopeFilter::All, north).await.len(), 4);
+    assert_eq!(nearest(&world, &everyone, &[1.0, 0.0, 0.0]).await, [""; 0], "another length");
+    assert_eq!(nearest(&world, &everyone, &[0.0, 0.0]).await, [""; 0], "no direction");
+    let found = world.ports.vectors.nearest(&everyone, "m", north, 1).await.unwrap();
+    assert!((found[0].similarity.unwrap() - 1.0).abs() < 0.01, "{found:?}");
+
+    assert_eq!(missing(&world, "n").await.len(), 5, "another model");
+    add_vectors(&world, "n", &[("north", north)]).await;
+    assert_eq!(nearest(&world, &everyone, north).await, ["north-east", "east"]);
+}
+
+/// A vector never outlives its text.
+pub async fn vector_of_a_changed_memory_is_removed(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    write(&world, &[remember(&MemoryScope::Everyone, "north")]).await;
+    add_vectors(&world, "m", &[("north", &[0.0, 1.0])]).await;
+    let id = newest(&world).await;
+    let memories = &world.ports.memories;
+    let before = memories.memory(id).await.unwrap().unwrap();
+    assert!(memories.forget_memory(id, &MemoryAuthor::Process).await.unwrap());
+    assert_eq!(nearest(&world, &ScopeFilter::All, &[0.0, 1.0]).await, [""; 0]);
+    assert_eq!(missing(&world, "m").await, [""; 0], "a forgotten memory needs none");
+    let change = changes(&world, id).await[0].id;
+    memories.undo_memory_change(change, &MemoryAuthor::Process).await.unwrap();
+    assert_eq!(missing(&world, "m").await, ["north"]);
+    // The vector of an older revision comes too late.
+    let late = MemoryVector { memory: id, revision: before.revision, vector: vec![0.0, 1.0] };
+    world.ports.vectors.add_vectors("m", vec![late]).await.unwrap();
+    assert_eq!(missing(&world, "m").await, ["north"]);
 }

@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, Outbox, People, Query, Tasks,
-    TurnLog, Turns,
+    Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryVectors, Outbox, People,
+    Query, Tasks, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -54,6 +54,7 @@ pub struct Ports {
     pub ledger: Arc<dyn Ledger>,
     pub outbox: Arc<dyn Outbox>,
     pub memories: Arc<dyn Memories>,
+    pub vectors: Arc<dyn MemoryVectors>,
     pub history: Arc<dyn History>,
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
@@ -74,6 +75,7 @@ impl Ports {
             + Ledger
             + Outbox
             + Memories
+            + MemoryVectors
             + History
             + People
             + Query
@@ -90,6 +92,7 @@ impl Ports {
             ledger: store.clone(),
             outbox: store.clone(),
             memories: store.clone(),
+            vectors: store.clone(),
             history: store.clone(),
             people: store.clone(),
             query: store.clone(),
@@ -267,7 +270,9 @@ rules! {
         remember_records_source_trust_and_change
         undo_memory_change_restores_the_state_before_the_last_change
         forget_by_call_and_by_command_acts_once
-        recalled_memories_are_logged_with_the_first_step_or_the_answer;
+        recalled_memories_are_logged_with_the_first_step_or_the_answer
+        nearest_compares_vectors_of_the_requested_scopes_and_model
+        vector_of_a_changed_memory_is_removed;
     models:
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;
