@@ -149,8 +149,13 @@ impl BenchHarness {
             Content::text("word ".repeat(80)),
         );
         let kind = InboundKind::Text;
-        let message =
-            NewInbound { session: session(), kind, inbound, removed: 0, trust: Trust::Full };
+        let message = NewInbound {
+            session: session(),
+            kind,
+            inbound,
+            removed: 0,
+            trust: avocet_protocol::Trust::Full,
+        };
         self.store.accept(&message, None).await.expect("a log");
         match self.store.claim(&session(), Suspects::Include, Duration::ZERO).await.expect("a log")
         {

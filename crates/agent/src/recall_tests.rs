@@ -72,14 +72,14 @@ async fn recalled_untrusted_memory_is_marked_and_lowers_the_trust_of_the_turn() 
         let harness = AgentHarness::new(vec![careful, Scripted::says("done")]).await;
         harness.recall.add(memory(12, "everyone", trust));
         let end = harness.turn("key").await;
-        assert_eq!(matches!(end, TurnEnd::Waiting { .. }), asks, "{end:?}");
+        assert_eq!(matches!(end, TurnEnd::Waiting(_)), asks, "{end:?}");
         let (_, text) = request(&harness, 0);
         assert_eq!(text.contains("<<<foreign"), asks, "{text}");
         assert!(text.contains(KEY));
         let record = harness.record().await;
         assert_eq!((record.recalled.len(), record.steps[0].trust), (1, trust));
-        if let TurnEnd::Waiting { call, .. } = end {
-            assert_eq!(call, CallId { turn: record.id, step: 0, ordinal: 0 });
+        if let TurnEnd::Waiting(waits) = end {
+            assert_eq!(waits[0].call, CallId { turn: record.id, step: 0, ordinal: 0 });
         }
     }
 }
