@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 /// For each table, constant columns that identify a row.
-const KEYS: [(&str, &str); 18] = [
+const KEYS: &[(&str, &str)] = &[
     ("audit", "sequence || hash"),
     ("calls", "turn || ' ' || step || ' ' || ordinal || arguments"),
     ("cursors", "channel || account || scope || position"),
@@ -38,7 +38,7 @@ pub(crate) fn rows(log: &Connection) -> Rows {
         let rows = statement.query_map((), |row| row.get(0)).unwrap();
         (table, rows.map(Result::unwrap).collect())
     };
-    KEYS.map(of).into_iter().collect()
+    KEYS.iter().copied().map(of).collect()
 }
 
 /// Adds completed turns.
