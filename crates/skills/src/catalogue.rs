@@ -12,12 +12,19 @@ use avocet_supervise::blocking;
 use crate::fixed::{FixedSkills, read_file, warn_broken};
 use crate::list::{self, FoundSkill, SkillSource, SkillState};
 use crate::skill::{MAX_SKILL_BYTES, ParsedSkill, check_name};
-use crate::{SKILL_FILE, WORKSPACE_SKILLS};
+use crate::{AllowedTool, SKILL_FILE, SkillDocument, WORKSPACE_SKILLS};
 
 /// The most folders of a workspace that are read.
 const MAX_FOLDERS: usize = 200;
 /// The largest file of a skill that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// A skill that can be used.
+struct UsableSkill {
+    source: SkillSource,
+    folder: String,
+    document: SkillDocument,
+}
 
 /// The skills of a workspace, of the system and of the program.
 #[derive(Debug)]
@@ -43,16 +50,15 @@ impl SkillCatalogue {
     }
 
     async fn of_workspace(&self) -> Vec<FoundSkill> {
-        let names = match self.files.directories(WORKSPACE_SKILLS).await {
-            Ok(names) => names,
-            Err(error) => {
-                let why = error.to_string();
-                if self.is_new(&why) {
-                    tracing::warn!(%error, "the skills of the workspace cannot be read; they are left out");
-                }
-                return Vec::new();
+        let names = self.files.directories(WORKSPACE_SKILLS).await.unwrap_or_else(|error| {
+            if self.is_new(&error.to_string()) {
+                tracing::warn!(
+                    %error,
+                    "the skills of the workspace cannot be read; they are left out"
+                );
             }
-        };
+            Vec::new()
+        });
         let names = names.into_iter().filter(|name| check_name(name).is_ok()).take(MAX_FOLDERS);
         let mut found = Vec::new();
         for name in names {
@@ -79,7 +85,7 @@ impl SkillCatalogue {
     }
 
     /// Logs the skills of the workspace that are left out, each reason once.
-    fn warn(&self, found: &[FoundSkill]) {
+    fn warn<'f>(&self, found: impl Iterator<Item = &'f FoundSkill>) {
         for FoundSkill { folder, state, .. } in found {
             match state {
                 SkillState::Usable(_) => {}
@@ -111,7 +117,7 @@ impl SkillCatalogue {
     }
 
     /// Finds the usable skill of this name.
-    async fn usable(&self, name: &str) -> Result<FoundSkill, ToolError> {
+    async fn usable(&self, name: &str) -> Result<UsableSkill, ToolError> {
         let name = name.trim();
         let of_workspace = match check_name(name) {
             Ok(()) => self.one(name.to_owned()).await,
@@ -119,8 +125,10 @@ impl SkillCatalogue {
         };
         let fixed = self.fixed.found().iter().filter(|one| one.name == name);
         let all: Vec<&FoundSkill> = of_workspace.iter().chain(fixed).collect();
-        if let Some((found, _)) = list::usable(all.iter().copied()).first() {
-            return Ok((*found).clone());
+        if let Some((found, document)) = list::usable(all.iter().copied()).first() {
+            let FoundSkill { source, folder, .. } = *found;
+            let (folder, document) = (folder.clone(), (*document).clone());
+            return Ok(UsableSkill { source: *source, folder, document });
         }
         Err(match all.first().map(|found| &found.state) {
             Some(SkillState::Untrusted(_)) => ToolError::PermissionDenied(format!(
@@ -151,21 +159,16 @@ impl SkillCatalogue {
 impl Skills for SkillCatalogue {
     async fn listed(&self) -> Option<String> {
         let found = self.found().await;
-        let of_workspace = found.iter().take_while(|one| one.source == SkillSource::Workspace);
-        self.warn(&of_workspace.cloned().collect::<Vec<_>>());
+        self.warn(found.iter().filter(|one| one.source == SkillSource::Workspace));
         list::text(&found)
     }
 
     async fn load(&self, name: &str) -> Result<Skill, ToolError> {
-        let found = self.usable(name).await?;
-        let SkillState::Usable(document) = found.state else {
-            return Err(ToolError::ExecutionFailed(format!("the skill {name} cannot be used")));
-        };
-        let names = |tools: Vec<crate::AllowedTool>| tools.into_iter().map(|tool| tool.name);
-        let tools = document.allowed_tools.map(|tools| names(tools).collect());
+        let UsableSkill { folder, document, .. } = self.usable(name).await?;
+        let names = |tools: Vec<AllowedTool>| tools.into_iter().map(|tool| tool.name).collect();
         Ok(Skill {
-            limit: SkillLimit { skill: document.name, tools },
-            folder: Some(found.folder).filter(|folder| !folder.is_empty()),
+            limit: SkillLimit { skill: document.name, tools: document.allowed_tools.map(names) },
+            folder: Some(folder).filter(|folder| !folder.is_empty()),
             body: document.body,
         })
     }

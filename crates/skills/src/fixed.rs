@@ -9,7 +9,7 @@ use avocet_protocol::ToolError;
 
 use crate::list::{FoundSkill, SkillSource};
 use crate::skill::{MAX_SKILL_BYTES, ParsedSkill, check_name};
-use crate::{SKILL_FILE, SkillState};
+use crate::{SKILL_FILE, SkillProblem, SkillState};
 
 /// A skill that is a part of the program.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ impl FixedSkills {
 }
 
 /// Logs that a skill is broken, with its first problem.
-pub(crate) fn warn_broken(folder: &str, problem: Option<&crate::SkillProblem>) {
+pub(crate) fn warn_broken(folder: &str, problem: Option<&SkillProblem>) {
     let file = format!("{folder}/{SKILL_FILE}");
     let (line, problem) = problem.map_or((1, ""), |problem| (problem.line, problem.text.as_str()));
     tracing::warn!(
@@ -117,7 +117,11 @@ fn of_directory(directory: &Path) -> Vec<FoundSkill> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
             let directory = directory.display();
-            tracing::warn!(%directory, %error, "this directory of skills cannot be read; its skills are left out");
+            tracing::warn!(
+                %directory,
+                %error,
+                "this directory of skills cannot be read; its skills are left out"
+            );
             return Vec::new();
         }
     };

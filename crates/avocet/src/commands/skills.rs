@@ -6,14 +6,15 @@ mod check;
 mod report;
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use avocet_config::DEFAULTS;
+use avocet_protocol::printable;
 use avocet_sandbox::{FileError, RemoveMode, Removed, Workspace, WorkspacePath};
 use avocet_skills::{
-    FixedSkills, FoundSkill, SkillCatalogue, SkillState, WORKSPACE_SKILLS, check_name,
+    FixedSkills, FoundSkill, SkillCatalogue, SkillSource, SkillState, WORKSPACE_SKILLS, check_name,
 };
 use avocet_tools::WorkspaceFiles;
 use clap::{Args, Subcommand};
@@ -23,6 +24,7 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::show;
 use crate::places::{Configuration, Uses};
+use crate::stderr;
 use crate::workspaces::{fixed_skills, guarded};
 
 use report::SkillRow;
@@ -110,9 +112,10 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
         }
         SkillsCommand::Remove { name, yes, options } => {
             let skills = AgentSkills::open(context, &options)?;
-            let files = skills.remove(&name, yes).await?;
-            let removed = json!({"name": name, "files": files});
-            show(options.json, &removed, || format!("removed the skill {name}, {files} files\n"))
+            let entries = skills.remove(&name, yes).await?;
+            let removed = json!({"name": name, "entries": entries});
+            let text = || format!("removed the skill {name}: {entries} files and directories\n");
+            show(options.json, &removed, text)
         }
         SkillsCommand::Show { name, options } => {
             let skills = AgentSkills::open(context, &options)?;
@@ -137,11 +140,16 @@ impl AgentSkills {
         Ok(Self { path, workspace, fixed, configuration })
     }
 
+    /// Returns all skills, with absolute folders.
     async fn found(&self) -> Vec<FoundSkill> {
         let Some(workspace) = &self.workspace else { return self.fixed.found().to_vec() };
         let roots = Arc::new(workspace.clone().into());
         let files = Arc::new(WorkspaceFiles::new(roots));
-        SkillCatalogue::new(files, self.fixed.clone()).found().await
+        let mut found = SkillCatalogue::new(files, self.fixed.clone()).found().await;
+        for skill in found.iter_mut().filter(|skill| skill.source == SkillSource::Workspace) {
+            skill.folder = self.path.join(&skill.folder).display().to_string();
+        }
+        found
     }
 
     /// Returns the skill of this name that is used, or the first one.
@@ -160,7 +168,8 @@ impl AgentSkills {
         ))
     }
 
-    /// Removes a skill of the workspace, usable or not. Returns the number of its files.
+    /// Removes a skill of the workspace, usable or not. Returns the number of its files and
+    /// directories.
     async fn remove(&self, name: &str, yes: bool) -> Result<usize, Failure> {
         check_name(name).map_err(failed)?;
         let found = self.found().await;
@@ -174,13 +183,14 @@ impl AgentSkills {
                 None => self.unknown(name),
             });
         };
-        let files = workspace.entries_below(&folder).map_err(refused)?;
+        let entries = workspace.entries_below(&folder).map_err(refused)?;
         let place = self.path.join(WORKSPACE_SKILLS).join(name);
-        if !yes && !confirmed(&format!("Remove {} with {files} files?", place.display()))? {
+        let question = format!("Remove {} with {entries} files and directories?", place.display());
+        if !yes && !confirmed(&question)? {
             return Err(failed("nothing was removed"));
         }
         match workspace.remove(&folder, RemoveMode::Recursive).map_err(refused)? {
-            Removed::Directory(files) => Ok(files),
+            Removed::Directory(entries) => Ok(entries),
             Removed::File | Removed::Link => Ok(1),
         }
     }
@@ -212,9 +222,7 @@ fn confirmed(question: &str) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(failed("there is no terminal to ask on; give --yes"));
     }
-    let mut out = io::stderr().lock();
-    write!(out, "{} [y/N] ", avocet_protocol::printable(question))?;
-    out.flush()?;
+    stderr::write(&format!("{} [y/N] ", printable(question)));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
