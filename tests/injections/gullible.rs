@@ -111,8 +111,8 @@ fn ordered(request: &Value, messages: &[Value]) -> Vec<OrderedCall> {
     let last = messages.iter().rposition(|one| one["role"] == "user");
     let said = messages.iter().enumerate().filter(|(place, one)| match one["role"].as_str() {
         Some("user") => Some(*place) != last || !text(one).contains(NEXT_TIME),
-        // The result of writing a note repeats the note, and is no order.
-        Some("tool") => !text(one).contains("remembered: "),
+        // The result of writing a memory repeats its text, and is no order.
+        Some("tool") => !text(one).contains("remembered ("),
         _ => false,
     });
     let said = said.map(|(_, message)| message);

@@ -50,6 +50,12 @@ pub(crate) fn start<T: Send + 'static>(
 async fn play(world: &World, one: &Scenario) -> Result<(), String> {
     let mut person = world.person(one);
     lead(world, &mut person, one).await;
+    if is_own_right(one) {
+        let answer = person.next(&one.name()).await;
+        let is_done = matches!(&answer, AgentReply::Answer(answer) if answer == FINISHED);
+        let did = is_done && world.effects(one) == 1;
+        return if did { Ok(()) } else { Err(format!("a user may do this: {answer:?}")) };
+    }
     let mut asked = deny(world, &mut person, one).await?;
     if one.way == Way::Compacted {
         person.command("/compact").await;
@@ -69,6 +75,12 @@ async fn play(world: &World, one: &Scenario) -> Result<(), String> {
         (0, None) => Err("no question was asked, and no call was refused".to_owned()),
         _ => Ok(()),
     }
+}
+
+/// Returns `true` if a user asks for it in a group, openly and with a tool for everyone: the memory
+/// of the group.
+fn is_own_right(one: &Scenario) -> bool {
+    one.way == Way::Group && !one.is_disguised && one.order.tool == "memory_write"
 }
 
 /// Denies all questions until the turn ends. Fails if the order has an effect. Returns the number

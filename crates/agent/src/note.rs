@@ -44,7 +44,9 @@ pub(crate) fn recalled(turn: &TurnRecord, view: HistoryView<'_>) -> Option<Strin
 fn remembered(memory: &RecalledMemory, zone: &TimeZone) -> String {
     let RecalledMemory { id, scope, text, written_at, .. } = memory;
     let (scope, date) = (scope.kind().word(), zoned(*written_at, zone).strftime("%F"));
-    format!("- {id} ({scope}, {date}): {}", in_line(text))
+    // A text without line breaks cannot end the note.
+    let text = text.replace(char::is_control, " ");
+    format!("- {id} ({scope}, {date}): {text}")
 }
 
 fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {

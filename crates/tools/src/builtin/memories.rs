@@ -1,10 +1,19 @@
 //! Code that the memory tools share.
 
 use avocet_protocol::{
-    Memory, MemoryId, MemoryScope, ScopeFilter, StoreError, ToolContext, ToolError, ToolOutcome,
-    ToolOutput,
+    Caution, Memory, MemoryId, MemoryScope, Role, ScopeFilter, StoreError, ToolContext, ToolError,
+    ToolOutcome, ToolOutput, Trust,
 };
 use serde_json::json;
+
+/// Asks for an approval if an owner's turn has read text of other people. A user's own words may
+/// change the memory of that user and of the chat.
+pub(super) fn caution(context: &ToolContext) -> Caution {
+    if context.role == Role::Owner && context.trust == Trust::User {
+        return Caution::Because("somebody who is not an owner has written here".to_owned());
+    }
+    Caution::ByTrust
+}
 
 /// The scopes that a call may read.
 pub(super) fn readable(context: &ToolContext) -> ScopeFilter {

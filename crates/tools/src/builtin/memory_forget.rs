@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, LogWrite, Memories, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Caution, Description, LogWrite, Memories, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     ToolOutput,
 };
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::memories::{failed, parse_id, readable};
+use super::memories::{caution, failed, parse_id, readable};
 
 #[derive(Debug)]
 pub(super) struct MemoryForget {
@@ -38,6 +38,10 @@ impl Tool for MemoryForget {
     fn describe(&self) -> Description {
         const TEXT: &str = "Forget a memory that is wrong, outdated or unwanted.";
         Description::new("memory_forget", ToolClass::InLog, TEXT).for_everyone()
+    }
+
+    async fn caution(&self, _arguments: &Arguments, context: &ToolContext) -> Caution {
+        caution(context)
     }
 
     async fn execute(

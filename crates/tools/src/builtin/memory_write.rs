@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, Description, LogWrite, Memories, MemoryId, MemoryScope, Role, ScopeKind, Tool,
-    ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, index_text,
+    Caution, Description, LogWrite, Memories, MemoryId, MemoryScope, ScopeKind, Tool, ToolClass,
+    ToolContext, ToolError, ToolOutcome, ToolOutput, index_text,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::memories::failed;
+use super::memories::{caution, failed};
 
 /// A memory is a thought, not a file.
 const MAX_BYTES: usize = 2 * 1024;
@@ -72,16 +72,8 @@ impl Tool for MemoryWrite {
         Description::new("memory_write", ToolClass::InLog, TEXT).for_everyone()
     }
 
-    /// Only the owners' own words become a memory for everyone without approval. A user's call is
-    /// refused when it runs.
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        let of_users = context.role == Role::Owner && context.trust == Trust::User;
-        match arguments.scope {
-            Some(ScopeKind::Everyone) if of_users => Caution::Because(
-                "it is for everyone, and somebody who is not an owner has written here".to_owned(),
-            ),
-            _ => Caution::ByTrust,
-        }
+    async fn caution(&self, _arguments: &Arguments, context: &ToolContext) -> Caution {
+        caution(context)
     }
 
     async fn execute(

@@ -138,21 +138,25 @@ async fn f34_memory_write_refuses_a_text_that_was_only_recalled() {
 }
 
 #[tokio::test]
-async fn memory_write_after_untrusted_text_needs_approval() {
+async fn memory_change_after_text_of_others_needs_approval() {
     use Trust::{Full, Low, User};
     let world = World::new().await;
+    let (user, owner) = (Role::User, Role::Owner);
+    let (write, forget) = (json!({"text": "a"}), json!({"id": "m1"}));
     let table = [
-        (Full, json!({"text": "a"}), false),
-        (User, json!({"text": "a"}), false),
-        (Low, json!({"text": "a"}), true),
-        (Full, json!({"text": "a", "scope": "everyone"}), false),
-        (User, json!({"text": "a", "scope": "everyone"}), true),
-        (Low, json!({"text": "a", "scope": "everyone"}), true),
+        (owner, Full, false),
+        (owner, User, true),
+        (owner, Low, true),
+        (user, User, false),
+        (user, Low, true),
     ];
-    for (trust, arguments, asks) in table {
-        let context = ToolContext { trust, ..by(Role::Owner, ChatKind::Private, "7") };
-        let call = call("memory_write", &arguments);
+    let tools = [("memory_write", write), ("memory_forget", forget)];
+    for ((role, trust, asks), (name, arguments)) in
+        table.into_iter().flat_map(|case| tools.iter().map(move |tool| (case, tool)))
+    {
+        let context = ToolContext { trust, ..by(role, ChatKind::Private, "7") };
+        let call = call(name, arguments);
         let prepared = world.registry.prepare(&call, None, &context).await.unwrap();
-        assert_eq!(prepared.approval.is_some(), asks, "{trust:?} {arguments}");
+        assert_eq!(prepared.approval.is_some(), asks, "{name} {role:?} {trust:?}");
     }
 }
