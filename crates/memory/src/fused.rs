@@ -11,6 +11,8 @@ use avocet_protocol::{
     WordCounts, match_query, within,
 };
 
+use crate::words;
+
 /// Number of memories of each kind that are fused.
 const CANDIDATES: u32 = 30;
 /// The constant of reciprocal rank fusion: a larger one lets lower ranks count more (Cormack, Clarke
@@ -146,7 +148,10 @@ impl Memories for FusedMemories {
         if match_query(query).is_none() {
             return self.memories.search_memories(scopes, query, limit).await;
         }
-        let words = self.memories.search_memories(scopes, query, limit.max(CANDIDATES)).await?;
+        // Words like "about" match many memories, and would push related ones down.
+        let telling = words::telling(query).join(" ");
+        let words = if telling.is_empty() { query } else { &telling };
+        let words = self.memories.search_memories(scopes, words, limit.max(CANDIDATES)).await?;
         let near = self.near(scopes, query).await;
         Ok(fuse(words, near, limit))
     }
@@ -192,3 +197,7 @@ impl Memories for FusedMemories {
 #[cfg(test)]
 #[path = "fused_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "quality_tests.rs"]
+mod quality;

@@ -271,8 +271,17 @@ fn terms(query: &str) -> Vec<Term> {
 fn unspaced_terms(chars: &[char]) -> Vec<Term> {
     match chars {
         [_] => singles(chars).map(Term::Whole).collect(),
-        _ => pairs(chars).map(Term::Whole).collect(),
+        _ => pairs(chars).chain(lone_han(chars)).map(Term::Whole).collect(),
     }
+}
+
+/// Returns the Han characters between characters of other scripts: Japanese words of one character.
+fn lone_han(chars: &[char]) -> impl Iterator<Item = String> {
+    let is_han = |place: usize| chars.get(place).is_some_and(|c| c.script() == Script::Han);
+    let lone = move |place: &usize| {
+        is_han(*place) && !is_han(place + 1) && !place.checked_sub(1).is_some_and(is_han)
+    };
+    (0..chars.len()).filter(lone).map(|place| chars[place].to_string())
 }
 
 /// The terms that a word of a query looks for: the word, the words that begin with it or with its

@@ -56,6 +56,7 @@ fn match_query_quotes_terms_and_cuts_inflections() {
         ("the the THE", Some("\"the\"")),
         ("会議室", Some("\"会議\" OR \"議室\"")),
         ("猫", Some("\"猫\"")),
+        ("猫の家族", Some("\"猫の\" OR \"の家\" OR \"家族\" OR \"猫\"")),
     ];
     for (query, expression) in table {
         assert_eq!(match_query(query).as_deref(), expression, "{query:?}");

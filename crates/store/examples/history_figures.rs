@@ -1,7 +1,11 @@
 //! Measures the index and the search of past conversations. Prints figures only:
 //! `cargo run --release -p avocet-store --example history_figures -- 200000`.
 
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints figures")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a program that prints figures"
+)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

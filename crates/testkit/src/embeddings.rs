@@ -103,7 +103,7 @@ fn is_about(word: &str, concept: &[&str; 5]) -> bool {
         let rest = word.strip_prefix(*stem).map(|rest| rest.chars().count());
         rest.is_some_and(|rest| rest <= 3)
     };
-    others.iter().any(|stem| begins(&stem)) || word.contains(japanese)
+    others.iter().any(begins) || word.contains(japanese)
 }
 
 /// The API that a fake speaks.
