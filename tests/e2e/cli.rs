@@ -8,8 +8,11 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the empty name is the program itself.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 40] = [
     "",
+    "agents",
+    "agents list",
+    "agents show",
     "approvals",
     "approvals approve",
     "approvals deny",
@@ -40,6 +43,10 @@ const COMMANDS: [&str; 33] = [
     "sessions list",
     "sessions show",
     "status",
+    "tasks",
+    "tasks cancel",
+    "tasks list",
+    "tasks show",
     "trust",
     "usage",
 ];
