@@ -10,6 +10,9 @@ use crate::support::{assert_fails, end, run, start};
 /// Every command; the empty name is the program itself.
 const COMMANDS: &[&str] = &[
     "",
+    "agents",
+    "agents list",
+    "agents show",
     "approvals",
     "approvals approve",
     "approvals deny",
@@ -60,6 +63,10 @@ const COMMANDS: &[&str] = &[
     "skills remove",
     "skills show",
     "status",
+    "tasks",
+    "tasks cancel",
+    "tasks list",
+    "tasks show",
     "trust",
     "usage",
 ];

@@ -8,6 +8,7 @@ mod approvals;
 mod budgets;
 mod chat;
 mod crash;
+mod delegation;
 mod delivery;
 mod dialects;
 mod discord;

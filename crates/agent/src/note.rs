@@ -72,7 +72,7 @@ fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
              this task.]"
         ),
         Origin::Child { mode: ChildMode::Background, .. } => format!(
-            "{MOMENT}{time}. You work on this task in the background. Nobody can answer you: your \
+            "{MOMENT}{time}. You work on this task in the background. No person can answer you: your \
              final answer goes to the chat as a message.]"
         ),
     }

@@ -97,7 +97,7 @@ async fn approval_prompt_of_a_child_is_sent_to_the_chat_of_its_parent() {
     };
     let harness = SessionHarness::new(model()).await;
     harness.say("go").await;
-    assert_eq!(harness.channel.texts(1).await, ["May I?"]);
+    assert_eq!(harness.channel.texts(1).await, ["For the task “dig”:\n\nMay I?"]);
     harness.sent().await;
     let harness = harness.restart(model()).await;
     harness.say("/approve").await;

@@ -1,6 +1,6 @@
 //! Tests of child turns: side by side, in the background, cancelled, across restarts.
 
-use avocet_protocol::{TaskPage, TaskView, Tasks};
+use avocet_protocol::{ChildMode, LineageTurn, TaskPage, TaskView, Tasks};
 use serde_json::Value;
 
 use super::*;
@@ -261,6 +261,44 @@ async fn spawn_with_a_profile_runs_its_model_in_its_list_of_tools() {
     assert!(answer.starts_with(r#"{"answer":"by the worker"}"#), "{answer}");
     assert!(answer.contains("the profile [agents.gone] is not configured any more"), "{answer}");
     assert_eq!(worker.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
+    let work = (Arc::new(ScriptedModel::new(Vec::new())), Arc::<FakeFiles>::default());
+    let setup = Setup { work: Some(work), ..Setup::default() };
+    let harness = SessionHarness::with(ScriptedModel::new(Vec::new()), setup).await;
+    let agents = &harness.sessions.lanes.parts.agents;
+    // The profiles chosen for a turn and its ancestors, and the other profiles above.
+    let table: [(&[Option<&str>], Option<&[&str]>); 6] = [
+        (&[None], Some(&[])),
+        (&[None, None], Some(&[])),
+        (&[Some("work"), None], Some(&["defaults"])),
+        (&[Some("work"), Some("work"), None], Some(&["defaults"])),
+        (&[Some("defaults"), Some("work"), None], Some(&["work"])),
+        (&[Some("work"), Some("gone"), None], None),
+    ];
+    for (chosen, within) in table {
+        let turns = (0..).map(TurnId).zip(chosen);
+        let lineage: Vec<LineageTurn> = turns
+            .map(|(turn, agent)| LineageTurn {
+                turn,
+                session: session("a"),
+                agent: agent.map(str::to_owned),
+                mode: ChildMode::Awaited,
+            })
+            .collect();
+        let found = agents.for_turn(&lineage, None);
+        let is_child = chosen.len() > 1;
+        match within {
+            Some(within) => {
+                let found = found.unwrap();
+                assert_eq!(found.within, within, "{chosen:?}");
+                assert_eq!(found.run.limits.root_tokens.is_some(), is_child, "{chosen:?}");
+            }
+            None => assert_eq!(found.unwrap_err(), crate::NoAgent("gone".to_owned())),
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! Tests of `spawn`.
+
 use avocet_protocol::{
     ChatKind, ChildMode, LogWrite, NewChild, Place, ToolContext, ToolError, ToolList, ToolOutcome,
     Trust, WaitKind,

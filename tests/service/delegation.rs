@@ -1,0 +1,173 @@
+//! Tests of tasks with a real daemon: SIGKILL at each step of a task, and the commands.
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
+use avocet_tests::{Home, program};
+use serde_json::{Value, json};
+
+use crate::chat::AttachedChat;
+use crate::crash::{dies, doomed};
+use crate::log::number;
+use crate::model::{config, held, held_back};
+use crate::patience::{stop, until};
+
+/// A model whose root turn starts these tasks and then repeats their results. A task is answered by
+/// its text in capitals.
+async fn delegating(calls: Vec<Value>) -> OpenAiFake {
+    OpenAiFake::start(move |request| {
+        let results = last_results(request).join(" ");
+        match last_user_text(request) {
+            "go" if results.is_empty() => {
+                let calls = calls.iter().map(|call| ("spawn".to_owned(), call.clone()));
+                ModelAnswer::Calls(calls.collect())
+            }
+            "go" => ModelAnswer::says(&results),
+            task => ModelAnswer::says(&task.to_uppercase()),
+        }
+    })
+    .await
+}
+
+/// Sends the message, and lets the daemon die at the fail point.
+async fn killed_at(home: &Home, point: &str) {
+    let mut daemon = doomed(home, point);
+    daemon.wait_until_ready();
+    let chat = AttachedChat::join(home, "ann").await;
+    drop(chat.try_ask("go", None).await);
+    dies(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crash_at_each_step_of_two_tasks_keeps_both_and_ends_each_once() {
+    let points = [
+        "record-step:after",
+        "start-call:after",
+        "start-call:after:2",
+        "reserve-wait:after:2",
+        "wait:before",
+        "wait:after",
+        "claim:after:2",
+        "settle:before",
+        "settle:after",
+        "settle:before:2",
+        "settle:after:2",
+        "close-step:before",
+        "close-step:after",
+    ];
+    for point in points {
+        let model = delegating(vec![json!({ "task": "one" }), json!({ "task": "two" })]).await;
+        let home = Home::new(program!()).with_config(&config(&model, ""));
+        killed_at(&home, point).await;
+
+        let daemon = home.daemon();
+        let chat = AttachedChat::join(&home, "ann").await;
+        let reply = chat.reply().await;
+        assert_eq!(reply.text, r#"{"answer":"ONE"} {"answer":"TWO"}"#, "{point}");
+        assert!(!reply.repeat, "{point}");
+        chat.is_over().await;
+        assert_eq!(number(&home, "SELECT count(*) FROM turns WHERE state = 'done'"), 3, "{point}");
+        assert_eq!(number(&home, "SELECT count(*) FROM turns"), 3, "{point}");
+        assert_eq!(number(&home, "SELECT count(*) FROM waits WHERE resolved = 0"), 0, "{point}");
+        stop(daemon).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crash_at_each_step_of_a_background_task_reports_its_end_once() {
+    let points = [
+        "reserve-task:after",
+        "finish-call:before",
+        "finish-call:after",
+        "settle:before",
+        "settle:after",
+        "settle:before:2",
+        "settle:after:2",
+    ];
+    for point in points {
+        let call = json!({ "task": "watch", "label": "watching", "background": true });
+        let model = delegating(vec![call]).await;
+        let home = Home::new(program!()).with_config(&config(&model, ""));
+        killed_at(&home, point).await;
+
+        let daemon = home.daemon();
+        let chat = AttachedChat::join(&home, "ann").await;
+        let mut texts = [chat.reply().await.text, chat.reply().await.text];
+        texts.sort();
+        assert_eq!(texts[0], "Task “watching” is done:\n\nWATCH", "{point}");
+        assert!(texts[1].contains("is started; its answer will come"), "{point}: {texts:?}");
+        chat.is_over().await;
+        let ended = "SELECT count(*) FROM turns WHERE state = 'done'";
+        assert_eq!(number(&home, ended), 2, "{point}");
+        assert_eq!(number(&home, "SELECT count(*) FROM turns"), 2, "{point}");
+        let reports =
+            "SELECT count(*) FROM reports WHERE text LIKE 'Task “watching” is done:%WATCH'";
+        assert_eq!(number(&home, reports), 1, "{point}");
+        stop(daemon).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_commands_list_show_and_cancel_with_and_without_a_daemon() {
+    let never = held();
+    let model = OpenAiFake::start(move |request| {
+        let results = last_results(request).join(" ");
+        match last_user_text(request) {
+            "go" if results.is_empty() => ModelAnswer::Calls(vec![
+                (
+                    "spawn".to_owned(),
+                    json!({ "task": "look around", "label": "survey", "agent": "reviewer" }),
+                ),
+                ("spawn".to_owned(), json!({ "task": "wait" })),
+            ]),
+            "go" => ModelAnswer::says(&results),
+            _ => held_back(&never, "never"),
+        }
+    })
+    .await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    chat.ask("go").await;
+    let running = "SELECT count(*) FROM turns WHERE state = 'running'";
+    until("both tasks run", async || number(&home, running) == 2).await;
+    let listed = home.run(&["tasks", "list", "--json"]);
+    let tasks: Value = serde_json::from_str(&listed.out).unwrap();
+    let ids: Vec<&str> =
+        tasks.as_array().unwrap().iter().filter_map(|t| t["id"].as_str()).collect();
+    assert_eq!((ids.len(), &tasks[1]["agent"]), (2, &json!("reviewer")), "{listed:?}");
+    let listed = home.run(&["tasks", "list", "ann"]);
+    assert!(listed.out.contains("survey") && listed.out.contains("running"), "{listed:?}");
+    let shown = home.run(&["tasks", "show", ids[1]]);
+    assert!(shown.out.contains("task: look around\n"), "{shown:?}");
+    let cancelled = home.run(&["tasks", "cancel", ids[1]]);
+    assert_eq!(cancelled.out, format!("{} is cancelled\n", ids[1]), "{cancelled:?}");
+    let again = home.run(&["tasks", "cancel", ids[1]]);
+    assert!(again.err.contains("there is no open task"), "{again:?}");
+    drop(chat);
+    stop(daemon).await;
+
+    let cancelled = home.run(&["tasks", "cancel", ids[0]]);
+    assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    let reply = chat.reply().await;
+    assert_eq!(reply.text.matches("cancelled by the user").count(), 2, "{}", reply.text);
+    stop(daemon).await;
+}
+
+#[test]
+fn agents_commands_list_and_show_shipped_and_own_profiles() {
+    let own = "[agents.work]\nprompt = \"Be brief.\"\ntools = [\"read_file\"]\n";
+    let home = Home::new(program!()).with_config(own);
+    let listed = home.run(&["agents", "list"]);
+    for name in ["defaults", "builder", "debugger", "reviewer", "triager", "work"] {
+        assert!(listed.out.contains(name), "{listed:?}");
+    }
+    let shown = home.run(&["agents", "show", "work", "--json"]);
+    let profile: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(
+        (&profile["prompt"], &profile["tools"]),
+        (&json!("Be brief."), &json!(["read_file"]))
+    );
+    let unknown = home.run(&["agents", "show", "wrok"]);
+    assert!(unknown.err.contains("the profiles are defaults, builder"), "{unknown:?}");
+}
