@@ -11,6 +11,7 @@ use avocet_agent::{
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, DEFAULTS, Profile};
+use avocet_jobs::ZoneCalendar;
 use avocet_outbox::Channels;
 use avocet_protocol::{Model, Models as ModelsPort, NoModel, Toolbox};
 use avocet_session::{Agent, Agents, AttachmentFetcher, Attachments, BySession, Events};
@@ -92,6 +93,9 @@ impl AgentParts<'_> {
             roles: self.bus.clone(),
             shell: self.shells.of(workspace.roots.workspace().root()),
             web: web.clone(),
+            schedules: self.store.clone(),
+            calendar: Arc::new(ZoneCalendar::new(&TimeZone::system())),
+            clock: self.context.clock.clone(),
         }
     }
 

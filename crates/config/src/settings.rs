@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Backup, Budgets};
+use crate::{Backup, Budgets, Heartbeat};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -37,6 +37,10 @@ pub struct Settings {
     pub audit: Audit,
     /// Copies of the database.
     pub backup: Backup,
+    /// Reminders and tasks at regular times, by names of your choice.
+    pub schedules: Map<String, Value>,
+    /// A regular look at a checklist.
+    pub heartbeat: Heartbeat,
     /// Shutdown of the daemon.
     pub daemon: Daemon,
     /// The socket for other processes.

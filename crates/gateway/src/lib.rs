@@ -10,6 +10,7 @@ mod methods;
 mod parts;
 mod people;
 mod places;
+mod schedules;
 mod server;
 mod values;
 mod wire;
@@ -22,6 +23,7 @@ pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
+pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
 pub use values::{MOST_ROWS, presentable};
 pub use wire::{MAX_LINE_BYTES, RpcError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, Publish, Query, Redactor,
-    Report, TurnEvents,
+    Report, ScheduleControl, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -19,6 +19,7 @@ pub struct GatewayParts {
     pub events: Arc<dyn TurnEvents>,
     pub deliveries: Arc<dyn Deliveries>,
     pub approvals: Arc<dyn Approvals>,
+    pub schedules: Arc<dyn ScheduleControl>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,

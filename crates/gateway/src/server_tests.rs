@@ -59,8 +59,8 @@ async fn server_errors_name_the_reason() {
             json!({}),
             -32601,
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, attach, doctor, link.add, link.list, \
-             link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, ping, send, \
-             sessions.list, sessions.show, status, usage, wait",
+             link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, ping, schedule.add, schedule.change, \
+             schedule.list, schedule.show, send, sessions.list, sessions.show, status, usage, wait",
         ),
         (
             "attach",

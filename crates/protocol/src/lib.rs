@@ -6,6 +6,7 @@ mod allow;
 mod approvals;
 mod attach;
 mod bus;
+mod calendar;
 mod channel;
 mod channel_config;
 mod clock;
@@ -32,6 +33,7 @@ mod protected;
 mod query;
 mod queue_mode;
 mod redact;
+mod schedule;
 mod secret;
 mod seen;
 mod status;
@@ -52,7 +54,8 @@ pub use address::{ChatAddress, SessionId};
 pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use attach::{Attach, Handover};
-pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
+pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
+pub use calendar::Calendar;
 pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
@@ -68,7 +71,7 @@ pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
-    MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
+    MAX_ID_BYTES, MessageId, PlatformId, ScheduleId, SenderId, ToolName, TopicId, TurnId, WaitId,
 };
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
@@ -97,6 +100,12 @@ pub use query::{
 };
 pub use queue_mode::QueueMode;
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
+pub use schedule::{
+    AddSchedule, CatchUp, NOTHING_NEW, NewSchedule, Recurrence, RunResult, Schedule,
+    ScheduleChange, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleOwner, SchedulePlan,
+    ScheduleRule, ScheduleRun, ScheduleState, ScheduleWrite, ScheduledWork, ShownSchedule,
+    TimesRequest,
+};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
 pub use status::{
@@ -106,10 +115,10 @@ pub use status::{
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast,
-    Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
-    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Suspects, Total,
-    TurnLog, Turns,
+    Correction, DueClaim, DueRun, DueWork, EndedSchedules, Enqueued, Head, Inbox, KeptResult,
+    KeptResults, Ledger, NewStep, NewWait, NoCorrection, NoHead, Note, Notes, OpenPrompt,
+    OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, Schedules, SendEnd,
+    Settlement, Showing, Spending, StoreError, Suspects, Total, TurnLog, Turns,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -6,6 +6,7 @@ mod inbox;
 mod ledger;
 mod notes;
 mod outbox;
+mod schedules;
 mod turn_log;
 mod turns;
 
@@ -19,6 +20,7 @@ pub use inbox::{
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
+pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
 pub use turn_log::{CompactedPast, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
     Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Suspects, Turns,

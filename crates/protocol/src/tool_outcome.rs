@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Content, Grant, Planned, Trust};
+use crate::{Content, Grant, Planned, ScheduleWrite, Trust};
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,8 @@ pub enum LogWrite {
         /// The text of the note.
         text: String,
     },
+    /// A new or changed schedule.
+    Schedule(ScheduleWrite),
     /// A child turn in a session of its own, whose final text answers the waiting call. Only valid
     /// in [`WaitRequest::writes`].
     Spawn {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_bus::Bus;
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Clock, Inbox, Ledger, Outbox, Query, TurnLog, Turns};
+use avocet_protocol::{Clock, Inbox, Ledger, Outbox, Query, Schedules, TurnLog, Turns};
 
 use crate::{Agents, Events, RunningTurns};
 
@@ -17,6 +17,7 @@ pub struct SessionParts {
     pub inbox: Arc<dyn Inbox>,
     pub outbox: Arc<dyn Outbox>,
     pub query: Arc<dyn Query>,
+    pub schedules: Arc<dyn Schedules>,
     pub log: Arc<dyn TurnLog>,
     pub ledger: Arc<dyn Ledger>,
     pub bus: Arc<Bus>,

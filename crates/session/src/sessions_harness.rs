@@ -221,6 +221,7 @@ impl SessionHarness {
             inbox: store.clone(),
             outbox: store.clone(),
             query: store.clone(),
+            schedules: store.clone(),
             bus: bus.clone(),
             log: retrying,
             ledger,

@@ -40,6 +40,8 @@ mod people;
 mod previews;
 #[path = "reply_tests.rs"]
 mod replies;
+#[path = "scheduled_tests.rs"]
+mod scheduled;
 #[path = "spending_tests.rs"]
 mod spending;
 #[path = "waits_tests.rs"]

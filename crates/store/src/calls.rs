@@ -14,6 +14,7 @@ use crate::rows::chunks::{OutboxSource, insert_planned};
 use crate::rows::sessions::use_session;
 use crate::rows::turns::{ChildTask, insert_turn, must_run};
 use crate::rows::{self, to_json};
+use crate::schedules;
 use crate::tx::{Db, Result, Tx};
 
 #[async_trait]
@@ -131,6 +132,9 @@ pub(crate) fn apply_writes(
                     ),
                     params![text, call.turn.0, call.step, tx.now.0],
                 )?;
+            }
+            LogWrite::Schedule(write) => {
+                schedules::apply(tx, call, write, request_trust(tx, call)?)?;
             }
             LogWrite::Spawn { prompt } => child = Some(spawn(tx, call, prompt)?),
         }

@@ -52,6 +52,7 @@ mod restore;
 mod retry;
 mod rows;
 mod salvage;
+mod schedules;
 mod schema;
 mod turn_log;
 mod turn_record;
@@ -94,6 +95,8 @@ pub struct SqliteStore {
     /// Set only in read-only mode: time of the last missing transaction, and a description of the
     /// loss.
     missing: Option<(Timestamp, String)>,
+    /// Notified after a transaction that has changed schedules.
+    schedules_changed: Arc<tokio::sync::Notify>,
 }
 
 impl SqliteStore {

@@ -39,6 +39,7 @@ impl World {
             events: daemon.clone(),
             deliveries: places.clone(),
             approvals: daemon.clone(),
+            schedules: daemon.clone(),
             clock: clock.clone(),
             redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
             attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),

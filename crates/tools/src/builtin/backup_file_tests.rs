@@ -7,7 +7,7 @@ use avocet_net::{FetchLimits, GuardedClient};
 use avocet_protocol::{Arguments, ToolCall, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
+use avocet_testkit::{FakeCalendar, FakeDestinations, FakeRoles, ManualClock, tool_context};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -45,6 +45,9 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
         roles: Arc::new(FakeRoles),
         shell: None,
         web: Arc::new(Web::new(client, None, clock.clone())),
+        schedules: store.clone(),
+        calendar: Arc::new(FakeCalendar),
+        clock: clock.clone(),
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

@@ -27,6 +27,7 @@ mod programs;
 mod read_file;
 mod read_result;
 mod run_tests;
+mod schedule;
 mod search_files;
 mod walk;
 mod watched;
@@ -36,7 +37,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
+use avocet_protocol::{Calendar, Clock, Destinations, KeptResults, Notes, Roles, Schedules};
 use avocet_sandbox::Roots;
 
 pub use background::Background;
@@ -56,10 +57,13 @@ pub struct BuiltinParts {
     /// `None` if no sandbox layer works.
     pub shell: Option<Shell>,
     pub web: Arc<Web>,
+    pub schedules: Arc<dyn Schedules>,
+    pub calendar: Arc<dyn Calendar>,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
-pub const BUILT_IN: [&str; 28] = [
+pub const BUILT_IN: [&str; 29] = [
     "apply_patch",
     "ask_user",
     "create_directory",
@@ -84,6 +88,7 @@ pub const BUILT_IN: [&str; 28] = [
     "read_file",
     "read_result",
     "run_tests",
+    "schedule",
     "search_files",
     "web_fetch",
     "web_search",
@@ -129,6 +134,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     if let Some(shell) = &parts.shell {
         registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()))?;
     }
+    registry.add(schedule::ScheduleTool::new(parts))?;
     registry.add(search_files::SearchFiles::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;

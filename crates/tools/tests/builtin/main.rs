@@ -16,6 +16,7 @@ mod programs;
 mod protected;
 mod roots;
 mod run_tests;
+mod schedule;
 mod search;
 mod trust;
 mod verify;

@@ -16,7 +16,7 @@ use avocet_sandbox::{Isolation, ProgramSandbox, Protection, Proxy, Roots, Worksp
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
+use avocet_testkit::{FakeCalendar, FakeDestinations, FakeRoles, ManualClock, tool_context};
 use avocet_tools::{
     Background, BuiltinParts, OpenHosts, Policy, Registry, Shell, Web, add_builtin,
 };
@@ -106,6 +106,9 @@ impl World {
             roles: Arc::new(FakeRoles),
             shell: Some(shell),
             web: Arc::new(web),
+            schedules: store.clone(),
+            calendar: Arc::new(FakeCalendar),
+            clock: clock.clone(),
         };
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();

@@ -14,6 +14,7 @@ mod people;
 mod previews;
 mod recovery;
 mod reports;
+mod schedules;
 mod turns;
 mod undelivered;
 mod waits;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns,
+    Audit, Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, Schedules, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -52,6 +53,7 @@ pub struct Ports {
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
     pub audit: Arc<dyn Audit>,
+    pub schedules: Arc<dyn Schedules>,
 }
 
 impl Ports {
@@ -69,6 +71,7 @@ impl Ports {
             + People
             + Query
             + Audit
+            + Schedules
             + 'static,
     {
         Self {
@@ -82,6 +85,7 @@ impl Ports {
             people: store.clone(),
             query: store.clone(),
             audit: store.clone(),
+            schedules: store.clone(),
         }
     }
 }
@@ -218,6 +222,15 @@ rules! {
         report_contains_texts_of_the_message_tool_for_other_chats
         reports_lists_the_last_texts_and_counts_the_others
         new_forgets_unshown_reports;
+    schedules:
+        add_schedule_keeps_every_part
+        claim_due_queues_each_time_once
+        claim_due_gives_each_task_a_turn
+        claim_due_sends_a_text_with_a_report
+        change_schedule_pauses_resumes_and_removes
+        set_configured_makes_named_schedules_equal_to_the_list
+        finish_call_adds_a_schedule_of_the_tool
+        log_status_counts_active_schedules;
     ledger:
         spent_sums_usage_by_turn_session_and_day
         spent_counts_tokens_without_a_price_apart
