@@ -13,6 +13,7 @@ use avocet_agent::{
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, DEFAULTS, Profile};
+use avocet_jobs::ZoneCalendar;
 use avocet_outbox::Channels;
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Toolbox};
 use avocet_session::{
@@ -119,7 +120,8 @@ impl AgentFactory {
     }
 
     fn builtin(&self, place: &AgentPlace, workspace: &OpenWorkspace) -> BuiltinParts {
-        let AgentParts { configuration, store, memories, channels, bus, shells, .. } = &self.parts;
+        let AgentParts { configuration, store, memories, channels, bus, shells, clock, .. } =
+            &self.parts;
         // A sub-agent stays in the workspace of its parent.
         let there = configuration.agents.iter().filter(|one| one.workspace == place.workspace);
         let profiles = there.map(|one| one.profile.name.clone()).filter(|name| name != DEFAULTS);
@@ -136,6 +138,9 @@ impl AgentFactory {
             zone: TimeZone::system(),
             tasks: store.clone(),
             profiles: profiles.collect(),
+            schedules: store.clone(),
+            calendar: Arc::new(ZoneCalendar::new(&TimeZone::system())),
+            clock: clock.clone(),
         }
     }
 

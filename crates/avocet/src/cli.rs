@@ -16,6 +16,7 @@ use crate::commands::memory::MemoryCommand;
 use crate::commands::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::prompt::PromptArgs;
 use crate::commands::run::RunArgs;
+use crate::commands::schedule::SchedulesCommand;
 use crate::commands::send::SendArgs;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::skills::SkillsCommand;
@@ -92,6 +93,9 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     /// Run the daemon with all configured channels.
     Run(RunArgs),
+    /// List, add or change reminders and scheduled tasks.
+    #[command(subcommand)]
+    Schedule(SchedulesCommand),
     /// Send a message to a chat; works while the daemon is down.
     Send(SendArgs),
     /// List or show conversations.

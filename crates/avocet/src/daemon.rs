@@ -9,14 +9,16 @@ use avocet_agent::AgentLogs;
 use avocet_bus::{Bus, Wakes};
 use avocet_config::Durability;
 use avocet_gateway::Gateway;
+use avocet_jobs::{Runner, RunnerParts, ScheduleService, ZoneCalendar};
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Attach, ChannelName, Clock, StoreError};
+use avocet_protocol::{Attach, ChannelName, Clock, Schedules, StoreError};
 use avocet_session::{
     Attachments, Events, LaneLimits, NotMoving, RetryingLedger, RetryingLog, RunningTurns,
     SessionParts, Sessions,
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
+use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::AgentParts;
@@ -30,6 +32,7 @@ use crate::intake::run_channels;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
+use crate::schedules::AgentChecklists;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
@@ -123,7 +126,7 @@ impl RunningDaemon {
         let of_budgets = budgets(&settings.budgets);
         tell_unknown_prices(document, of_budgets, models.clone(), &group);
 
-        let Connections { channels, attach, deliverer, bus, wakes, .. } = connections;
+        let Connections { channels, attach, workspaces, deliverer, bus, wakes } = connections;
         avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
         let events = parts.events.clone();
@@ -136,6 +139,17 @@ impl RunningDaemon {
         if options.intake == ChannelIntake::Open {
             run_channels(&channels, &bus, &deliverer, &clock, &intake);
         }
+        store.set_configured(&configuration.schedules).await?;
+        let calendar = Arc::new(ZoneCalendar::new(&TimeZone::system()));
+        let runner = RunnerParts {
+            schedules: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            lanes: bus.clone(),
+            checklists: Arc::new(AgentChecklists::new(configuration, &workspaces)?),
+            clock: clock.clone(),
+        };
+        Runner::start(runner.clone(), &intake);
         let examiner = Examiner {
             configuration: configuration.clone(),
             channels,
@@ -168,6 +182,7 @@ impl RunningDaemon {
                 approvals: Arc::new(sessions.decisions()),
                 jobs: Arc::new(sessions.jobs()),
                 tasks: Arc::new(sessions.tasks()),
+                schedules: Arc::new(ScheduleService { runner, calendar }),
                 redactor: redaction::redactor(),
                 attach,
             },
@@ -374,6 +389,7 @@ fn session_parts(
         memories: memories.memories.clone(),
         query: store.clone(),
         jobs: store.clone(),
+        schedules: store.clone(),
         log,
         ledger,
         tasks: store.clone(),

@@ -26,6 +26,7 @@ mod redaction;
 mod reference_tests;
 mod registry;
 mod roots;
+mod schedules;
 mod shell;
 #[cfg(test)]
 mod skills_tests;
@@ -116,6 +117,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Recover(recover) => commands::copies::recover(context, recover).await,
         Command::Restore(restore) => commands::copies::restore(context, restore).await,
         Command::Run(run) => commands::run::run(context, run).await,
+        Command::Schedule(command) => commands::schedule::run(context, command).await,
         Command::Send(send) => commands::send::run(context, send).await,
         Command::Sessions(command) => commands::sessions::run(context, command).await,
         Command::Skills(command) => commands::skills::run(context, command).await,

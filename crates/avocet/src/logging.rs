@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 20] = [
+const PARTS: [&str; 21] = [
     "avocet",
     "avocet_agent",
     "avocet_bus",
@@ -42,6 +42,7 @@ const PARTS: [&str; 20] = [
     "avocet_directory",
     "avocet_discord",
     "avocet_gateway",
+    "avocet_jobs",
     "avocet_llm",
     "avocet_net",
     "avocet_outbox",

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use avocet_config::{Document, PLACES, Profile, References, Settings, profiles};
+use avocet_protocol::NewSchedule;
 use avocet_sandbox::{Access, Protection};
 use avocet_store::DATABASE;
 
@@ -11,7 +12,7 @@ use crate::context::{CommandContext, Global};
 use crate::environment::{environment, from_configuration, home};
 use crate::exit::{Exit, Failure};
 use crate::roots::{Others, Root};
-use crate::{logging, policy, redaction, registry, roots};
+use crate::{logging, policy, redaction, registry, roots, schedules};
 
 /// The system's directory that programs see without a setting.
 const SEEN: &str = "/usr";
@@ -49,6 +50,8 @@ pub(crate) struct Configuration {
     pub(crate) data_dir: PathBuf,
     /// The agents, the one of `[agents.defaults]` first.
     pub(crate) agents: Vec<Agent>,
+    /// The schedules of the configuration.
+    pub(crate) schedules: Vec<NewSchedule>,
     pub(crate) socket: PathBuf,
     /// The file for the head of the audit table.
     pub(crate) head_file: PathBuf,
@@ -105,6 +108,7 @@ impl Configuration {
             None => default_data_dir()?,
         };
         let agents = agents(&document, &data_dir)?;
+        let schedules = schedules::configured(&document, &settings, &agents, context.clock.now())?;
         let socket = match &settings.gateway.socket {
             Some(path) => resolve(path)?,
             None => data_dir.join("run/avocet.sock"),
@@ -129,6 +133,7 @@ impl Configuration {
             settings,
             data_dir,
             agents,
+            schedules,
             socket,
             head_file,
             backups,

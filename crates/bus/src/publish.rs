@@ -7,7 +7,7 @@ use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, Clock, Content, Correction,
     Cursor, DedupeKey, Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox,
     LoggedInbound, NewInbound, OpenQuestion, Outbound, Outbox, People, Publish, PublishError,
-    StoreError,
+    SessionId, StoreError, WakeLanes,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -125,6 +125,12 @@ impl Bus {
 
     fn check_running(&self) -> Result<(), PublishError> {
         if self.stopped.is_cancelled() { Err(PublishError::Stopping) } else { Ok(()) }
+    }
+}
+
+impl WakeLanes for Bus {
+    fn wake_lane(&self, session: SessionId) {
+        self.waker.wake(Wake::Lane(session));
     }
 }
 

@@ -9,6 +9,7 @@ mod keys;
 mod profiles;
 mod reader;
 mod refer;
+mod schedules;
 mod settings;
 mod shipped;
 mod skills;
@@ -20,6 +21,7 @@ pub use document::{ConfigError, Document, Environment};
 pub use keys::{keys, schema};
 pub use profiles::{DEFAULTS, Profile, ProfileKeys, profiles};
 pub use reader::{PLACES, References, Unresolved};
+pub use schedules::{Heartbeat, ScheduleTable};
 pub use settings::{
     AgentDefaults, Agents, Attachments, Audit, Daemon, Durability, Gateway, Log, LogFormat,
     Sandbox, Sessions, Settings,

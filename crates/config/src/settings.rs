@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Backup, Budgets, Skills};
+use crate::{Backup, Budgets, Heartbeat, Skills};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -40,6 +40,10 @@ pub struct Settings {
     pub audit: Audit,
     /// Copies of the database.
     pub backup: Backup,
+    /// Reminders and tasks at regular times, by names of your choice.
+    pub schedules: Map<String, Value>,
+    /// A regular look at a checklist.
+    pub heartbeat: Heartbeat,
     /// Shutdown of the daemon.
     pub daemon: Daemon,
     /// The socket for other processes.

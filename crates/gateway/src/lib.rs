@@ -12,6 +12,7 @@ mod methods;
 mod parts;
 mod people;
 mod places;
+mod schedules;
 mod server;
 mod tasks;
 mod values;
@@ -27,6 +28,7 @@ pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
+pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
 pub use tasks::{ListTasks, NamedTask, answer_about_tasks};
 pub use values::{MOST_ROWS, presentable};

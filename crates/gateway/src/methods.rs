@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::parts::GatewayParts;
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
-use crate::{approvals, jobs, lists, memories, people, tasks};
+use crate::{approvals, jobs, lists, memories, people, schedules, tasks};
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +109,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The methods beside those of [`approvals`], [`jobs`], [`lists`], [`memories`], [`people`] and
 /// [`tasks`].
+/// The methods beside [`lists::METHODS`], [`approvals::METHODS`], [`people::METHODS`] and
+/// [`schedules::METHODS`].
 const METHODS: [&str; 7] = ["ask", "attach", "doctor", "ping", "send", "status", "wait"];
 
 /// Answers a request of the process with this id.
@@ -150,6 +152,10 @@ pub(crate) async fn answer(
             let answer = tasks::answer_about_tasks(tasks, redactor, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
+        other if schedules::METHODS.contains(&other) => {
+            let answer = schedules::answer_about_schedules(parts.schedules.as_ref(), other, params);
+            answer.await.unwrap_or_else(|| Err(unknown(other)))
+        }
         other => match people::answer_about_people(parts.access.as_ref(), other, params).await {
             Some(answer) => answer,
             None => Err(unknown(other)),
@@ -159,8 +165,9 @@ pub(crate) async fn answer(
 
 fn unknown(method: &str) -> RpcError {
     let lists = lists::METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS);
-    let lists = lists.chain(memories::METHODS).chain(jobs::METHODS).chain(tasks::METHODS);
-    let mut known: Vec<&str> = METHODS.into_iter().chain(lists).collect();
+    let others = memories::METHODS.into_iter().chain(jobs::METHODS).chain(tasks::METHODS);
+    let others = lists.chain(others).chain(schedules::METHODS);
+    let mut known: Vec<&str> = METHODS.into_iter().chain(others).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));
     RpcError::new(RpcError::METHOD, message)

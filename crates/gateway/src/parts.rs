@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, JobControl, Memories,
-    Publish, Query, Redactor, Report, Tasks, TurnEvents,
+    Publish, Query, Redactor, Report, ScheduleControl, Tasks, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -22,6 +22,7 @@ pub struct GatewayParts {
     pub approvals: Arc<dyn Approvals>,
     pub jobs: Arc<dyn JobControl>,
     pub tasks: Arc<dyn Tasks>,
+    pub schedules: Arc<dyn ScheduleControl>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{IdFault, check_id, text_id_traits};
-use crate::{AccountName, CallId, ChannelName, ChatId, IdError, JobId, TopicId};
+use crate::{AccountName, CallId, ChannelName, ChatId, IdError, JobId, ScheduleId, TopicId};
 
 /// A chat or topic that can get a reply: `telegram:work:-100123:7`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -130,6 +130,18 @@ impl SessionId {
     #[must_use]
     pub fn is_named_as_job(&self) -> bool {
         self.0.starts_with("job:") || self.0.starts_with("terminal:local:job-")
+    }
+
+    /// Returns the session of the runs of a schedule: `schedule:local:3`. No channel has this name.
+    #[must_use]
+    pub fn of_schedule(id: ScheduleId) -> Self {
+        Self(format!("schedule:local:{}", id.0).into())
+    }
+
+    /// Returns the schedule whose runs have this session; `None` for other sessions.
+    #[must_use]
+    pub fn schedule(&self) -> Option<ScheduleId> {
+        self.0.strip_prefix("schedule:local:")?.parse().ok().map(ScheduleId)
     }
 
     /// The id as text.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     Accepted, AccountName, ChannelName, ChatAddress, Content, Cursor, DedupeKey, Enqueued, IdError,
-    Inbound, NoCorrection, Outbound, Planned, StoreError,
+    Inbound, NoCorrection, Outbound, Planned, SessionId, StoreError,
 };
 
 /// The bus, as channels and the gateway use it.
@@ -168,6 +168,12 @@ pub struct NoDestination {
     pub address: String,
     /// The configured accounts, as `channel:account`.
     pub known: String,
+}
+
+/// The wake-up side of the lanes, for work that the daemon itself puts into the log.
+pub trait WakeLanes: fmt::Debug + Send + Sync {
+    /// Wakes the lane of a session. Cheap if there is no work.
+    fn wake_lane(&self, session: SessionId);
 }
 
 /// The wake-up side of the outbox, for callers that add or unblock chunks.

@@ -52,6 +52,11 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// Returns when `duration` has passed.
     async fn sleep(&self, duration: Duration);
+
+    /// Returns when the time of day is `at` or later, or when the machine's clock was set.
+    async fn sleep_until(&self, at: Timestamp) {
+        self.sleep(self.now().until(at)).await;
+    }
 }
 
 /// A timeout.

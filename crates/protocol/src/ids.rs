@@ -269,6 +269,10 @@ number_id! {
     JobId, "job id", "j"
 }
 number_id! {
+    /// A schedule, numbered by the log (`s2`).
+    ScheduleId, "schedule id", "s"
+}
+number_id! {
     /// A wait of a turn for an approval, an answer, a child or a choice (`w3`).
     WaitId, "wait id", "w"
 }

@@ -7,6 +7,7 @@ mod approvals;
 mod asker;
 mod attach;
 mod bus;
+mod calendar;
 mod channel;
 mod channel_config;
 mod clock;
@@ -36,6 +37,7 @@ mod query;
 mod queue_mode;
 mod recall;
 mod redact;
+mod schedule;
 mod search_words;
 mod secret;
 mod seen;
@@ -59,7 +61,8 @@ pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use asker::Asker;
 pub use attach::{Attach, Handover};
-pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
+pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
+pub use calendar::Calendar;
 pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
@@ -76,8 +79,8 @@ pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault, JobId,
-    MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, SenderId, ToolName, TopicId,
-    TurnId, WaitId,
+    MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, ScheduleId, SenderId, ToolName,
+    TopicId, TurnId, WaitId,
 };
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
@@ -108,6 +111,12 @@ pub use query::{
 pub use queue_mode::QueueMode;
 pub use recall::{Recall, RecalledMemory};
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
+pub use schedule::{
+    AddSchedule, CatchUp, NOTHING_NEW, NewSchedule, Recurrence, RunResult, Schedule,
+    ScheduleChange, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleOwner, SchedulePlan,
+    ScheduleRule, ScheduleRun, ScheduleState, ScheduleWrite, ScheduledWork, ShownSchedule,
+    TimesRequest,
+};
 pub use search_words::{index_text, match_query, snippet};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
@@ -119,14 +128,15 @@ pub use status::{
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, BadAuthor, BadScope, CancelledTask, Claim, Claimed, CommandAction,
-    CommandEffect, CommandReply, CompactedPast, Correction, Enqueued, Family, FoundMemory, Head,
-    History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits, JobRules,
-    JobState, JobStatus, Jobs, KeptResult, KeptResults, Ledger, LineageTurn, Memories, Memory,
-    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText,
-    MemoryVector, MemoryVectors, NewJob, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt,
-    OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, ScopeFilter, ScopeKind,
-    ScopeRefused, SendEnd, Settlement, Showing, Spending, StoreError, SubmittedJob, Suspects,
-    TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, WordCounts, task_name,
+    CommandEffect, CommandReply, CompactedPast, Correction, DueClaim, DueRun, DueWork,
+    EndedSchedules, Enqueued, Family, FoundMemory, Head, History, HistoryAuthor, HistoryHit,
+    HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, KeptResult,
+    KeptResults, Ledger, LineageTurn, Memories, Memory, MemoryAuthor, MemoryChange,
+    MemoryChangeKind, MemoryScope, MemorySource, MemoryText, MemoryVector, MemoryVectors, NewJob,
+    NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past,
+    Preview, Purpose, Resolution, Schedules, ScopeFilter, ScopeKind, ScopeRefused, SendEnd,
+    Settlement, Showing, Spending, StoreError, SubmittedJob, Suspects, TaskPage, TaskView, Tasks,
+    Total, TurnLog, Turns, UndoneChange, WordCounts, task_name,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -119,6 +119,12 @@ pub struct LogStatus {
     pub dead: u64,
     /// Updates that were not for the agent, by reason.
     pub ignored: Vec<Ignored>,
+    /// Active schedules.
+    #[serde(default)]
+    pub schedules: u64,
+    /// The next time of all schedules.
+    #[serde(default)]
+    pub next_due: Option<Timestamp>,
     /// The last time that rows newer than the present ones were found to be lost; `None` if that
     /// never happened.
     #[serde(default)]

@@ -9,6 +9,7 @@ mod ledger;
 mod memories;
 mod memory_vectors;
 mod outbox;
+mod schedules;
 mod tasks;
 mod turn_log;
 mod turns;
@@ -30,6 +31,7 @@ pub use memories::{
 };
 pub use memory_vectors::{MemoryVector, MemoryVectors};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
+pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Content, Grant, MemoryId, MemoryScope, Planned, Trust, TurnId};
+use crate::{Content, Grant, MemoryId, MemoryScope, Planned, ScheduleWrite, Trust, TurnId};
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +58,8 @@ pub enum LogWrite {
         /// The memory.
         id: MemoryId,
     },
+    /// A new or changed schedule.
+    Schedule(ScheduleWrite),
     /// A child turn in a session of its own.
     Spawn(NewChild),
 }

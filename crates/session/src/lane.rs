@@ -202,7 +202,9 @@ impl Lanes {
     /// Plans a reply to a message; `None` if its channel is gone.
     pub(crate) fn plan(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
         let inbound = &to.message.inbound;
-        let reply_to = inbound.to_reply_to().cloned();
+        // The platform does not know the message of a schedule.
+        let is_own = to.message.session.schedule().is_some();
+        let reply_to = inbound.to_reply_to().filter(|_| !is_own).cloned();
         let content = Content { reply_to, ..content.clone() };
         let planned = self.parts.channels.plan(&inbound.address, &content);
         let gone = "cannot send to this chat: its channel is not configured";

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use avocet_bus::Bus;
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Clock, Inbox, Jobs, Ledger, Memories, Outbox, Query, Tasks, TurnLog, Turns};
+use avocet_protocol::{
+    Clock, Inbox, Jobs, Ledger, Memories, Outbox, Query, Schedules, Tasks, TurnLog, Turns,
+};
 
 use crate::{Agents, Events, RunningTurns};
 
@@ -19,6 +21,7 @@ pub struct SessionParts {
     pub memories: Arc<dyn Memories>,
     pub query: Arc<dyn Query>,
     pub jobs: Arc<dyn Jobs>,
+    pub schedules: Arc<dyn Schedules>,
     pub log: Arc<dyn TurnLog>,
     pub ledger: Arc<dyn Ledger>,
     pub tasks: Arc<dyn Tasks>,

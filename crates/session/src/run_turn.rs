@@ -5,8 +5,9 @@ use std::sync::Arc;
 use avocet_agent::{TurnContext, TurnEnd, UsageMeter};
 use avocet_bus::Admitted;
 use avocet_protocol::{
-    ChatAddress, Claimed, Content, Deliveries, LoggedInbound, Origin, Outcome, SessionId,
-    StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId, TurnRecord,
+    ChatAddress, Claimed, Content, Deliveries, LoggedInbound, Origin, Outcome, PublishError,
+    ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId,
+    TurnRecord,
 };
 use avocet_supervise::Panicked;
 use tokio_util::sync::CancellationToken;
@@ -216,6 +217,7 @@ impl Lanes {
                         longer speak");
                     let text = format!("I dropped a message: {refusal}.");
                     let notice = self.plan(&message, &Content::text(text));
+                    self.pause_schedule(&message.message.session, &refusal).await?;
                     let drop = || self.parts.inbox.drop_message(id, notice.as_ref());
                     match self.with_retry(drop).await {
                         // An earlier run of this turn dropped the message.
@@ -228,6 +230,22 @@ impl Lanes {
         }
         messages.extend(admitted.into_iter().map(Admitted::into_inner));
         Ok(!messages.is_empty())
+    }
+
+    /// Pauses the schedule of a session, because the person who made it has lost access.
+    async fn pause_schedule(
+        &self,
+        session: &SessionId,
+        refusal: &PublishError,
+    ) -> Result<(), StoreError> {
+        let Some(schedule) = session.schedule() else { return Ok(()) };
+        let pause = ScheduleChange::Pause(Some(refusal.to_string()));
+        let change = || self.parts.schedules.change_schedule(schedule, &pause);
+        if self.with_retry(change).await? {
+            tracing::warn!(%schedule, %refusal, "paused a schedule: the person who made it may no \
+                longer speak");
+        }
+        Ok(())
     }
 
     /// Returns the root turn's messages for a child, else an empty list. The list is constant while

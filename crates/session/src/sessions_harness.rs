@@ -243,6 +243,7 @@ impl SessionHarness {
             memories: store.clone(),
             query: store.clone(),
             jobs: store.clone(),
+            schedules: store.clone(),
             bus: bus.clone(),
             log: retrying,
             ledger,

@@ -44,6 +44,8 @@ mod people;
 mod previews;
 #[path = "reply_tests.rs"]
 mod replies;
+#[path = "scheduled_tests.rs"]
+mod scheduled;
 #[path = "spending_tests.rs"]
 mod spending;
 #[path = "tasks_tests.rs"]

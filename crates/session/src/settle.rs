@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use avocet_agent::{CallWait, TurnEnd};
 use avocet_protocol::{
-    Answer, CallId, ChildMode, Content, Deliveries, Destinations, LogWrite, LoggedInbound, NewWait,
-    Origin, Outcome, Planned, Roles, SessionId, Settlement, StoreError, Trust, TurnEvent,
-    TurnEvents, TurnRecord, WaitKind, WaitRequest, task_name,
+    Answer, CallId, ChildMode, Content, Deliveries, Destinations, LogWrite, LoggedInbound,
+    NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId, Settlement, StoreError,
+    Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind, WaitRequest, task_name,
 };
 
 use crate::lane::Lanes;
 use crate::retry::HOW_TO_RETRY;
 use crate::retrying_log::wake_deliveries;
 use crate::run_turn::{asker, chat_of};
+
+/// Number of turns of a scheduled task among which its last report is looked for.
+const REPORTS_COMPARED: u32 = 20;
 
 /// The end of a turn, or its pause.
 pub(crate) enum SettleReason {
@@ -93,12 +96,33 @@ impl Lanes {
             if sent.iter().any(|sent| same_words(sent, &shown)) {
                 tracing::debug!(turn = %turn.id, "the message tool has already sent this text");
                 self.retract_preview(turn, chat).await;
+            } else if self.has_no_news(turn, &answer.text).await? {
+                tracing::debug!(turn = %turn.id, "the scheduled task has nothing new to report");
+                self.retract_preview(turn, chat).await;
             } else {
                 settlement.reply = planned;
             }
         }
         settlement.answer = Some(answer);
         Ok(settlement)
+    }
+
+    /// Returns `true` if a scheduled task says that it has nothing new to report, or repeats the
+    /// last report of its session.
+    async fn has_no_news(&self, turn: &TurnRecord, text: &str) -> Result<bool, StoreError> {
+        let Some(id) = turn.session.schedule() else { return Ok(false) };
+        let schedule = self.with_retry(|| self.parts.schedules.schedule(id)).await?;
+        if schedule.is_none_or(|schedule| !schedule.quiet) {
+            return Ok(false);
+        }
+        if is_silence(text) {
+            return Ok(true);
+        }
+        let query = &self.parts.query;
+        let past = self.with_retry(|| query.transcript(&turn.session, REPORTS_COMPARED)).await?;
+        let reports = past.iter().rev().filter(|one| one.id != turn.id);
+        let last = reports.filter_map(TurnRecord::final_text).find(|text| !is_silence(text));
+        Ok(last.is_some_and(|last| same_words(last, text)))
     }
 
     /// Plans the end of a turn without an answer. The notice names every message bound to the turn,
@@ -268,6 +292,12 @@ impl Lanes {
 /// Joins the texts of all chunks, like `TurnLog::sent_texts`.
 fn shown_text(planned: &Planned) -> String {
     planned.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
+}
+
+/// Returns `true` for the word that a scheduled task answers with if it has no news, also in bold or
+/// with a full stop.
+fn is_silence(text: &str) -> bool {
+    text.trim_matches(|c: char| !c.is_alphanumeric()) == NOTHING_NEW
 }
 
 /// Compares texts without regard to line breaks and spaces.

@@ -37,7 +37,7 @@ pub(crate) fn accept(
 }
 
 /// Returns `None` if the chat has used the key before.
-fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
+pub(crate) fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
     let NewInbound { session, kind, inbound, removed, trust } = message;
     let address = &inbound.address;
     let digest = digest_of(inbound)?;

@@ -228,6 +228,13 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     Ok(true)
 }
 
+/// Returns `true` if work that was due then may have been done by the lost part.
+pub(crate) fn is_unsure_at(tx: &Tx<'_>, due: Timestamp) -> Result<bool> {
+    let until: Option<i64> =
+        tx.db.one("SELECT unsure_until FROM meta", (), |row| row.get("unsure_until"))?;
+    Ok(until.is_some_and(|until| due.0 <= until))
+}
+
 /// Skips row numbers that the lost part may have given out. The audit table has no gaps, so only
 /// numbers known to be used are skipped there.
 fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {

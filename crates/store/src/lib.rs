@@ -54,6 +54,7 @@ mod restore;
 mod retry;
 mod rows;
 mod salvage;
+mod schedules;
 mod schema;
 mod tasks;
 mod turn_log;
@@ -98,6 +99,8 @@ pub struct SqliteStore {
     /// Set only in read-only mode: time of the last missing transaction, and a description of the
     /// loss.
     missing: Option<(Timestamp, String)>,
+    /// Notified after a transaction that has changed schedules.
+    schedules_changed: Arc<tokio::sync::Notify>,
 }
 
 impl SqliteStore {

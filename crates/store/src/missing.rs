@@ -1,6 +1,7 @@
 //! Detects that the log lacks its newest transactions, because its `-wal` was deleted or cut, or an
 //! older copy replaced it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -85,7 +86,8 @@ pub(crate) fn roll_back(
 ) -> Result<EndedWork> {
     let error = |error| db.error(&error);
     let transaction = db.connection.unchecked_transaction().map_err(error)?;
-    let tx = Tx { db, epoch: db.epoch()?, now, redactor };
+    let schedules_changed = &Cell::default();
+    let tx = Tx { db, epoch: db.epoch()?, now, redactor, schedules_changed };
     let ended = distrust(&tx, rolled_back)?;
     transaction.commit().map_err(error)?;
     Ok(ended)

@@ -136,6 +136,8 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
             AND source <> 'preview') AS pending, (SELECT count(*) FROM outbox WHERE state IN \
             ('unconfirmed', 'dead') AND state = 'unconfirmed') AS unconfirmed, (SELECT count(*) \
             FROM outbox WHERE state IN ('unconfirmed', 'dead') AND state = 'dead') AS dead, \
+            (SELECT count(*) FROM schedules WHERE state = 'active') AS schedules, \
+            (SELECT min(next_at) FROM schedules WHERE state = 'active') AS next_due, \
             (SELECT rolled_back_at FROM meta) AS rolled_back_at, (SELECT rolled_back FROM meta) AS \
             rolled_back",
         (),
@@ -154,6 +156,8 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
                 unconfirmed: row.get("unconfirmed")?,
                 dead: row.get("dead")?,
                 ignored,
+                schedules: row.get("schedules")?,
+                next_due: row.get::<_, Option<i64>>("next_due")?.map(Timestamp),
                 rolled_back: rolled_back.map(|(at, why)| RolledBack { at: Timestamp(at), why }),
                 stuck,
             })

@@ -1,5 +1,6 @@
 //! Write transactions, and the helpers that run statements in them.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use avocet_protocol::{Redactor, StoreError, Timestamp};
@@ -69,6 +70,8 @@ pub(crate) struct Tx<'c> {
     pub(crate) now: Timestamp,
     /// Removes secrets from texts for the audit table.
     pub(crate) redactor: &'c Redactor,
+    /// Set by a write that changes schedules.
+    pub(crate) schedules_changed: &'c Cell<bool>,
 }
 
 impl Tx<'_> {

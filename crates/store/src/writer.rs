@@ -1,5 +1,6 @@
 //! The only writer: one thread with a bounded queue. All queued writes share one transaction.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -7,7 +8,7 @@ use avocet_protocol::{Clock, LastExchanges, Redactor, StoreError};
 use avocet_supervise::fail_point::{Moment, pass};
 use avocet_supervise::{Group, LOG_WRITES};
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::identity::OpenFileIdentity;
@@ -79,11 +80,19 @@ pub(crate) struct OpenDatabase {
     pub(crate) last: LastFile,
 }
 
+/// What the writer shares with the rest of the program.
+#[derive(Debug)]
+pub(crate) struct WriterParts {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) redactor: Arc<Redactor>,
+    /// Notified after a transaction that has changed schedules.
+    pub(crate) schedules_changed: Arc<Notify>,
+}
+
 impl Writer {
     pub(crate) fn start(
         opened: OpenDatabase,
-        clock: Arc<dyn Clock>,
-        redactor: Arc<Redactor>,
+        parts: WriterParts,
         group: &Group,
     ) -> std::io::Result<Self> {
         let (queue, orders) = flume::bounded(QUEUE);
@@ -95,8 +104,7 @@ impl Writer {
             database,
             epoch,
             last_file,
-            clock,
-            redactor,
+            parts,
             synchronous: None,
             last: last.clone(),
             lost: lost.clone(),
@@ -198,8 +206,7 @@ struct Thread {
     database: OpenFileIdentity,
     epoch: i64,
     last_file: LastFile,
-    clock: Arc<dyn Clock>,
-    redactor: Arc<Redactor>,
+    parts: WriterParts,
     /// The current value of `PRAGMA synchronous`; `None` before the first transaction.
     synchronous: Option<Durability>,
     last: Arc<Mutex<LastExchanges>>,
@@ -256,7 +263,7 @@ impl Thread {
     fn succeeded(&self) {
         let mut last = self.last();
         let failures = last.failures_in_a_row();
-        last.succeed(self.clock.now());
+        last.succeed(self.parts.clock.now());
         if failures > 0 && LOG_WRITES.over("log").is_some() {
             tracing::info!(failures, "the log can be written again");
         }
@@ -264,8 +271,8 @@ impl Thread {
 
     fn failed(&self, error: &StoreError, writes: usize) {
         let text = error.to_string();
-        self.last().fail(self.clock.now(), &text);
-        if let Some(repeated) = LOG_WRITES.note("log", &text, self.clock.elapsed()) {
+        self.last().fail(self.parts.clock.now(), &text);
+        if let Some(repeated) = LOG_WRITES.note("log", &text, self.parts.clock.elapsed()) {
             let next = if error.is_final() { "stopping" } else { "retrying" };
             tracing::warn!(%error, writes, repeated, "cannot write the log; {next}");
         }
@@ -287,8 +294,9 @@ impl Thread {
         let before = self.connection.total_changes();
         self.execute("BEGIN IMMEDIATE")?;
         let db = Db { connection: &self.connection, path: self.database.path() };
-        let (epoch, now) = (self.epoch, self.clock.now());
-        let tx = Tx { db, epoch, now, redactor: &self.redactor };
+        let (epoch, now) = (self.epoch, self.parts.clock.now());
+        let changed = Cell::new(false);
+        let tx = Tx { db, epoch, now, redactor: &self.parts.redactor, schedules_changed: &changed };
         // Each UPDATE checks the epoch itself; this check is for INSERTs.
         tx.check_epoch()?;
         for job in batch.iter_mut() {
@@ -314,6 +322,9 @@ impl Thread {
         self.execute("COMMIT")?;
         if counts {
             self.last_file.committed(synced, now);
+        }
+        if changed.get() {
+            self.parts.schedules_changed.notify_one();
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ pub(crate) mod models;
 pub(crate) mod people;
 pub(crate) mod prompt;
 pub(crate) mod run;
+pub(crate) mod schedule;
 pub(crate) mod send;
 pub(crate) mod sessions;
 pub(crate) mod skills;

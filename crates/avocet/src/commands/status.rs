@@ -99,7 +99,7 @@ fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> S
 
 fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) -> Vec<StatusRow> {
     let LogStatus { epoch, sessions, messages, queued, running, waiting, .. } = log;
-    let LogStatus { pending, unconfirmed, dead, rolled_back, .. } = log;
+    let LogStatus { pending, unconfirmed, dead, rolled_back, schedules, next_due, .. } = log;
     let mut rows = vec![
         row("data", format!("{data_dir} (start {epoch})")),
         row("model", model),
@@ -107,6 +107,10 @@ fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) ->
         row("turns", format!("{running} running, {waiting} waiting")),
         row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
+    if let Some(next) = next_due {
+        let next = moment(*next, &TimeZone::UTC);
+        rows.push(row("schedules", format!("{schedules} active, next {next} UTC")));
+    }
     if let Some(RolledBack { at, why }) = rolled_back {
         let at = moment(*at, &TimeZone::UTC);
         rows.push(row("older state", format!("since {at} UTC: {why}")));

@@ -49,6 +49,8 @@ fn status() -> DaemonStatus {
                 reason: "not mentioned".to_owned(),
                 count: 12,
             }],
+            schedules: 2,
+            next_due: Some(at(-600)),
             rolled_back: Some(RolledBack {
                 at: Timestamp(1_767_225_600_000),
                 why: "it was restored from copy.db".to_owned(),

@@ -42,6 +42,7 @@ impl World {
             approvals: daemon.clone(),
             jobs: daemon.clone(),
             tasks: daemon.clone(),
+            schedules: daemon.clone(),
             clock: clock.clone(),
             redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
             attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),

@@ -27,6 +27,9 @@ impl OfflineCommand {
         {
             return Self::Count(number);
         }
+        if let Some(reminder) = reminder(text, &lower) {
+            return reminder;
+        }
         let phrases = [
             ("remember ", "memory_write", "text"),
             ("what do you know about ", "memory_search", "query"),
@@ -45,6 +48,18 @@ impl OfflineCommand {
             None => Self::Unknown,
         }
     }
+}
+
+/// Reads `remind me in 2m to stretch`, also with `at` in place of `in`.
+fn reminder(text: &str, lower: &str) -> Option<OfflineCommand> {
+    let (key, begins) = [("in", "remind me in "), ("at", "remind me at ")]
+        .into_iter()
+        .find(|(_, begins)| lower.starts_with(begins))?;
+    // Lower case may have another length, but the phrase is ASCII.
+    let (time, what) = text[begins.len()..].split_once(" to ")?;
+    let fields = [("action", "add"), (key, time.trim()), ("text", what.trim())];
+    let fields = fields.map(|(name, value)| (name.to_owned(), json!(value)));
+    Some(call("schedule", Map::from_iter(fields)))
 }
 
 fn call(name: &str, arguments: Map<String, Value>) -> OfflineCommand {

@@ -66,7 +66,7 @@ impl Model for Offline {
     ) -> Result<ModelReply, ModelError> {
         let results = results(&request.messages);
         let command = if results.is_empty() {
-            OfflineCommand::parse(last_text(&request.messages), &request.tools)
+            OfflineCommand::parse(task(last_text(&request.messages)), &request.tools)
         } else {
             OfflineCommand::Say(report(&results))
         };
@@ -94,6 +94,13 @@ fn last_text(messages: &[Message]) -> &str {
         _ => None,
     });
     said.unwrap_or_default()
+}
+
+/// Returns the task of a scheduled run, without the line about its circumstances.
+fn task(text: &str) -> &str {
+    let circumstances =
+        text.strip_prefix("[Scheduled task ").and_then(|rest| rest.split_once("]\n"));
+    circumstances.map_or(text, |(_, task)| task)
 }
 
 /// The tool results at the end of the conversation.
@@ -154,6 +161,7 @@ fn help(tools: &[ToolSpec]) -> String {
         "No language model is configured, so I understand these commands and nothing else:\n\n\
          - `remember the key is under the mat`\n\
          - `what do you know about key`\n\
+         - `remind me in 2m to stretch`\n\
          - `count to 20`: a slow answer, to try out what happens when you stop or kill me\n",
     );
     for tool in tools {

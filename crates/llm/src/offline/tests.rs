@@ -88,6 +88,21 @@ fn offline_command_parses_memory_phrases() {
 }
 
 #[test]
+fn offline_command_parses_reminders() {
+    let add = |key: &str, time: &str, text: &str| json!({"action": "add", key: time, "text": text});
+    calls("remind me in 2m to stretch", "schedule", add("in", "2m", "stretch"));
+    calls("Remind me in 1h 30m to Go to bed", "schedule", add("in", "1h 30m", "Go to bed"));
+    calls("remind me at 08:00 to get up", "schedule", add("at", "08:00", "get up"));
+}
+
+#[tokio::test]
+async fn offline_does_the_task_of_a_scheduled_run() {
+    let run = "[Scheduled task s3, due Monday (UTC). Answer.]\nread_file a.md";
+    let asked = ask(&Arc::default(), vec![user(run)]).await;
+    assert_eq!(asked.reply.calls[0].name, "read_file");
+}
+
+#[test]
 fn offline_command_is_unknown_for_any_other_text() {
     for text in
         ["", "hello", "read_files x", "remember", "count to zero", "count to 0", "count to 1001"]

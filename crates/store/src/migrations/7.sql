@@ -130,3 +130,37 @@ CREATE TABLE memory_vectors (                   -- embeddings of active memories
 CREATE TRIGGER memories_vector_outdated AFTER UPDATE OF words, state ON memories BEGIN
     DELETE FROM memory_vectors WHERE memory = old.id;
 END;
+
+CREATE TABLE schedules (                        -- work that the daemon begins at set times
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    name       TEXT,                            -- its table in the configuration; NULL: made by a person
+    state      TEXT NOT NULL CHECK (state IN ('active', 'paused', 'ended')),
+    reason     TEXT,                            -- reason for a pause that nobody asked for
+    channel    TEXT NOT NULL,                   -- chat that gets the answers
+    account    TEXT NOT NULL,
+    chat       TEXT NOT NULL,
+    topic      TEXT,
+    chat_kind  TEXT NOT NULL CHECK (chat_kind IN ('private', 'group')),
+    sender     TEXT NOT NULL,                   -- person in whose name it runs
+    sender_name TEXT,
+    rule       TEXT NOT NULL,                   -- JSON: times and zone
+    kind       TEXT NOT NULL CHECK (kind IN ('text', 'task', 'checklist')),
+    body       TEXT NOT NULL,
+    agent      TEXT,                            -- profile; NULL: by the configuration
+    catch_up   TEXT NOT NULL CHECK (catch_up IN ('skip', 'once', 'all')),
+    quiet      INTEGER NOT NULL,                -- 1: an answer without news is not sent
+    trust      TEXT NOT NULL CHECK (trust IN ('low', 'user', 'full')), -- of the request that made it
+    next_at    INTEGER,                         -- next time; NULL unless active
+    made_at    INTEGER NOT NULL,
+    CHECK ((state = 'active') = (next_at IS NOT NULL))
+) STRICT;
+CREATE INDEX schedules_due ON schedules (next_at) WHERE state = 'active';
+
+CREATE TABLE schedule_runs (                    -- claimed times; each is claimed once
+    schedule   INTEGER NOT NULL REFERENCES schedules (id),
+    due        INTEGER NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    result     TEXT NOT NULL CHECK (result IN ('queued', 'sent', 'missed', 'empty', 'undeliverable')),
+    skipped    INTEGER NOT NULL DEFAULT 0,      -- earlier times that it replaces
+    PRIMARY KEY (schedule, due)
+) STRICT, WITHOUT ROWID;

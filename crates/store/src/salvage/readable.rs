@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use avocet_protocol::{
     AccountName, Arguments, ChannelName, ChatId, Content, DedupeKey, Evidence, Grant, PairingCode,
-    PlatformId, QueueMode, Reasoning, SenderId, SessionId, TopicId,
+    PlatformId, QueueMode, Reasoning, ScheduleRule, SenderId, SessionId, TopicId,
 };
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params_from_iter};
@@ -17,7 +17,7 @@ use crate::tx::{Db, Result};
 type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
-const COLUMNS: [(&str, Check); 18] = [
+const COLUMNS: [(&str, Check); 19] = [
     ("account", parses::<AccountName>),
     ("arguments", is_json::<Arguments>),
     ("channel", parses::<ChannelName>),
@@ -32,6 +32,7 @@ const COLUMNS: [(&str, Check); 18] = [
     ("platform_id", parses::<PlatformId>),
     ("reasoning", is_json::<Reasoning>),
     ("result", is_json::<serde_json::Value>),
+    ("rule", is_json::<ScheduleRule>),
     ("said_from", parses::<SessionId>),
     ("sender", parses::<SenderId>),
     ("session", parses::<SessionId>),

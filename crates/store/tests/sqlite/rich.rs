@@ -22,6 +22,8 @@ const KEYS: &[(&str, &str)] = &[
     ("people", "channel || account || sender || role"),
     ("private_chats", "channel || account || chat || sender"),
     ("reports", "id || text"),
+    ("schedule_runs", "schedule || ' ' || due"),
+    ("schedules", "id || body"),
     ("sessions", "id"),
     ("steps", "turn || ' ' || number || text"),
     ("turns", "id || session"),
@@ -98,6 +100,12 @@ pub(crate) fn add_turns(log: &Connection, turns: std::ops::Range<u32>) {
             write!(
                 sql,
                 "INSERT INTO kept_results (handle, session, body) VALUES ('t{turn}s0c0', '{session}', '\"{body}\"');
+                 INSERT INTO schedules (id, state, channel, account, chat, chat_kind, sender, rule, kind, body, \
+                     catch_up, quiet, trust, next_at, made_at) VALUES ({turn}, 'active', 'terminal', 'local', \
+                     '{chat}', 'private', 'u1', '{{\"recurrence\":{{\"once\":{turn}}},\"zone\":\"UTC\"}}', 'text', \
+                     'text {turn}', 'once', 1, 'full', {turn}, 1);
+                 INSERT INTO schedule_runs (schedule, due, claimed_at, result) \
+                     VALUES ({turn}, {turn}, 1, 'sent');
                  INSERT INTO people (channel, account, sender, role, since) \
                      VALUES ('telegram', 'main', '{turn}', 'user', 1);
                  INSERT INTO private_chats (channel, account, chat, sender) \

@@ -7,7 +7,9 @@ use avocet_net::{FetchLimits, GuardedClient};
 use avocet_protocol::{Arguments, ToolCall, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, FakeRoles, FakeSkills, ManualClock, tool_context};
+use avocet_testkit::{
+    FakeCalendar, FakeDestinations, FakeRoles, FakeSkills, ManualClock, tool_context,
+};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -50,6 +52,9 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
         zone: jiff::tz::TimeZone::UTC,
         tasks: store.clone(),
         profiles: Arc::default(),
+        schedules: store.clone(),
+        calendar: Arc::new(FakeCalendar),
+        clock: clock.clone(),
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

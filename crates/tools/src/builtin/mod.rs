@@ -30,6 +30,7 @@ mod programs;
 mod read_file;
 mod read_result;
 mod run_tests;
+mod schedule;
 mod search_files;
 mod search_history;
 mod spawn;
@@ -42,7 +43,9 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, History, KeptResults, Memories, Roles, Skills, Tasks};
+use avocet_protocol::{
+    Calendar, Clock, Destinations, History, KeptResults, Memories, Roles, Schedules, Skills, Tasks,
+};
 use avocet_sandbox::Roots;
 use jiff::tz::TimeZone;
 
@@ -70,6 +73,9 @@ pub struct BuiltinParts {
     pub tasks: Arc<dyn Tasks>,
     /// The names of the profiles that may work on a task in this workspace.
     pub profiles: Arc<[String]>,
+    pub schedules: Arc<dyn Schedules>,
+    pub calendar: Arc<dyn Calendar>,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// The names of all built-in tools, including those that need a sandbox.
@@ -100,6 +106,7 @@ pub const BUILT_IN: &[&str] = &[
     "read_file",
     "read_result",
     "run_tests",
+    "schedule",
     "search_files",
     "search_history",
     "spawn",
@@ -150,6 +157,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     if let Some(shell) = &parts.shell {
         registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()))?;
     }
+    registry.add(schedule::ScheduleTool::new(parts))?;
     registry.add(search_files::SearchFiles::new(parts))?;
     registry.add(search_history::SearchHistory::new(parts))?;
     registry.add(spawn::Spawn::new(parts))?;

@@ -17,6 +17,7 @@ mod programs;
 mod protected;
 mod roots;
 mod run_tests;
+mod schedule;
 mod search;
 mod search_history;
 mod skills;

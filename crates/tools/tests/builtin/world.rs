@@ -16,7 +16,9 @@ use avocet_sandbox::{Isolation, ProgramSandbox, Protection, Proxy, Roots, Worksp
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
-use avocet_testkit::{FakeDestinations, FakeRoles, FakeSkills, ManualClock, tool_context};
+use avocet_testkit::{
+    FakeCalendar, FakeDestinations, FakeRoles, FakeSkills, ManualClock, tool_context,
+};
 use avocet_tools::{
     Background, BuiltinParts, OpenHosts, Policy, Registry, Shell, Web, add_builtin,
 };
@@ -113,6 +115,9 @@ impl World {
             zone: jiff::tz::TimeZone::UTC,
             tasks: store.clone(),
             profiles: ["builder".to_owned(), "reviewer".to_owned()].into(),
+            schedules: store.clone(),
+            calendar: Arc::new(FakeCalendar),
+            clock: clock.clone(),
         };
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();

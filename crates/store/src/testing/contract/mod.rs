@@ -17,6 +17,7 @@ mod people;
 mod previews;
 mod recovery;
 mod reports;
+mod schedules;
 mod tasks;
 mod turns;
 mod undelivered;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryVectors, Outbox, People,
-    Query, Tasks, TurnLog, Turns,
+    Query, Schedules, Tasks, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -61,6 +62,7 @@ pub struct Ports {
     pub audit: Arc<dyn Audit>,
     pub jobs: Arc<dyn Jobs>,
     pub tasks: Arc<dyn Tasks>,
+    pub schedules: Arc<dyn Schedules>,
 }
 
 impl Ports {
@@ -82,6 +84,7 @@ impl Ports {
             + Audit
             + Jobs
             + Tasks
+            + Schedules
             + 'static,
     {
         Self {
@@ -99,6 +102,7 @@ impl Ports {
             audit: store.clone(),
             jobs: store.clone(),
             tasks: store.clone(),
+            schedules: store.clone(),
         }
     }
 }
@@ -258,6 +262,15 @@ rules! {
         report_contains_texts_of_the_message_tool_for_other_chats
         reports_lists_the_last_texts_and_counts_the_others
         new_forgets_unshown_reports;
+    schedules:
+        add_schedule_keeps_every_part
+        claim_due_queues_each_time_once
+        claim_due_gives_each_task_a_turn
+        claim_due_sends_a_text_with_a_report
+        change_schedule_pauses_resumes_and_removes
+        set_configured_makes_named_schedules_equal_to_the_list
+        finish_call_adds_a_schedule_of_the_tool
+        log_status_counts_active_schedules;
     ledger:
         spent_sums_usage_by_turn_session_and_day
         spent_counts_tokens_without_a_price_apart

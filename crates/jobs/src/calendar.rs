@@ -1,0 +1,109 @@
+//! Reads the words for the times of a schedule.
+
+use avocet_protocol::{Calendar, Recurrence, ScheduleRule, TimesRequest, Timestamp};
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+
+use crate::times::{ScheduleTimes, TimesError, local, zone};
+
+/// The calendar of one default zone.
+#[derive(Debug, Clone)]
+pub struct ZoneCalendar {
+    default_zone: String,
+}
+
+impl ZoneCalendar {
+    /// Makes the calendar of a zone. A zone without a name counts as UTC.
+    #[must_use]
+    pub fn new(zone: &TimeZone) -> Self {
+        Self { default_zone: zone.iana_name().unwrap_or("UTC").to_owned() }
+    }
+}
+
+impl Calendar for ZoneCalendar {
+    fn read(&self, times: &TimesRequest, now: Timestamp) -> Result<ScheduleRule, String> {
+        let TimesRequest { after, at, every, cron, zone: named } = times;
+        let name = named.clone().unwrap_or_else(|| self.default_zone.clone());
+        let zone = zone(&name).map_err(|error| error.to_string())?;
+        let recurrence = match (after, at, every, cron) {
+            (Some(after), None, None, None) => Recurrence::Once(now.after(duration(after)?)),
+            (None, Some(at), None, None) => Recurrence::Once(moment(at, &zone, now)?),
+            (None, None, Some(every), None) => {
+                Recurrence::Every { seconds: duration(every)?.as_secs(), from: now }
+            }
+            (None, None, None, Some(cron)) => Recurrence::Cron(cron.trim().to_owned()),
+            _ => return Err("give exactly one of in, at, every and cron".to_owned()),
+        };
+        let rule = ScheduleRule { recurrence, zone: name };
+        let first = self.next(&rule, now, 1)?;
+        match first.first() {
+            Some(first) if let Recurrence::Every { seconds, .. } = rule.recurrence => {
+                let recurrence = Recurrence::Every { seconds, from: *first };
+                Ok(ScheduleRule { recurrence, ..rule })
+            }
+            Some(_) => Ok(rule),
+            None => Err(format!("{} never comes again", self.describe(&rule))),
+        }
+    }
+
+    fn next(
+        &self,
+        rule: &ScheduleRule,
+        after: Timestamp,
+        count: usize,
+    ) -> Result<Vec<Timestamp>, String> {
+        let times = ScheduleTimes::new(rule).map_err(|error: TimesError| error.to_string())?;
+        Ok(times.next(after, count))
+    }
+
+    fn words(&self, rule: &ScheduleRule, at: Timestamp) -> String {
+        ScheduleTimes::new(rule).map_or_else(|error| error.to_string(), |times| times.words(at))
+    }
+
+    fn describe(&self, rule: &ScheduleRule) -> String {
+        ScheduleTimes::new(rule).map_or_else(|error| error.to_string(), |times| times.describe())
+    }
+}
+
+/// Reads a duration like `2m`, `1h 30m` or `2 days`. A day has 24 hours.
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    let refused = || format!("{text:?} is no duration; write for example 2m, 1h 30m or 2 days");
+    let span: Span = text.trim().parse().map_err(|_| refused())?;
+    let span: SignedDuration =
+        span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| refused())?;
+    std::time::Duration::try_from(span).ok().filter(|span| !span.is_zero()).ok_or_else(refused)
+}
+
+/// Reads `2026-11-24 08:00`, the same with an offset, or `08:00` for the next such time.
+fn moment(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, String> {
+    let text = text.trim();
+    let refused = || {
+        format!(
+            "{text:?} is no time; write for example 2026-11-24 08:00, 2026-11-24T08:00+01:00 or \
+             08:00"
+        )
+    };
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return Ok(Timestamp(at.as_millisecond()));
+    }
+    let of = |civil: DateTime| {
+        let at = zone.to_timestamp(civil).map_err(|_| refused())?;
+        Ok::<Timestamp, String>(Timestamp(at.as_millisecond()))
+    };
+    if let Ok(civil) = text.parse::<DateTime>()
+        && text.contains(':')
+    {
+        return of(civil);
+    }
+    let time: Time = text.parse().map_err(|_| refused())?;
+    let today = local(now, zone).ok_or_else(refused)?.date();
+    match of(today.to_datetime(time))? {
+        at if at > now => Ok(at),
+        _ => of(today.tomorrow().map_err(|_| refused())?.to_datetime(time)),
+    }
+}
+
+#[cfg(test)]
+#[path = "calendar_tests.rs"]
+mod tests;

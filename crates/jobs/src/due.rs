@@ -1,0 +1,81 @@
+//! The times of a schedule that have come, by its policy for missed ones.
+
+use std::time::Duration;
+
+use avocet_protocol::{CatchUp, Timestamp};
+
+use crate::times::ScheduleTimes;
+
+/// The most missed times that run after a stop of the daemon.
+pub const MOST_CAUGHT_UP: usize = 100;
+
+/// A time that is older counts as missed.
+const ON_TIME: Duration = Duration::from_mins(5);
+
+/// The most times of a cron expression that are counted one by one.
+const MOST_COUNTED: usize = 10_000;
+
+/// The times that have come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Due {
+    /// The times to run, oldest first.
+    pub runs: Vec<Timestamp>,
+    /// The number of times that do not run. Of a cron expression, 10,000 at most are counted.
+    pub skipped: u64,
+    /// The last time that has come; `None` if it runs.
+    pub missed: Option<Timestamp>,
+    /// The next time; `None` if there is none.
+    pub next: Option<Timestamp>,
+}
+
+/// Returns the times from `first` up to `now` that have to run, and the next time.
+#[must_use]
+pub fn due(times: &ScheduleTimes, first: Timestamp, now: Timestamp, catch_up: CatchUp) -> Due {
+    if first > now {
+        return Due { next: Some(first), ..Due::default() };
+    }
+    let Passed { last, all } = passed(times, first, now);
+    let newest = last.last().copied().unwrap_or(first);
+    let runs = match catch_up {
+        CatchUp::All => last,
+        CatchUp::Once => vec![newest],
+        CatchUp::Skip if newest.until(now) <= ON_TIME => vec![newest],
+        CatchUp::Skip => Vec::new(),
+    };
+    let skipped = all.saturating_sub(runs.len() as u64);
+    let missed = runs.is_empty().then_some(newest);
+    Due { runs, skipped, missed, next: times.next_after(now) }
+}
+
+/// The times that have come.
+struct Passed {
+    /// The last of them, [`MOST_CAUGHT_UP`] at most, oldest first.
+    last: Vec<Timestamp>,
+    /// Number of all.
+    all: u64,
+}
+
+fn passed(times: &ScheduleTimes, first: Timestamp, now: Timestamp) -> Passed {
+    if let (Some(all), Some(last)) =
+        (times.count(first, now), times.last(first, now, MOST_CAUGHT_UP as u64))
+    {
+        return Passed { last, all };
+    }
+    let mut last: std::collections::VecDeque<Timestamp> = [first].into();
+    let mut all = 1;
+    for at in std::iter::successors(times.next_after(first), |at| times.next_after(*at))
+        .take_while(|at| *at <= now)
+        .take(MOST_COUNTED)
+    {
+        all += 1;
+        last.push_back(at);
+        if last.len() > MOST_CAUGHT_UP {
+            last.pop_front();
+        }
+    }
+    Passed { last: last.into(), all }
+}
+
+#[cfg(test)]
+#[path = "due_tests.rs"]
+mod tests;

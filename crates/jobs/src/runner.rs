@@ -1,0 +1,274 @@
+//! Claims each time of a schedule when it comes, and wakes the part that does its work.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Clock, Content, DedupeKey, Deliveries, Destinations, DueClaim, DueRun, DueWork, EndedSchedules,
+    Inbound, InboundKind, NOTHING_NEW, NewInbound, RunResult, Schedule, ScheduleChange, ScheduleId,
+    ScheduledWork, Schedules, SessionId, StoreError, Timestamp, WakeLanes,
+};
+use avocet_supervise::{Group, Restart};
+use tokio_util::sync::CancellationToken;
+
+use crate::due::{Due, due};
+use crate::times::ScheduleTimes;
+
+/// The most schedules that are read at once.
+const AT_ONCE: u32 = 100;
+
+/// The pause after an error of the log.
+const AFTER_ERROR: Duration = Duration::from_mins(1);
+
+const RESTART: Restart = Restart {
+    first: Duration::from_secs(1),
+    longest: Duration::from_mins(1),
+    healthy_after: Duration::from_mins(1),
+};
+
+/// Reads checklists before a model is asked.
+#[async_trait]
+pub trait Checklists: fmt::Debug + Send + Sync {
+    /// Returns `true` if the file in the agent's workspace has an entry: a line that is no heading,
+    /// comment or blank.
+    async fn has_entries(&self, agent: Option<&str>, path: &str) -> bool;
+}
+
+/// The components that the runner uses.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the part of its type")]
+pub struct RunnerParts {
+    pub schedules: Arc<dyn Schedules>,
+    pub destinations: Arc<dyn Destinations>,
+    pub deliveries: Arc<dyn Deliveries>,
+    pub lanes: Arc<dyn WakeLanes>,
+    pub checklists: Arc<dyn Checklists>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The task that runs all schedules.
+#[derive(Debug)]
+pub struct Runner {
+    parts: RunnerParts,
+    stop: CancellationToken,
+}
+
+impl Runner {
+    /// Starts the task, which ends with the group.
+    pub fn start(parts: RunnerParts, group: &Group) {
+        let clock = parts.clock.clone();
+        let runner = Arc::new(Self { parts, stop: group.token() });
+        group.spawn_restarting("schedules", clock, RESTART, move || {
+            let runner = runner.clone();
+            async move { runner.run().await }
+        });
+    }
+
+    async fn run(&self) {
+        let Self { parts, stop } = self;
+        let mut recheck = true;
+        while !stop.is_cancelled() {
+            let next = match parts.run_due(recheck).await {
+                Ok(next) => next,
+                Err(error) if error.is_final() => return stop.cancelled().await,
+                Err(error) => {
+                    tracing::error!(%error, "cannot run the schedules; retrying in 60 s");
+                    Some(parts.clock.now().after(AFTER_ERROR))
+                }
+            };
+            let until_next = async {
+                match next {
+                    Some(next) => parts.clock.sleep_until(next).await,
+                    None => std::future::pending().await,
+                }
+            };
+            recheck = tokio::select! {
+                () = stop.cancelled() => return,
+                () = parts.schedules.schedules_changed() => false,
+                // An early end means that the machine's clock was set.
+                () = until_next => next.is_some_and(|next| parts.clock.now() < next),
+            };
+        }
+    }
+}
+
+impl RunnerParts {
+    /// Claims all times that have come. Returns the next time.
+    async fn run_due(&self, recheck: bool) -> Result<Option<Timestamp>, StoreError> {
+        if recheck {
+            self.recheck().await?;
+        }
+        loop {
+            let now = self.clock.now();
+            let due = self.schedules.due_schedules(now, AT_ONCE).await?;
+            if due.is_empty() {
+                return self.schedules.next_due().await;
+            }
+            for schedule in &due {
+                self.claim(schedule, now).await?;
+            }
+        }
+    }
+
+    /// Moves next times that are too late because the machine's clock was wrong when they were
+    /// computed. A time that was claimed before does not run again.
+    async fn recheck(&self) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        for schedule in self.schedules.schedules(None, EndedSchedules::Exclude).await? {
+            let Ok(times) = ScheduleTimes::new(&schedule.rule) else { continue };
+            let next = times.next_after(now);
+            if schedule.next_at > next && next.is_some() {
+                let (id, expected) = (schedule.id, schedule.next_at);
+                let moved = DueClaim { id, expected, runs: Vec::new(), next_at: next };
+                self.schedules.claim_due(&moved).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn claim(&self, schedule: &Schedule, now: Timestamp) -> Result<(), StoreError> {
+        let Some(first) = schedule.next_at else { return Ok(()) };
+        let times = match ScheduleTimes::new(&schedule.rule) {
+            Ok(times) => times,
+            Err(error) => {
+                let id = schedule.id;
+                tracing::error!(schedule = %id, %error, "paused a schedule whose times cannot be read");
+                let pause = ScheduleChange::Pause(Some(error.to_string()));
+                return self.schedules.change_schedule(id, &pause).await.map(drop);
+            }
+        };
+        let Due { runs, skipped, missed, next } = due(&times, first, now, schedule.catch_up);
+        let mut claimed = Vec::new();
+        for (place, at) in runs.iter().enumerate() {
+            // The first run names the times that it replaces.
+            let skipped = if place == 0 { skipped } else { 0 };
+            let work = self.work(schedule, &times, *at, skipped).await;
+            claimed.push(DueRun { due: *at, work, skipped });
+        }
+        claimed.extend(missed.map(|due| {
+            let work = DueWork::Nothing(RunResult::Missed);
+            DueRun { due, work, skipped: skipped.saturating_sub(1) }
+        }));
+        let claim =
+            DueClaim { id: schedule.id, expected: Some(first), runs: claimed, next_at: next };
+        self.commit(schedule, &claim).await.map(drop)
+    }
+
+    /// Commits a claim and wakes the parts that do the work. Returns `false` if another claim was
+    /// faster.
+    async fn commit(&self, schedule: &Schedule, claim: &DueClaim) -> Result<bool, StoreError> {
+        if !self.schedules.claim_due(claim).await? {
+            return Ok(false);
+        }
+        for DueRun { due, work, skipped } in &claim.runs {
+            tracing::debug!(schedule = %schedule.id, due = due.0, skipped, "claimed a time");
+            match work {
+                DueWork::Task(message) => self.lanes.wake_lane(message.session.clone()),
+                DueWork::Text(planned) => self.deliveries.wake(&planned.address),
+                DueWork::Nothing(_) => {}
+            }
+        }
+        Ok(true)
+    }
+
+    async fn work(
+        &self,
+        schedule: &Schedule,
+        times: &ScheduleTimes,
+        due: Timestamp,
+        skipped: u64,
+    ) -> DueWork {
+        let task = match &schedule.work {
+            ScheduledWork::Text(text) => return self.text(schedule, text),
+            ScheduledWork::Task(task) => task.clone(),
+            ScheduledWork::Checklist(path) => {
+                if !self.checklists.has_entries(schedule.agent.as_deref(), path).await {
+                    return DueWork::Nothing(RunResult::Empty);
+                }
+                format!("Read the checklist {path} and do what is due now.")
+            }
+        };
+        match message(schedule, &prompt(schedule, times, due, skipped, &task), due) {
+            Ok(message) => DueWork::Task(Box::new(message)),
+            Err(error) => undeliverable(schedule, &error),
+        }
+    }
+
+    fn text(&self, schedule: &Schedule, text: &str) -> DueWork {
+        match self.destinations.plan(&schedule.owner.address, &Content::text(text)) {
+            Ok(planned) => DueWork::Text(planned),
+            Err(error) => undeliverable(schedule, &error),
+        }
+    }
+}
+
+fn undeliverable(schedule: &Schedule, error: &dyn fmt::Display) -> DueWork {
+    tracing::error!(schedule = %schedule.id, %error, "cannot run a schedule");
+    DueWork::Nothing(RunResult::Undeliverable)
+}
+
+/// Runs a schedule once now; its next time stays. Returns `false` if it does not exist.
+///
+/// # Errors
+/// [`StoreError`] if the log cannot be read or written.
+pub async fn run_now(parts: &RunnerParts, id: ScheduleId) -> Result<bool, StoreError> {
+    loop {
+        let Some(schedule) = parts.schedules.schedule(id).await? else { return Ok(false) };
+        let Ok(times) = ScheduleTimes::new(&schedule.rule) else { return Ok(false) };
+        let now = parts.clock.now();
+        let work = parts.work(&schedule, &times, now, 0).await;
+        let runs = vec![DueRun { due: now, work, skipped: 0 }];
+        let next_at = schedule.next_at;
+        let claim = DueClaim { id, expected: next_at, runs, next_at };
+        if parts.commit(&schedule, &claim).await? {
+            return Ok(true);
+        }
+    }
+}
+
+/// Returns the message that begins a run.
+fn message(schedule: &Schedule, text: &str, due: Timestamp) -> Result<NewInbound, StoreError> {
+    let key = DedupeKey::parse(&format!("schedule:{}:{}", schedule.id.0, due.0))
+        .map_err(|error| StoreError::Internal(error.to_string()))?;
+    let owner = schedule.owner.clone();
+    let inbound = Inbound::new(owner.address, owner.sender, key, Content::text(text));
+    Ok(NewInbound {
+        session: SessionId::of_schedule(schedule.id),
+        kind: InboundKind::Text,
+        inbound: Inbound { chat: owner.chat, ..inbound },
+        removed: 0,
+        trust: schedule.trust,
+    })
+}
+
+/// Returns the text of a run: the circumstances, and the task.
+fn prompt(
+    schedule: &Schedule,
+    times: &ScheduleTimes,
+    due: Timestamp,
+    skipped: u64,
+    task: &str,
+) -> String {
+    let missed = match skipped {
+        0 => String::new(),
+        1 => " One earlier time was missed.".to_owned(),
+        many => format!(" {many} earlier times were missed."),
+    };
+    let silence = if schedule.quiet {
+        format!(" If there is nothing new to report, answer only {NOTHING_NEW}.")
+    } else {
+        String::new()
+    };
+    let due = times.words(due);
+    format!(
+        "[Scheduled task {}, due {due}.{missed} No person waits for it, so ask no questions. Your \
+         answer is sent to the chat.{silence}]\n{task}",
+        schedule.id
+    )
+}
+
+#[cfg(test)]
+#[path = "runner_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! Schedules as the operator sees and changes them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    AddSchedule, Calendar, EndedSchedules, NewSchedule, Schedule, ScheduleChange, ScheduleCommand,
+    ScheduleControl, ScheduleError, ScheduleId, ScheduleOwner, SchedulePlan, ScheduleRun,
+    ScheduleState, ScheduledWork, Sender, SenderId, ShownSchedule, Timestamp, Trust,
+};
+
+use crate::runner::{RunnerParts, run_now};
+
+/// Number of next times that a list names.
+const NEXT: usize = 3;
+/// Number of runs that are shown.
+const RUNS: u32 = 20;
+
+/// The commands of the operator.
+#[derive(Debug)]
+pub struct ScheduleService {
+    /// The parts that a run by hand needs.
+    pub runner: RunnerParts,
+    /// The calendar of the default zone.
+    pub calendar: Arc<dyn Calendar>,
+}
+
+#[async_trait]
+impl ScheduleControl for ScheduleService {
+    async fn add(&self, request: &AddSchedule) -> Result<ShownSchedule, ScheduleError> {
+        let now = self.runner.clock.now();
+        let new = new_schedule(self.calendar.as_ref(), request, None, now)?;
+        let id = self.runner.schedules.add_schedule(&new).await?;
+        self.show(id).await
+    }
+
+    async fn list(&self, ended: bool) -> Result<Vec<ShownSchedule>, ScheduleError> {
+        let ended = if ended { EndedSchedules::Include } else { EndedSchedules::Exclude };
+        let all = self.runner.schedules.schedules(None, ended).await?;
+        Ok(all.into_iter().map(|schedule| self.shown(schedule, Vec::new())).collect())
+    }
+
+    async fn show(&self, id: ScheduleId) -> Result<ShownSchedule, ScheduleError> {
+        let schedule = self.find(id).await?;
+        let runs = self.runner.schedules.schedule_runs(id, RUNS).await?;
+        Ok(self.shown(schedule, runs))
+    }
+
+    async fn command(&self, id: ScheduleId, command: ScheduleCommand) -> Result<(), ScheduleError> {
+        let schedule = self.find(id).await?;
+        let change = match command {
+            ScheduleCommand::Run => return Ok(run_now(&self.runner, id).await.map(drop)?),
+            ScheduleCommand::Pause => ScheduleChange::Pause(None),
+            ScheduleCommand::Remove => match schedule.name {
+                Some(name) => {
+                    let why =
+                        format!("{id} is [schedules.{name}]; remove it from the configuration");
+                    return Err(ScheduleError::Refused(why));
+                }
+                None => ScheduleChange::Remove,
+            },
+            ScheduleCommand::Resume => {
+                let now = self.runner.clock.now();
+                let next = self.calendar.next(&schedule.rule, now, 1).unwrap_or_default();
+                let ended = || ScheduleError::Refused(format!("all times of {id} have passed"));
+                ScheduleChange::Resume(*next.first().ok_or_else(ended)?)
+            }
+        };
+        if self.runner.schedules.change_schedule(id, &change).await? {
+            return Ok(());
+        }
+        Err(ScheduleError::Refused(format!("{id} is {}", schedule.state.word())))
+    }
+}
+
+impl ScheduleService {
+    async fn find(&self, id: ScheduleId) -> Result<Schedule, ScheduleError> {
+        let found = self.runner.schedules.schedule(id).await?;
+        found.ok_or_else(|| {
+            ScheduleError::Refused(format!("there is no schedule {id}; see `avocet schedule list`"))
+        })
+    }
+
+    fn shown(&self, schedule: Schedule, runs: Vec<ScheduleRun>) -> ShownSchedule {
+        let times = self.calendar.describe(&schedule.rule);
+        let now = self.runner.clock.now();
+        let next = match schedule.state {
+            ScheduleState::Active => {
+                self.calendar.next(&schedule.rule, now, NEXT).unwrap_or_default()
+            }
+            ScheduleState::Paused | ScheduleState::Ended => Vec::new(),
+        };
+        let next = next.iter().map(|at| self.calendar.words(&schedule.rule, *at)).collect();
+        ShownSchedule { schedule, times, next, runs }
+    }
+}
+
+/// Makes a schedule of the operator. Its text has the trust of the configuration.
+///
+/// # Errors
+/// [`ScheduleError::Refused`] names the wrong value.
+pub fn new_schedule(
+    calendar: &dyn Calendar,
+    request: &AddSchedule,
+    name: Option<&str>,
+    now: Timestamp,
+) -> Result<NewSchedule, ScheduleError> {
+    let AddSchedule { chat, person, kind, times, work, agent, catch_up, quiet } = request;
+    let refused = ScheduleError::Refused;
+    if work.body().trim().is_empty() {
+        return Err(refused(format!("the {} is empty", work.kind())));
+    }
+    if matches!(work, ScheduledWork::Text(_)) && agent.is_some() {
+        return Err(refused("a text needs no agent".to_owned()));
+    }
+    let person = match person {
+        Some(person) => person.clone(),
+        None => SenderId::parse(chat.chat.as_str()).map_err(|error| refused(error.to_string()))?,
+    };
+    let rule = calendar.read(times, now).map_err(refused)?;
+    let next = calendar.next(&rule, now, 1).map_err(refused)?;
+    let next_at = *next.first().ok_or_else(|| refused("this time never comes".to_owned()))?;
+    Ok(NewSchedule {
+        name: name.map(str::to_owned),
+        owner: ScheduleOwner { address: chat.clone(), chat: *kind, sender: Sender::new(person) },
+        plan: SchedulePlan {
+            rule,
+            work: work.clone(),
+            agent: agent.clone(),
+            catch_up: *catch_up,
+            quiet: *quiet,
+            next_at,
+        },
+        trust: Trust::Full,
+    })
+}

@@ -1,0 +1,110 @@
+//! Runs of scheduled tasks: silence without news, reports, and lost access.
+
+use avocet_protocol::{
+    CatchUp, ChatKind, DueClaim, DueRun, DueWork, Inbound, InboundKind, NewInbound, NewSchedule,
+    Recurrence, ScheduleId, ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleState,
+    ScheduledWork, Schedules, SessionId, Timestamp, Trust, WakeLanes,
+};
+use avocet_testkit::{Scripted, ScriptedModel};
+
+use super::*;
+
+fn plan(quiet: bool) -> SchedulePlan {
+    let recurrence = Recurrence::Every { seconds: 60, from: Timestamp(0) };
+    SchedulePlan {
+        rule: ScheduleRule { recurrence, zone: "UTC".to_owned() },
+        work: ScheduledWork::Task("look".to_owned()),
+        agent: None,
+        catch_up: CatchUp::Once,
+        quiet,
+        next_at: Timestamp(0),
+    }
+}
+
+impl SessionHarness {
+    /// Adds a schedule of `sender` for a chat of this kind.
+    async fn scheduled(&self, quiet: bool, sender: &str, chat: ChatKind) -> ScheduleId {
+        let sender = Sender::new(sender.parse().unwrap());
+        let owner = ScheduleOwner { address: session("a").address(), chat, sender };
+        let new = NewSchedule { name: None, owner, plan: plan(quiet), trust: Trust::Full };
+        self.store.add_schedule(&new).await.unwrap()
+    }
+
+    /// Claims the next time of a schedule as the runner does, and waits for the end of its turn.
+    async fn runs(&self, id: ScheduleId) {
+        let schedule = self.store.schedule(id).await.unwrap().unwrap();
+        let due = schedule.next_at.unwrap();
+        let owner = schedule.owner;
+        let key = format!("schedule:{}:{}", id.0, due.0).parse().unwrap();
+        let content = Content::text("look");
+        let inbound = Inbound::new(owner.address, owner.sender, key, content);
+        let message = NewInbound {
+            session: SessionId::of_schedule(id),
+            kind: InboundKind::Text,
+            inbound: Inbound { chat: owner.chat, ..inbound },
+            removed: 0,
+            trust: schedule.trust,
+        };
+        let work = DueWork::Task(Box::new(message));
+        let runs = vec![DueRun { due, work, skipped: 0 }];
+        let next_at = Some(Timestamp(due.0 + 60_000));
+        let claim = DueClaim { id, expected: Some(due), runs, next_at };
+        assert!(self.store.claim_due(&claim).await.unwrap());
+        self.bus.wake_lane(SessionId::of_schedule(id));
+        let session = SessionId::of_schedule(id);
+        let is_done = async || {
+            let status = self.store.session_status(&session).await.unwrap();
+            status.queued == 0 && status.open.is_none()
+        };
+        while !is_done().await {
+            tokio::task::yield_now().await;
+        }
+        self.sent().await;
+    }
+}
+
+#[tokio::test]
+async fn scheduled_task_without_news_is_silent() {
+    let answers = ["rain", "rain", "**NOTHING_NEW**.", "rain", "sun", "rain"];
+    for (quiet, expected) in [(true, vec!["rain", "sun", "rain"]), (false, answers.to_vec())] {
+        let model = ScriptedModel::new(answers.map(Scripted::says).to_vec());
+        let harness = SessionHarness::new(model).await;
+        let id = harness.scheduled(quiet, "me", ChatKind::Private).await;
+        for _ in answers {
+            harness.runs(id).await;
+        }
+        assert_eq!(harness.channel.texts(expected.len()).await, expected, "quiet: {quiet}");
+        let turns = harness.store.transcript(&SessionId::of_schedule(id), 10).await.unwrap();
+        assert!(turns.iter().all(|turn| turn.notice.is_none()));
+        assert_eq!(turns.len(), answers.len());
+        assert_eq!(harness.model.requests().len(), answers.len());
+    }
+}
+
+/// The person can talk about the report of a task in the chat.
+#[tokio::test]
+async fn scheduled_report_is_known_to_the_session_of_its_chat() {
+    let model = ScriptedModel::new(vec![Scripted::says("It rains."), Scripted::says("Yes.")]);
+    let harness = SessionHarness::new(model).await;
+    let id = harness.scheduled(true, "me", ChatKind::Group).await;
+    harness.runs(id).await;
+    harness.say("really?").await;
+    let requests = harness.asked(2).await;
+    let note = serde_json::to_string(&requests[1].messages).unwrap();
+    assert!(note.contains("from schedule:local:1 to this chat") && note.contains("It rains."));
+    let sent = harness.channel.taken(1).await;
+    assert!(sent[0].content.reply_to.is_none(), "the platform does not know the message");
+}
+
+#[tokio::test]
+async fn scheduled_task_of_a_person_without_access_is_dropped_and_paused() {
+    let setup = Setup { allow: users(&["me"]), ..Setup::default() };
+    let harness = SessionHarness::with(ScriptedModel::new(Vec::new()), setup).await;
+    let id = harness.scheduled(true, "gone", ChatKind::Private).await;
+    harness.runs(id).await;
+    let schedule = harness.store.schedule(id).await.unwrap().unwrap();
+    assert_eq!(schedule.state, ScheduleState::Paused);
+    assert!(schedule.reason.unwrap().contains("gone may not speak"));
+    assert_eq!(harness.model.requests().len(), 0);
+    assert!(harness.channel.texts(1).await[0].starts_with("I dropped a message"));
+}

@@ -1,0 +1,352 @@
+//! Schedules and their runs. Each time is claimed before its work begins, so that it happens once.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    CallId, CatchUp, ChatAddress, ChatKind, DedupeKey, DueClaim, DueRun, DueWork, EndedSchedules,
+    NewInbound, NewSchedule, RunResult, Schedule, ScheduleChange, ScheduleId, ScheduleOwner,
+    ScheduleRun, ScheduleState, ScheduleWrite, ScheduledWork, Schedules, Sender, SessionId,
+    StoreError, Timestamp, Trust,
+};
+use rusqlite::{Row, params};
+
+use crate::accept;
+use crate::distrust::is_unsure_at;
+use crate::reports::{self, SentText};
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunks};
+use crate::rows::messages::{INBOUND, inbound};
+use crate::rows::sessions::use_session;
+use crate::rows::turns::ANCESTORS;
+use crate::rows::{self, RowResult, to_json};
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl Schedules for SqliteStore {
+    async fn reserve_schedule(&self) -> Result<ScheduleId> {
+        self.write("reserve-schedule", Durability::Process, reserve).await
+    }
+
+    async fn add_schedule(&self, new: &NewSchedule) -> Result<ScheduleId> {
+        let new = new.clone();
+        self.write("add-schedule", Durability::Synced, move |tx| {
+            let id = reserve(tx)?;
+            insert(tx, id, &new)?;
+            Ok(id)
+        })
+        .await
+    }
+
+    async fn change_schedule(&self, id: ScheduleId, change: &ScheduleChange) -> Result<bool> {
+        let change = change.clone();
+        self.write("change-schedule", Durability::Synced, move |tx| self::change(tx, id, &change))
+            .await
+    }
+
+    async fn set_configured(&self, configured: &[NewSchedule]) -> Result<()> {
+        let configured = configured.to_vec();
+        self.write("set-schedules", Durability::Synced, move |tx| set_configured(tx, &configured))
+            .await
+    }
+
+    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>> {
+        self.read(move |db| read(db, id)).await
+    }
+
+    async fn schedules(
+        &self,
+        chat: Option<&ChatAddress>,
+        ended: EndedSchedules,
+    ) -> Result<Vec<Schedule>> {
+        let chat = chat.cloned();
+        let with_ended = ended == EndedSchedules::Include;
+        self.read(move |db| {
+            let all = db.rows(
+                &format!("{SCHEDULE} WHERE state <> 'ended' OR ?1 ORDER BY id"),
+                [with_ended],
+                schedule,
+            )?;
+            let is_of_chat =
+                |one: &Schedule| chat.as_ref().is_none_or(|it| *it == one.owner.address);
+            Ok(all.into_iter().filter(is_of_chat).collect())
+        })
+        .await
+    }
+
+    async fn schedule_runs(&self, id: ScheduleId, limit: u32) -> Result<Vec<ScheduleRun>> {
+        self.read(move |db| {
+            db.rows(
+                "SELECT due, claimed_at, result, skipped FROM schedule_runs WHERE schedule = ?1 \
+                 ORDER BY due DESC LIMIT ?2",
+                params![id.0, limit],
+                run,
+            )
+        })
+        .await
+    }
+
+    async fn due_schedules(&self, now: Timestamp, limit: u32) -> Result<Vec<Schedule>> {
+        self.read(move |db| {
+            db.rows(
+                &format!(
+                    "{SCHEDULE} WHERE state = 'active' AND next_at <= ?1 ORDER BY next_at LIMIT ?2"
+                ),
+                params![now.0, limit],
+                schedule,
+            )
+        })
+        .await
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        self.read(next_due).await
+    }
+
+    async fn claim_due(&self, claim: &DueClaim) -> Result<bool> {
+        let claim = claim.clone();
+        self.write("claim-due", Durability::Synced, move |tx| claim_due(tx, &claim)).await
+    }
+
+    async fn schedules_changed(&self) {
+        self.schedules_changed.notified().await;
+    }
+}
+
+/// Columns that [`schedule`] reads.
+const SCHEDULE: &str = "SELECT id, name, state, reason, channel, account, chat, topic, chat_kind, \
+    sender, sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at \
+    FROM schedules";
+
+fn schedule(row: &Row<'_>) -> RowResult<Schedule> {
+    let body: String = row.get("body")?;
+    Ok(Schedule {
+        id: ScheduleId(row.get("id")?),
+        name: row.get("name")?,
+        state: rows::word(row, "state", &ScheduleState::ALL, ScheduleState::word)?,
+        reason: row.get("reason")?,
+        owner: ScheduleOwner {
+            address: rows::address(row)?,
+            chat: rows::word(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
+            sender: Sender {
+                id: rows::parsed(row, "sender")?,
+                name: row.get("sender_name")?,
+                is_bot: false,
+            },
+        },
+        rule: rows::json(row, "rule")?,
+        work: match rows::word(row, "kind", &ScheduledWork::KINDS, |kind| kind)? {
+            "text" => ScheduledWork::Text(body),
+            "task" => ScheduledWork::Task(body),
+            _ => ScheduledWork::Checklist(body),
+        },
+        agent: row.get("agent")?,
+        catch_up: rows::word(row, "catch_up", &CatchUp::ALL, CatchUp::word)?,
+        quiet: row.get("quiet")?,
+        trust: rows::trust(row, "trust")?,
+        next_at: row.get::<_, Option<i64>>("next_at")?.map(Timestamp),
+        made_at: Timestamp(row.get("made_at")?),
+    })
+}
+
+fn run(row: &Row<'_>) -> RowResult<ScheduleRun> {
+    Ok(ScheduleRun {
+        due: Timestamp(row.get("due")?),
+        claimed_at: Timestamp(row.get("claimed_at")?),
+        result: rows::word(row, "result", &RunResult::ALL, RunResult::word)?,
+        skipped: row.get("skipped")?,
+    })
+}
+
+fn read(db: Db<'_>, id: ScheduleId) -> Result<Option<Schedule>> {
+    db.row(&format!("{SCHEDULE} WHERE id = ?1"), [id.0], schedule)
+}
+
+pub(crate) fn next_due(db: Db<'_>) -> Result<Option<Timestamp>> {
+    let next = db.one("SELECT min(next_at) FROM schedules WHERE state = 'active'", (), |row| {
+        row.get::<_, Option<i64>>(0)
+    })?;
+    Ok(next.map(Timestamp))
+}
+
+/// Takes the next number of `schedules` without inserting a row, like `waits::reserve`.
+fn reserve(tx: &Tx<'_>) -> Result<ScheduleId> {
+    tx.insert(
+        "INSERT INTO sqlite_sequence (name, seq) SELECT 'schedules', 0 \
+             WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'schedules')",
+        (),
+    )?;
+    tx.update("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'schedules'", ())?;
+    tx.db.one("SELECT seq FROM sqlite_sequence WHERE name = 'schedules'", (), |row| {
+        row.get(0).map(ScheduleId)
+    })
+}
+
+fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
+    let NewSchedule { name, owner, plan, trust } = new;
+    let ScheduleOwner { address, chat, sender } = owner;
+    tx.insert(
+        "INSERT INTO schedules (id, name, state, channel, account, chat, topic, chat_kind, sender, \
+             sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at) \
+         VALUES (?1, ?2, 'active', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, \
+             ?17, ?18)",
+        params![
+            id.0,
+            name,
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            chat.word(),
+            sender.id.as_str(),
+            sender.name,
+            to_json(&plan.rule)?,
+            plan.work.kind(),
+            plan.work.body(),
+            plan.agent,
+            plan.catch_up.word(),
+            plan.quiet,
+            trust.word(),
+            plan.next_at.0,
+            tx.now.0,
+        ],
+    )?;
+    tx.schedules_changed.set(true);
+    Ok(())
+}
+
+fn change(tx: &Tx<'_>, id: ScheduleId, change: &ScheduleChange) -> Result<bool> {
+    let changed = match change {
+        ScheduleChange::Pause(reason) => tx.update(
+            "UPDATE schedules SET state = 'paused', reason = ?2, next_at = NULL \
+             WHERE id = ?1 AND state = 'active'",
+            params![id.0, reason],
+        )?,
+        ScheduleChange::Resume(next_at) => tx.update(
+            "UPDATE schedules SET state = 'active', reason = NULL, next_at = ?2 \
+             WHERE id = ?1 AND state = 'paused'",
+            params![id.0, next_at.0],
+        )?,
+        ScheduleChange::Remove => {
+            tx.update("DELETE FROM schedule_runs WHERE schedule = ?1", [id.0])?;
+            tx.update("DELETE FROM schedules WHERE id = ?1", [id.0])?
+        }
+    };
+    if changed > 0 {
+        tx.schedules_changed.set(true);
+    }
+    Ok(changed > 0)
+}
+
+/// Applies a write of the tool `schedule`.
+pub(crate) fn apply(tx: &Tx<'_>, call: CallId, write: &ScheduleWrite, trust: Trust) -> Result<()> {
+    match write {
+        ScheduleWrite::Add { id, plan } => {
+            let owner = asker(tx, call)?;
+            insert(tx, *id, &NewSchedule { name: None, owner, plan: (**plan).clone(), trust })
+        }
+        ScheduleWrite::Change { id, change } => self::change(tx, *id, change).map(drop),
+    }
+}
+
+/// Returns the chat and the author of the last message that the root turn answers.
+fn asker(tx: &Tx<'_>, call: CallId) -> Result<ScheduleOwner> {
+    let asked = tx.db.row(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) \
+             ORDER BY id DESC LIMIT 1"
+        ),
+        [call.turn.0],
+        inbound,
+    )?;
+    let asked = asked.ok_or_else(|| StoreError::Stale(call.to_string()))?.message.inbound;
+    Ok(ScheduleOwner { address: asked.address, chat: asked.chat, sender: asked.sender })
+}
+
+fn set_configured(tx: &Tx<'_>, configured: &[NewSchedule]) -> Result<()> {
+    let known =
+        tx.db.rows(&format!("{SCHEDULE} WHERE name IS NOT NULL ORDER BY id"), (), schedule)?;
+    for old in &known {
+        if !configured.iter().any(|new| is_same(new, old)) {
+            change(tx, old.id, &ScheduleChange::Remove)?;
+        }
+    }
+    for new in configured {
+        if !known.iter().any(|old| is_same(new, old)) {
+            let id = reserve(tx)?;
+            insert(tx, id, new)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns `true` if the configuration still describes this schedule.
+fn is_same(new: &NewSchedule, old: &Schedule) -> bool {
+    let NewSchedule { name, owner, plan, trust } = new;
+    *name == old.name
+        && *owner == old.owner
+        && *trust == old.trust
+        && plan.rule.is_same(&old.rule)
+        && (&plan.work, &plan.agent) == (&old.work, &old.agent)
+        && (plan.catch_up, plan.quiet) == (old.catch_up, old.quiet)
+}
+
+/// Claims times of a schedule. Returns `false` if another claim was faster.
+fn claim_due(tx: &Tx<'_>, claim: &DueClaim) -> Result<bool> {
+    let DueClaim { id, expected, runs, next_at } = claim;
+    let Some(schedule) = read(tx.db, *id)? else { return Ok(false) };
+    if schedule.next_at != *expected {
+        return Ok(false);
+    }
+    for run in runs {
+        claim_run(tx, &schedule, run)?;
+    }
+    tx.update(
+        "UPDATE schedules SET next_at = ?2, \
+             state = CASE WHEN state = 'active' AND ?2 IS NULL THEN 'ended' ELSE state END \
+         WHERE id = ?1",
+        params![id.0, next_at.map(|next| next.0)],
+    )?;
+    Ok(true)
+}
+
+fn claim_run(tx: &Tx<'_>, schedule: &Schedule, run: &DueRun) -> Result<()> {
+    let DueRun { due, work, skipped } = run;
+    let result = match work {
+        // A newer state of the log, which is lost, may have run it.
+        DueWork::Task(_) | DueWork::Text(_) if is_unsure_at(tx, *due)? => RunResult::Missed,
+        DueWork::Task(_) => RunResult::Queued,
+        DueWork::Text(_) => RunResult::Sent,
+        DueWork::Nothing(result) => *result,
+    };
+    let claimed = tx.insert(
+        "INSERT INTO schedule_runs (schedule, due, claimed_at, result, skipped) \
+         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (schedule, due) DO NOTHING",
+        params![schedule.id.0, due.0, tx.now.0, result.word(), skipped],
+    )?;
+    match work {
+        _ if claimed.is_none() || result == RunResult::Missed => Ok(()),
+        DueWork::Task(message) => queue_task(tx, schedule, message),
+        DueWork::Text(planned) => {
+            let key = DedupeKey::parse(&format!("schedule:{}:{}", schedule.id.0, due.0))
+                .map_err(|error| StoreError::Internal(error.to_string()))?;
+            let source = OutboxSource::Process;
+            let position =
+                ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: Some(&key), source };
+            insert_chunks(tx, planned, 0, &position)?;
+            let from = SessionId::of_schedule(schedule.id);
+            let text = reports::text_of(&planned.chunks);
+            let chat = &planned.address;
+            reports::note(tx, SentText { from: &from, chat, text: &text, trust: schedule.trust })
+        }
+        DueWork::Nothing(_) => Ok(()),
+    }
+}
+
+/// Puts a task into the lane of its schedule's session, where each task gets its own turn.
+fn queue_task(tx: &Tx<'_>, schedule: &Schedule, message: &NewInbound) -> Result<()> {
+    use_session(tx, &message.session)?;
+    tx.update(
+        "UPDATE sessions SET mode = 'queue', agent = ?2 WHERE id = ?1",
+        params![message.session.as_str(), schedule.agent],
+    )?;
+    accept::insert(tx, message).map(drop)
+}
