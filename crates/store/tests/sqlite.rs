@@ -212,7 +212,7 @@ async fn open_moves_a_damaged_database_aside_and_refuses_to_start_empty() {
         }),
         ("an index of words without its version", |path| {
             let log = Connection::open(path).unwrap();
-            log.execute("DELETE FROM notes_index_config", ()).unwrap();
+            log.execute("DELETE FROM memories_index_config", ()).unwrap();
         }),
     ];
     for (name, damage) in table {
