@@ -21,7 +21,7 @@ async fn delegating(calls: Vec<Value>) -> OpenAiFake {
                 ModelAnswer::Calls(calls.collect())
             }
             "go" => ModelAnswer::says(&results),
-            task => ModelAnswer::says(&task.to_uppercase()),
+            task => ModelAnswer::says(task.to_uppercase()),
         }
     })
     .await

@@ -269,22 +269,23 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
     let setup = Setup { work: Some(work), ..Setup::default() };
     let harness = SessionHarness::with(ScriptedModel::new(Vec::new()), setup).await;
     let agents = &harness.sessions.lanes.parts.agents;
-    // The profiles chosen for a turn and its ancestors, and the other profiles above.
-    let table: [(&[Option<&str>], Option<&[&str]>); 6] = [
-        (&[None], Some(&[])),
-        (&[None, None], Some(&[])),
-        (&[Some("work"), None], Some(&["defaults"])),
-        (&[Some("work"), Some("work"), None], Some(&["defaults"])),
-        (&[Some("defaults"), Some("work"), None], Some(&["work"])),
-        (&[Some("work"), Some("gone"), None], None),
+    // The profiles chosen for a turn and its ancestors, `-` for none, and the other profiles above.
+    let table = [
+        ("-", Some("")),
+        ("- -", Some("")),
+        ("work -", Some("defaults")),
+        ("work work -", Some("defaults")),
+        ("defaults work -", Some("work")),
+        ("work gone -", None),
     ];
     for (chosen, within) in table {
-        let turns = (0..).map(TurnId).zip(chosen);
+        let chosen: Vec<&str> = chosen.split(' ').collect();
+        let turns = (0..).map(TurnId).zip(&chosen);
         let lineage: Vec<LineageTurn> = turns
             .map(|(turn, agent)| LineageTurn {
                 turn,
                 session: session("a"),
-                agent: agent.map(str::to_owned),
+                agent: (*agent != "-").then(|| (*agent).to_owned()),
                 mode: ChildMode::Awaited,
             })
             .collect();
@@ -293,7 +294,7 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
         match within {
             Some(within) => {
                 let found = found.unwrap();
-                assert_eq!(found.within, within, "{chosen:?}");
+                assert_eq!(found.within.join(" "), within, "{chosen:?}");
                 assert_eq!(found.run.limits.root_tokens.is_some(), is_child, "{chosen:?}");
             }
             None => assert_eq!(found.unwrap_err(), crate::NoAgent("gone".to_owned())),
