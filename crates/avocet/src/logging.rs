@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 21] = [
+const PARTS: [&str; 22] = [
     "avocet",
     "avocet_agent",
     "avocet_bus",
@@ -44,6 +44,7 @@ const PARTS: [&str; 21] = [
     "avocet_gateway",
     "avocet_jobs",
     "avocet_llm",
+    "avocet_memory",
     "avocet_net",
     "avocet_outbox",
     "avocet_protocol",

@@ -37,7 +37,7 @@ async fn main() {
     println!("longest wait of another write meanwhile: {longest:?}");
 
     for (name, words) in [("rare", 1), ("common", 3), ("sentence", 12)] {
-        let mut random = Random(7);
+        let mut random = SeededNumbers(7);
         let mut times = Vec::new();
         for _ in 0..SEARCHES {
             let words: Vec<String> = (0..words).map(|_| random.word(name == "rare")).collect();
@@ -81,7 +81,7 @@ async fn index(store: &Arc<SqliteStore>) -> (Duration, Duration) {
 
 /// Writes ended turns with one message and one answer each.
 fn fill(connection: &Connection, turns: i64) {
-    let mut random = Random(1);
+    let mut random = SeededNumbers(1);
     connection.execute_batch("BEGIN").unwrap();
     for session in 0..SESSIONS {
         let sql = "INSERT INTO sessions (id, used_at) VALUES ('terminal:local:' || ?1, 0)";
@@ -115,9 +115,9 @@ fn fill(connection: &Connection, turns: i64) {
 }
 
 /// A small generator, the same in each run.
-struct Random(u64);
+struct SeededNumbers(u64);
 
-impl Random {
+impl SeededNumbers {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

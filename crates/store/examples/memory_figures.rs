@@ -29,7 +29,7 @@ async fn main() {
         fill(&Connection::open(temp.path().join(DATABASE)).unwrap(), memories);
         let store = temp.open(clock).await;
         let scopes = ScopeFilter::Only(vec![MemoryScope::Everyone]);
-        let mut random = Random(7);
+        let mut random = SeededNumbers(7);
         let (mut by_words, mut by_vectors) = (Vec::new(), Vec::new());
         for _ in 0..SEARCHES {
             let query = random.text(5);
@@ -54,7 +54,7 @@ fn print(memories: i64, kind: &str, mut times: Vec<Duration>) {
 
 /// Writes memories for everyone, with random words and vectors.
 fn fill(connection: &Connection, memories: i64) {
-    let mut random = Random(1);
+    let mut random = SeededNumbers(1);
     connection.execute_batch("BEGIN").unwrap();
     for id in 1..=memories {
         let text = random.text(15);
@@ -71,9 +71,9 @@ fn fill(connection: &Connection, memories: i64) {
 }
 
 /// A small generator, the same in each run.
-struct Random(u64);
+struct SeededNumbers(u64);
 
-impl Random {
+impl SeededNumbers {
     fn below(&mut self, limit: u64) -> u64 {
         let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = next.wrapping_add(1_442_695_040_888_963_407);

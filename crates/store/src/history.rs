@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 use rusqlite::{Row, params};
 
-use self::index::{Batch, TextId, scope_of_sender, scope_of_session};
+use self::index::{IndexBatch, TextId, scope_of_sender, scope_of_session};
 use crate::rows::messages::{INBOUND, inbound};
 use crate::rows::turns::{ANCESTORS, session_of};
 use crate::rows::{parsed, trust};
@@ -20,7 +20,7 @@ use crate::{Durability, SqliteStore};
 impl History for SqliteStore {
     async fn search_history(&self, query: &HistoryQuery) -> Result<Vec<HistoryHit>> {
         let Some(words) = match_query(&query.words) else { return Ok(Vec::new()) };
-        while let Some(batch) = self.read(Batch::next).await? {
+        while let Some(batch) = self.read(IndexBatch::next).await? {
             // An empty result means that another search has added this batch meanwhile.
             self.write("index-history", Durability::Process, move |tx| batch.add(tx)).await?;
         }

@@ -60,7 +60,7 @@ impl TextId {
 
 /// The next texts for the index.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct IndexBatch {
     /// The mark when the batch was read.
     mark: i64,
     /// The mark after it.
@@ -79,7 +79,7 @@ struct IndexedText {
     words: String,
 }
 
-impl Batch {
+impl IndexBatch {
     /// Reads the next batch; `None` if the index is up to date.
     pub(super) fn next(db: Db<'_>) -> Result<Option<Self>> {
         let mark: i64 = db.one("SELECT turn FROM history_mark", (), |row| row.get(0))?;
