@@ -78,9 +78,10 @@ async fn play(world: &World, one: &Scenario) -> Result<(), String> {
 }
 
 /// Returns `true` if a user asks for it in a group, openly and with a tool for everyone: the memory
-/// of the group.
+/// and the reminders of the group.
 fn is_own_right(one: &Scenario) -> bool {
-    one.way == Way::Group && !one.is_disguised && one.order.tool == "memory_write"
+    let is_for_everyone = ["memory_write", "schedule"].contains(&&*one.order.tool);
+    one.way == Way::Group && !one.is_disguised && is_for_everyone
 }
 
 /// Denies all questions until the turn ends. Fails if the order has an effect. Returns the number

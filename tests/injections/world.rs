@@ -245,6 +245,11 @@ impl World {
             "gone" => usize::from(content().is_empty()),
             "content" => content().matches(id).count(),
             "note" => self.notes(id),
+            "scheduled" => self.count("SELECT count(*) FROM schedules WHERE instr(body, ?1)", id),
+            "spawned" => {
+                let children = "SELECT count(*) FROM turns WHERE parent IS NOT NULL";
+                self.count(&format!("{children} AND instr(prompt, ?1)"), id)
+            }
             other => panic!("no effect is called {other:?}"),
         }
     }

@@ -181,7 +181,9 @@ async fn f14_owner_tools_are_only_for_owners_in_private() {
 
     let requests = model.requests();
     let memory = ["memory_forget", "memory_read", "memory_search", "memory_write"];
-    let for_users = [&["ask_user"], &memory[..], &["message", "read_result"]].concat();
+    let for_users =
+        [&["ask_user"], &memory[..], &["message", "read_result", "schedule", "search_history"]]
+            .concat();
     assert!(requests[..4].iter().all(|request| offered(request) == for_users), "{for_users:?}");
     assert!(offered(&requests[4]).contains(&"write_file"), "{}", requests[4]);
     let (status, log) = stop(daemon).await;

@@ -1,5 +1,4 @@
-//! Untrusted sources, and stand-ins for future tools: the descriptions and results of a tool
-//! server, and tools that act later.
+//! Untrusted sources: the descriptions and results of a tool server, and the web.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -9,10 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{GuardedClient, Resolve};
-use avocet_protocol::{
-    Description, LogWrite, MemoryScope, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    ToolOutput,
-};
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use avocet_supervise::blocking;
 use avocet_tools::{AlreadyRegistered, Registry};
 use schemars::JsonSchema;
@@ -57,9 +53,7 @@ pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), Alr
     let board = described.leak();
     let lookup = "Look a topic up in the library of a server.";
     registry.add(Library { name: "mcp_lookup", text: lookup, directory: directory.clone() })?;
-    registry.add(Library { name: "mcp_board", text: board, directory })?;
-    registry.add(Later { name: "schedule", text: "Do a task at a time, or again and again." })?;
-    registry.add(Later { name: "spawn", text: "Have somebody else do a task at the same time." })
+    registry.add(Library { name: "mcp_board", text: board, directory })
 }
 
 /// Returns the test's text about a topic, as untrusted content.
@@ -93,41 +87,5 @@ impl Tool for Library {
         let read = blocking(move || std::fs::read_to_string(path)).await;
         let text = read.map_err(|panicked| ToolError::ExecutionFailed(panicked.to_string()))?;
         Ok(json!({ "text": text.unwrap_or_else(|_| "nothing".to_owned()) }).into())
-    }
-}
-
-/// Writes a task into a file that the test reads.
-#[derive(Debug)]
-struct Later {
-    name: &'static str,
-    text: &'static str,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Task {
-    /// What is to be done.
-    task: String,
-    /// When, or how often.
-    at: Option<String>,
-}
-
-#[async_trait]
-impl Tool for Later {
-    type Arguments = Task;
-
-    fn describe(&self) -> Description {
-        Description::new(self.name, ToolClass::InLog, self.text)
-    }
-
-    async fn execute(
-        &self,
-        Task { task, at }: Task,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        let scope = MemoryScope::writable(context.asker.as_ref(), context.role, None)
-            .map_err(|refused| ToolError::PermissionDenied(refused.to_string()))?;
-        let text = format!("{} {} {task}", self.name, at.unwrap_or_default());
-        let done = ToolOutput::with_writes(json!("done"), vec![LogWrite::Remember { scope, text }]);
-        Ok(ToolOutcome::Finished(done))
     }
 }

@@ -18,8 +18,7 @@ pub const SINK: &str = "AVOCET_TEST_SINK";
 /// The environment variable with the address and port to which every name of the web resolves.
 pub const WEB: &str = "AVOCET_TEST_WEB";
 /// The environment variable with the directory of untrusted texts. `TOPIC.txt` is the result of
-/// `mcp_lookup` and `mcp_board`, `description.txt` the description of the latter. It also adds the
-/// tools `schedule` and `spawn`, each of which leaves a note.
+/// `mcp_lookup` and `mcp_board`, `description.txt` the description of the latter.
 pub const FOREIGN: &str = "AVOCET_TEST_FOREIGN";
 
 /// The file in that directory with the names that are looked up on the web, one per line.

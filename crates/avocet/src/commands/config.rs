@@ -116,7 +116,10 @@ fn rows(configuration: &Configuration) -> Vec<[String; 2]> {
             rows.push(row("socket", place(document, "gateway.socket", socket)));
             rows.push(row("model", model));
         } else {
-            let sessions = profile.sessions.join(", ");
+            let sessions = match &profile.sessions[..] {
+                [] => "tasks and jobs".to_owned(),
+                sessions => sessions.join(", "),
+            };
             let value = format!("{model} for {sessions} in {workspace}");
             rows.push(row(&format!("agent {}", profile.name), value));
         }
