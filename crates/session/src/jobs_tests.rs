@@ -22,7 +22,7 @@ fn request(limits: JobLimits) -> JobRequest {
         sender: Sender::new("uid:0".parse().unwrap()),
         key: "k1".parse().unwrap(),
         task: "/add tests".to_owned(),
-        rules: JobRules { agent: "work".to_owned(), workspace: None, limits },
+        rules: JobRules { agent: "defaults".to_owned(), workspace: None, limits },
     }
 }
 

@@ -15,7 +15,7 @@ use crate::rows::chunks::{OutboxSource, insert_planned};
 use crate::rows::sessions::use_session;
 use crate::rows::turns::must_run;
 use crate::rows::{self, to_json};
-use crate::schedules;
+use crate::schedule_writes;
 use crate::tx::{Db, Result, Tx};
 
 #[async_trait]
@@ -131,7 +131,7 @@ pub(crate) fn apply_writes(
             }
             LogWrite::Spawn(new) => child = Some(spawn(tx, call, new)?),
             LogWrite::Schedule(write) => {
-                schedules::apply(tx, call, write, request_trust(tx, call)?)?;
+                schedule_writes::apply(tx, call, write, request_trust(tx, call)?)?;
             }
         }
     }

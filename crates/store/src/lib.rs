@@ -54,6 +54,7 @@ mod restore;
 mod retry;
 mod rows;
 mod salvage;
+mod schedule_writes;
 mod schedules;
 mod schema;
 mod tasks;

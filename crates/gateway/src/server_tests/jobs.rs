@@ -32,7 +32,7 @@ async fn job_methods_reach_the_daemon_and_return_its_refusals() {
         ("job.cancel", json!({ "id": "j4" }), -32002, "there is no job j4"),
         ("job.cancel", json!({ "id": "j3" }), -32004, "j3 is running and cannot be cancelled"),
         ("job.list", json!({ "limit": 0 }), -32602, "it must be from 1 to 500"),
-        ("job.submit", json!({ "task": "x" }), -32602, "missing field"),
+        ("job.submit", json!({ "task": "x" }), -32602, "`agent` is missing"),
     ];
     for (method, params, code, text) in table {
         let (refused, message) = refused(client.call::<Value>(method, &params).await);

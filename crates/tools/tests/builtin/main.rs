@@ -128,7 +128,7 @@ async fn f14_user_tools_stay_in_the_own_chat() {
     let specs = world.registry.specs(Role::User, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let memory = ["memory_forget", "memory_read", "memory_search", "memory_write"];
-    let others = ["message", "read_result", "search_history"];
+    let others = ["message", "read_result", "schedule", "search_history"];
     assert_eq!(names, [&["ask_user"], &memory[..], &others].concat());
     let context = ToolContext { role: Role::User, ..context() };
     let say = async |chat: &str| {

@@ -1,0 +1,106 @@
+//! Writes to schedules: new ones, changes, and those that a tool asks for.
+
+use avocet_protocol::{
+    CallId, NewSchedule, ScheduleChange, ScheduleId, ScheduleOwner, ScheduleWrite, StoreError,
+    Trust,
+};
+use rusqlite::params;
+
+use crate::rows::messages::{INBOUND, inbound};
+use crate::rows::to_json;
+use crate::rows::turns::ANCESTORS;
+use crate::tx::{Result, Tx};
+
+/// Takes the next number of `schedules` without inserting a row, like `waits::reserve`.
+pub(crate) fn reserve(tx: &Tx<'_>) -> Result<ScheduleId> {
+    tx.insert(
+        "INSERT INTO sqlite_sequence (name, seq) SELECT 'schedules', 0 \
+             WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'schedules')",
+        (),
+    )?;
+    tx.update("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'schedules'", ())?;
+    tx.db.one("SELECT seq FROM sqlite_sequence WHERE name = 'schedules'", (), |row| {
+        row.get(0).map(ScheduleId)
+    })
+}
+
+pub(crate) fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
+    let NewSchedule { name, owner, plan, trust } = new;
+    let ScheduleOwner { address, chat, sender } = owner;
+    tx.insert(
+        "INSERT INTO schedules (id, name, state, channel, account, chat, topic, chat_kind, sender, \
+             sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at) \
+         VALUES (?1, ?2, 'active', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, \
+             ?17, ?18)",
+        params![
+            id.0,
+            name,
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            chat.word(),
+            sender.id.as_str(),
+            sender.name,
+            to_json(&plan.rule)?,
+            plan.work.kind(),
+            plan.work.body(),
+            plan.agent,
+            plan.catch_up.word(),
+            plan.quiet,
+            trust.word(),
+            plan.next_at.0,
+            tx.now.0,
+        ],
+    )?;
+    tx.schedules_changed.set(true);
+    Ok(())
+}
+
+pub(crate) fn change(tx: &Tx<'_>, id: ScheduleId, change: &ScheduleChange) -> Result<bool> {
+    let changed = match change {
+        ScheduleChange::Pause(reason) => tx.update(
+            "UPDATE schedules SET state = 'paused', reason = ?2, next_at = NULL \
+             WHERE id = ?1 AND state = 'active'",
+            params![id.0, reason],
+        )?,
+        ScheduleChange::Resume(next_at) => tx.update(
+            "UPDATE schedules SET state = 'active', reason = NULL, next_at = ?2 \
+             WHERE id = ?1 AND state = 'paused'",
+            params![id.0, next_at.0],
+        )?,
+        ScheduleChange::Remove => {
+            tx.update("DELETE FROM schedule_runs WHERE schedule = ?1", [id.0])?;
+            tx.update("DELETE FROM schedules WHERE id = ?1", [id.0])?
+        }
+    };
+    if changed > 0 {
+        tx.schedules_changed.set(true);
+    }
+    Ok(changed > 0)
+}
+
+/// Applies a write of the tool `schedule`.
+pub(crate) fn apply(tx: &Tx<'_>, call: CallId, write: &ScheduleWrite, trust: Trust) -> Result<()> {
+    match write {
+        ScheduleWrite::Add { id, plan } => {
+            let owner = asker(tx, call)?;
+            insert(tx, *id, &NewSchedule { name: None, owner, plan: (**plan).clone(), trust })
+        }
+        ScheduleWrite::Change { id, change } => self::change(tx, *id, change).map(drop),
+    }
+}
+
+/// Returns the chat and the author of the last message that the root turn answers.
+fn asker(tx: &Tx<'_>, call: CallId) -> Result<ScheduleOwner> {
+    let asked = tx.db.row(
+        &format!(
+            "WITH RECURSIVE {ANCESTORS} {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) \
+             ORDER BY id DESC LIMIT 1"
+        ),
+        [call.turn.0],
+        inbound,
+    )?;
+    let asked = asked.ok_or_else(|| StoreError::Stale(call.to_string()))?.message.inbound;
+    Ok(ScheduleOwner { address: asked.address, chat: asked.chat, sender: asked.sender })
+}
