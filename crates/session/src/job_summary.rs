@@ -24,7 +24,7 @@ pub(crate) fn summary(turn: &TurnRecord, spent: &Total, runs: usize) -> String {
     let files: BTreeSet<String> = done().flat_map(changed_files).collect();
     list(&mut text, "Files changed", files.into_iter().collect());
     list(&mut text, "Commands run", done().filter_map(command).collect());
-    let tests = done().filter(|call| call.call.name == "run_tests").last().and_then(test_result);
+    let tests = done().rfind(|call| call.call.name == "run_tests").and_then(test_result);
     if let Some(tests) = tests {
         line(&mut text, &format!("- Tests, last run: {tests}"));
     }

@@ -35,7 +35,7 @@ pub async fn submit_starts_a_session_and_absorbs_a_repeated_key(backend: &impl B
     let again = submit(&world, "add tests").await;
     assert_eq!(again, SubmittedJob { is_duplicate: true, ..job.clone() });
     let open = world.ports.turns.open_sessions().await.unwrap();
-    assert_eq!(open, [job.session.clone()]);
+    assert_eq!(open, std::slice::from_ref(&job.session));
     let turn = world.take(&job.session).await;
     let [asked] = turn.origin.messages() else { panic!("{turn:?}") };
     assert_eq!(asked.message.inbound.address, session("a").address(), "the reply goes to the chat");
