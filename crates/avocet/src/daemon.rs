@@ -253,7 +253,7 @@ async fn open_log(
     let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
     // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted
     // still has its socket.
-    Gateway::check_unused(&configuration.socket)?;
+    Gateway::check_place(&configuration.socket)?;
     Ok(Arc::new(SqliteStore::open_locked(lock, options, clock.clone(), group)?))
 }
 

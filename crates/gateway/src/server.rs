@@ -79,6 +79,16 @@ impl Gateway {
         }
     }
 
+    /// Checks the socket's directory, and that no other process listens there. Called before a
+    /// daemon starts its work.
+    ///
+    /// # Errors
+    /// [`GatewayError`] names the obstacle and the remedy.
+    pub fn check_place(path: &Path) -> Result<(), GatewayError> {
+        own_directory(directory_of(path))?;
+        Self::check_unused(path)
+    }
+
     /// Opens the socket. Connections are served until the group is cancelled.
     ///
     /// # Errors
@@ -104,8 +114,7 @@ fn listen(path: &Path) -> Result<UnixListener, GatewayError> {
     if length > MAX_PATH_BYTES {
         return Err(GatewayError::TooLong { path: path.to_owned(), length });
     }
-    let directory = path.parent().unwrap_or(Path::new("."));
-    own_directory(directory)?;
+    own_directory(directory_of(path))?;
     let refused = |error| GatewayError::Refused { path: path.to_owned(), error };
     if path.exists() {
         Gateway::check_unused(path)?;
@@ -115,6 +124,10 @@ fn listen(path: &Path) -> Result<UnixListener, GatewayError> {
     let listener = UnixListener::bind(path).map_err(refused)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(refused)?;
     Ok(listener)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 /// Ensures that the directory exists and is closed to other users.
