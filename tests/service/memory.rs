@@ -138,7 +138,7 @@ async fn memory_is_in_the_requests_of_its_scope_and_in_no_other_in_77_cases() {
         assert!(result.starts_with(&format!("remembered ({scope})")), "{subject}: {result}");
     }
     for (place, scope) in REFUSED {
-        let result = world.remember(place, scope, "the lantern belongs to nobody").await;
+        let result = world.remember(place, scope, "the lantern has no owner").await;
         assert!(result.contains("permission denied"), "{place} {scope}: {result}");
     }
     // The conversations themselves are forgotten, so that only the memory can know.

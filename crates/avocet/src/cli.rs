@@ -63,7 +63,7 @@ pub(crate) enum Command {
     /// Check the disk, the providers, the channels and the sandbox, and suggest fixes. A running
     /// daemon checks itself.
     Doctor(DoctorArgs),
-    /// Submit, list, show, follow or cancel jobs: work for an agent that nobody waits for.
+    /// Submit, list, show, follow or cancel jobs: tasks for an agent in the background.
     #[command(subcommand)]
     Job(JobCommand),
     /// Let a private chat share the session of another chat. Without chats: list the links.

@@ -58,8 +58,7 @@ pub(crate) fn check_workspace(
     workspace: &Path,
     home: Option<&Path>,
 ) -> Result<(), Failure> {
-    let place = real(workspace);
-    if place != Path::new("/") && !home.is_some_and(|home| real(home).starts_with(&place)) {
+    if !contains_home(workspace, home) {
         return Ok(());
     }
     let own = format!("agents.{agent}.workspace");
@@ -72,6 +71,12 @@ pub(crate) fn check_workspace(
             directory in it, such as \"~/avocet\""
     );
     Err(document.error_at(&key, message).into())
+}
+
+/// Returns `true` if a directory contains the whole home directory or file system.
+pub(crate) fn contains_home(directory: &Path, home: Option<&Path>) -> bool {
+    let place = real(directory);
+    place == Path::new("/") || home.is_some_and(|home| real(home).starts_with(&place))
 }
 
 /// Refuses a channel's directory that the agent's tools or programs can reach. Its files count as

@@ -125,11 +125,10 @@ impl AgentWorkspaces {
 /// programs, of the daemon or of a channel.
 fn check_job_directory(configuration: &Configuration, path: &PathBuf) -> Result<(), Failure> {
     let refuse = |why: &str| Failure::new(Exit::Failed, format!("{} {why}", path.display()));
-    let place = roots::real(path);
-    if place == Path::new("/") || home().is_some_and(|home| roots::real(&home).starts_with(&place))
-    {
+    if roots::contains_home(path, home().as_deref()) {
         return Err(refuse("contains a whole home, with the files of other programs"));
     }
+    let place = roots::real(path);
     if roots::KERNEL.iter().any(|kernel| place.starts_with(kernel)) {
         return Err(refuse("belongs to the kernel"));
     }

@@ -1,4 +1,4 @@
-//! Work that nobody waits for: reminders and tasks at set times. A time is claimed in the log before
+//! The schedule: reminders and tasks at set times. A time is claimed in the log before
 //! its work begins, so each happens once. The runner sleeps until the next time and is woken by
 //! changes only.
 

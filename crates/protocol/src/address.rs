@@ -126,10 +126,16 @@ impl SessionId {
         Self(format!("terminal:local:job-{}", job.0).into())
     }
 
-    /// Returns `true` if the session has the name of a job's session.
+    /// Returns `true` if the session has the name of a job's session. Chats of the terminal with
+    /// such a name belong to jobs.
     #[must_use]
     pub fn is_named_as_job(&self) -> bool {
-        self.0.starts_with("job:") || self.0.starts_with("terminal:local:job-")
+        let number = ["job:local:", "terminal:local:job-"]
+            .iter()
+            .find_map(|begin| self.0.strip_prefix(begin));
+        number.is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
     }
 
     /// Returns the session of the runs of a schedule: `schedule:local:3`. No channel has this name.

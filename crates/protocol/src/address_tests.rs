@@ -53,3 +53,18 @@ fn session_id_of_child_parses_as_a_session_id() {
     let child = SessionId::of_child(CallId { turn: crate::TurnId(4), step: 1, ordinal: 0 });
     assert_eq!(SessionId::parse("spawn:t4:s1c0"), Ok(child));
 }
+
+#[test]
+fn is_named_as_job_requires_the_number_of_a_job() {
+    let table = [
+        (SessionId::of_job(JobId(5)).to_string(), true),
+        (SessionId::of_terminal_job(JobId(5)).to_string(), true),
+        ("terminal:local:job-hunting".to_owned(), false),
+        ("terminal:local:job-5:7".to_owned(), false),
+        ("telegram:local:job-5".to_owned(), false),
+        ("terminal:local:me".to_owned(), false),
+    ];
+    for (session, expected) in table {
+        assert_eq!(SessionId::parse(&session).unwrap().is_named_as_job(), expected, "{session}");
+    }
+}

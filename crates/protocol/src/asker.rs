@@ -1,8 +1,8 @@
-//! The person for whom a turn works.
+//! The author of the request that a turn works on.
 
 use crate::{ChatAddress, ChatKind, PersonId, SessionId};
 
-/// The person for whom a turn works, and the chat of the request. A child turn and a scheduled run
+/// The author of the request that a turn works on, and its chat. A child turn and a scheduled run
 /// work for the person who asked for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {

@@ -193,7 +193,7 @@ pub struct Schedule {
     pub name: Option<String>,
     /// Its state.
     pub state: ScheduleState,
-    /// The reason for a pause that nobody asked for.
+    /// The reason, if the daemon paused it.
     pub reason: Option<String>,
     /// The chat and the person.
     pub owner: ScheduleOwner,

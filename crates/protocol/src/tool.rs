@@ -259,7 +259,7 @@ pub struct ToolContext {
     pub trust: Trust,
     /// The place of the request that started the root turn.
     pub place: Place,
-    /// The person for whom the turn works; `None` if no person asked for it.
+    /// The author of the request; `None` for a turn without one.
     pub asker: Option<Asker>,
     /// The memories that the requests of the turn contain.
     pub recalled: Arc<[RecalledMemory]>,

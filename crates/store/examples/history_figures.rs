@@ -7,6 +7,8 @@
     reason = "a program that prints figures"
 )]
 
+mod seeded;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use avocet_store::testing::TempStore;
 use avocet_store::{DATABASE, SqliteStore};
 use avocet_testkit::ManualClock;
 use rusqlite::{Connection, params};
+use seeded::SeededNumbers;
 
 /// Number of private chats, each of one person.
 const SESSIONS: i64 = 100;
@@ -73,7 +76,6 @@ async fn index(store: &Arc<SqliteStore>) -> (Duration, Duration) {
             written = async {
                 store.try_write().await.unwrap();
                 longest = longest.max(asked.elapsed());
-                tokio::time::sleep(Duration::from_millis(1)).await;
             } => written,
         }
     }
@@ -114,16 +116,7 @@ fn fill(connection: &Connection, turns: i64) {
     connection.execute_batch("COMMIT").unwrap();
 }
 
-/// A small generator, the same in each run.
-struct SeededNumbers(u64);
-
 impl SeededNumbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
     /// Returns a word. Small numbers are frequent, like the common words of a language.
     fn word(&mut self, rare: bool) -> String {
         let number = self.below(VOCABULARY);

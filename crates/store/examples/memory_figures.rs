@@ -7,6 +7,8 @@
     reason = "a program that prints figures"
 )]
 
+mod seeded;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use avocet_store::DATABASE;
 use avocet_store::testing::TempStore;
 use avocet_testkit::ManualClock;
 use rusqlite::{Connection, params};
+use seeded::SeededNumbers;
 
 const DIMENSIONS: usize = 768;
 const SEARCHES: usize = 200;
@@ -70,16 +73,7 @@ fn fill(connection: &Connection, memories: i64) {
     connection.execute_batch("COMMIT").unwrap();
 }
 
-/// A small generator, the same in each run.
-struct SeededNumbers(u64);
-
 impl SeededNumbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = next.wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
     fn byte(&mut self) -> i8 {
         i8::try_from(self.below(255)).unwrap_or(0).wrapping_sub(64)
     }

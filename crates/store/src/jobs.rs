@@ -84,7 +84,7 @@ fn first_copy(tx: &Tx<'_>, job: &NewJob) -> Result<Option<SubmittedJob>> {
     )
 }
 
-/// Returns the next number. Only the writer adds rows, so nobody else takes it.
+/// Returns the next number. The one writer thread adds all rows, so the number stays free.
 fn next_id(tx: &Tx<'_>) -> Result<JobId> {
     let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) + 1";
     tx.db.one(sql, (), |row| row.get(0).map(JobId))

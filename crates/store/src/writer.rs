@@ -80,7 +80,7 @@ pub(crate) struct OpenDatabase {
     pub(crate) last: LastFile,
 }
 
-/// What the writer shares with the rest of the program.
+/// The parts that the writer shares with the rest of the program.
 #[derive(Debug)]
 pub(crate) struct WriterParts {
     pub(crate) clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! `avocet job`: work for an agent that nobody waits for. Uses the socket of a running daemon, else
+//! `avocet job`: tasks for an agent in the background. Uses the socket of a running daemon, else
 //! the log itself.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Jobs: work for an agent that nobody waits for, each in a session of its own.
+//! Jobs: tasks for an agent in the background, each in a session of its own.
 
 use std::fmt;
 

@@ -216,7 +216,7 @@ pub enum ScopeRefused {
     /// The turn has no message of a person.
     #[error("no person asked for this, so the memory is read only here")]
     NoAsker,
-    /// The chat is a group, whose other members would be told.
+    /// The chat is a group, and its other members would read it.
     #[error("this is a group; use the scope chat here, and the scope person in a private chat")]
     PersonInGroup,
     /// The asker is not an owner.

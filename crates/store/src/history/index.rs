@@ -113,7 +113,7 @@ impl IndexBatch {
         )?;
         for (turn, has_ended, is_root) in newer {
             match (has_ended, is_root) {
-                // What a child says is for its parent, which reports it.
+                // The parent reports the text of its child.
                 (_, false) => {}
                 (false, true) => batch.pending.push(turn),
                 (true, true) if batch.take(texts(db, TurnId(turn))?) => {}

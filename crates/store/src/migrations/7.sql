@@ -92,7 +92,7 @@ CREATE TABLE history_pending (                  -- turns up to the mark that had
     turn INTEGER PRIMARY KEY
 ) STRICT;
 
--- Work for an agent that nobody waits for.
+-- Tasks for an agent in the background.
 CREATE TABLE jobs (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     session TEXT NOT NULL UNIQUE,
@@ -135,7 +135,7 @@ CREATE TABLE schedules (                        -- work that the daemon begins a
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     name       TEXT,                            -- its table in the configuration; NULL: made by a person
     state      TEXT NOT NULL CHECK (state IN ('active', 'paused', 'ended')),
-    reason     TEXT,                            -- reason for a pause that nobody asked for
+    reason     TEXT,                            -- reason, if the daemon paused it
     channel    TEXT NOT NULL,                   -- chat that gets the answers
     account    TEXT NOT NULL,
     chat       TEXT NOT NULL,

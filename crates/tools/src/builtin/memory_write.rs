@@ -53,7 +53,7 @@ impl MemoryWrite {
 pub(super) struct Arguments {
     /// One fact, in a sentence that can be understood without this conversation.
     text: String,
-    /// Who may read it. Default: person; in a group: chat.
+    /// The readers. Default: person; in a group: chat.
     #[serde(default)]
     #[schemars(schema_with = "scopes")]
     scope: Option<ScopeKind>,

@@ -212,7 +212,7 @@ impl ScheduleTool {
     }
 }
 
-/// Returns the chat of the call. Work that nobody waits for must not make more of it.
+/// Returns the chat of the call. A scheduled run cannot make schedules.
 fn own_chat(context: &ToolContext) -> Result<&ChatAddress, ToolError> {
     let channel = context.session.address().channel;
     match &context.chat {

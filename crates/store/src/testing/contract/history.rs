@@ -166,7 +166,7 @@ pub async fn search_history_finds_a_turn_that_ended_after_a_later_one(backend: &
     assert_eq!(texts(&world, fast, "marmot").await.len(), 2, "each text once");
 }
 
-/// What one daemon has indexed, the next one finds, once.
+/// A restarted daemon finds the texts that an earlier one has indexed, once each.
 pub async fn search_history_continues_after_a_restart(backend: &impl Backend) {
     let world = World::new(backend).await;
     let me = From::private("a", "me");
