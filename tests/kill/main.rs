@@ -2,7 +2,8 @@
 //! An oracle, which is never killed, owns everything outside: the model, the terminals, Telegram
 //! and Discord, and the world that the tool `post` acts on. No message may be lost, doubled without
 //! a mark, reordered or run twice. The people change the queue mode, send `/stop` and `/new`, and
-//! edit messages.
+//! edit messages. Planners give the agent tasks, jobs and schedules: each due time happens once, each
+//! job ends in one state, and no effect takes place twice.
 //!
 //! `AVOCET_KILLS` sets the number of kills, `AVOCET_SEED` replays a run.
 
@@ -12,12 +13,15 @@ mod crowd;
 mod model;
 mod oracle;
 mod person;
+mod planner;
 mod platform;
 mod posts;
 mod random;
 mod script;
 mod states;
 mod verdict;
+mod work;
+mod work_verdict;
 mod world;
 
 use std::io::Write;
@@ -31,10 +35,13 @@ use person::pause;
 use random::Random;
 use states::{Histogram, PREVIEW};
 use verdict::RunVerdict;
+use work_verdict::WorkVerdict;
 use world::World;
 
 /// People who talk at the same time, each in a session of their own.
 const PEOPLE: usize = 20;
+/// People who give the agent work that outlives the answer, at the same time.
+const PLANNERS: usize = 6;
 /// The default number of random kills.
 const KILLS: u64 = 300;
 /// The longest life of a daemon, in requests to the model, so that lives on a slow machine cover as
@@ -47,6 +54,8 @@ const LONGEST_LIFE_ON_PLATFORMS: u64 = 20;
 /// Percent of messages that may fail: some answers take longer than a daemon's life, and are
 /// abandoned after three attempts.
 const MOST_FAILED_ON_PLATFORMS: usize = 10;
+/// Percent of the work that may fail, for the same reason.
+const MOST_FAILED_WORK: usize = 5;
 /// Discord's limit, after which it resets the token.
 const IDENTIFIES_A_DAY: usize = 1000;
 /// The time of a request, or longer. A part of it is added to a life, so that it ends at any point.
@@ -111,10 +120,13 @@ async fn kill_at_random(world: &World, longest_life: u64, seed: u64) -> Histogra
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kill_at_random_moments_loses_and_repeats_nothing() {
     let seed = variable("AVOCET_SEED", random::seed());
-    let world = World::start(program!(), PEOPLE, seed).await;
+    let world = World::start(program!(), PEOPLE, seed).await.with_planners(PLANNERS);
     let histogram = kill_at_random(&world, LONGEST_LIFE, seed).await;
-    let verdict = ends_well(world, &histogram).await;
+    let verdict = ends_well(&world, &histogram).await;
+    let work = WorkVerdict::of(&world);
+    show(&work.to_string());
     assert_eq!(histogram.empty_rows(), [PREVIEW], "the socket has no previews");
+    work.check(MOST_FAILED_WORK);
     verdict.check(1);
 }
 
@@ -126,7 +138,7 @@ async fn kill_on_telegram_and_discord_loses_and_repeats_nothing() {
     let world = World::on_platforms(program!(), PEOPLE_ON_EACH, seed).await;
     let histogram = kill_at_random(&world, LONGEST_LIFE_ON_PLATFORMS, seed).await;
     let identifies = world.identifies();
-    let verdict = ends_well(world, &histogram).await;
+    let verdict = ends_well(&world, &histogram).await;
     show(&format!("{identifies} IDENTIFYs"));
     assert!(identifies <= IDENTIFIES_A_DAY, "{identifies} IDENTIFYs");
     assert_eq!(histogram.empty_rows(), [""; 0]);
@@ -134,13 +146,13 @@ async fn kill_on_telegram_and_discord_loses_and_repeats_nothing() {
 }
 
 /// Runs one more daemon, without killing it, until everybody is answered.
-async fn ends_well(world: World, histogram: &Histogram) -> RunVerdict {
+async fn ends_well(world: &World, histogram: &Histogram) -> RunVerdict {
     world.stop_talking();
     let daemon = world.home.daemon();
     world.everybody_is_answered(PATIENCE).await;
     let (status, log) = daemon.stop();
     assert!(status.success(), "{log}");
-    let verdict = RunVerdict::of(&world);
+    let verdict = RunVerdict::of(world);
     show(&format!("{histogram}\n{verdict}"));
     verdict
 }

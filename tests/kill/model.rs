@@ -7,9 +7,17 @@ use avocet_testkit::openai::ModelAnswer;
 use serde_json::{Value, json};
 
 use crate::oracle::parse;
+use crate::planner::TICK;
+use crate::work::parse_work;
 
 /// The kinds of requests that people make, in turn.
 pub(crate) const KINDS: [&str; 6] = ["plain", "read", "write", "remember", "message", "post"];
+
+/// The kinds of work that outlives its answer, and of its parts.
+const WORK: [&str; 6] = ["tasks", "background", "remind", "later", "effect", "plain"];
+
+/// The line that ends a job, if the instructions ask for it.
+const COMPLETE: &str = "TASK COMPLETE";
 
 /// A kind for people on platforms only: an answer so slow that they see it grow.
 pub(crate) const SLOW: &str = "slow";
@@ -32,21 +40,25 @@ pub(crate) fn answer(request: &Value) -> ModelAnswer {
         .iter()
         .map(|(key, kind)| (key, calls(key, kind)))
         .filter(|(key, _)| {
-            !called.contains(&format!("{key}\\\"")) && !called.contains(&format!("{key}."))
+            let is_in = |ending: &str| called.contains(&format!("{key}{ending}"));
+            !is_in("\\\"") && !is_in(".") && !is_in("a effect")
         })
         .flat_map(|(_, calls)| calls)
         .collect();
     let keys: Vec<&str> = asked.iter().map(|(key, _)| *key).collect();
     let keys = keys.join(" ");
+    let instructions = request["messages"][0]["content"].as_str().unwrap();
+    let end =
+        if instructions.contains(COMPLETE) { format!("{END}\n{COMPLETE}") } else { END.to_owned() };
     if !calls.is_empty() {
         return ModelAnswer::Slowly(BEAT, Box::new(ModelAnswer::Calls(calls)));
     }
     if asked.iter().any(|(_, kind)| *kind == SLOW) {
         let words = "word after word ".repeat(4);
-        let answer = ModelAnswer::says(format!("done {keys} {words}and {END}"));
+        let answer = ModelAnswer::says(format!("done {keys} {words}and {end}"));
         return ModelAnswer::Slowly(SLOW_BEAT, Box::new(answer));
     }
-    ModelAnswer::Slowly(BEAT, Box::new(ModelAnswer::says(format!("done {keys} and {END}"))))
+    ModelAnswer::Slowly(BEAT, Box::new(ModelAnswer::says(format!("done {keys} and {end}"))))
 }
 
 /// Returns the messages of the current turn: those behind the last answer or notice.
@@ -68,7 +80,9 @@ fn asked(turn: &[Value]) -> Vec<(&str, &str)> {
         let words: Vec<&str> = text.split_whitespace().collect();
         for pair in words.windows(2) {
             let is_kind = KINDS.contains(&pair[1]) || pair[1] == SLOW;
-            if parse(pair[0]).is_some() && is_kind {
+            let is_message = parse(pair[0]).is_some() && is_kind;
+            let is_work = parse_work(pair[0]).is_some() && WORK.contains(&pair[1]);
+            if is_message || is_work || pair == [TICK, "every"] {
                 asked.push((pair[0], pair[1]));
             }
         }
@@ -94,6 +108,25 @@ fn calls(key: &str, kind: &str) -> Vec<(String, Value)> {
             call("post", json!({"text": key})),
             call("memory_search", json!({"query": key})),
         ],
+        "effect" => vec![call("post", json!({"text": key}))],
+        "tasks" => vec![
+            call("spawn", json!({"label": key, "task": format!("{key}a effect")})),
+            call("spawn", json!({"label": key, "task": format!("{key}b effect")})),
+        ],
+        "background" => {
+            let task = format!("{key}a effect");
+            vec![call("spawn", json!({"label": key, "task": task, "background": true}))]
+        }
+        "remind" => {
+            let text = format!("remind {key}");
+            vec![call("schedule", json!({"action": "add", "in": "1s", "text": text}))]
+        }
+        "later" => {
+            let task = format!("{key}a effect");
+            let later = json!({"action": "add", "in": "1s", "task": task});
+            vec![call("list_directory", json!({"path": "."})), call("schedule", later)]
+        }
+        "every" => vec![call("schedule", json!({"action": "add", "every": "1m", "text": key}))],
         _ => Vec::new(),
     }
 }

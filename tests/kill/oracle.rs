@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::crowd::ReadMessages;
 use crate::posts::Posts;
+use crate::work::WorkOracle;
 
 /// One message and its outcomes.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +54,7 @@ pub(crate) struct Oracle {
     surprises: Mutex<Vec<String>>,
     quiet: AtomicBool,
     pub(crate) posts: Posts,
+    pub(crate) work: WorkOracle,
     /// The number of sent commands.
     commands: AtomicU64,
     /// Replies of commands, by person: those without and those with the mark of a repetition.

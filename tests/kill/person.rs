@@ -17,9 +17,9 @@ use crate::script::{
 
 /// Messages that a person sends without waiting for the answers.
 pub(crate) const AHEAD: u32 = 3;
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// The time that a person thinks about a choice.
-const THINK: Duration = Duration::from_millis(250);
+pub(crate) const THINK: Duration = Duration::from_millis(250);
 
 pub(crate) struct SimulatedPerson {
     number: usize,

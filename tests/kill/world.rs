@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use avocet_testkit::openai::OpenAiFake;
 use avocet_tests::{DaemonProcess, FAIL_POINT, Home, SINK};
+use rusqlite::Connection;
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
@@ -17,7 +18,9 @@ use crate::crowd::talk;
 use crate::model::answer;
 use crate::oracle::{Oracle, parse};
 use crate::person::{SimulatedPerson, pause};
+use crate::planner::{Planner, WORKER};
 use crate::platform::ChatPlatform;
+use crate::work::parse_work;
 
 /// The duration of the effect of the tool `post`.
 const EFFECT: Duration = Duration::from_millis(15);
@@ -32,6 +35,7 @@ pub(crate) struct World {
     /// Each platform with the numbers of its people.
     platforms: Vec<(Arc<ChatPlatform>, Range<usize>)>,
     people: Vec<JoinHandle<()>>,
+    planners: Vec<JoinHandle<()>>,
 }
 
 impl World {
@@ -43,6 +47,14 @@ impl World {
             |number| SimulatedPerson::new(number, &world.home.socket(), world.oracle.clone());
         world.people = (0..people).map(|number| tokio::spawn(person(number).talk())).collect();
         world
+    }
+
+    /// Adds people who give the agent work over the socket.
+    #[expect(clippy::disallowed_methods, reason = "people are not part of the daemon")]
+    pub(crate) fn with_planners(mut self, planners: usize) -> Self {
+        let planner = |number| Planner::new(number, &self.home.socket(), self.oracle.clone());
+        self.planners = (0..planners).map(|number| tokio::spawn(planner(number).plan())).collect();
+        self
     }
 
     /// Starts `people` people on each of the platforms.
@@ -75,13 +87,14 @@ impl World {
         let sink = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let config = format!(
             "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n\
-             [agents.defaults]\nmodel = \"fake/fake\"\n[daemon]\ndrain_seconds = 0\n{channels}",
+             [agents.defaults]\nmodel = \"fake/fake\"\n[agents.{WORKER}]\n[daemon]\ndrain_seconds = 0\n{channels}",
             model.base_url()
         );
         let address = sink.local_addr().unwrap().to_string();
         let home = Home::new(program).with_config(&config).with(SINK, &address);
         tokio::spawn(receive(sink, oracle.clone()));
-        Self { home, oracle, model, platforms: Vec::new(), people: Vec::new() }
+        let (platforms, people, planners) = (Vec::new(), Vec::new(), Vec::new());
+        Self { home, oracle, model, platforms, people, planners }
     }
 
     /// Kills a daemon, and waits until the platforms have seen that it is gone.
@@ -161,17 +174,33 @@ impl World {
         self.oracle.stop_talking();
     }
 
-    /// Waits until everybody has an answer to everything.
+    /// Waits until everybody has an answer to everything, and no work is open.
     pub(crate) async fn everybody_is_answered(&self, patience: Duration) {
         let step = Duration::from_millis(20);
         let steps = patience.as_millis() / step.as_millis();
         for _ in 0..steps {
-            if self.people.iter().all(JoinHandle::is_finished) {
-                return;
+            let everybody = self.people.iter().all(JoinHandle::is_finished);
+            if everybody && (self.planners.is_empty() || self.all_work_is_over()) {
+                break;
             }
             pause(step).await;
         }
-        // The verdict names the people without an answer.
+        // The verdict names the people without an answer, and the open work.
+        self.oracle.work.end();
+        while !self.planners.iter().all(JoinHandle::is_finished) {
+            pause(step).await;
+        }
+    }
+
+    /// Returns `true` if the log holds no message, turn, delivery or time that is still to come, but
+    /// for the recurring reminder.
+    fn all_work_is_over(&self) -> bool {
+        const OPEN: &str = "SELECT 1 FROM inbound WHERE outcome IS NULL \
+             UNION ALL SELECT 1 FROM turns WHERE state IN ('queued', 'running', 'waiting') \
+             UNION ALL SELECT 1 FROM outbox WHERE state IN ('pending', 'sending', 'unknown') \
+             UNION ALL SELECT 1 FROM schedules WHERE state = 'active' AND body <> 'tick'";
+        let log = Connection::open(self.home.data_dir().join("avocet.db")).unwrap();
+        !log.prepare(OPEN).unwrap().exists(()).unwrap()
     }
 }
 
@@ -184,7 +213,10 @@ async fn receive(sink: TcpListener, oracle: SharedOracle) {
         if stream.read_line(&mut line).await.is_ok()
             && let Some(key) = line.split_whitespace().next()
         {
-            oracle.count(key, |asked| asked.posts += 1);
+            match parse_work(key) {
+                Some(_) => oracle.work.effect(key),
+                None => oracle.count(key, |asked| asked.posts += 1),
+            }
             oracle.posts.pass().await;
             pause(EFFECT).await;
             drop(stream.get_mut().write_all(b"posted\n").await);
