@@ -46,7 +46,7 @@ const PLANNERS: usize = 6;
 const KILLS: u64 = 300;
 /// The longest life of a daemon, in requests to the model, so that lives on a slow machine cover as
 /// many states.
-const LONGEST_LIFE: u64 = 80;
+const LONGEST_LIFE: u64 = 110;
 /// People on each of the platforms.
 const PEOPLE_ON_EACH: usize = 10;
 /// Like [`LONGEST_LIFE`], for chats that are limited to about one message per second.
