@@ -23,6 +23,7 @@ mod hostile_text;
 mod jobs;
 mod looking;
 mod memory;
+mod memory_files;
 mod mistakes;
 mod protected;
 mod references;

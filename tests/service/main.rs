@@ -24,6 +24,7 @@ mod load;
 mod log;
 mod media;
 mod memory;
+mod memory_files;
 mod model;
 mod models;
 mod notify;

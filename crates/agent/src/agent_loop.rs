@@ -140,7 +140,7 @@ impl AgentLoop {
         let until = began.saturating_add(self.limits.turn.max_duration);
         let usage = UsageContext { meter, purpose: Purpose::Answer, until };
         let mut context = self.open_context(&turn, turn_context).await?;
-        turn.recalled = self.recall.for_turn(&turn, turn_context, &context.past).await?;
+        self.recall_memories(&mut turn, turn_context, &context).await?;
         loop {
             if let Some(waiting) = self.run_open_step(&mut turn, turn_context, &context).await? {
                 return Ok(waiting);
@@ -183,6 +183,22 @@ impl AgentLoop {
             let withheld = ModelReply { calls, text: String::new(), ..reply };
             self.record_step(&mut turn, withheld, trust).await?;
         }
+    }
+
+    /// Recalls memories for the turn. They are logged before the first request: a turn whose request
+    /// fails is part of later requests, too.
+    async fn recall_memories(
+        &self,
+        turn: &mut TurnRecord,
+        turn_context: &TurnContext,
+        context: &RequestContext,
+    ) -> Result<(), StoreError> {
+        let recalled = self.recall.for_turn(turn, turn_context, &context.past).await?;
+        if recalled != turn.recalled {
+            self.logs.turns.record_recalled(turn.id, &recalled).await?;
+            turn.recalled = recalled;
+        }
+        Ok(())
     }
 
     /// Runs the calls of the last step and closes the step, if it is open. Returns the end if a

@@ -19,8 +19,8 @@ pub struct AgentRecall {
 }
 
 impl AgentRecall {
-    /// Returns the memories for a turn. A turn that has steps keeps its own. Memories that the past
-    /// turns of the request contain are left out.
+    /// Returns the memories for a turn. A turn that has steps or memories keeps its own. Memories that
+    /// the past turns of the request contain are left out.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
@@ -30,7 +30,7 @@ impl AgentRecall {
         turn_context: &TurnContext,
         past: &Past,
     ) -> Result<Vec<RecalledMemory>, StoreError> {
-        if !turn.steps.is_empty() || self.budget_tokens == 0 {
+        if !turn.steps.is_empty() || !turn.recalled.is_empty() || self.budget_tokens == 0 {
             return Ok(turn.recalled.clone());
         }
         let scopes = MemoryScope::readable(turn_context.asker(turn).as_ref());

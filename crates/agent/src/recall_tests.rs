@@ -1,4 +1,6 @@
-use avocet_protocol::{CallId, MemoryId, Message, Outcome, Settlement, Timestamp, Trust, Turns};
+use avocet_protocol::{
+    CallId, MemoryId, Message, ModelError, Outcome, Settlement, Timestamp, Trust, Turns,
+};
 use avocet_testkit::Scripted;
 use serde_json::json;
 
@@ -48,6 +50,36 @@ async fn f33_recalled_memories_stay_the_same_in_later_requests() {
         before = messages;
     }
     assert_eq!(harness.recall.asked(), 3, "once for each turn");
+}
+
+/// The only request of a turn fails.
+#[tokio::test]
+async fn f33_recalled_memories_of_a_failed_turn_stay_in_later_requests() {
+    let (model, detail) = ("test/scripted".to_owned(), "nonsense".to_owned());
+    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail });
+    let answers = vec![breaks, Scripted::says("two"), Scripted::says("three")];
+    let harness = AgentHarness::new(answers).await;
+    harness.recall.add(memory(12, "everyone", Trust::Low));
+    harness.say("where is the key ?").await;
+    let end = harness.run(harness.claim().await).await.unwrap();
+    let TurnEnd::Failed(notice) = end else { panic!("{end:?}") };
+    let settlement =
+        Settlement { outcome: Outcome::Error, answer: None, notice: Some(notice), reply: None };
+    harness.store.settle(harness.record().await.id, &settlement).await.unwrap();
+    turn(&harness, "and now the key ?").await;
+    turn(&harness, "a key").await;
+    let (mut before, first) = request(&harness, 0);
+    assert_eq!(first.matches(KEY).count(), 1, "{first}");
+    for number in 1..3 {
+        let (messages, text) = request(&harness, number);
+        assert_eq!(
+            serde_json::to_vec(&messages[..before.len()]).unwrap(),
+            serde_json::to_vec(&before).unwrap(),
+            "request {number}"
+        );
+        assert_eq!(text.matches(KEY).count(), 1, "{text}");
+        before = messages;
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_outbox::Channels;
-use avocet_protocol::{Check, Checkup, Clock, Health, LastExchanges, plain_io, within};
+use avocet_protocol::{
+    Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport, plain_io, within,
+};
 use avocet_supervise::blocking;
 use futures_util::future::join_all;
 
@@ -35,6 +37,8 @@ pub(crate) struct Examiner {
     pub(crate) models: Arc<Models>,
     /// Constant while a process runs.
     pub(crate) walls: Vec<Check>,
+    /// `None` without a daemon, or without files.
+    pub(crate) mirror: Option<Arc<dyn MemoryMirror>>,
     /// `true` if this process is the daemon, which knows the results of its exchanges.
     pub(crate) is_daemon: bool,
     pub(crate) clock: Arc<dyn Clock>,
@@ -48,6 +52,7 @@ impl Examiner {
         let mut avocet = data;
         avocet.extend(self.directories());
         avocet.extend(linger());
+        avocet.extend(self.memory_files().await);
         Checkup { avocet, providers, channels, walls: self.walls.clone() }
     }
 
@@ -86,6 +91,14 @@ impl Examiner {
                 Check::bad("directories", format!("{error:#}"), "correct [tools] read and write")
             }
         })
+    }
+
+    /// Reports files of the memory that a person has to correct; `None` if there are none.
+    async fn memory_files(&self) -> Option<Check> {
+        let report = self.mirror.as_ref()?.sync_all().await.ok()?;
+        let problems = mirror_problems(&report);
+        let fix = "correct the files; their edits are taken in before the next answer";
+        (!problems.is_empty()).then(|| Check::fair("memory files", problems.join("; "), fix))
     }
 
     async fn of_channels(&self, offline: bool) -> Vec<Check> {
@@ -134,6 +147,15 @@ impl Examiner {
             "run `avocet doctor` while the daemon runs, or in a shell that has the value",
         ))
     }
+}
+
+/// Describes the faults of the memory's files that a person has to correct.
+pub(crate) fn mirror_problems(report: &MirrorReport) -> Vec<String> {
+    let MirrorReport { conflicts, problems, .. } = report;
+    let conflicts = conflicts.iter().map(|memory| {
+        format!("{memory} is your version of a memory that was changed meanwhile; keep one of both")
+    });
+    problems.iter().cloned().chain(conflicts).collect()
 }
 
 fn space(data_dir: &Path) -> Option<Check> {

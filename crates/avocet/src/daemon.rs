@@ -112,7 +112,7 @@ impl RunningDaemon {
         let ProbedShells { shells, cgroup } =
             ProbedShells::probe(configuration, &store, &clock, &group).await?;
         let models = Arc::new(Models::new(document, settings, clock.clone())?);
-        let memories = SearchedMemories::configured(document, settings, &store, &clock)?;
+        let memories = SearchedMemories::configured(configuration, &store, &clock)?;
         let parts = session_parts(
             context,
             configuration,
@@ -129,6 +129,7 @@ impl RunningDaemon {
         let Connections { channels, attach, workspaces, deliverer, bus, wakes } = connections;
         avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
+        memories.start_mirror(&group);
         let events = parts.events.clone();
         let lanes = LaneLimits {
             max_running: settings.sessions.max_running,
@@ -155,6 +156,7 @@ impl RunningDaemon {
             channels,
             models,
             walls: layers::checks(configuration, &shells, cgroup),
+            mirror: memories.mirror(),
             is_daemon: true,
             clock: clock.clone(),
         };
@@ -173,6 +175,7 @@ impl RunningDaemon {
             avocet_gateway::GatewayParts {
                 publish: bus.clone(),
                 access: bus.clone(),
+                mirror: memories.mirror(),
                 memories: memories.memories,
                 query: store.clone(),
                 report: Arc::new(reporter),

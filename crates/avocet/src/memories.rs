@@ -1,14 +1,20 @@
 //! The memories that agents, chats and the command line search: by words, and by meaning where the
-//! configuration names an embedding model.
+//! configuration names an embedding model. Files mirror them, if the configuration wants that.
 
 use std::sync::Arc;
 
-use avocet_config::{ConfigError, Document, Settings};
-use avocet_memory::{FusedMemories, WordRecall};
-use avocet_protocol::{Clock, Memories, Recall};
+use avocet_config::ConfigError;
+use avocet_memory::{FusedMemories, Mirror, MirroredRecall, WordRecall};
+use avocet_protocol::{Clock, Memories, MemoryMirror, Recall};
 use avocet_store::SqliteStore;
+use avocet_supervise::Group;
 
+use crate::places::Configuration;
 use crate::registry::{self, ConfiguredEmbedder};
+
+/// The directory of the memory's files, in the data directory. A workspace would be the wrong place:
+/// its files can be read in every chat, and become part of commits there.
+pub(crate) const MEMORY_FILES: &str = "memory";
 
 /// The memories of a log.
 #[derive(Debug, Clone)]
@@ -16,35 +22,73 @@ pub(crate) struct SearchedMemories {
     pub(crate) memories: Arc<dyn Memories>,
     /// `None` if memories are compared by words alone.
     least_similarity: Option<f64>,
+    mirror: Option<Arc<Mirror>>,
 }
 
 impl SearchedMemories {
-    /// Compares words alone.
+    /// Compares words alone, and leaves files as they are.
     pub(crate) fn by_words(store: &Arc<SqliteStore>) -> Self {
-        Self { memories: store.clone(), least_similarity: None }
+        Self { memories: store.clone(), least_similarity: None, mirror: None }
     }
 
     /// Compares vectors too, if there is an `[embeddings]` table.
     pub(crate) fn configured(
-        document: &Document,
-        settings: &Settings,
+        configuration: &Configuration,
         store: &Arc<SqliteStore>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
+        let Configuration { document, settings, .. } = configuration;
+        let words = Self { mirror: mirror(configuration, store), ..Self::by_words(store) };
         let embedder = registry::embedder(document, settings, clock)?;
         let Some(ConfiguredEmbedder { embedder, least_similarity }) = embedder else {
-            return Ok(Self::by_words(store));
+            return Ok(words);
         };
         let embedder = Arc::new(embedder);
         let fused = FusedMemories::new(store.clone(), store.clone(), embedder, clock.clone());
-        Ok(Self { memories: Arc::new(fused), least_similarity: Some(least_similarity) })
+        let least_similarity = Some(least_similarity);
+        Ok(Self { memories: Arc::new(fused), least_similarity, ..words })
     }
 
     pub(crate) fn recall(&self) -> Arc<dyn Recall> {
         let recall = WordRecall::new(self.memories.clone());
-        Arc::new(match self.least_similarity {
+        let recall: Arc<dyn Recall> = Arc::new(match self.least_similarity {
             Some(least) => recall.or_similar(least),
             None => recall,
-        })
+        });
+        match &self.mirror {
+            Some(mirror) => Arc::new(MirroredRecall::new(recall, mirror.clone())),
+            None => recall,
+        }
     }
+
+    /// Keeps the files up to date until the group is cancelled.
+    pub(crate) fn start_mirror(&self, group: &Group) {
+        let Some(mirror) = self.mirror.clone() else { return };
+        let stop = group.token();
+        group.spawn("memory-mirror", async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = mirror.run() => {}
+            }
+        });
+    }
+
+    pub(crate) fn mirror(&self) -> Option<Arc<dyn MemoryMirror>> {
+        self.mirror.clone().map(|mirror| mirror as Arc<dyn MemoryMirror>)
+    }
+}
+
+/// Returns `true` if there may be edits of people.
+pub(crate) fn has_files(configuration: &Configuration) -> bool {
+    configuration.settings.memory.mirror && configuration.data_dir.join(MEMORY_FILES).is_dir()
+}
+
+/// Returns the files of a log; `None` if the configuration wants none.
+pub(crate) fn mirror(
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+) -> Option<Arc<Mirror>> {
+    let directory = configuration.data_dir.join(MEMORY_FILES);
+    let is_wanted = configuration.settings.memory.mirror;
+    is_wanted.then(|| Arc::new(Mirror::new(store.clone(), directory)))
 }

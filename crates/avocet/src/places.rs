@@ -11,6 +11,7 @@ use avocet_store::DATABASE;
 use crate::context::{CommandContext, Global};
 use crate::environment::{environment, from_configuration, home};
 use crate::exit::{Exit, Failure};
+use crate::memories::MEMORY_FILES;
 use crate::roots::{Others, Root};
 use crate::{logging, policy, redaction, registry, roots, schedules};
 
@@ -159,10 +160,11 @@ impl Configuration {
     /// Returns the daemon's own files and directories, for file tools to avoid.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let config = self.document.path().map(Path::to_owned).into_iter();
-        // The log's files are named in case the data directory is the workspace.
+        // The log and the memory are named in case the data directory is the workspace.
         let log = ["", "-wal", "-shm", "-last", "-damage"]
             .map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
-        let own = [self.data_dir.clone(), self.head_file.clone()].into_iter();
+        let memory = self.data_dir.join(MEMORY_FILES);
+        let own = [self.data_dir.clone(), self.head_file.clone(), memory].into_iter();
         config.chain(own).chain(self.backups.clone()).chain(log).collect()
     }
 }

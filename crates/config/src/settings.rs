@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Backup, Budgets, Heartbeat, Skills};
+use crate::{Backup, Budgets, Heartbeat, MemorySettings, Skills};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -36,6 +36,8 @@ pub struct Settings {
     /// The model that turns memories into vectors, so that a search finds related words and other
     /// languages too. Without this table, a search compares words alone.
     pub embeddings: Option<Map<String, Value>>,
+    /// The long-term memory.
+    pub memory: MemorySettings,
     /// The audit table of decisions and effects.
     pub audit: Audit,
     /// Copies of the database.

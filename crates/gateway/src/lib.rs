@@ -22,7 +22,7 @@ pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
 pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 pub use lists::{ListSessions, ListUsage, ShowSession};
-pub use memories::{ForgetMemory, UndoMemoryChange, answer_about_memories};
+pub use memories::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
 pub use methods::{Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait};
 pub use parts::GatewayParts;
 pub use people::{

@@ -138,9 +138,9 @@ pub(crate) async fn answer(
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
         other if memories::METHODS.contains(&other) => {
-            let memories = parts.memories.as_ref();
-            let answer = memories::answer_about_memories(memories, other, params).await;
-            answer.unwrap_or_else(|| Err(unknown(other)))
+            let (memories, mirror) = (parts.memories.as_ref(), parts.mirror.as_deref());
+            let answer = memories::answer_about_memories(memories, mirror, other, params);
+            answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
         other if jobs::METHODS.contains(&other) => {
             let (jobs, redactor) = (parts.jobs.as_ref(), parts.redactor.as_ref());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, JobControl, Memories,
-    Publish, Query, Redactor, Report, ScheduleControl, Tasks, TurnEvents,
+    MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, Tasks, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -15,6 +15,8 @@ pub struct GatewayParts {
     pub publish: Arc<dyn Publish>,
     pub access: Arc<dyn AccessControl>,
     pub memories: Arc<dyn Memories>,
+    /// `None` if the memory has no files.
+    pub mirror: Option<Arc<dyn MemoryMirror>>,
     pub query: Arc<dyn Query>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Clock, Embedder, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
-    MemoryId, MemoryScope, MemoryVector, MemoryVectors, ScopeFilter, StoreError, UndoneChange,
-    WordCounts, match_query, within,
+    MemoryId, MemoryScope, MemoryVector, MemoryVectors, NewMemory, ScopeFilter, StoreError,
+    UndoneChange, WordCounts, WrittenMemory, match_query, within,
 };
 
 use crate::words;
@@ -179,6 +179,14 @@ impl Memories for FusedMemories {
         limit: u32,
     ) -> Result<Vec<MemoryChange>, StoreError> {
         self.memories.memory_changes(scopes, memory, limit).await
+    }
+
+    async fn write_memory(
+        &self,
+        new: &NewMemory,
+        author: &MemoryAuthor,
+    ) -> Result<WrittenMemory, StoreError> {
+        self.memories.write_memory(new, author).await
     }
 
     async fn forget_memory(&self, id: MemoryId, author: &MemoryAuthor) -> Result<bool, StoreError> {

@@ -1,7 +1,9 @@
 //! Finds the memories that are relevant to a turn. Most turns need none, so a memory is recalled
-//! only if it shares words with the request that tell something, or if its vector is very near.
+//! only if it shares words with the request that tell something, or if its vector is very near. A
+//! person can read and edit all memories in Markdown files.
 
 mod fused;
+mod mirror;
 mod words;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ const REMARK_TOKENS: u64 = 40;
 const LINE_TOKENS: u64 = 16;
 
 pub use fused::FusedMemories;
+pub use mirror::{Mirror, MirroredRecall};
 
 /// Recalls memories by the words that they share with the request, and by their vectors where the
 /// memories have them.

@@ -22,6 +22,7 @@ mod inbound;
 mod job_control;
 mod key_shapes;
 mod message;
+mod mirror;
 mod model;
 mod models;
 mod money;
@@ -89,6 +90,7 @@ pub use job_control::{JobControl, JobRequest};
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };
+pub use mirror::{MemoryMirror, MirrorReport};
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
 };
@@ -127,16 +129,18 @@ pub use status::{
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
-    AuditKind, AuditRow, BadAuthor, BadScope, CancelledTask, Claim, Claimed, CommandAction,
-    CommandEffect, CommandReply, CompactedPast, Correction, DueClaim, DueRun, DueWork,
-    EndedSchedules, Enqueued, Family, FoundMemory, Head, History, HistoryAuthor, HistoryHit,
-    HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, KeptResult,
-    KeptResults, Ledger, LineageTurn, Memories, Memory, MemoryAuthor, MemoryChange,
-    MemoryChangeKind, MemoryScope, MemorySource, MemoryText, MemoryVector, MemoryVectors, NewJob,
-    NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past,
-    Preview, Purpose, Resolution, Schedules, ScopeFilter, ScopeKind, ScopeRefused, SendEnd,
-    Settlement, Showing, Spending, StoreError, SubmittedJob, Suspects, TaskPage, TaskView, Tasks,
-    Total, TurnLog, Turns, UndoneChange, WordCounts, task_name,
+    AuditKind, AuditRow, BadAuthor, BadScope, CancelledTask, ChangedScopes, Claim, Claimed,
+    CommandAction, CommandEffect, CommandReply, CompactedPast, Correction, DueClaim, DueRun,
+    DueWork, EditedFile, EndedSchedules, Enqueued, Family, FileEntry, FoundMemory, Head, History,
+    HistoryAuthor, HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState,
+    JobStatus, Jobs, KeptResult, KeptResults, Ledger, LineageTurn, MAX_MEMORY_BYTES, Memories,
+    Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryFiles, MemoryScope, MemorySource,
+    MemoryText, MemoryVector, MemoryVectors, NewJob, NewMemory, NewStep, NewWait, NoCorrection,
+    NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution,
+    Schedules, ScopeFilter, ScopeKind, ScopeMemories, ScopeRefused, SendEnd, Settlement, Showing,
+    ShownChange, ShownMemory, Spending, StoreError, SubmittedJob, Suspects, TakenEdit,
+    TakenEditKind, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, WordCounts,
+    WrittenMemory, conflict_text, conflicts_with, task_name, visible_text,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -7,6 +7,7 @@ mod inbox;
 mod jobs;
 mod ledger;
 mod memories;
+mod memory_files;
 mod memory_vectors;
 mod outbox;
 mod schedules;
@@ -25,9 +26,13 @@ pub use inbox::{
 pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use memories::{
-    BadAuthor, BadScope, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange,
-    MemoryChangeKind, MemoryScope, MemorySource, MemoryText, ScopeFilter, ScopeKind, ScopeRefused,
-    UndoneChange, WordCounts,
+    BadAuthor, BadScope, FoundMemory, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor,
+    MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewMemory, ScopeFilter,
+    ScopeKind, ScopeRefused, UndoneChange, WordCounts, WrittenMemory,
+};
+pub use memory_files::{
+    ChangedScopes, EditedFile, FileEntry, MemoryFiles, ScopeMemories, ShownChange, ShownMemory,
+    TakenEdit, TakenEditKind, conflict_text, conflicts_with, visible_text,
 };
 pub use memory_vectors::{MemoryVector, MemoryVectors};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};

@@ -99,7 +99,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
     ChatCommand::new(Verb::Job, "job", "[agent task | j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
     ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
-    ChatCommand::new(Verb::Memory, "memory", "[words | forget m…]", "show what I remember here, or forget it"),
+    ChatCommand::new(Verb::Memory, "memory", "[words | add … | forget m…]", "show, add or forget what I remember here"),
     ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
     ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
     ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),

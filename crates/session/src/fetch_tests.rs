@@ -1,7 +1,7 @@
 use avocet_protocol::{
     CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Family, Inbound,
-    InboundKind, LogWrite, NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass,
-    Trust,
+    InboundKind, LogWrite, NewInbound, NewStep, Past, RecalledMemory, Sender, SessionId, Timestamp,
+    ToolClass, Trust,
 };
 use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
 use std::sync::Mutex;
@@ -193,6 +193,10 @@ impl TurnLog for AttachmentLog {
     }
 
     async fn record_compaction(&self, _: &SessionId, _: &CompactedPast) -> Result<(), StoreError> {
+        unreachable!("not used by fetch")
+    }
+
+    async fn record_recalled(&self, _: TurnId, _: &[RecalledMemory]) -> Result<(), StoreError> {
         unreachable!("not used by fetch")
     }
 

@@ -1,7 +1,8 @@
-//! `/memory`: shows and forgets the memories that this chat may read.
+//! `/memory`: shows and forgets the memories that this chat may read, and adds one.
 
 use avocet_protocol::{
-    CommandAction, Inbound, Memory, MemoryId, MemoryScope, Role, Roles, ScopeFilter, StoreError,
+    Asker, CommandAction, Inbound, MAX_MEMORY_BYTES, Memory, MemoryId, MemoryScope, NewMemory,
+    PersonId, Role, Roles, ScopeFilter, StoreError, Trust,
 };
 
 use crate::commands::CommandPlan;
@@ -10,7 +11,7 @@ use crate::lane::Lanes;
 /// The most memories that are shown at once.
 const SHOWN: u32 = 20;
 
-/// Plans `/memory`, `/memory WORDS` or `/memory forget m12`.
+/// Plans `/memory`, `/memory WORDS`, `/memory add TEXT` or `/memory forget m12`.
 pub(crate) async fn memory(
     lanes: &Lanes,
     command: &Inbound,
@@ -20,9 +21,12 @@ pub(crate) async fn memory(
     let asker = lanes.parts.bus.asker(command);
     let scopes = ScopeFilter::Only(MemoryScope::readable(asker.as_ref()));
     let memories = &lanes.parts.memories;
-    let (verb, id) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    let (verb, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    if verb.eq_ignore_ascii_case("add") {
+        return Ok(add(command, asker.as_ref(), role, rest.trim()));
+    }
     if verb.eq_ignore_ascii_case("forget") {
-        let Ok(id) = id.trim().parse::<MemoryId>() else {
+        let Ok(id) = rest.trim().parse::<MemoryId>() else {
             return Ok(CommandPlan::say("Write /memory forget m12, with the id of a memory."));
         };
         let nothing = format!("There is no memory {id} here.");
@@ -33,7 +37,7 @@ pub(crate) async fn memory(
         if let Err(refused) = found.scope.check_change(asker.as_ref(), role) {
             return Ok(CommandPlan::say(format!("I keep {id}: {refused}.")));
         }
-        let by = avocet_protocol::PersonId::of(command);
+        let by = PersonId::of(command);
         let done = format!("I have forgotten {id}: {}", found.text);
         return Ok(CommandPlan::act(CommandAction::ForgetMemory { id, by }, &done, &nothing));
     }
@@ -45,6 +49,35 @@ pub(crate) async fn memory(
         [] => format!("I remember nothing about {argument:?} here."),
         _ => lines.join("\n\n"),
     }))
+}
+
+/// Plans `/memory add TEXT`: for the person in a private chat, for the chat in a group.
+fn add(command: &Inbound, asker: Option<&Asker>, role: Role, text: &str) -> CommandPlan {
+    if text.is_empty() {
+        return CommandPlan::say(
+            "Write /memory add and the text, for example: /memory add I like tea.",
+        );
+    }
+    if text.len() > MAX_MEMORY_BYTES {
+        let length = text.len();
+        return CommandPlan::say(format!(
+            "The text has {length} bytes; a memory has at most {MAX_MEMORY_BYTES}."
+        ));
+    }
+    let scope = match MemoryScope::writable(asker, role, None) {
+        Ok(scope) => scope,
+        Err(refused) => return CommandPlan::say(format!("I cannot remember it: {refused}.")),
+    };
+    let by = PersonId::of(command);
+    let done = format!("I remember it ({}): {text}", scope.kind().word());
+    let memory = NewMemory {
+        scope,
+        text: text.to_owned(),
+        trust: Trust::from(role),
+        session: asker.map(|asker| asker.session.clone()),
+        said_by: Some(by.clone()),
+    };
+    CommandPlan::act(CommandAction::WriteMemory { memory, by }, &done, "I know that already.")
 }
 
 fn line(memory: &Memory) -> String {

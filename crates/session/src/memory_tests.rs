@@ -1,5 +1,7 @@
 //! Tests of `/memory`.
 
+use avocet_protocol::{Memories, ScopeFilter, Trust};
+
 use super::people::household;
 use super::*;
 
@@ -25,6 +27,17 @@ async fn memory_command_shows_and_forgets_what_this_chat_may_read() {
         ("me", "own", "/memory forget m1", "I have forgotten m1: remember"),
         ("me", "own", "/memory forget  m1", "There is no memory m1 here."),
         ("bob", "b", "/memory ", "I remember nothing here."),
+        ("bob", "b", "/memory add Bob  likes tea", "I remember it (person): Bob  likes tea"),
+        ("bob", "b", "/memory ADD bob likes TEA!", "I know that already."),
+        ("bob", "b", "/memory tea", "m2 (person, 2026-01-01): Bob  likes tea"),
+        ("me", "own", "/memory tea", "I remember nothing about \"tea\" here."),
+        (
+            "me",
+            "own",
+            "/memory add",
+            "Write /memory add and the text, for example: /memory add I like tea.",
+        ),
+        ("me", "own", "/memory add my tea", "I remember it (person): my tea"),
     ];
     let (mut own, mut bobs) = (1, 0);
     for (sender, chat, command, expected) in table {
@@ -33,4 +46,10 @@ async fn memory_command_shows_and_forgets_what_this_chat_may_read() {
         harness.publish_from(sender, chat, command).await.unwrap();
         assert_eq!(harness.sent_to(chat, *count).await, expected, "{command}");
     }
+    let found = harness.store.search_memories(&ScopeFilter::All, "tea", 9).await.unwrap();
+    let trust = |author: &str| {
+        let said_by = Some(format!("terminal:local:{author}").parse().unwrap());
+        found.iter().find(|one| one.memory.source.said_by == said_by).unwrap().memory.trust
+    };
+    assert_eq!((trust("bob"), trust("me")), (Trust::User, Trust::Full));
 }

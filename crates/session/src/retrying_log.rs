@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Attachment, CallId, CallResult, ChatAddress, CompactedPast, Deliveries, Evidence, Family,
-    Ledger, LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, SessionId, Spending, Spent,
-    StoreError, Timestamp, ToolClass, TurnId, TurnLog,
+    Ledger, LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, RecalledMemory, SessionId,
+    Spending, Spent, StoreError, Timestamp, ToolClass, TurnId, TurnLog,
 };
 
 use crate::running::RunningTurns;
@@ -49,6 +49,10 @@ impl TurnLog for RetryingLog {
             self.log.record_compaction(session, compacted)
         };
         self.running.with_retry(None, record_compaction).await
+    }
+
+    async fn record_recalled(&self, turn: TurnId, recalled: &[RecalledMemory]) -> Result<()> {
+        self.running.with_retry(turn, || self.log.record_recalled(turn, recalled)).await
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {

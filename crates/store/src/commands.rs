@@ -81,6 +81,10 @@ pub(crate) fn act(
         CommandAction::ForgetMemory { id, by } => {
             memories::forget(tx, *id, &MemoryAuthor::Person(by.clone())).map(done_or_nothing)
         }
+        CommandAction::WriteMemory { memory, by } => {
+            let written = memories::write(tx, memory, &MemoryAuthor::Person(by.clone()))?;
+            Ok(done_or_nothing(written.is_new))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! group commit, and a few reader threads. The tables are the queues.
 //!
 //! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `memories`,
-//!   `vectors`, `history`, `query` and `audit` implement one port each. Larger transactions have modules of
+//!   `memory_files`, `vectors`, `history`, `query` and `audit` implement one port each. Larger transactions have modules of
 //!   their own, for example `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
@@ -37,6 +37,7 @@ mod last;
 mod ledger;
 mod lock;
 mod memories;
+mod memory_files;
 mod migrate;
 mod missing;
 mod open;
@@ -84,7 +85,7 @@ pub use writer::Durability;
 
 use readers::Readers;
 use tx::{Db, Result, Tx};
-use writer::Writer;
+use writer::{ChangeNotices, Writer};
 
 /// The log in an SQLite database. Implements every store port; clones share the database.
 #[derive(Debug, Clone)]
@@ -100,8 +101,7 @@ pub struct SqliteStore {
     /// Set only in read-only mode: time of the last missing transaction, and a description of the
     /// loss.
     missing: Option<(Timestamp, String)>,
-    /// Notified after a transaction that has changed schedules.
-    schedules_changed: Arc<tokio::sync::Notify>,
+    changed: Arc<ChangeNotices>,
 }
 
 impl SqliteStore {

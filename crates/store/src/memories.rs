@@ -4,8 +4,9 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     CallId, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
-    MemoryChangeKind, MemoryId, MemoryScope, MemorySource, MemoryText, MessageId, PersonId,
-    ScopeFilter, Timestamp, Trust, TurnId, UndoneChange, WordCounts, index_text, match_query,
+    MemoryChangeKind, MemoryId, MemoryScope, MemorySource, MemoryText, MessageId, NewMemory,
+    PersonId, ScopeFilter, SessionId, StoreError, Timestamp, Trust, TurnId, UndoneChange,
+    WordCounts, WrittenMemory, index_text, match_query,
 };
 use rusqlite::{Row, params};
 
@@ -59,19 +60,8 @@ impl Memories for SqliteStore {
     }
 
     async fn same_memory(&self, scope: &MemoryScope, text: &str) -> Result<Option<Memory>> {
-        let (scope, words) = (scope.to_string(), index_text(text));
-        self.read(move |db| {
-            db.row(
-                &format!(
-                    "SELECT {MEMORY} FROM memories WHERE scope = ?1 AND state = 'active' \
-                         AND substr(words, 1, 100) = substr(?2, 1, 100) AND words = ?2 \
-                     ORDER BY id LIMIT 1"
-                ),
-                [scope, words],
-                memory,
-            )
-        })
-        .await
+        let (scope, text) = (scope.clone(), text.to_owned());
+        self.read(move |db| same(db, &scope, &text)).await
     }
 
     async fn memory_words(&self, words: &[String]) -> Result<WordCounts> {
@@ -106,6 +96,11 @@ impl Memories for SqliteStore {
             )
         })
         .await
+    }
+
+    async fn write_memory(&self, new: &NewMemory, author: &MemoryAuthor) -> Result<WrittenMemory> {
+        let (new, author) = (new.clone(), author.clone());
+        self.write("write-memory", Durability::Synced, move |tx| write(tx, &new, &author)).await
     }
 
     async fn forget_memory(&self, id: MemoryId, author: &MemoryAuthor) -> Result<bool> {
@@ -144,6 +139,49 @@ pub(crate) fn remember(tx: &Tx<'_>, call: CallId, scope: &MemoryScope, text: &st
     let after = MemoryText { text: written.text, trust: written.trust };
     let change = NewChange { kind: MemoryChangeKind::Written, before: None, after: Some(after) };
     add_change(tx, written.id, &MemoryAuthor::Call(call), &change)
+}
+
+/// Writes a memory of a person, unless its scope has one with the same words.
+pub(crate) fn write(tx: &Tx<'_>, new: &NewMemory, author: &MemoryAuthor) -> Result<WrittenMemory> {
+    let NewMemory { scope, text, trust, session, said_by } = new;
+    if let Some(memory) = same(tx.db, scope, text)? {
+        return Ok(WrittenMemory { memory, is_new: false });
+    }
+    let id = tx.insert(
+        "INSERT INTO memories (scope, text, words, trust, session, said_by, written_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            scope.to_string(),
+            text,
+            index_text(text),
+            trust.word(),
+            session.as_ref().map(SessionId::as_str),
+            said_by.as_ref().map(ToString::to_string),
+            tx.now.0,
+        ],
+    )?;
+    let id = MemoryId(id.unwrap_or_default());
+    let after = MemoryText { text: text.clone(), trust: *trust };
+    let change = NewChange { kind: MemoryChangeKind::Written, before: None, after: Some(after) };
+    add_change(tx, id, author, &change)?;
+    let gone = || StoreError::Internal(format!("{id} was written and is missing"));
+    Ok(WrittenMemory { memory: one(tx.db, id)?.ok_or_else(gone)?, is_new: true })
+}
+
+/// Gives an active memory another text. Its trust stays: a person may have left parts of it as they
+/// were.
+pub(crate) fn rewrite(
+    tx: &Tx<'_>,
+    memory: Memory,
+    text: &str,
+    author: &MemoryAuthor,
+) -> Result<()> {
+    let Memory { id, text: before, trust, .. } = memory;
+    let (before, after) =
+        (MemoryText { text: before, trust }, MemoryText { text: text.to_owned(), trust });
+    set_text(tx, id, Some(&after))?;
+    let kind = MemoryChangeKind::Written;
+    add_change(tx, id, author, &NewChange { kind, before: Some(before), after: Some(after) })
 }
 
 /// Forgets a memory. Returns `false` if it is not active.
@@ -221,6 +259,7 @@ fn add_change(
             after.map(|after| after.trust.word()),
         ],
     )?;
+    tx.changed.memories.set(true);
     Ok(())
 }
 
@@ -231,7 +270,20 @@ pub(crate) fn in_json(scopes: &ScopeFilter) -> Result<Option<String>> {
     }
 }
 
-fn one(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
+/// Returns the active memory of a scope with the same words.
+fn same(db: Db<'_>, scope: &MemoryScope, text: &str) -> Result<Option<Memory>> {
+    db.row(
+        &format!(
+            "SELECT {MEMORY} FROM memories WHERE scope = ?1 AND state = 'active' \
+                 AND substr(words, 1, 100) = substr(?2, 1, 100) AND words = ?2 \
+             ORDER BY id LIMIT 1"
+        ),
+        [scope.to_string(), index_text(text)],
+        memory,
+    )
+}
+
+pub(crate) fn one(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
     db.row(&format!("SELECT {MEMORY} FROM memories WHERE id = ?1"), [id.0], memory)
 }
 

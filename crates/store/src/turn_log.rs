@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Attachment, CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Family,
-    LogWrite, LoggedInbound, MessageId, NewStep, Past, QueueMode, SessionId, StoreError, ToolClass,
-    TurnId, TurnLog,
+    LogWrite, LoggedInbound, MessageId, NewStep, Past, QueueMode, RecalledMemory, SessionId,
+    StoreError, ToolClass, TurnId, TurnLog,
 };
 use rusqlite::params;
 
@@ -32,6 +32,15 @@ impl TurnLog for SqliteStore {
         let (session, compacted) = (session.clone(), compacted.clone());
         self.write("record-compaction", Durability::Process, move |tx| {
             past::record_compaction(tx, &session, &compacted).map(drop)
+        })
+        .await
+    }
+
+    async fn record_recalled(&self, turn: TurnId, recalled: &[RecalledMemory]) -> Result<()> {
+        let recalled = recalled.to_vec();
+        self.write("record-recalled", Durability::Process, move |tx| {
+            must_run(tx, turn)?;
+            set_recalled(tx, turn, &recalled)
         })
         .await
     }

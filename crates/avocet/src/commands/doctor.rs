@@ -136,6 +136,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
         channels: Arc::new(Channels::new(channels)),
         models: Arc::new(Models::new(document, settings, context.clock.clone())?),
         walls: layers::checks(&configuration, &shells, cgroup),
+        mirror: None,
         is_daemon: false,
         clock: context.clock.clone(),
         configuration,

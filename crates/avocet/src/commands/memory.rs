@@ -4,26 +4,40 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use avocet_gateway::{ForgetMemory, UndoMemoryChange, answer_about_memories};
+use avocet_gateway::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
 use avocet_protocol::{
-    Memories, Memory, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MemorySource,
-    PlainTable, ScopeFilter,
+    Memories, Memory, MemoryChange, MemoryChangeId, MemoryChangeKind, MemoryId, MemoryMirror,
+    MemoryScope, MemorySource, MirrorReport, PlainTable, ScopeFilter, WrittenMemory,
 };
 use avocet_store::SqliteStore;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
-use crate::commands::{call, look};
+use crate::checkup::mirror_problems;
+use crate::commands::{call, look, text_or_stdin};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, print, show};
+use crate::memories::{has_files, mirror};
+use crate::output::{moment, print, show, warning};
 use crate::places::{Configuration, Uses};
 use crate::values::rows;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
+    /// Remember a text. A text that is known in its scope is not stored again.
+    Add {
+        /// Text. Default or -: stdin.
+        text: Option<String>,
+        /// Scope: everyone, 'person CHANNEL:ACCOUNT:SENDER' or 'chat SESSION'.
+        #[arg(long, default_value = "everyone")]
+        scope: MemoryScope,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Print all memories as Markdown, one section for each scope.
     Export {
         #[command(flatten)]
@@ -106,7 +120,15 @@ struct MemoryDetails {
 
 pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Result<Exit, Failure> {
     let zone = TimeZone::system();
+    take_in_edits(context).await;
     match command {
+        MemoryCommand::Add { text, scope, json } => {
+            let params = AddMemory { text: text_or_stdin(text)?, scope };
+            let written: WrittenMemory = change(context, "memory.add", &params).await?;
+            let WrittenMemory { memory: Memory { id, scope, .. }, is_new } = &written;
+            let state = if *is_new { "remembered as" } else { "already known as" };
+            show(json, &written, || format!("{state} {id} ({scope})\n"))
+        }
         MemoryCommand::Export { scope } => {
             let memories = found(context, scope.filter(), "", u32::MAX).await?;
             print(&markdown(&memories, &zone))?;
@@ -176,15 +198,37 @@ fn log(context: &CommandContext) -> Result<Option<SqliteStore>, Failure> {
     look(context, &Configuration::load(context, Uses::Daemon)?)
 }
 
+/// Changes the memory. A daemon then brings the files up to date by itself.
 async fn change<A: DeserializeOwned>(
     context: &CommandContext,
     method: &str,
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {
     call(context, method, params, async |log, params| {
-        Ok(answer_about_memories(log.store.as_ref(), method, params).await)
+        let mirror = mirror(&log.configuration, &log.store);
+        let files = mirror.as_deref().map(|mirror| mirror as &dyn MemoryMirror);
+        let answer = answer_about_memories(log.store.as_ref(), files, method, params).await;
+        if let Some(mirror) = mirror {
+            mirror.sync_all().await?;
+        }
+        Ok(answer)
     })
     .await
+}
+
+/// Takes the edits of the memory's files into the log, so that the command sees them. A fault is a
+/// warning only.
+async fn take_in_edits(context: &CommandContext) {
+    let Ok(configuration) = Configuration::load(context, Uses::Daemon) else { return };
+    if !has_files(&configuration) {
+        return;
+    }
+    match change::<MirrorReport>(context, "memory.sync", &json!({})).await {
+        Ok(report) => mirror_problems(&report).iter().for_each(|problem| warning(problem)),
+        Err(Failure { error, .. }) => {
+            warning(&format!("edits of the memory's files are not taken in: {error:#}"));
+        }
+    }
 }
 
 fn list_text(memories: &[Memory], zone: &TimeZone) -> String {
@@ -205,7 +249,11 @@ fn changes_text(changes: &[MemoryChange], zone: &TimeZone) -> String {
     }
     let mut text = String::new();
     for MemoryChange { id, memory, at, author, kind, before, after, .. } in changes {
-        let (at, kind) = (moment(*at, zone), kind.word());
+        let at = moment(*at, zone);
+        let kind = match (kind, before) {
+            (MemoryChangeKind::Written, Some(_)) => "edited",
+            _ => kind.word(),
+        };
         // Writing to a `String` always succeeds.
         writeln!(text, "{id}  {at}  {memory} {kind} by {author}").unwrap_or_default();
         for (sign, version) in [("-", before), ("+", after)] {

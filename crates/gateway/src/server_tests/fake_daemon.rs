@@ -9,12 +9,12 @@ use avocet_protocol::{
     Cursor, DaemonStatus, DedupeKey, DeliveryId, Enqueued, FoundMemory, Handover, Inbound,
     JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, LogStatus, Memories,
     Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
-    MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
-    PublishError, Query, Report, Role, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId,
-    ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
+    MessageStatus, NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
+    Publish, PublishError, Query, Report, Role, ScheduleCommand, ScheduleControl, ScheduleError,
+    ScheduleId, ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
     ShownSchedule, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total,
     TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
-    UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
+    UndoneChange, UsageBy, UsageRow, WaitId, WordCounts, WrittenMemory,
 };
 use serde_json::json;
 
@@ -303,6 +303,13 @@ impl Memories for FakeDaemon {
         _: u32,
     ) -> Result<Vec<MemoryChange>, StoreError> {
         Ok(Vec::new())
+    }
+    async fn write_memory(
+        &self,
+        _: &NewMemory,
+        _: &MemoryAuthor,
+    ) -> Result<WrittenMemory, StoreError> {
+        Err(StoreError::Closed)
     }
     async fn forget_memory(&self, id: MemoryId, _: &MemoryAuthor) -> Result<bool, StoreError> {
         Ok(id == MemoryId(1))

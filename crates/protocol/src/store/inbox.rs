@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::{CancelledTask, Result};
+use super::{CancelledTask, NewMemory, Result};
 use crate::{
     AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MemoryId, MessageId,
     NewInbound, PersonId, Planned, QueueMode, Resolution, SenderId, SessionId, SettledPairing,
@@ -183,6 +183,13 @@ pub enum CommandAction {
     ForgetMemory {
         /// The memory.
         id: MemoryId,
+        /// The author of the command.
+        by: PersonId,
+    },
+    /// Writes a memory. Does nothing if its scope has one with the same words.
+    WriteMemory {
+        /// The memory.
+        memory: NewMemory,
         /// The author of the command.
         by: PersonId,
     },

@@ -44,6 +44,10 @@ pub trait Memories: fmt::Debug + Send + Sync {
         limit: u32,
     ) -> Result<Vec<MemoryChange>>;
 
+    /// Writes a memory of a person, or returns the active one of the scope with the same words.
+    /// Durable when this returns.
+    async fn write_memory(&self, new: &NewMemory, author: &MemoryAuthor) -> Result<WrittenMemory>;
+
     /// Forgets a memory. Its changes are kept, so that this can be undone. Returns `false` if no
     /// such memory is active. Durable when this returns.
     async fn forget_memory(&self, id: MemoryId, author: &MemoryAuthor) -> Result<bool>;
@@ -267,6 +271,33 @@ pub struct Memory {
     pub forgotten: bool,
 }
 
+/// The most bytes of a memory: a thought, not a file.
+pub const MAX_MEMORY_BYTES: usize = 2 * 1024;
+
+/// A memory that a person writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewMemory {
+    /// Its readers.
+    pub scope: MemoryScope,
+    /// The text, of at most [`MAX_MEMORY_BYTES`].
+    pub text: String,
+    /// The trust of its author.
+    pub trust: Trust,
+    /// The conversation; `None` outside of chats.
+    pub session: Option<SessionId>,
+    /// The author; `None` for the operator.
+    pub said_by: Option<PersonId>,
+}
+
+/// The result of writing a memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenMemory {
+    /// The memory with this text.
+    pub memory: Memory,
+    /// `false` if it was known before.
+    pub is_new: bool,
+}
+
 /// The origin of a memory. A part is `None` if it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySource {
@@ -337,7 +368,7 @@ pub struct MemoryText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryChangeKind {
-    /// The memory is new.
+    /// The memory has a new text. It is new itself if it had no text before.
     Written,
     /// The memory is forgotten.
     Forgotten,
@@ -360,7 +391,8 @@ impl MemoryChangeKind {
     }
 }
 
-/// The author of a change. Written as `call t4s1c0`, `person telegram:main:7` or `process`.
+/// The author of a change. Written as `call t4s1c0`, `person telegram:main:7`, `file DIGEST` or
+/// `process`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum MemoryAuthor {
@@ -368,6 +400,8 @@ pub enum MemoryAuthor {
     Call(CallId),
     /// A person, by a command in a chat.
     Person(PersonId),
+    /// A person, by editing a Markdown file of the memory. The digest is that of the edited file.
+    File(String),
     /// The command line, or the program itself.
     Process,
 }
@@ -377,6 +411,7 @@ impl fmt::Display for MemoryAuthor {
         match self {
             Self::Call(call) => write!(f, "call {call}"),
             Self::Person(person) => write!(f, "person {person}"),
+            Self::File(digest) => write!(f, "file {digest}"),
             Self::Process => f.write_str("process"),
         }
     }
@@ -390,10 +425,15 @@ impl FromStr for MemoryAuthor {
         match text.split_once(' ') {
             Some(("call", call)) => call.parse().map(Self::Call).map_err(|_| bad()),
             Some(("person", person)) => person.parse().map(Self::Person).map_err(|_| bad()),
+            Some(("file", digest)) if is_digest(digest) => Ok(Self::File(digest.to_owned())),
             None if text == "process" => Ok(Self::Process),
             _ => Err(bad()),
         }
     }
+}
+
+fn is_digest(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl TryFrom<String> for MemoryAuthor {

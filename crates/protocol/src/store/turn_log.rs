@@ -28,6 +28,10 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     async fn record_compaction(&self, session: &SessionId, compacted: &CompactedPast)
     -> Result<()>;
 
+    /// Keeps the memories of a turn before its first request, so that later requests contain them
+    /// even if the turn fails.
+    async fn record_recalled(&self, turn: TurnId, recalled: &[RecalledMemory]) -> Result<()>;
+
     /// Record step: commits the assistant's message and its calls, planned.
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()>;
 

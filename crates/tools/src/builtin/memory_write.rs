@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, Description, LogWrite, Memories, MemoryId, MemoryScope, ScopeKind, Tool, ToolClass,
-    ToolContext, ToolError, ToolOutcome, ToolOutput, index_text,
+    Caution, Description, LogWrite, MAX_MEMORY_BYTES, Memories, MemoryId, MemoryScope, ScopeKind,
+    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, index_text,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -13,9 +13,6 @@ use serde_json::json;
 
 use super::BuiltinParts;
 use super::memories::{caution, failed};
-
-/// A memory is a thought, not a file.
-const MAX_BYTES: usize = 2 * 1024;
 
 #[derive(Debug)]
 pub(super) struct MemoryWrite {
@@ -85,9 +82,9 @@ impl Tool for MemoryWrite {
         if text.is_empty() {
             return Err(ToolError::InvalidArgs("text is empty".to_owned()));
         }
-        if text.len() > MAX_BYTES {
+        if text.len() > MAX_MEMORY_BYTES {
             return Err(ToolError::InvalidArgs(format!(
-                "text is {} bytes long; a memory has at most {MAX_BYTES}. Write a file instead",
+                "text is {} bytes long; a memory has at most {MAX_MEMORY_BYTES}. Write a file instead",
                 text.len()
             )));
         }

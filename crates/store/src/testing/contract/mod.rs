@@ -10,6 +10,7 @@ mod inbox;
 mod jobs;
 mod ledger;
 mod memories;
+mod memory_files;
 mod models;
 mod outbox;
 mod past;
@@ -29,8 +30,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryVectors, Outbox, People,
-    Query, Schedules, Tasks, TurnLog, Turns,
+    Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryFiles, MemoryVectors, Outbox,
+    People, Query, Schedules, Tasks, TurnLog, Turns,
 };
 
 /// A log that can be opened and killed.
@@ -55,6 +56,7 @@ pub struct Ports {
     pub ledger: Arc<dyn Ledger>,
     pub outbox: Arc<dyn Outbox>,
     pub memories: Arc<dyn Memories>,
+    pub memory_files: Arc<dyn MemoryFiles>,
     pub vectors: Arc<dyn MemoryVectors>,
     pub history: Arc<dyn History>,
     pub people: Arc<dyn People>,
@@ -77,6 +79,7 @@ impl Ports {
             + Ledger
             + Outbox
             + Memories
+            + MemoryFiles
             + MemoryVectors
             + History
             + People
@@ -95,6 +98,7 @@ impl Ports {
             ledger: store.clone(),
             outbox: store.clone(),
             memories: store.clone(),
+            memory_files: store.clone(),
             vectors: store.clone(),
             history: store.clone(),
             people: store.clone(),
@@ -286,6 +290,15 @@ rules! {
         recalled_memories_are_logged_with_the_first_step_or_the_answer
         nearest_compares_vectors_of_the_requested_scopes_and_model
         vector_of_a_changed_memory_is_removed;
+    memory_files:
+        take_in_changes_forgets_and_adds_once
+        take_in_keeps_both_versions_of_a_conflict
+        take_in_compares_each_entry_with_its_own_memory
+        take_in_forgets_nothing_for_the_file_of_another_log
+        take_in_keeps_the_trust_of_an_edited_memory
+        changed_scopes_follow_every_change
+        write_memory_stores_a_text_once
+        record_recalled_keeps_the_memories_of_a_turn_without_steps;
     models:
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;

@@ -1,0 +1,206 @@
+//! The edits of people in the Markdown files of the memory. The texts that a person was shown are
+//! found in `memory_changes`, so that the files themselves hold no state.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    ChangedScopes, EditedFile, FileEntry, Memory, MemoryAuthor, MemoryChangeId, MemoryFiles,
+    MemoryId, MemoryScope, NewMemory, ScopeMemories, ShownChange, ShownMemory, TakenEdit,
+    TakenEditKind, Timestamp, Trust, conflict_text, visible_text,
+};
+use rusqlite::params;
+
+use crate::memories::{MEMORY, forget, memory, one, rewrite, write};
+use crate::rows::parsed;
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl MemoryFiles for SqliteStore {
+    async fn changed_scopes(&self, after: MemoryChangeId) -> Result<ChangedScopes> {
+        self.read(move |db| {
+            let last = "SELECT coalesce(max(id), 0) FROM memory_changes";
+            let last = db.one(last, (), |row| row.get(0).map(MemoryChangeId))?;
+            let changed = "SELECT DISTINCT scope FROM memory_changes \
+                JOIN memories ON memories.id = memory WHERE memory_changes.id > ?1 ORDER BY scope";
+            let scopes = db.rows(changed, [after.0], |row| parsed(row, "scope"))?;
+            Ok(ChangedScopes { scopes, last })
+        })
+        .await
+    }
+
+    async fn memories_of(&self, scope: &MemoryScope) -> Result<ScopeMemories> {
+        let scope = scope.to_string();
+        self.read(move |db| {
+            // The number is read first: a memory that is newer than it is no harm, but a missing one
+            // would count as removed by the person.
+            let last = "SELECT memory_changes.id, at FROM memory_changes \
+                JOIN memories ON memories.id = memory WHERE memories.scope = ?1 \
+                ORDER BY memory_changes.id DESC LIMIT 1";
+            let last = db.row(last, [&scope], |row| {
+                Ok(ShownChange { id: MemoryChangeId(row.get(0)?), at: Timestamp(row.get(1)?) })
+            })?;
+            let active = format!(
+                "SELECT {MEMORY} FROM memories WHERE scope = ?1 AND state = 'active' ORDER BY id"
+            );
+            let memories = db.rows(&active, [&scope], memory)?;
+            Ok(ScopeMemories { memories, last: last.unwrap_or(ShownChange::NONE) })
+        })
+        .await
+    }
+
+    async fn take_in(&self, file: &EditedFile) -> Result<Vec<TakenEdit>> {
+        let file = file.clone();
+        self.write("take-in-memories", Durability::Synced, move |tx| {
+            FileEdits::of(&file).take_in(tx)
+        })
+        .await
+    }
+
+    async fn memories_changed(&self) {
+        self.changed.memories.notified().await;
+    }
+}
+
+/// The comparison of a file with the log.
+struct FileEdits<'f> {
+    file: &'f EditedFile,
+    author: MemoryAuthor,
+    /// The memories of the scope that the file has shown so far.
+    shown: BTreeSet<MemoryId>,
+    taken: Vec<TakenEdit>,
+}
+
+impl<'f> FileEdits<'f> {
+    fn of(file: &'f EditedFile) -> Self {
+        let author = MemoryAuthor::File(file.digest.clone());
+        Self { file, author, shown: BTreeSet::new(), taken: Vec::new() }
+    }
+
+    fn take_in(mut self, tx: &Tx<'_>) -> Result<Vec<TakenEdit>> {
+        let shown_to = self.shown_to(tx.db)?;
+        if let Some(shown_to) = shown_to
+            && self.was_taken_in(tx.db, shown_to)?
+        {
+            return Ok(Vec::new());
+        }
+        for entry in &self.file.entries {
+            self.take_entry(tx, entry)?;
+        }
+        if let Some(shown_to) = shown_to {
+            self.take_removals(tx, shown_to)?;
+        }
+        Ok(self.taken)
+    }
+
+    /// Returns the last change that the person was shown, if the log still has it.
+    fn shown_to(&self, db: Db<'_>) -> Result<Option<MemoryChangeId>> {
+        let Some(ShownChange { id, at }) = self.file.shown_to else { return Ok(None) };
+        if id == ShownChange::NONE.id {
+            return Ok(Some(id));
+        }
+        let same = "SELECT 1 FROM memory_changes WHERE id = ?1 AND at = ?2";
+        Ok(db.row(same, [id.0, at.0], |_| Ok(()))?.map(|()| id))
+    }
+
+    /// Returns `true` if the log has edits of the same file content. The process may have died before
+    /// it could replace the file.
+    fn was_taken_in(&self, db: Db<'_>, shown_to: MemoryChangeId) -> Result<bool> {
+        let edit = "SELECT 1 FROM memory_changes WHERE id > ?1 AND author = ?2 LIMIT 1";
+        let edit = db.row(edit, params![shown_to.0, self.author.to_string()], |_| Ok(()))?;
+        Ok(edit.is_some())
+    }
+
+    fn take_entry(&mut self, tx: &Tx<'_>, entry: &FileEntry) -> Result<()> {
+        let FileEntry { shown, text } = entry;
+        let Some(ShownMemory { id, revision, trust }) = *shown else {
+            return self.add(tx, text, Trust::Full, TakenEditKind::Added);
+        };
+        let Some(memory) = one(tx.db, id)? else {
+            return self.add(tx, text, trust, TakenEditKind::Added);
+        };
+        let trust = trust.min(memory.trust);
+        if memory.scope != self.file.scope {
+            // An entry that was moved here from the file of another scope.
+            return self.add(tx, text, trust, TakenEditKind::Added);
+        }
+        let is_first = self.shown.insert(id);
+        if is_first && memory.revision == revision && !memory.forgotten {
+            return self.rewrite(tx, memory, text);
+        }
+        let since = shown_since(tx.db, id, revision)?;
+        if since.contains(text) {
+            return Ok(());
+        }
+        if is_first && !memory.forgotten && since.first() == Some(&visible_text(&memory.text)) {
+            // A change was undone: the log has the text that the person was shown.
+            return self.rewrite(tx, memory, text);
+        }
+        if !is_first {
+            return self.add(tx, text, trust, TakenEditKind::Added);
+        }
+        self.add(tx, &conflict_text(id, text), trust, TakenEditKind::Conflict(id))
+    }
+
+    fn rewrite(&mut self, tx: &Tx<'_>, memory: Memory, text: &str) -> Result<()> {
+        if visible_text(&memory.text) == text {
+            return Ok(());
+        }
+        let id = memory.id;
+        rewrite(tx, memory, text, &self.author)?;
+        self.note(id, TakenEditKind::Changed);
+        Ok(())
+    }
+
+    fn add(&mut self, tx: &Tx<'_>, text: &str, trust: Trust, kind: TakenEditKind) -> Result<()> {
+        let (scope, text) = (self.file.scope.clone(), text.to_owned());
+        let new = NewMemory { scope, text, trust, session: None, said_by: None };
+        let written = write(tx, &new, &self.author)?;
+        if written.is_new {
+            self.note(written.memory.id, kind);
+        }
+        Ok(())
+    }
+
+    /// Forgets the memories that the person was shown and whose entries are missing. A memory that
+    /// was changed meanwhile is kept.
+    fn take_removals(&mut self, tx: &Tx<'_>, shown_to: MemoryChangeId) -> Result<()> {
+        let active = tx.db.rows(
+            "SELECT id, \
+                 (SELECT text_after IS NOT NULL FROM memory_changes \
+                     WHERE memory = memories.id AND id <= ?2 ORDER BY id DESC LIMIT 1) AS was_shown, \
+                 (SELECT max(id) FROM memory_changes WHERE memory = memories.id) > ?2 AS is_newer \
+             FROM memories WHERE scope = ?1 AND state = 'active' ORDER BY id",
+            params![self.file.scope.to_string(), shown_to.0],
+            |row| {
+                let was_shown: Option<bool> = row.get("was_shown")?;
+                Ok((MemoryId(row.get("id")?), was_shown == Some(true), row.get("is_newer")?))
+            },
+        )?;
+        for (id, was_shown, is_newer) in active {
+            if !was_shown || self.shown.contains(&id) {
+                continue;
+            }
+            if is_newer {
+                self.note(id, TakenEditKind::Kept);
+            } else if forget(tx, id, &self.author)? {
+                self.note(id, TakenEditKind::Forgotten);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, memory: MemoryId, kind: TakenEditKind) {
+        self.taken.push(TakenEdit { memory, kind });
+    }
+}
+
+/// Returns the texts of a memory from this revision on, as a file shows them.
+fn shown_since(db: Db<'_>, id: MemoryId, revision: u32) -> Result<Vec<String>> {
+    let texts = "SELECT text_after FROM memory_changes WHERE memory = ?1 ORDER BY id";
+    let texts: Vec<Option<String>> = db.rows(texts, [id.0], |row| row.get(0))?;
+    let before = usize::try_from(revision).unwrap_or_default().saturating_sub(1);
+    let since = texts.get(before..).unwrap_or_default();
+    Ok(since.iter().flatten().map(|text| visible_text(text)).collect())
+}
