@@ -34,6 +34,7 @@ const COMMANDS: &[&str] = &[
     "link",
     "memory",
     "memory add",
+    "memory consolidate",
     "memory export",
     "memory forget",
     "memory list",

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use avocet_config::ConfigError;
-use avocet_memory::{FusedMemories, Mirror, MirroredRecall, WordRecall};
+use avocet_llm::EmbeddingsConfig;
+use avocet_memory::{FusedMemories, MeteredEmbedder, Mirror, MirroredRecall, WordRecall};
 use avocet_protocol::{Clock, Memories, MemoryMirror, Recall};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 
 use crate::places::Configuration;
 use crate::registry::{self, ConfiguredEmbedder};
+use crate::{consolidation, models};
 
 /// The directory of the memory's files, in the data directory. A workspace would be the wrong place:
 /// its files can be read in every chat, and become part of commits there.
@@ -43,7 +45,11 @@ impl SearchedMemories {
         let Some(ConfiguredEmbedder { embedder, least_similarity }) = embedder else {
             return Ok(words);
         };
-        let embedder = Arc::new(embedder);
+        let EmbeddingsConfig { provider, model, .. } = document.table("embeddings")?;
+        let price = models::price(document, settings, &format!("{provider}/{model}"))?;
+        let embedder = Arc::new(embedder.with_price(price));
+        let budget = consolidation::upkeep(settings, store, clock);
+        let embedder = Arc::new(MeteredEmbedder::new(embedder, budget));
         let fused = FusedMemories::new(store.clone(), store.clone(), embedder, clock.clone());
         let least_similarity = Some(least_similarity);
         Ok(Self { memories: Arc::new(fused), least_similarity, ..words })

@@ -1,9 +1,12 @@
 //! Finds the memories that are relevant to a turn. Most turns need none, so a memory is recalled
 //! only if it shares words with the request that tell something, or if its vector is very near. A
-//! person can read and edit all memories in Markdown files.
+//! person can read and edit all memories in Markdown files, and a model consolidates them.
 
+mod consolidator;
 mod fused;
+mod metered;
 mod mirror;
+mod tidy_plan;
 mod words;
 
 use std::sync::Arc;
@@ -28,7 +31,9 @@ const ENOUGH_TO_COUNT: u64 = 8;
 const REMARK_TOKENS: u64 = 40;
 const LINE_TOKENS: u64 = 16;
 
+pub use consolidator::{Consolidator, ConsolidatorLimits, ConsolidatorParts, MarkUntrusted};
 pub use fused::FusedMemories;
+pub use metered::MeteredEmbedder;
 pub use mirror::{Mirror, MirroredRecall};
 
 /// Recalls memories by the words that they share with the request, and by their vectors where the

@@ -22,6 +22,7 @@ mod cancel;
 mod claim;
 mod commands;
 mod connect;
+mod consolidations;
 mod copy;
 mod correct;
 mod damage;

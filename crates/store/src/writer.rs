@@ -91,12 +91,17 @@ pub(crate) struct WriterParts {
 #[derive(Debug, Default)]
 pub(crate) struct ChangeNotices {
     pub(crate) memories: Notify,
+    pub(crate) consolidations: Notify,
     pub(crate) schedules: Notify,
 }
 
 impl ChangeNotices {
     fn notify(&self, changed: &ChangeMarks) {
-        let notices = [(&changed.memories, &self.memories), (&changed.schedules, &self.schedules)];
+        let notices = [
+            (&changed.memories, &self.memories),
+            (&changed.memories, &self.consolidations),
+            (&changed.schedules, &self.schedules),
+        ];
         for (changed, notice) in notices {
             if changed.get() {
                 notice.notify_one();

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::checkup::mirror_problems;
+use crate::commands::consolidate::{self, ConsolidateArgs};
 use crate::commands::{call, look, text_or_stdin};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -37,6 +38,11 @@ pub(crate) enum MemoryCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Let a model tidy new memories, and show the changes.
+    Consolidate {
+        #[command(flatten)]
+        consolidate: ConsolidateArgs,
     },
     /// Print all memories as Markdown, one section for each scope.
     Export {
@@ -129,6 +135,7 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
             let state = if *is_new { "remembered as" } else { "already known as" };
             show(json, &written, || format!("{state} {id} ({scope})\n"))
         }
+        MemoryCommand::Consolidate { consolidate: args } => consolidate::run(context, args).await,
         MemoryCommand::Export { scope } => {
             let memories = found(context, scope.filter(), "", u32::MAX).await?;
             print(&markdown(&memories, &zone))?;

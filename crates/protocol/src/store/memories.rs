@@ -391,8 +391,8 @@ impl MemoryChangeKind {
     }
 }
 
-/// The author of a change. Written as `call t4s1c0`, `person telegram:main:7`, `file DIGEST` or
-/// `process`.
+/// The author of a change. Written as `call t4s1c0`, `person telegram:main:7`, `file DIGEST`,
+/// `consolidation` or `process`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum MemoryAuthor {
@@ -402,6 +402,8 @@ pub enum MemoryAuthor {
     Person(PersonId),
     /// A person, by editing a Markdown file of the memory. The digest is that of the edited file.
     File(String),
+    /// A consolidation, with the words of a model.
+    Consolidation,
     /// The command line, or the program itself.
     Process,
 }
@@ -412,6 +414,7 @@ impl fmt::Display for MemoryAuthor {
             Self::Call(call) => write!(f, "call {call}"),
             Self::Person(person) => write!(f, "person {person}"),
             Self::File(digest) => write!(f, "file {digest}"),
+            Self::Consolidation => f.write_str("consolidation"),
             Self::Process => f.write_str("process"),
         }
     }
@@ -426,6 +429,7 @@ impl FromStr for MemoryAuthor {
             Some(("call", call)) => call.parse().map(Self::Call).map_err(|_| bad()),
             Some(("person", person)) => person.parse().map(Self::Person).map_err(|_| bad()),
             Some(("file", digest)) if is_digest(digest) => Ok(Self::File(digest.to_owned())),
+            None if text == "consolidation" => Ok(Self::Consolidation),
             None if text == "process" => Ok(Self::Process),
             _ => Err(bad()),
         }

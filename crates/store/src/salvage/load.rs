@@ -28,6 +28,7 @@ const FROM_LOST_PAGES: &[&str] = &[
     "usage",
     "memories",
     "memory_changes",
+    "consolidations",
     // Of older versions.
     "notes",
     "audit",
@@ -35,8 +36,8 @@ const FROM_LOST_PAGES: &[&str] = &[
 
 /// Tables excluded from recovery. Grants must be given again. The index of the history and the
 /// vectors of memories are made anew.
-const NOT_RECOVERED: [&str; 5] =
-    ["meta", "grants", "history_mark", "history_pending", "memory_vectors"];
+const NOT_RECOVERED: [&str; 6] =
+    ["meta", "grants", "history_mark", "history_pending", "memory_vectors", "memory_signs"];
 
 struct TargetTable {
     name: String,

@@ -5,6 +5,7 @@
 
 mod audit;
 mod calls;
+mod consolidations;
 mod history;
 mod inbox;
 mod jobs;
@@ -30,8 +31,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryFiles, MemoryVectors, Outbox,
-    People, Query, Schedules, Tasks, TurnLog, Turns,
+    Audit, Consolidations, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryFiles,
+    MemoryVectors, Outbox, People, Query, Schedules, Tasks, TurnLog, Turns, UpkeepLedger,
 };
 
 /// A log that can be opened and killed.
@@ -65,6 +66,8 @@ pub struct Ports {
     pub jobs: Arc<dyn Jobs>,
     pub tasks: Arc<dyn Tasks>,
     pub schedules: Arc<dyn Schedules>,
+    pub consolidations: Arc<dyn Consolidations>,
+    pub upkeep: Arc<dyn UpkeepLedger>,
 }
 
 impl Ports {
@@ -88,6 +91,8 @@ impl Ports {
             + Jobs
             + Tasks
             + Schedules
+            + Consolidations
+            + UpkeepLedger
             + 'static,
     {
         Self {
@@ -107,6 +112,8 @@ impl Ports {
             jobs: store.clone(),
             tasks: store.clone(),
             schedules: store.clone(),
+            consolidations: store.clone(),
+            upkeep: store.clone(),
         }
     }
 }
@@ -299,6 +306,12 @@ rules! {
         changed_scopes_follow_every_change
         write_memory_stores_a_text_once
         record_recalled_keeps_the_memories_of_a_turn_without_steps;
+    consolidations:
+        backlogs_count_uncovered_memories_by_scope
+        end_consolidation_applies_edits_that_can_be_undone
+        end_consolidation_leaves_out_edits_that_break_a_rule
+        begin_consolidation_counts_runs_that_never_ended
+        record_upkeep_counts_towards_the_day;
     models:
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;
