@@ -64,8 +64,9 @@ impl<'s> ScopeFile<'s> {
     }
 
     pub(super) async fn is_unchanged(&self, known: Option<FileStamp>) -> bool {
-        let has_other = self.on_disk(|place| Ok(place.has_other())).await;
-        self.stamp().await == known && has_other == Ok(false)
+        let is_unchanged =
+            move |place: &FilePlace| Ok(place.stamp() == known && !place.has_other());
+        self.on_disk(is_unchanged).await == Ok(true)
     }
 
     pub(super) async fn stamp(&self) -> Option<FileStamp> {
