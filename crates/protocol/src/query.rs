@@ -56,8 +56,8 @@ pub trait Query: fmt::Debug + Send + Sync {
         after: Option<WaitId>,
     ) -> Result<Vec<OpenApproval>, StoreError>;
 
-    /// Returns the cost of models since `since`. Rows by model or session begin with the highest
-    /// cost, rows by day with the last day.
+    /// Returns the cost of models since `since`. Rows by day begin with the last
+    /// day, all others with the highest cost.
     async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>, StoreError> {
         self.usage_page(by, since, u32::MAX, 0).await
     }
@@ -190,11 +190,16 @@ pub enum UsageBy {
     Session,
     /// By day, in UTC.
     Day,
+    /// By schedule: the name in the configuration, or the id. All other work is one row.
+    Schedule,
 }
 
 impl UsageBy {
+    /// The row of all work without a schedule, in the grouping by schedule.
+    pub const OTHER_WORK: &str = "all other work";
+
     /// All groupings.
-    pub const ALL: [Self; 3] = [Self::Model, Self::Session, Self::Day];
+    pub const ALL: [Self; 4] = [Self::Model, Self::Session, Self::Day, Self::Schedule];
 
     /// The word in the command and the method.
     #[must_use]
@@ -203,14 +208,15 @@ impl UsageBy {
             Self::Model => "model",
             Self::Session => "session",
             Self::Day => "day",
+            Self::Schedule => "schedule",
         }
     }
 }
 
-/// The usage of one model, one conversation or one day.
+/// The usage of one model, conversation, day or schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
-    /// `provider/model`, a session, or a day as `2026-11-22`.
+    /// `provider/model`, a session, a day as `2026-11-22`, or a schedule.
     pub of: String,
     /// Answers of models, including empty ones.
     pub answers: u64,
