@@ -35,6 +35,7 @@ mod prompts;
 mod replay;
 mod responses;
 mod rows;
+mod schedules;
 mod sink;
 mod telegram;
 mod unit;
