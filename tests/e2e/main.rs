@@ -29,6 +29,7 @@ mod protected;
 mod references;
 mod replaced;
 mod roots;
+mod schedule;
 mod secrets;
 mod shell;
 mod skills;

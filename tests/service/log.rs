@@ -10,6 +10,19 @@ pub(crate) fn number(home: &Home, query: &str) -> i64 {
     log.query_row(query, (), |row| row.get(0)).unwrap()
 }
 
+/// Returns the only text that a query finds.
+pub(crate) fn text(home: &Home, query: &str) -> String {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let log = Connection::open_with_flags(database(home), flags).unwrap();
+    log.query_row(query, (), |row| row.get(0)).unwrap()
+}
+
+/// Changes the log of a stopped daemon.
+pub(crate) fn change(home: &Home, statement: &str) {
+    let log = Connection::open(database(home)).unwrap();
+    assert_eq!(log.execute(statement, ()).unwrap(), 1, "{statement}");
+}
+
 /// Holds the write lock of the log: the daemon's writer waits until this is dropped.
 pub(crate) struct LogLock {
     log: Connection,

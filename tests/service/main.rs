@@ -37,6 +37,7 @@ mod prompts;
 mod replay;
 mod responses;
 mod rows;
+mod schedules;
 mod sink;
 mod telegram;
 mod unit;

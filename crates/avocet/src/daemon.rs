@@ -11,7 +11,7 @@ use avocet_config::Durability;
 use avocet_gateway::Gateway;
 use avocet_jobs::{Runner, RunnerParts, ScheduleService, ZoneCalendar};
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Attach, ChannelName, Clock, Schedules, StoreError};
+use avocet_protocol::{Attach, ChannelName, Clock, StoreError};
 use avocet_session::{
     Attachments, Events, LaneLimits, NotMoving, RetryingLedger, RetryingLog, RunningTurns,
     SessionParts, Sessions,
@@ -32,7 +32,7 @@ use crate::intake::run_channels;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
-use crate::schedules::AgentChecklists;
+use crate::schedules::{AdmittedSpeakers, AgentChecklists, store_configured};
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
@@ -140,8 +140,11 @@ impl RunningDaemon {
         if options.intake == ChannelIntake::Open {
             run_channels(&channels, &bus, &deliverer, &clock, &intake);
         }
-        store.set_configured(&configuration.schedules).await?;
         let calendar = Arc::new(ZoneCalendar::new(&TimeZone::system()));
+        let (log, configured) = (store.as_ref(), &configuration.schedules);
+        let speakers = Arc::new(AdmittedSpeakers(bus.clone()));
+        let now = clock.now();
+        store_configured(log, calendar.as_ref(), speakers.as_ref(), configured, now).await?;
         let runner = RunnerParts {
             schedules: store.clone(),
             destinations: channels.clone(),
@@ -189,7 +192,12 @@ impl RunningDaemon {
                 approvals: Arc::new(sessions.decisions()),
                 jobs: Arc::new(sessions.jobs()),
                 tasks: Arc::new(sessions.tasks()),
-                schedules: Arc::new(ScheduleService { runner, calendar }),
+                schedules: Arc::new(ScheduleService {
+                    runner,
+                    calendar,
+                    agents: configuration.agent_names(),
+                    speakers,
+                }),
                 redactor: redaction::redactor(),
                 attach,
             },

@@ -83,6 +83,11 @@ pub(crate) struct Agent {
 }
 
 impl Configuration {
+    /// Returns the names of all agents.
+    pub(crate) fn agent_names(&self) -> Vec<String> {
+        self.agents.iter().map(|agent| agent.profile.name.clone()).collect()
+    }
+
     /// Reads the configuration and checks the used parts, components included. The directories of
     /// `[tools]` are checked when they are opened, since other commands work without them.
     pub(crate) fn load(context: &CommandContext, uses: Uses) -> Result<Self, Failure> {

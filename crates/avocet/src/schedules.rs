@@ -4,20 +4,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use avocet_bus::Bus;
 use avocet_config::{DEFAULTS, Document, Heartbeat, ScheduleTable, Settings};
-use avocet_jobs::{Checklists, ZoneCalendar, new_schedule};
+use avocet_jobs::{Checklists, Speakers, ZoneCalendar, check_agent, new_schedule};
+use avocet_outbox::Channels;
 use avocet_protocol::{
-    AddSchedule, ChatKind, Files, IdError, NewSchedule, ScheduledWork, SenderId, TimesRequest,
-    Timestamp,
+    AddSchedule, Calendar, ChatKind, Clock, Content, DedupeKey, Destinations, Files, IdError,
+    Inbound, NewSchedule, PublishError, Schedule, ScheduleOwner, ScheduledWork, Schedules,
+    SenderId, StoreError, TimesRequest, Timestamp,
 };
+use avocet_supervise::SystemClock;
 use jiff::tz::TimeZone;
 
 use crate::exit::Failure;
 use crate::places::{Agent, Configuration};
+use crate::registry;
 use crate::workspaces::AgentWorkspaces;
 
-/// The name of the heartbeat among the schedules of the configuration.
-const HEARTBEAT: &str = "heartbeat";
+/// The path of the heartbeat's table, and its name among the schedules.
+const HEARTBEAT: &str = Schedule::HEARTBEAT;
+
+/// Number of next times that the program's log names.
+const NEXT: usize = 3;
 
 /// Returns the schedules of the configuration.
 pub(crate) fn configured(
@@ -26,13 +34,25 @@ pub(crate) fn configured(
     agents: &[Agent],
     now: Timestamp,
 ) -> Result<Vec<NewSchedule>, Failure> {
+    if settings.schedules.is_empty() && settings.heartbeat.every.is_none() {
+        return Ok(Vec::new());
+    }
     let calendar = ZoneCalendar::new(&TimeZone::system());
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let channels = registry::channels(document, settings, &clock)?.channels;
+    let channels = Channels::new(channels.into_iter().map(|one| one.channel).collect());
+    let agents: Vec<String> = agents.iter().map(|agent| agent.profile.name.clone()).collect();
+    let made = |request: AddSchedule, name: &str| {
+        let agent = check_agent(request.agent.as_deref(), &agents);
+        agent.map_err(|error| error.to_string())?;
+        let to = channels.plan(&request.chat, &Content::default());
+        to.map_err(|error| format!("chat: {error}"))?;
+        new_schedule(&calendar, &request, Some(name), now).map_err(|error| error.to_string())
+    };
     let make = |path: &str, name: &str, request: Result<AddSchedule, String>| {
-        let request = request.and_then(|request| check_agent(request, agents));
-        let made = request.and_then(|request| {
-            new_schedule(&calendar, &request, Some(name), now).map_err(|error| error.to_string())
-        });
-        made.map_err(|error| document.error_at(path, format!("`{path}`: {error}")))
+        request
+            .and_then(|request| made(request, name))
+            .map_err(|error| document.error_at(path, format!("`{path}`: {error}")))
     };
     let mut all = Vec::new();
     for name in settings.schedules.keys() {
@@ -65,6 +85,9 @@ fn of_table(table: ScheduleTable, work: ScheduledWork) -> Result<AddSchedule, St
     let ScheduleTable { chat, person, group, every, cron, zone, agent, catch_up, quiet, .. } =
         table;
     let person = person.map(|person| SenderId::parse(&person)).transpose();
+    if chat.is_empty() {
+        return Err("chat is missing; write it as channel:account:chat".to_owned());
+    }
     if every.is_some() == cron.is_some() {
         return Err("write either every or cron".to_owned());
     }
@@ -77,16 +100,53 @@ fn of_table(table: ScheduleTable, work: ScheduledWork) -> Result<AddSchedule, St
         agent,
         catch_up,
         quiet,
+        key: None,
     })
 }
 
-fn check_agent(request: AddSchedule, agents: &[Agent]) -> Result<AddSchedule, String> {
-    match &request.agent {
-        Some(name) if !agents.iter().any(|agent| agent.profile.name == *name) => {
-            Err(format!("there is no agent {name}; write a table [agents.{name}]"))
-        }
-        _ => Ok(request),
+/// The people that the bus admits.
+#[derive(Debug)]
+pub(crate) struct AdmittedSpeakers(pub(crate) Arc<Bus>);
+
+impl Speakers for AdmittedSpeakers {
+    fn may_ask(&self, owner: &ScheduleOwner, task: &str) -> Result<(), PublishError> {
+        let ScheduleOwner { address, chat, sender } = owner.clone();
+        // The message is not published, so any key will do.
+        let key = DedupeKey::parse("schedule")?;
+        let inbound = Inbound::new(address, sender, key, Content::text(task));
+        self.0.admit_task(Inbound { chat, ..inbound }).map(drop)
     }
+}
+
+/// Adds new schedules of the configuration to the log, removes those whose table is gone, and
+/// names the next times of the new ones in the program's log.
+pub(crate) async fn store_configured(
+    schedules: &dyn Schedules,
+    calendar: &dyn Calendar,
+    speakers: &dyn Speakers,
+    configured: &[NewSchedule],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    for NewSchedule { name, owner, plan, .. } in configured {
+        if !matches!(plan.work, ScheduledWork::Text(_))
+            && let Err(refusal) = speakers.may_ask(owner, plan.work.body())
+        {
+            let name = name.as_deref().unwrap_or_default();
+            tracing::warn!(name, %refusal, "a schedule of the configuration cannot run its task");
+        }
+    }
+    for id in schedules.set_configured(configured).await? {
+        let Some(Schedule { name, rule, .. }) = schedules.schedule(id).await? else { continue };
+        let next = calendar.next(&rule, now, NEXT).unwrap_or_default();
+        let next: Vec<String> = next.iter().map(|at| calendar.words(&rule, *at)).collect();
+        tracing::info!(
+            %id,
+            name = name.unwrap_or_default(),
+            next = next.join("; "),
+            "added a schedule of the configuration"
+        );
+    }
+    Ok(())
 }
 
 /// The most bytes of a checklist that are read to find an entry.

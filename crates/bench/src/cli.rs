@@ -51,6 +51,10 @@ pub(crate) struct BenchOptions {
     /// Seconds of idling.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) idle: u64,
+    /// Schedules in the log for a second measurement of idling; 0 skips it. Their times are a year
+    /// away.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) schedules: usize,
     /// Directory for the homes of the daemon, on the disk to measure. Default: beside this program.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,

@@ -46,7 +46,10 @@ pub(crate) async fn all(options: &BenchOptions) -> Result<BenchReport> {
     let fake = bench.fake_alone().await?;
     let seen = bench.seen().await?;
     let (starts, filled) = bench.starts().await?;
-    let idle = bench.idle().await?;
+    let mut idle = bench.idle(0).await?;
+    if options.schedules > 0 {
+        idle.extend(bench.idle(options.schedules).await?);
+    }
     let UnderLoad { turns, tools, long, admissions, memory, log_bytes } = loaded;
     let per_chat = options.turns_per_chat;
     let loads = [

@@ -22,7 +22,7 @@ pub(crate) struct BenchReport {
     pub(crate) loads: Vec<LoadGroup>,
     pub(crate) starts: Vec<Start>,
     pub(crate) memory: Vec<MemorySample>,
-    pub(crate) idle: Option<Idle>,
+    pub(crate) idle: Vec<Idle>,
     pub(crate) log_bytes: Vec<LogBytes>,
     /// The command that repeats the measurements.
     pub(crate) command: String,
@@ -93,9 +93,12 @@ pub(crate) struct MemorySample {
 /// Activity of an idle daemon.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Idle {
+    /// Number of schedules in the log.
+    pub(crate) schedules: usize,
     pub(crate) seconds: u64,
     pub(crate) wake_ups: u64,
     pub(crate) cpu_us: u64,
+    pub(crate) memory: MemoryUse,
 }
 
 /// The growth of the database.
@@ -159,7 +162,7 @@ impl fmt::Display for BenchReport {
         }
         write!(f, "\n{}", starts(&self.starts))?;
         write!(f, "\n{}", memory(&self.memory))?;
-        if let Some(idle) = &self.idle {
+        for idle in &self.idle {
             write!(f, "\n{idle}")?;
         }
         write!(f, "\n{}", log_bytes(&self.log_bytes))?;
@@ -190,13 +193,24 @@ impl fmt::Display for Machine {
 
 impl fmt::Display for Idle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seconds, wake_ups, cpu_us } = self;
+        let Self { schedules, seconds, wake_ups, cpu_us, memory } = self;
         let woken = match wake_ups {
             0 => format!("none in {seconds} s"),
-            _ => format!("{wake_ups} in {seconds} s"),
+            _ => {
+                let a_minute = *wake_ups as f64 * 60.0 / *seconds as f64;
+                format!("{wake_ups} in {seconds} s, {a_minute:.1} a minute")
+            }
         };
-        let rows = [["wake-ups of its threads", &woken], ["CPU", &span(*cpu_us)]];
-        write!(f, "{}", titled("Idle", &rows.into_iter().collect()))
+        let title = match schedules {
+            0 => "Idle".to_owned(),
+            _ => format!("Idle with {}", plural(*schedules, "schedule")),
+        };
+        let rows = [
+            ["wake-ups of its threads", &woken],
+            ["CPU", &span(*cpu_us)],
+            ["RSS", &bytes(memory.rss)],
+        ];
+        write!(f, "{}", titled(&title, &rows.into_iter().collect()))
     }
 }
 

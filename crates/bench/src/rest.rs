@@ -1,9 +1,12 @@
 //! The measurements without load: starting, idling, and memory that stays in use.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use avocet_testkit::socket::SocketClient;
+use serde_json::json;
 
 use crate::cli::DurabilitySetting;
 use crate::clock::{now, sleep};
@@ -63,23 +66,42 @@ impl Bench<'_> {
         Ok(vec![memory])
     }
 
-    /// Measures wake-ups and CPU time of an idle daemon.
-    pub(crate) async fn idle(&self) -> Result<Option<Idle>> {
+    /// Measures wake-ups, CPU time and memory of an idle daemon with this number of schedules.
+    pub(crate) async fn idle(&self, schedules: usize) -> Result<Vec<Idle>> {
         let seconds = self.options.idle;
         if seconds == 0 {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        progress(&format!("{seconds} s of idling"));
+        progress(&format!("{seconds} s of idling with {}", plural(schedules, "schedule")));
         let home = self.home(DurabilitySetting::Synced, None)?;
         let daemon = home.start().await?;
+        add_schedules(&home.socket(), schedules).await?;
         let process = daemon.process();
         // Lets the work that the start has begun finish.
         sleep(Duration::from_secs(1)).await;
         let (wake_ups, cpu) = (process.wake_ups()?, process.cpu()?);
         sleep(Duration::from_secs(seconds)).await;
         let wake_ups = process.wake_ups()? - wake_ups;
-        Ok(Some(Idle { seconds, wake_ups, cpu_us: micros(process.cpu()? - cpu) }))
+        let (cpu_us, memory) = (micros(process.cpu()? - cpu), process.memory()?);
+        Ok(vec![Idle { schedules, seconds, wake_ups, cpu_us, memory }])
     }
+}
+
+/// Adds reminders whose times are a year away.
+async fn add_schedules(socket: &Path, number: usize) -> Result<()> {
+    if number == 0 {
+        return Ok(());
+    }
+    let client = SocketClient::connect(socket).await?;
+    let reminder = json!({
+        "chat": "terminal:local:bench", "kind": "private", "times": { "every": "365 days" },
+        "work": { "text": "A year has passed." }, "catch_up": "once", "quiet": true,
+    });
+    for _ in 0..number {
+        let added = client.call("schedule.add", reminder.clone()).await;
+        added.map_err(|error| anyhow::anyhow!("schedule.add: {error:?}"))?;
+    }
+    Ok(())
 }
 
 fn log(sessions: usize) -> String {

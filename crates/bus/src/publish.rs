@@ -172,11 +172,14 @@ impl Publish for Bus {
             AcceptedAs::Queued
             | AcceptedAs::Duplicate
             | AcceptedAs::KeyTaken
-            | AcceptedAs::Answer
+            | AcceptedAs::Answer(_)
             | AcceptedAs::Decision => {}
         }
         // Also for a duplicate: the publisher of the first copy may have died before its wake-up.
         self.waker.wake(match message.kind {
+            InboundKind::Text if let AcceptedAs::Answer(asking) = &accepted.what => {
+                Wake::Lane(asking.clone())
+            }
             InboundKind::Command => Wake::Commands,
             InboundKind::Text if accepted.what == AcceptedAs::Decision => Wake::Commands,
             InboundKind::Text => Wake::Lane(message.session),

@@ -79,7 +79,8 @@ async fn server_errors_name_the_reason() {
             "usage",
             json!({"by": "moon"}),
             -32602,
-            "usage: `moon` is not a possible value; possible values: `model`, `session`, `day`, `purpose`",
+            "usage: `moon` is not a possible value; possible values: `model`, `session`, `day`, \
+             `purpose`, `schedule`",
         ),
     ];
     for (method, params, code, message) in table {

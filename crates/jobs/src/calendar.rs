@@ -26,6 +26,7 @@ impl Calendar for ZoneCalendar {
         let TimesRequest { after, at, every, cron, zone: named } = times;
         let name = named.clone().unwrap_or_else(|| self.default_zone.clone());
         let zone = zone(&name).map_err(|error| error.to_string())?;
+        let name = zone.iana_name().map_or(name, str::to_owned);
         let recurrence = match (after, at, every, cron) {
             (Some(after), None, None, None) => Recurrence::Once(now.after(duration(after)?)),
             (None, Some(at), None, None) => Recurrence::Once(moment(at, &zone, now)?),
@@ -43,7 +44,11 @@ impl Calendar for ZoneCalendar {
                 Ok(ScheduleRule { recurrence, ..rule })
             }
             Some(_) => Ok(rule),
-            None => Err(format!("{} never comes again", self.describe(&rule))),
+            None if let Recurrence::Once(at) = rule.recurrence => {
+                let (at, now) = (self.words(&rule, at), self.words(&rule, now));
+                Err(format!("{at} is in the past; now it is {now}"))
+            }
+            None => Err(format!("{} never comes", self.describe(&rule))),
         }
     }
 

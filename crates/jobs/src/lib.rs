@@ -13,5 +13,5 @@ pub use calendar::ZoneCalendar;
 pub use consolidations::{ConsolidationTimer, ConsolidationTimes};
 pub use due::{Due, MOST_CAUGHT_UP, due};
 pub use runner::{Checklists, Runner, RunnerParts, run_now};
-pub use service::{ScheduleService, new_schedule};
+pub use service::{ScheduleService, Speakers, check_agent, new_schedule};
 pub use times::{ScheduleTimes, TimesError};

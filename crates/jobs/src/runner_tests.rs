@@ -92,14 +92,23 @@ impl Harness {
     }
 
     async fn add(&self, work: ScheduledWork, catch_up: CatchUp) -> ScheduleId {
+        let from = START.after(MINUTE);
+        self.add_at(Recurrence::Every { seconds: 60, from }, from, work, catch_up).await
+    }
+
+    async fn add_at(
+        &self,
+        recurrence: Recurrence,
+        next_at: Timestamp,
+        work: ScheduledWork,
+        catch_up: CatchUp,
+    ) -> ScheduleId {
         let sender = Sender::new("me".parse().unwrap());
         let owner = ScheduleOwner { address: chat(), chat: ChatKind::Private, sender };
-        let from = START.after(MINUTE);
-        let recurrence = Recurrence::Every { seconds: 60, from };
         let rule = ScheduleRule { recurrence, zone: "UTC".to_owned() };
-        let plan = SchedulePlan { rule, work, agent: None, catch_up, quiet: true, next_at: from };
+        let plan = SchedulePlan { rule, work, agent: None, catch_up, quiet: true, next_at };
         let new = NewSchedule { name: None, owner, plan, trust: Trust::User };
-        self.store.add_schedule(&new).await.unwrap()
+        self.store.add_schedule(&new, None).await.unwrap()
     }
 
     async fn runs(&self, id: ScheduleId) -> Vec<ScheduleRun> {
@@ -259,31 +268,30 @@ impl Clock for CountingClock {
 }
 
 #[tokio::test]
-async fn runner_with_1000_idle_schedules_sleeps_once_in_an_hour() {
+async fn runner_with_1000_idle_schedules_has_no_wake_up_in_a_day() {
+    const YEAR: Duration = Duration::from_hours(365 * 24);
     let harness = Harness::new().await;
-    for _ in 0..1000 {
-        let id = harness.add(task(), CatchUp::Once).await;
-        let pause = ScheduleChange::Pause(None);
-        harness.store.change_schedule(id, &pause).await.unwrap();
-        let resume = ScheduleChange::Resume(START.after(61 * MINUTE));
-        harness.store.change_schedule(id, &resume).await.unwrap();
+    for number in 0..1000 {
+        let after = YEAR + number * MINUTE;
+        let recurrence = Recurrence::Every { seconds: YEAR.as_secs(), from: START.after(after) };
+        harness.add_at(recurrence, START.after(after), task(), CatchUp::Once).await;
     }
-    // The next call waits for later changes.
-    harness.store.schedules_changed().await;
     let clock = Arc::new(CountingClock::default());
     let parts = RunnerParts { clock: clock.clone(), ..harness.parts() };
-    // Without the recheck of a start, which would make them due each minute.
-    let next = parts.run_due(false).await.unwrap().unwrap();
-    assert_eq!(next, START.after(61 * MINUTE));
-    let waits = async { clock.sleep_until(next).await };
-    let hour = async {
-        clock.manual.sleeper(MINUTE).await;
-        for _ in 0..60 {
-            clock.manual.advance(MINUTE);
+    Runner::start(parts, &harness.group);
+    // The schedules were added before the start, so the first wait ends once.
+    clock.manual.sleeper_within(YEAR..=YEAR).await;
+    let slept = async || {
+        for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(clock.sleeps.load(Ordering::SeqCst), 1, "wake-ups in an hour");
-        clock.manual.advance(MINUTE);
+        clock.sleeps.load(Ordering::SeqCst)
     };
-    tokio::join!(waits, hour);
+    let begun = slept().await;
+    for _ in 0..24 * 60 {
+        clock.manual.advance(MINUTE);
+        assert_eq!(slept().await, begun, "each wake-up would sleep again");
+    }
+    clock.manual.advance(YEAR);
+    harness.has_runs(ScheduleId(1), 1).await;
 }

@@ -1,12 +1,14 @@
 //! Schedules as the operator sees and changes them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AddSchedule, Calendar, EndedSchedules, NewSchedule, Schedule, ScheduleChange, ScheduleCommand,
-    ScheduleControl, ScheduleError, ScheduleId, ScheduleOwner, SchedulePlan, ScheduleRun,
-    ScheduleState, ScheduledWork, Sender, SenderId, ShownSchedule, Timestamp, Trust,
+    AddSchedule, Calendar, Content, EndedSchedules, NewSchedule, PublishError, Schedule,
+    ScheduleChange, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId, ScheduleOwner,
+    SchedulePlan, ScheduleRun, ScheduleState, ScheduledWork, Sender, SenderId, ShownSchedule,
+    Timestamp, Trust, nearest,
 };
 
 use crate::runner::{RunnerParts, run_now};
@@ -16,6 +18,15 @@ const NEXT: usize = 3;
 /// Number of runs that are shown.
 const RUNS: u32 = 20;
 
+/// Knows the people for whom the agent works.
+pub trait Speakers: fmt::Debug + Send + Sync {
+    /// Checks that the agent may do a task for this person in this chat.
+    ///
+    /// # Errors
+    /// [`PublishError`] names the reason and its correction.
+    fn may_ask(&self, owner: &ScheduleOwner, task: &str) -> Result<(), PublishError>;
+}
+
 /// The commands of the operator.
 #[derive(Debug)]
 pub struct ScheduleService {
@@ -23,6 +34,10 @@ pub struct ScheduleService {
     pub runner: RunnerParts,
     /// The calendar of the default zone.
     pub calendar: Arc<dyn Calendar>,
+    /// The names of all agents.
+    pub agents: Vec<String>,
+    /// The check of the person of a new task.
+    pub speakers: Arc<dyn Speakers>,
 }
 
 #[async_trait]
@@ -30,7 +45,14 @@ impl ScheduleControl for ScheduleService {
     async fn add(&self, request: &AddSchedule) -> Result<ShownSchedule, ScheduleError> {
         let now = self.runner.clock.now();
         let new = new_schedule(self.calendar.as_ref(), request, None, now)?;
-        let id = self.runner.schedules.add_schedule(&new).await?;
+        check_agent(request.agent.as_deref(), &self.agents)?;
+        let to = self.runner.destinations.plan(&request.chat, &Content::default());
+        to.map_err(|error| ScheduleError::Refused(error.to_string()))?;
+        if let ScheduledWork::Task(task) = &request.work {
+            let may_ask = self.speakers.may_ask(&new.owner, task);
+            may_ask.map_err(|error| ScheduleError::Refused(error.to_string()))?;
+        }
+        let id = self.runner.schedules.add_schedule(&new, request.key.as_ref()).await?;
         self.show(id).await
     }
 
@@ -51,10 +73,9 @@ impl ScheduleControl for ScheduleService {
         let change = match command {
             ScheduleCommand::Run => return Ok(run_now(&self.runner, id).await.map(drop)?),
             ScheduleCommand::Pause => ScheduleChange::Pause(None),
-            ScheduleCommand::Remove => match schedule.name {
-                Some(name) => {
-                    let why =
-                        format!("{id} is [schedules.{name}]; remove it from the configuration");
+            ScheduleCommand::Remove => match schedule.table() {
+                Some(table) => {
+                    let why = format!("{id} is {table}; remove it from the configuration");
                     return Err(ScheduleError::Refused(why));
                 }
                 None => ScheduleChange::Remove,
@@ -95,6 +116,21 @@ impl ScheduleService {
     }
 }
 
+/// Checks the name of the agent that does a task.
+///
+/// # Errors
+/// [`ScheduleError::Refused`] names the most similar agent.
+pub fn check_agent(agent: Option<&str>, agents: &[String]) -> Result<(), ScheduleError> {
+    let Some(agent) = agent.filter(|agent| !agents.iter().any(|known| known == agent)) else {
+        return Ok(());
+    };
+    let hint = match nearest(agent, agents.iter().map(String::as_str)) {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => format!("write a table [agents.{agent}]"),
+    };
+    Err(ScheduleError::Refused(format!("there is no agent {agent:?}; {hint}")))
+}
+
 /// Makes a schedule of the operator. Its text has the trust of the configuration.
 ///
 /// # Errors
@@ -105,7 +141,7 @@ pub fn new_schedule(
     name: Option<&str>,
     now: Timestamp,
 ) -> Result<NewSchedule, ScheduleError> {
-    let AddSchedule { chat, person, kind, times, work, agent, catch_up, quiet } = request;
+    let AddSchedule { chat, person, kind, times, work, agent, catch_up, quiet, .. } = request;
     let refused = ScheduleError::Refused;
     if work.body().trim().is_empty() {
         return Err(refused(format!("the {} is empty", work.kind())));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Recurrence, ScheduleRule, Timestamp};
+use avocet_protocol::{Recurrence, ScheduleRule, Timestamp, nearest};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::Zoned;
@@ -13,8 +13,13 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimesError {
     /// The zone database lacks the zone.
-    #[error("unknown time zone {0:?}; write a name like Europe/Berlin, or UTC")]
-    Zone(String),
+    #[error("unknown time zone {name:?}; {}", hint(nearest.as_deref()))]
+    Zone {
+        /// The unknown name.
+        name: String,
+        /// The most similar name of the database.
+        nearest: Option<String>,
+    },
     /// The cron expression is malformed.
     #[error(
         "{pattern:?} is no cron expression ({reason}); write five fields: minute hour day month \
@@ -46,7 +51,7 @@ pub struct ScheduleTimes {
 enum Kind {
     Once(Timestamp),
     Every { interval: Duration, from: Timestamp },
-    Cron(Box<Cron>),
+    Cron { cron: Box<Cron>, pattern: String },
 }
 
 impl ScheduleTimes {
@@ -63,7 +68,9 @@ impl ScheduleTimes {
             Recurrence::Every { seconds, from } => {
                 Kind::Every { interval: Duration::from_secs(*seconds), from: *from }
             }
-            Recurrence::Cron(pattern) => Kind::Cron(Box::new(cron(pattern)?)),
+            Recurrence::Cron(pattern) => {
+                Kind::Cron { cron: Box::new(cron(pattern)?), pattern: pattern.clone() }
+            }
         };
         let zone_name = rule.zone.clone();
         Ok(Self { zone: zone(&zone_name)?, zone_name, kind })
@@ -79,7 +86,7 @@ impl ScheduleTimes {
         match &self.kind {
             Kind::Once(at) => (*at > after).then_some(*at),
             Kind::Every { interval, from } => Some(next_interval(*from, *interval, after)),
-            Kind::Cron(cron) => self.next_of_cron(cron, after),
+            Kind::Cron { cron, .. } => self.next_of_cron(cron, after),
         }
     }
 
@@ -128,7 +135,7 @@ impl ScheduleTimes {
         match &self.kind {
             Kind::Once(at) => format!("once, {}", self.words(*at)),
             Kind::Every { interval, .. } => format!("every {}", duration_words(*interval)),
-            Kind::Cron(cron) => format!("cron {} ({})", cron.as_str(), self.zone_name),
+            Kind::Cron { pattern, .. } => format!("cron {pattern} ({})", self.zone_name),
         }
     }
 
@@ -164,7 +171,35 @@ impl ScheduleTimes {
 
 /// Returns the zone with this name, from the system's database or from the one in the program.
 pub(crate) fn zone(name: &str) -> Result<TimeZone, TimesError> {
-    TimeZone::get(name).map_err(|_| TimesError::Zone(name.to_owned()))
+    TimeZone::get(name)
+        .map_err(|_| TimesError::Zone { name: name.to_owned(), nearest: nearest_zone(name) })
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => "write a name like Europe/Berlin, or UTC".to_owned(),
+    }
+}
+
+/// Returns the zone whose name, or whose city, is most similar.
+fn nearest_zone(name: &str) -> Option<String> {
+    let zones: Vec<String> =
+        jiff::tz::db().available().map(|zone| zone.as_str().to_owned()).collect();
+    let wanted = name.trim().replace(' ', "_").to_lowercase();
+    let city = |zone: &str| zone.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let of_city = |wanted: &str| zones.iter().find(|zone| city(zone) == wanted).cloned();
+    let cities: Vec<String> = zones.iter().map(|zone| city(zone)).collect();
+    let names: Vec<String> = zones.iter().map(|zone| zone.to_lowercase()).collect();
+    let similar_city = || {
+        let wanted = wanted.rsplit('/').next().unwrap_or_default();
+        of_city(wanted).or_else(|| of_city(nearest(wanted, cities.iter().map(String::as_str))?))
+    };
+    let similar_name = || {
+        let similar = nearest(&wanted, names.iter().map(String::as_str))?;
+        zones.iter().find(|zone| zone.eq_ignore_ascii_case(similar)).cloned()
+    };
+    if wanted.contains('/') { similar_name() } else { similar_city() }
 }
 
 pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
@@ -176,9 +211,13 @@ pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
 /// are restricted, a day that fits one of them counts, as in crontab(5).
 fn cron(pattern: &str) -> Result<Cron, TimesError> {
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-    parser.parse(pattern).map_err(|error| TimesError::Cron {
-        pattern: pattern.to_owned(),
-        reason: error.to_string(),
+    parser.parse(pattern).map_err(|error| {
+        let reason = match pattern.split_whitespace().count() {
+            5 => error.to_string().trim_end_matches('.').to_owned(),
+            1 => "it has 1 field".to_owned(),
+            fields => format!("it has {fields} fields"),
+        };
+        TimesError::Cron { pattern: pattern.to_owned(), reason }
     })
 }
 

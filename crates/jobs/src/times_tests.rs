@@ -189,7 +189,18 @@ fn new_names_the_part_of_a_rule_that_cannot_be_used() {
         ScheduleTimes::new(&rule(recurrence, zone)).unwrap_err().to_string()
     };
     let cron = |pattern: &str| Recurrence::Cron(pattern.to_owned());
-    assert!(error(cron("0 8 * * *"), "Berlin").starts_with("unknown time zone \"Berlin\""));
+    let zones = [
+        ("Berlin", "did you mean Europe/Berlin?"),
+        ("berln", "did you mean Europe/Berlin?"),
+        ("New York", "did you mean America/New_York?"),
+        ("Europe/Berlin2", "did you mean Europe/Berlin?"),
+        ("Asia/Kolkatta", "did you mean Asia/Kolkata?"),
+        ("xxxxxxxx", "write a name like Europe/Berlin, or UTC"),
+    ];
+    for (zone, hint) in zones {
+        let expected = format!("unknown time zone {zone:?}; {hint}");
+        assert_eq!(error(cron("0 8 * * *"), zone), expected);
+    }
     for pattern in ["", "8", "61 * * * *", "0 0 8 * * *", "x * * * *"] {
         let error = error(cron(pattern), "UTC");
         assert!(error.contains("five fields"), "{pattern}: {error}");

@@ -56,8 +56,8 @@ pub trait Query: fmt::Debug + Send + Sync {
         after: Option<WaitId>,
     ) -> Result<Vec<OpenApproval>, StoreError>;
 
-    /// Returns the cost of models since `since`. Rows by model or session begin with the highest
-    /// cost, rows by day with the last day.
+    /// Returns the cost of models since `since`. Rows by day begin with the last
+    /// day, all others with the highest cost.
     async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>, StoreError> {
         self.usage_page(by, since, u32::MAX, 0).await
     }
@@ -192,11 +192,17 @@ pub enum UsageBy {
     Day,
     /// By the purpose of the request: `answer`, `summary`, `consolidation` or `embedding`.
     Purpose,
+    /// By schedule: the name in the configuration, or the id. All other work is one row.
+    Schedule,
 }
 
 impl UsageBy {
+    /// The row of all work without a schedule, in the grouping by schedule.
+    pub const OTHER_WORK: &str = "all other work";
+
     /// All groupings.
-    pub const ALL: [Self; 4] = [Self::Model, Self::Session, Self::Day, Self::Purpose];
+    pub const ALL: [Self; 5] =
+        [Self::Model, Self::Session, Self::Day, Self::Purpose, Self::Schedule];
 
     /// The word in the command and the method.
     #[must_use]
@@ -206,15 +212,16 @@ impl UsageBy {
             Self::Session => "session",
             Self::Day => "day",
             Self::Purpose => "purpose",
+            Self::Schedule => "schedule",
         }
     }
 }
 
-/// The usage of one model, one conversation, one day or one purpose.
+/// The usage of one model, conversation, day, purpose or schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
-    /// `provider/model`, a session, a day as `2026-11-22`, or a purpose. By session, work without a
-    /// conversation has its purpose.
+    /// `provider/model`, a session, a day as `2026-11-22`, a purpose, or a schedule. By session, work
+    /// without a conversation has its purpose.
     pub of: String,
     /// Answers of models, including empty ones.
     pub answers: u64,

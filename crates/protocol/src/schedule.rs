@@ -5,7 +5,9 @@ use std::fmt;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatAddress, ChatKind, ScheduleId, Sender, SenderId, StoreError, Timestamp, Trust};
+use crate::{
+    ChatAddress, ChatKind, DedupeKey, ScheduleId, Sender, SenderId, StoreError, Timestamp, Trust,
+};
 
 /// The answer by which a scheduled task says that it has nothing new to report. It is not sent.
 pub const NOTHING_NEW: &str = "NOTHING_NEW";
@@ -215,6 +217,20 @@ pub struct Schedule {
     pub made_at: Timestamp,
 }
 
+impl Schedule {
+    /// The name of the heartbeat among the schedules of the configuration.
+    pub const HEARTBEAT: &str = "heartbeat";
+
+    /// Returns its table in the configuration; `None` if a person has made it.
+    #[must_use]
+    pub fn table(&self) -> Option<String> {
+        self.name.as_ref().map(|name| match name.as_str() {
+            Self::HEARTBEAT => "[heartbeat]".to_owned(),
+            name => format!("[schedules.{name}]"),
+        })
+    }
+}
+
 /// A change of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleChange {
@@ -327,6 +343,9 @@ pub struct AddSchedule {
     pub catch_up: CatchUp,
     /// `true` if an answer without news is not sent.
     pub quiet: bool,
+    /// Idempotency key: a second request with the same key returns the first schedule.
+    #[serde(default)]
+    pub key: Option<DedupeKey>,
 }
 
 /// A schedule with its last runs, for the operator.

@@ -27,11 +27,25 @@ impl SessionHarness {
         let sender = Sender::new(sender.parse().unwrap());
         let owner = ScheduleOwner { address: session("a").address(), chat, sender };
         let new = NewSchedule { name: None, owner, plan: plan(quiet), trust: Trust::Full };
-        self.store.add_schedule(&new).await.unwrap()
+        self.store.add_schedule(&new, None).await.unwrap()
     }
 
     /// Claims the next time of a schedule as the runner does, and waits for the end of its turn.
     async fn runs(&self, id: ScheduleId) {
+        self.begins(id).await;
+        let session = SessionId::of_schedule(id);
+        let is_done = async || {
+            let status = self.store.session_status(&session).await.unwrap();
+            status.queued == 0 && status.open.is_none()
+        };
+        while !is_done().await {
+            tokio::task::yield_now().await;
+        }
+        self.sent().await;
+    }
+
+    /// Claims the next time of a schedule as the runner does.
+    async fn begins(&self, id: ScheduleId) {
         let schedule = self.store.schedule(id).await.unwrap().unwrap();
         let due = schedule.next_at.unwrap();
         let owner = schedule.owner;
@@ -51,15 +65,6 @@ impl SessionHarness {
         let claim = DueClaim { id, expected: Some(due), runs, next_at };
         assert!(self.store.claim_due(&claim).await.unwrap());
         self.bus.wake_lane(SessionId::of_schedule(id));
-        let session = SessionId::of_schedule(id);
-        let is_done = async || {
-            let status = self.store.session_status(&session).await.unwrap();
-            status.queued == 0 && status.open.is_none()
-        };
-        while !is_done().await {
-            tokio::task::yield_now().await;
-        }
-        self.sent().await;
     }
 }
 
@@ -107,4 +112,46 @@ async fn scheduled_task_of_a_person_without_access_is_dropped_and_paused() {
     assert!(schedule.reason.unwrap().contains("gone may not speak"));
     assert_eq!(harness.model.requests().len(), 0);
     assert!(harness.channel.texts(1).await[0].starts_with("I dropped a message"));
+}
+
+/// A question of a run is answered in the chat of its schedule, even after a restart, and what was
+/// said before it stays a message of the chat.
+#[tokio::test]
+async fn scheduled_question_takes_the_next_text_of_its_chat_as_answer() {
+    let asks = Scripted::calls(&[("ask", json!({}))]);
+    let harness = SessionHarness::new(ScriptedModel::new(vec![asks])).await;
+    let id = harness.scheduled(true, "me", ChatKind::Private).await;
+    harness.begins(id).await;
+    let asked = harness.channel.texts(1).await;
+    assert_eq!(asked, ["The scheduled task s1 asks:\n\nWhat colour?"]);
+    harness.sent().await;
+    let model = ScriptedModel::new(vec![Scripted::says("blue it is"), Scripted::says("Hello.")]);
+    let harness = harness.restart(model).await;
+    let answer = harness.say("blue").await;
+    assert_eq!(harness.channel.texts(2).await[1], "blue it is");
+    let result = serde_json::to_string(&harness.asked(1).await[0].messages).unwrap();
+    assert!(result.contains("blue"), "{result}");
+    harness.idle().await;
+    assert_eq!(harness.outcome(answer).await, Some(Outcome::Merged));
+    // The next text belongs to the chat again.
+    harness.say("hello").await;
+    assert_eq!(harness.channel.texts(3).await[2], "Hello.");
+}
+
+/// A call of a run that needs an approval is decided in the chat of its schedule.
+#[tokio::test]
+async fn scheduled_approval_is_decided_in_its_chat() {
+    for (says, runs) in [("/approve", 1), ("/deny", 0)] {
+        let calls = Scripted::calls(&[("dangerous", json!({}))]);
+        let model = ScriptedModel::new(vec![calls, Scripted::says("done")]);
+        let harness = SessionHarness::new(model).await;
+        let id = harness.scheduled(true, "me", ChatKind::Private).await;
+        harness.begins(id).await;
+        let asked = harness.channel.texts(1).await;
+        assert!(asked[0].starts_with("The scheduled task s1 asks:\n\n"), "{asked:?}");
+        harness.sent().await;
+        harness.say(says).await;
+        harness.channel.shows(|texts| texts.last().is_some_and(|last| last == "done")).await;
+        assert_eq!(harness.tools.runs("dangerous"), runs, "{says}");
+    }
 }

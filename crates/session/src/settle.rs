@@ -224,7 +224,7 @@ impl Lanes {
         let asked = request.prompt.as_deref().map(|prompt| match request.kind {
             WaitKind::Approval | WaitKind::Choice => of_task(turn, prompt.naming(id)),
             // A model wrote this text, so show it unchanged.
-            WaitKind::Answer | WaitKind::Child => prompt.clone(),
+            WaitKind::Answer | WaitKind::Child => of_schedule(turn, prompt.clone()),
         });
         let prompt = to.zip(asked.as_ref()).and_then(|(to, asked)| self.plan(to, asked));
         let notices = match request.kind {
@@ -262,7 +262,17 @@ fn of_task(turn: &TurnRecord, prompt: Content) -> Content {
             let task = task_name(label.as_deref(), task);
             Content { text: format!("For the task “{task}”:\n\n{}", prompt.text), ..prompt }
         }
-        Origin::Messages(_) => prompt,
+        Origin::Messages(_) => of_schedule(turn, prompt),
+    }
+}
+
+/// Names the schedule in a question of its run, since the chat may be about something else.
+fn of_schedule(turn: &TurnRecord, prompt: Content) -> Content {
+    match turn.session.schedule() {
+        Some(id) => {
+            Content { text: format!("The scheduled task {id} asks:\n\n{}", prompt.text), ..prompt }
+        }
+        None => prompt,
     }
 }
 

@@ -2,18 +2,18 @@
 
 use avocet_protocol::{
     Accepted, AcceptedAs, Content, DedupeKey, Inbound, InboundKind, MessageId, NewInbound, Outcome,
-    QueueMode, Resolution, Trust, WaitKind,
+    QueueMode, Resolution, SessionId, Trust,
 };
 use rusqlite::params;
 
 use crate::cancel::cancel_turn;
 use crate::distrust::is_unsure;
-use crate::rows::messages::{self, ANSWERED, end_message, has_asked};
+use crate::rows::messages::{self, ANSWERED, end_message};
 use crate::rows::sessions::{mode, use_session};
 use crate::rows::to_json;
 use crate::rows::turns::open_turn;
 use crate::tx::{Result, Tx};
-use crate::waits::{WaitBelow, newest_wait, resolve};
+use crate::waits::{WaitBelow, open_questions, resolve};
 use crate::{digest, words};
 
 /// Accepts a message, which then waits in its lane or has acted on the session's open turn.
@@ -112,19 +112,12 @@ fn consequence(
     if message.kind == InboundKind::Command {
         return Ok(AcceptedAs::Queued);
     }
-    if let Some(WaitBelow { id: wait, turn, .. }) =
-        newest_wait(tx, &message.session, WaitKind::Answer)?
-        && has_asked(tx, turn, &message.inbound)?
-    {
-        let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
-        let text = choice.unwrap_or_else(|| message.model_text());
-        resolve(tx, wait, &Resolution::Answer { text, trust: answer_trust(message) })?;
-        tx.update_one(
-            id,
-            "UPDATE inbound SET turn = ?2, after_step = ?3 WHERE id = ?1",
-            params![id.0, turn.0, ANSWERED],
-        )?;
-        return Ok(AcceptedAs::Answer);
+    for question in open_questions(tx, &message.session)? {
+        if words::is_asked(tx, &question, id, message)?
+            && let Some(session) = answer(tx, &question, id, message)?
+        {
+            return Ok(AcceptedAs::Answer(session));
+        }
     }
     let reply = words::reply(tx, id, message)?;
     if let Some(words::QuestionRelation::Decides(says)) = &reply {
@@ -146,6 +139,26 @@ fn consequence(
         Some(words::QuestionRelation::Behind(question)) => AcceptedAs::Behind(question),
         _ => AcceptedAs::Queued,
     })
+}
+
+/// Makes a message the answer to a question. Returns the session that continues.
+fn answer(
+    tx: &Tx<'_>,
+    question: &WaitBelow,
+    id: MessageId,
+    message: &NewInbound,
+) -> Result<Option<SessionId>> {
+    let turn = question.turn;
+    let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
+    let text = choice.unwrap_or_else(|| message.model_text());
+    let resolution = Resolution::Answer { text, trust: answer_trust(message) };
+    let session = resolve(tx, question.id, &resolution)?;
+    tx.update_one(
+        id,
+        "UPDATE inbound SET turn = ?2, after_step = ?3 WHERE id = ?1",
+        params![id.0, turn.0, ANSWERED],
+    )?;
+    Ok(session)
 }
 
 /// Returns the trust level of an answer from a person for whom the turn works.

@@ -83,6 +83,7 @@ pub(crate) fn usage(
         }
         UsageBy::Purpose => ("purpose", "cost DESC, sum(input + output) DESC, of"),
         UsageBy::Day => ("date(at / 1000, 'unixepoch')", "of DESC"),
+        UsageBy::Schedule => (&*schedule(), "cost DESC, sum(input + output) DESC, of"),
     };
     db.rows(
         &format!(
@@ -91,6 +92,17 @@ pub(crate) fn usage(
         ),
         params![since.0, limit, skip],
         |row| Ok(UsageRow { of: row.get("of")?, answers: row.get("answers")?, total: total(row)? }),
+    )
+}
+
+/// Returns SQL for the schedule of a row: its name in the configuration, else its id.
+fn schedule() -> String {
+    format!(
+        "CASE WHEN session GLOB 'schedule:local:*' THEN coalesce( \
+             (SELECT name FROM schedules WHERE id = CAST(substr(session, 16) AS INTEGER)), \
+             's' || substr(session, 16)) \
+         ELSE '{}' END",
+        UsageBy::OTHER_WORK
     )
 }
 

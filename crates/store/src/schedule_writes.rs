@@ -1,8 +1,8 @@
 //! Writes to schedules: new ones, changes, and those that a tool asks for.
 
 use avocet_protocol::{
-    CallId, NewSchedule, ScheduleChange, ScheduleId, ScheduleOwner, ScheduleWrite, StoreError,
-    Trust,
+    CallId, DedupeKey, NewSchedule, ScheduleChange, ScheduleId, ScheduleOwner, ScheduleWrite,
+    StoreError, Trust,
 };
 use rusqlite::params;
 
@@ -24,7 +24,23 @@ pub(crate) fn reserve(tx: &Tx<'_>) -> Result<ScheduleId> {
     })
 }
 
-pub(crate) fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
+/// Adds a schedule. Returns the existing one if the key was used before.
+pub(crate) fn add(tx: &Tx<'_>, new: &NewSchedule, key: Option<&DedupeKey>) -> Result<ScheduleId> {
+    let Some(key) = key else {
+        let id = reserve(tx)?;
+        return insert(tx, id, new).map(|()| id);
+    };
+    let known = "SELECT id FROM schedules WHERE key = ?1";
+    if let Some(known) = tx.db.row(known, [key.as_str()], |row| row.get(0).map(ScheduleId))? {
+        return Ok(known);
+    }
+    let id = reserve(tx)?;
+    insert(tx, id, new)?;
+    tx.update("UPDATE schedules SET key = ?2 WHERE id = ?1", params![id.0, key.as_str()])?;
+    Ok(id)
+}
+
+fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
     let NewSchedule { name, owner, plan, trust } = new;
     let ScheduleOwner { address, chat, sender } = owner;
     tx.insert(

@@ -14,7 +14,7 @@ use crate::reports::{self, SentText};
 use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunks};
 use crate::rows::sessions::use_session;
 use crate::rows::{self, RowResult};
-use crate::schedule_writes::{self, change, insert, reserve};
+use crate::schedule_writes::{self, change, reserve};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -24,12 +24,10 @@ impl Schedules for SqliteStore {
         self.write("reserve-schedule", Durability::Process, reserve).await
     }
 
-    async fn add_schedule(&self, new: &NewSchedule) -> Result<ScheduleId> {
-        let new = new.clone();
+    async fn add_schedule(&self, new: &NewSchedule, key: Option<&DedupeKey>) -> Result<ScheduleId> {
+        let (new, key) = (new.clone(), key.cloned());
         self.write("add-schedule", Durability::Synced, move |tx| {
-            let id = reserve(tx)?;
-            insert(tx, id, &new)?;
-            Ok(id)
+            schedule_writes::add(tx, &new, key.as_ref())
         })
         .await
     }
@@ -42,7 +40,7 @@ impl Schedules for SqliteStore {
         .await
     }
 
-    async fn set_configured(&self, configured: &[NewSchedule]) -> Result<()> {
+    async fn set_configured(&self, configured: &[NewSchedule]) -> Result<Vec<ScheduleId>> {
         let configured = configured.to_vec();
         self.write("set-schedules", Durability::Synced, move |tx| set_configured(tx, &configured))
             .await
@@ -167,7 +165,7 @@ pub(crate) fn next_due(db: Db<'_>) -> Result<Option<Timestamp>> {
     Ok(next.map(Timestamp))
 }
 
-fn set_configured(tx: &Tx<'_>, configured: &[NewSchedule]) -> Result<()> {
+fn set_configured(tx: &Tx<'_>, configured: &[NewSchedule]) -> Result<Vec<ScheduleId>> {
     let known =
         tx.db.rows(&format!("{SCHEDULE} WHERE name IS NOT NULL ORDER BY id"), (), schedule)?;
     for old in &known {
@@ -175,13 +173,8 @@ fn set_configured(tx: &Tx<'_>, configured: &[NewSchedule]) -> Result<()> {
             change(tx, old.id, &ScheduleChange::Remove)?;
         }
     }
-    for new in configured {
-        if !known.iter().any(|old| is_same(new, old)) {
-            let id = reserve(tx)?;
-            insert(tx, id, new)?;
-        }
-    }
-    Ok(())
+    let is_new = |new: &&NewSchedule| !known.iter().any(|old| is_same(new, old));
+    configured.iter().filter(is_new).map(|new| schedule_writes::add(tx, new, None)).collect()
 }
 
 /// Returns `true` if the configuration still describes this schedule.

@@ -1,4 +1,4 @@
--- The complete schema of version 7, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 8, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
@@ -406,9 +406,11 @@ CREATE TABLE schedules (                        -- work that the daemon begins a
     trust      TEXT NOT NULL CHECK (trust IN ('low', 'user', 'full')), -- of the request that made it
     next_at    INTEGER,                         -- next time; NULL unless active
     made_at    INTEGER NOT NULL,
+    key        TEXT,                            -- idempotency key of the request that made it
     CHECK ((state = 'active') = (next_at IS NOT NULL))
 ) STRICT;
 CREATE INDEX schedules_due ON schedules (next_at) WHERE state = 'active';
+CREATE UNIQUE INDEX schedules_key ON schedules (key) WHERE key IS NOT NULL;
 
 CREATE TABLE schedule_runs (                    -- claimed times; each is claimed once
     schedule   INTEGER NOT NULL REFERENCES schedules (id),

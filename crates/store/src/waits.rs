@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::audit;
 use crate::calls::{apply_writes, finish};
 use crate::cancel::cancel_turn;
+use crate::people::session_of_chat;
 use crate::rows;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::turns::{ANCESTORS, must_run, session_of};
@@ -223,15 +224,11 @@ fn wait_below(row: &Row<'_>) -> rusqlite::Result<WaitBelow> {
     Ok(WaitBelow { id, turn, kind: rows::wait_kind(row)? })
 }
 
-/// Returns the newest wait of this kind in the session's open turn or its descendants.
-pub(crate) fn newest_wait(
-    tx: &Tx<'_>,
-    session: &SessionId,
-    kind: WaitKind,
-) -> Result<Option<WaitBelow>> {
-    tx.db.row(
-        &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC LIMIT 1"),
-        [session.as_str(), kind.word()],
+/// Returns the open questions of the session's open turn and its descendants, newest first.
+pub(crate) fn open_questions(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<WaitBelow>> {
+    tx.db.rows(
+        &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC"),
+        [asking_sessions(tx, session)?.as_str(), WaitKind::Answer.word()],
         wait_below,
     )
 }
@@ -256,7 +253,7 @@ pub(crate) fn meant_wait(
                   FROM inbound WHERE id = ?3), 1) \
              ORDER BY waits.id DESC LIMIT 1"
         ),
-        params![session.as_str(), kind.word(), command.0, LATE],
+        params![asking_sessions(tx, session)?, kind.word(), command.0, LATE],
         |row| Ok(WaitId(row.get("id")?)),
     )
 }
@@ -265,7 +262,7 @@ pub(crate) fn meant_wait(
 pub(crate) fn open_person_waits(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<WaitBelow>> {
     tx.db.rows(
         &format!("{WAITS_BELOW} AND waits.kind IN ('approval', 'choice')"),
-        [session.as_str()],
+        [asking_sessions(tx, session)?],
         wait_below,
     )
 }
@@ -281,7 +278,7 @@ pub(crate) fn is_open(
     let found = match below {
         Some(session) => tx.db.row(
             &format!("{WAITS_BELOW} AND waits.kind = ?2 AND waits.id = ?3"),
-            params![session.as_str(), kind.word(), wait.0],
+            params![asking_sessions(tx, session)?, kind.word(), wait.0],
             |_| Ok(()),
         )?,
         None => tx.db.row(
@@ -293,17 +290,41 @@ pub(crate) fn is_open(
     Ok(found.is_some())
 }
 
-/// SQL for the open waits of the open turn of session ?1 and its descendants, and of the session's
-/// tasks in the background.
+/// SQL for the open waits of the open turns of the sessions ?1, a JSON list, and their descendants,
+/// and of the sessions' tasks in the background.
 const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
-        SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting') \
+        SELECT id FROM turns WHERE session IN (SELECT value FROM json_each(?1)) \
+            AND state IN ('queued', 'running', 'waiting') \
         UNION SELECT turns.id FROM turns JOIN turns AS root ON root.id = turns.root \
             WHERE turns.state IN ('queued', 'running', 'waiting') AND turns.background = 1 \
-                AND root.session = ?1 \
+                AND root.session IN (SELECT value FROM json_each(?1)) \
         UNION SELECT turns.id FROM turns JOIN tree ON turns.parent = tree.turn \
             WHERE turns.state IN ('queued', 'running', 'waiting')) \
     SELECT waits.id AS id, waits.turn AS turn, waits.kind AS kind FROM tree JOIN waits ON waits.turn = tree.turn \
     WHERE waits.resolved = 0";
+
+/// Returns the list for [`WAITS_BELOW`]: the session, and those of scheduled tasks and jobs that ask
+/// in one of its chats.
+fn asking_sessions(tx: &Tx<'_>, session: &SessionId) -> Result<String> {
+    let asking = tx.db.rows(
+        "SELECT DISTINCT root.session AS session, channel, account, chat, topic \
+         FROM waits INDEXED BY waits_open JOIN turns ON turns.id = waits.turn \
+             JOIN turns AS root ON root.id = coalesce(turns.root, turns.id) \
+             JOIN inbound ON inbound.turn = root.id \
+         WHERE waits.resolved = 0 \
+             AND (root.session GLOB 'schedule:*' OR root.session GLOB 'job:*') \
+             AND inbound.session = root.session",
+        (),
+        |row| Ok((rows::parsed::<SessionId>(row, "session")?, rows::address(row)?)),
+    )?;
+    let mut sessions = vec![session.clone()];
+    for (asking, chat) in asking {
+        if session_of_chat(tx, &chat)? == *session {
+            sessions.push(asking);
+        }
+    }
+    rows::to_json(&sessions)
+}
 
 /// Returns every open wait in the order of expiry.
 pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {

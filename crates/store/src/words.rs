@@ -8,7 +8,7 @@ use avocet_protocol::{
 
 use crate::rows;
 use crate::rows::messages::has_asked;
-use crate::rows::turns::open_turn;
+use crate::rows::turns::{open_turn, session_of, speaking_session};
 use crate::tx::{Result, Tx};
 use crate::waits::{WaitBelow, open_person_waits};
 
@@ -61,6 +61,28 @@ pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Resu
     Ok(choice.map(|choice| choice.says.clone()))
 }
 
+/// Returns `true` if the agent has asked the author of a message this question. A scheduled task or
+/// job asks in a chat where another conversation may go on, so there the message must have been
+/// written after the question was shown. In their private chat, an owner may answer for the person
+/// in whose name the task runs.
+pub(crate) fn is_asked(
+    tx: &Tx<'_>,
+    question: &WaitBelow,
+    id: MessageId,
+    message: &NewInbound,
+) -> Result<bool> {
+    let asked = has_asked(tx, question.turn, &message.inbound)?;
+    if session_of(tx.db, question.turn)? == message.session {
+        return Ok(asked);
+    }
+    let Some(prompt) = prompts(tx, question.turn)?.pop() else { return Ok(false) };
+    let is_owners = message.inbound.chat == ChatKind::Private && message.inbound.by_owner;
+    Ok(prompt.is_in(message)
+        && (asked || is_owners)
+        && message.inbound.corrects.is_none()
+        && prompt.came_before(tx, id, message)?)
+}
+
 /// The relation of a new text to the question that a person is to decide in its session.
 pub(crate) enum QuestionRelation {
     /// The text decides the question; holds the command of the choice's button.
@@ -88,14 +110,16 @@ pub(crate) fn reply(
     let is_answer = question.can_answer
         && says_only_words(message)
         && prompt.came_before(tx, id, message)?
-        && is_meant_for_us(tx, message)?;
+        && is_meant_for_us(tx, turn, message)?;
     let choice = word(&message.inbound.content.text)
         .filter(|_| is_answer)
         .and_then(|word| chosen(word, &prompt.choices));
-    Ok(Some(match choice {
-        Some(choice) => QuestionRelation::Decides(choice.says.clone()),
-        None => QuestionRelation::Behind(question),
-    }))
+    if let Some(choice) = choice {
+        return Ok(Some(QuestionRelation::Decides(choice.says.clone())));
+    }
+    // Scheduled tasks and tasks in the background let the conversation go on.
+    let blocks = speaking_session(tx.db, turn)? == message.session;
+    Ok(blocks.then_some(QuestionRelation::Behind(question)))
 }
 
 /// Returns `true` for new plain text from a person: no edit, attachment or forwarded content.
@@ -111,14 +135,16 @@ fn says_only_words(message: &NewInbound) -> bool {
 /// Returns `true` if the text is meant for the agent. A short word in a group may be meant for
 /// anyone, so it counts only from a person whose message is being answered, or as a reply to the
 /// agent.
-fn is_meant_for_us(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
+fn is_meant_for_us(tx: &Tx<'_>, turn: TurnId, message: &NewInbound) -> Result<bool> {
     if message.inbound.chat == ChatKind::Private || message.inbound.content.quote.is_some() {
         return Ok(true);
     }
-    match open_turn(tx, &message.session)? {
-        Some(turn) => has_asked(tx, turn, &message.inbound),
-        None => Ok(false),
+    if let Some(turn) = open_turn(tx, &message.session)?
+        && has_asked(tx, turn, &message.inbound)?
+    {
+        return Ok(true);
     }
+    has_asked(tx, turn, &message.inbound)
 }
 
 /// A question in the outbox.

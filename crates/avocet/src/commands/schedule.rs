@@ -8,20 +8,21 @@ use avocet_gateway::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_s
 use avocet_jobs::{RunnerParts, ScheduleService, ZoneCalendar};
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    AddSchedule, CatchUp, ChatAddress, ChatKind, PlainTable, Schedule, ScheduleCommand, ScheduleId,
-    ScheduleRun, ScheduledWork, SenderId, SessionId, ShownSchedule, TimesRequest, WakeLanes,
+    AddSchedule, CatchUp, ChatAddress, ChatKind, DedupeKey, PlainTable, Recurrence, Schedule,
+    ScheduleCommand, ScheduleId, ScheduleRun, ScheduledWork, SenderId, SessionId, ShownSchedule,
+    TimesRequest, WakeLanes,
 };
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::commands::{NoOutbox, OfflineLog, call};
+use crate::commands::{NoOutbox, OfflineLog, bus_to_log, call};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{moment, show};
 use crate::registry;
-use crate::schedules::AgentChecklists;
+use crate::schedules::{AdmittedSpeakers, AgentChecklists};
 use crate::values::chat_address;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 
@@ -102,6 +103,9 @@ pub(crate) struct ScheduleAddArgs {
     /// Send answers without news, too.
     #[arg(long)]
     always_send: bool,
+    /// Idempotency key: a second schedule with the same key is the first one.
+    #[arg(long)]
+    key: Option<DedupeKey>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -127,7 +131,7 @@ pub(crate) async fn run(
             let shown: ShownSchedule = ask(context, "schedule.show", &ShowSchedule { id }).await?;
             return show(json, &shown, || shown_text(&shown, &TimeZone::system()));
         }
-        SchedulesCommand::Run(one) => (one, ScheduleCommand::Run, "runs now"),
+        SchedulesCommand::Run(one) => (one, ScheduleCommand::Run, "is queued to run now"),
         SchedulesCommand::Pause(one) => (one, ScheduleCommand::Pause, "is paused"),
         SchedulesCommand::Resume(one) => (one, ScheduleCommand::Resume, "is active again"),
         SchedulesCommand::Remove(one) => (one, ScheduleCommand::Remove, "is removed"),
@@ -152,6 +156,7 @@ async fn add(context: &CommandContext, add: ScheduleAddArgs) -> Result<Exit, Fai
         agent: add.agent,
         catch_up: add.catch_up,
         quiet: !add.always_send,
+        key: add.key,
     };
     let added: ShownSchedule = ask(context, "schedule.add", &request).await?;
     show(add.json, &added, || {
@@ -166,14 +171,14 @@ async fn ask<A: DeserializeOwned>(
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {
     call(context, method, params, async |log, params| {
-        let service = service(context, log)?;
+        let service = service(context, log).await?;
         Ok(answer_about_schedules(&service, method, params).await)
     })
     .await
 }
 
 /// Returns the service for the log of a stopped daemon. The next start does the work.
-fn service(context: &CommandContext, log: &OfflineLog) -> Result<ScheduleService, Failure> {
+async fn service(context: &CommandContext, log: &OfflineLog) -> Result<ScheduleService, Failure> {
     let OfflineLog { store, configuration } = log;
     let channels =
         registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
@@ -188,7 +193,10 @@ fn service(context: &CommandContext, log: &OfflineLog) -> Result<ScheduleService
         checklists: Arc::new(AgentChecklists::new(configuration, &workspaces)?),
         clock: context.clock.clone(),
     };
-    Ok(ScheduleService { runner, calendar: Arc::new(ZoneCalendar::new(&TimeZone::system())) })
+    let calendar = Arc::new(ZoneCalendar::new(&TimeZone::system()));
+    let bus = bus_to_log(context, configuration, store).await?;
+    let speakers = Arc::new(AdmittedSpeakers(Arc::new(bus)));
+    Ok(ScheduleService { runner, calendar, agents: configuration.agent_names(), speakers })
 }
 
 /// Ignores wake-ups: a daemon looks for work when it starts.
@@ -208,14 +216,19 @@ fn list_text(all: &[ShownSchedule]) -> String {
         let Schedule { id, owner, state, work, .. } = schedule;
         let next = next.first().map_or_else(|| state.word().to_owned(), Clone::clone);
         let work = format!("{}: {}", work.kind(), first_line(work.body()));
-        table.row([id.to_string(), owner.address.to_string(), times.clone(), next, work]);
+        // A single time is in the next column.
+        let times = match schedule.rule.recurrence {
+            Recurrence::Once(_) if schedule.next_at.is_some() => "once",
+            _ => times,
+        };
+        table.row([id.to_string(), owner.address.to_string(), times.to_owned(), next, work]);
     }
     table.to_string()
 }
 
 fn shown_text(shown: &ShownSchedule, zone: &TimeZone) -> String {
     let ShownSchedule { schedule, times, next, runs } = shown;
-    let Schedule { id, name, state, reason, owner, work, agent, catch_up, trust, .. } = schedule;
+    let Schedule { id, state, reason, owner, work, agent, catch_up, trust, .. } = schedule;
     let row = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
     let mut rows = vec![
         row("id", &id.to_string()),
@@ -228,7 +241,7 @@ fn shown_text(shown: &ShownSchedule, zone: &TimeZone) -> String {
         row("trust", trust.word()),
         row("session", SessionId::of_schedule(*id).as_str()),
     ];
-    rows.extend(name.iter().map(|name| row("configured", &format!("[schedules.{name}]"))));
+    rows.extend(schedule.table().iter().map(|table| row("configured", table)));
     rows.extend(reason.iter().map(|reason| row("paused", reason)));
     rows.extend(agent.iter().map(|agent| row("agent", agent)));
     rows.extend(next.iter().map(|next| row("next", next)));

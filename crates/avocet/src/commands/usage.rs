@@ -16,7 +16,7 @@ use crate::values::rows;
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
-    /// Group usage by model, session, day or purpose. The cost of a sub-agent counts towards the
+    /// Group usage by model, session, day, purpose or schedule. The cost of a sub-agent counts towards the
     /// conversation that it works for.
     #[arg(long, value_enum, default_value_t)]
     by: UsageGrouping,
@@ -42,6 +42,7 @@ pub(crate) enum UsageGrouping {
     Session,
     Day,
     Purpose,
+    Schedule,
 }
 
 impl From<UsageGrouping> for UsageBy {
@@ -51,6 +52,7 @@ impl From<UsageGrouping> for UsageBy {
             UsageGrouping::Session => Self::Session,
             UsageGrouping::Day => Self::Day,
             UsageGrouping::Purpose => Self::Purpose,
+            UsageGrouping::Schedule => Self::Schedule,
         }
     }
 }
@@ -63,20 +65,44 @@ pub(crate) async fn run(context: &CommandContext, usage: UsageArgs) -> Result<Ex
     let UsageArgs { by, days, limit, skip, json } = usage;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let since = context.clock.now().day_start().before((days - 1) * DAY);
-    let rows = match look(context, &configuration)? {
-        Some(log) => log.usage(by.into(), since).await?,
-        None => Vec::new(),
+    let (rows, schedules) = match look(context, &configuration)? {
+        Some(log) => (log.usage(by.into(), since).await?, schedules(&log, by, since).await?),
+        None => (Vec::new(), Vec::new()),
     };
     let listed = Listed::of(&rows, limit, skip);
     if json {
-        print_json(&to_json(by.into(), since, &listed))?;
+        let mut value = to_json(by.into(), since, &listed);
+        if matches!(by, UsageGrouping::Model) {
+            value["schedules"] =
+                schedules.iter().map(|row| named(row, UsageBy::Schedule)).collect();
+        }
+        print_json(&value)?;
     } else if rows.is_empty() {
         print(&format!("No costs {}.\n", period(days)))?;
     } else {
         let bars = if io::stdout().is_terminal() { Bars::Shown } else { Bars::LeftOut };
         print(&table(by.into(), &listed, bars))?;
+        if !schedules.is_empty() {
+            let listed = Listed::of(&schedules, limit, 0);
+            let table = table(UsageBy::Schedule, &listed, Bars::LeftOut);
+            print(&format!("\nOf this, for schedules:\n{table}"))?;
+        }
     }
     Ok(Exit::Done)
+}
+
+/// Returns the usage of each schedule, which is shown beside that of all models.
+async fn schedules(
+    log: &impl Query,
+    by: UsageGrouping,
+    since: Timestamp,
+) -> Result<Vec<UsageRow>, Failure> {
+    if !matches!(by, UsageGrouping::Model) {
+        return Ok(Vec::new());
+    }
+    let mut rows = log.usage(UsageBy::Schedule, since).await?;
+    rows.retain(|row| row.of != UsageBy::OTHER_WORK);
+    Ok(rows)
 }
 
 /// A bar behind each row, for people at a terminal.
@@ -169,17 +195,18 @@ fn share_bar(share: f64) -> String {
 }
 
 fn to_json(by: UsageBy, since: Timestamp, listed: &Listed<'_>) -> Value {
-    let rows_of = |row: &UsageRow| {
-        let mut value = figures(row);
-        value[by.word()] = json!(row.of);
-        value
-    };
     json!({
         "since": since.0,
-        "rows": listed.rows.iter().map(rows_of).collect::<Vec<_>>(),
+        "rows": listed.rows.iter().map(|row| named(row, by)).collect::<Vec<_>>(),
         "others": listed.others.as_ref().map(figures),
         "total": figures(&listed.all),
     })
+}
+
+fn named(row: &UsageRow, by: UsageBy) -> Value {
+    let mut value = figures(row);
+    value[by.word()] = json!(row.of);
+    value
 }
 
 /// Returns the figures as JSON. `cost_usd` is null if the price is unknown.

@@ -81,8 +81,9 @@ pub enum AcceptedAs {
     /// Its key belongs to a different message of the chat, which `id` names. The new message is not
     /// in the log.
     KeyTaken,
-    /// It answered the question that the session's turn waited for.
-    Answer,
+    /// It answered the question of a turn, which continues in this session: its own, or that of a
+    /// scheduled task or job which asked in its chat.
+    Answer(SessionId),
     /// It is the plain word for a choice of the pending question, and acts as the command of that
     /// choice.
     Decision,

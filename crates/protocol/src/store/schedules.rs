@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    ChatAddress, NewInbound, NewSchedule, Planned, RunResult, Schedule, ScheduleChange, ScheduleId,
-    ScheduleRun, Timestamp,
+    ChatAddress, DedupeKey, NewInbound, NewSchedule, Planned, RunResult, Schedule, ScheduleChange,
+    ScheduleId, ScheduleRun, Timestamp,
 };
 
 /// Schedules and their runs.
@@ -17,16 +17,17 @@ pub trait Schedules: fmt::Debug + Send + Sync {
     /// name it. An unused number leaves a gap.
     async fn reserve_schedule(&self) -> Result<ScheduleId>;
 
-    /// Adds a schedule. Durable when this returns.
-    async fn add_schedule(&self, new: &NewSchedule) -> Result<ScheduleId>;
+    /// Adds a schedule. Returns the existing schedule if it was added with the same key. Durable when
+    /// this returns.
+    async fn add_schedule(&self, new: &NewSchedule, key: Option<&DedupeKey>) -> Result<ScheduleId>;
 
     /// Changes a schedule. Returns `false` if there is no such schedule, or nothing to change.
     async fn change_schedule(&self, id: ScheduleId, change: &ScheduleChange) -> Result<bool>;
 
     /// Makes the schedules with a name equal to this list, in one transaction: adds new ones,
     /// replaces those whose content differs, and removes the others. An unchanged schedule keeps its
-    /// next time and its pause.
-    async fn set_configured(&self, configured: &[NewSchedule]) -> Result<()>;
+    /// next time and its pause. Returns the new ones.
+    async fn set_configured(&self, configured: &[NewSchedule]) -> Result<Vec<ScheduleId>>;
 
     /// A schedule; `None` if there is none with this number.
     async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>>;

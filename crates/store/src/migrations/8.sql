@@ -47,3 +47,7 @@ CREATE TRIGGER memories_vector_outdated AFTER UPDATE OF words, state ON memories
     DELETE FROM memory_vectors WHERE memory = old.id;
     DELETE FROM memory_signs WHERE memory = old.id;
 END;
+
+-- Idempotency key of the request that made a schedule.
+ALTER TABLE schedules ADD COLUMN key TEXT;
+CREATE UNIQUE INDEX schedules_key ON schedules (key) WHERE key IS NOT NULL;

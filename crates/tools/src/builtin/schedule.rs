@@ -192,9 +192,9 @@ impl ScheduleTool {
                 "this chat has no schedule {id}; use list to find its id"
             )));
         };
-        if let Some(name) = &one.name {
+        if let Some(table) = one.table() {
             return Err(ToolError::PermissionDenied(format!(
-                "{id} is [schedules.{name}] of the configuration; only the operator changes it"
+                "{id} is {table} of the configuration; only the operator changes it"
             )));
         }
         let write = ScheduleWrite::Change { id, change: change(one)? };
@@ -214,9 +214,10 @@ impl ScheduleTool {
 
 /// Returns the chat of the call. A scheduled run cannot make schedules.
 fn own_chat(context: &ToolContext) -> Result<&ChatAddress, ToolError> {
-    let channel = context.session.address().channel;
+    let session = &context.session;
+    let is_job = session.schedule().is_some() || session.is_named_as_job();
     match &context.chat {
-        Some(chat) if !matches!(channel.as_str(), "schedule" | "job") => Ok(chat),
+        Some(chat) if !is_job => Ok(chat),
         _ => Err(ToolError::PermissionDenied(
             "a job cannot create jobs: only a conversation with a person has schedules".to_owned(),
         )),

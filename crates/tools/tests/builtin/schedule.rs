@@ -109,7 +109,7 @@ async fn f17_schedule_is_refused_in_jobs_and_children() {
     let world = World::new().await;
     let of = |session: &str| ToolContext { session: session.parse().unwrap(), ..context() };
     let child = ToolContext { chat: None, ..of("spawn:t1:s0c0") };
-    for context in [of("schedule:local:1"), of("job:local:1"), child] {
+    for context in [of("schedule:local:1"), of("job:local:1"), of("terminal:local:job-1"), child] {
         for arguments in [add("again"), json!({ "action": "list" })] {
             let error = world.run_in(&context, "schedule", arguments).await.unwrap_err();
             assert!(error.to_string().contains("a job cannot create jobs"), "{error}");

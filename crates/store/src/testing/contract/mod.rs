@@ -19,6 +19,7 @@ mod people;
 mod previews;
 mod recovery;
 mod reports;
+mod schedule_questions;
 mod schedules;
 mod tasks;
 mod turns;
@@ -275,13 +276,18 @@ rules! {
         new_forgets_unshown_reports;
     schedules:
         add_schedule_keeps_every_part
+        add_schedule_returns_the_first_one_of_a_key
         claim_due_queues_each_time_once
         claim_due_gives_each_task_a_turn
         claim_due_sends_a_text_with_a_report
         change_schedule_pauses_resumes_and_removes
         set_configured_makes_named_schedules_equal_to_the_list
         finish_call_adds_a_schedule_of_the_tool
-        log_status_counts_active_schedules;
+        log_status_counts_active_schedules
+        usage_lists_schedules_by_name_and_id;
+    schedule_questions:
+        question_of_a_scheduled_task_is_answered_in_its_chat
+        choice_of_a_scheduled_task_is_decided_in_its_chat;
     ledger:
         spent_sums_usage_by_turn_session_and_day
         spent_counts_tokens_without_a_price_apart

@@ -1,16 +1,17 @@
 //! Rules of schedules and of the claim of their times.
 
 use avocet_protocol::{
-    CatchUp, ChatKind, Content, DueClaim, DueRun, DueWork, EndedSchedules, Inbound, InboundKind,
-    LogWrite, NewInbound, NewSchedule, Recurrence, RunResult, Schedule, ScheduleChange, ScheduleId,
-    ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleState, ScheduleWrite, ScheduledWork, Sender,
-    SessionId, Timestamp, ToolClass, Trust,
+    CatchUp, ChatKind, Content, DedupeKey, DueClaim, DueRun, DueWork, EndedSchedules, Inbound,
+    InboundKind, LogWrite, Money, NewInbound, NewSchedule, Purpose, Recurrence, RunResult,
+    Schedule, ScheduleChange, ScheduleId, ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleState,
+    ScheduleWrite, ScheduledWork, Sender, SessionId, Spent, Timestamp, ToolClass, Trust, Usage,
+    UsageBy,
 };
 
 use super::Backend;
 use super::world::{World, good, planned, session};
 
-const FIRST: Timestamp = Timestamp(1_000_000);
+pub(super) const FIRST: Timestamp = Timestamp(1_000_000);
 
 fn plan(work: ScheduledWork) -> SchedulePlan {
     let recurrence = Recurrence::Every { seconds: 60, from: FIRST };
@@ -24,18 +25,18 @@ fn plan(work: ScheduledWork) -> SchedulePlan {
     }
 }
 
-fn task() -> SchedulePlan {
+pub(super) fn task() -> SchedulePlan {
     plan(ScheduledWork::Task("look at the sky".to_owned()))
 }
 
-fn new(chat: &str, name: Option<&str>, plan: SchedulePlan) -> NewSchedule {
+pub(super) fn new(chat: &str, name: Option<&str>, plan: SchedulePlan) -> NewSchedule {
     let sender = Sender { name: Some("Ann".to_owned()), ..Sender::new("user".parse().unwrap()) };
     let owner = ScheduleOwner { address: session(chat).address(), chat: ChatKind::Private, sender };
     NewSchedule { name: name.map(str::to_owned), owner, plan, trust: Trust::User }
 }
 
 impl World<'_> {
-    async fn schedule(&self, id: ScheduleId) -> Schedule {
+    pub(super) async fn schedule(&self, id: ScheduleId) -> Schedule {
         self.ports.schedules.schedule(id).await.unwrap().unwrap()
     }
 
@@ -44,7 +45,7 @@ impl World<'_> {
         all.into_iter().map(|one| one.id).collect()
     }
 
-    async fn claims(&self, claim: &DueClaim) -> bool {
+    pub(super) async fn claims(&self, claim: &DueClaim) -> bool {
         self.ports.schedules.claim_due(claim).await.unwrap()
     }
 }
@@ -62,7 +63,11 @@ fn message(schedule: &Schedule, due: Timestamp) -> NewInbound {
     }
 }
 
-fn task_claim(schedule: &Schedule, due: Timestamp, next_at: Option<Timestamp>) -> DueClaim {
+pub(super) fn task_claim(
+    schedule: &Schedule,
+    due: Timestamp,
+    next_at: Option<Timestamp>,
+) -> DueClaim {
     let work = DueWork::Task(Box::new(message(schedule, due)));
     let runs = vec![DueRun { due, work, skipped: 2 }];
     DueClaim { id: schedule.id, expected: schedule.next_at, runs, next_at }
@@ -73,7 +78,7 @@ pub async fn add_schedule_keeps_every_part(backend: &impl Backend) {
     let world = World::new(backend).await;
     let schedules = &world.ports.schedules;
     let reserved = schedules.reserve_schedule().await.unwrap();
-    let id = schedules.add_schedule(&new("a", None, task())).await.unwrap();
+    let id = schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
     assert!(id > reserved);
     let NewSchedule { name, owner, plan, trust } = new("a", None, task());
     let SchedulePlan { rule, work, agent, catch_up, quiet, next_at } = plan;
@@ -94,16 +99,33 @@ pub async fn add_schedule_keeps_every_part(backend: &impl Backend) {
         made_at: found.made_at,
     };
     assert_eq!(found, expected);
-    let other = schedules.add_schedule(&new("b", None, task())).await.unwrap();
+    let other = schedules.add_schedule(&new("b", None, task()), None).await.unwrap();
     let here = session("b").address();
     let of_chat = schedules.schedules(Some(&here), EndedSchedules::Exclude).await.unwrap();
     assert_eq!(of_chat.iter().map(|one| one.id).collect::<Vec<_>>(), [other]);
 }
 
+/// A repeated request with the same key gets the first schedule, also after a restart.
+pub async fn add_schedule_returns_the_first_one_of_a_key(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (key, other): (DedupeKey, DedupeKey) = ("k".parse().unwrap(), "l".parse().unwrap());
+    let (a, b) = (new("a", None, task()), new("b", None, task()));
+    let first = world.ports.schedules.add_schedule(&a, Some(&key)).await.unwrap();
+    let world = world.restart().await;
+    let schedules = &world.ports.schedules;
+    assert_eq!(schedules.add_schedule(&b, Some(&key)).await, Ok(first));
+    assert_ne!(schedules.add_schedule(&a, Some(&other)).await, Ok(first));
+    assert_ne!(schedules.add_schedule(&a, None).await, Ok(first));
+    assert_eq!(world.ids().await.len(), 3);
+    // The key of a removed schedule is free.
+    schedules.change_schedule(first, &ScheduleChange::Remove).await.unwrap();
+    assert_ne!(schedules.add_schedule(&a, Some(&key)).await, Ok(first));
+}
+
 /// A claim queues its message, moves the next time, and happens once, also over a crash.
 pub async fn claim_due_queues_each_time_once(backend: &impl Backend) {
     let world = World::new(backend).await;
-    let id = world.ports.schedules.add_schedule(&new("a", None, task())).await.unwrap();
+    let id = world.ports.schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
     let schedule = world.schedule(id).await;
     let due = world.ports.schedules.due_schedules(FIRST, 10).await.unwrap();
     assert_eq!(due, std::slice::from_ref(&schedule));
@@ -133,7 +155,7 @@ pub async fn claim_due_queues_each_time_once(backend: &impl Backend) {
 /// Several claimed tasks get one turn each, whatever the default queue mode is.
 pub async fn claim_due_gives_each_task_a_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
-    let id = world.ports.schedules.add_schedule(&new("a", None, task())).await.unwrap();
+    let id = world.ports.schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
     let schedule = world.schedule(id).await;
     let run = |number: i64| {
         let due = Timestamp(FIRST.0 + number);
@@ -153,7 +175,7 @@ pub async fn claim_due_gives_each_task_a_turn(backend: &impl Backend) {
 pub async fn claim_due_sends_a_text_with_a_report(backend: &impl Backend) {
     let world = World::new(backend).await;
     let text = plan(ScheduledWork::Text("stretch".to_owned()));
-    let id = world.ports.schedules.add_schedule(&new("a", None, text)).await.unwrap();
+    let id = world.ports.schedules.add_schedule(&new("a", None, text), None).await.unwrap();
     let work = DueWork::Text(planned(&session("a"), &["stretch"]));
     let runs = vec![DueRun { due: FIRST, work, skipped: 0 }];
     let claim = DueClaim { id, expected: Some(FIRST), runs, next_at: None };
@@ -174,7 +196,7 @@ pub async fn claim_due_sends_a_text_with_a_report(backend: &impl Backend) {
 pub async fn change_schedule_pauses_resumes_and_removes(backend: &impl Backend) {
     let world = World::new(backend).await;
     let schedules = &world.ports.schedules;
-    let id = schedules.add_schedule(&new("a", None, task())).await.unwrap();
+    let id = schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
     let changes = |change: ScheduleChange| async move {
         schedules.change_schedule(id, &change).await.unwrap()
     };
@@ -198,7 +220,7 @@ pub async fn change_schedule_pauses_resumes_and_removes(backend: &impl Backend) 
 pub async fn set_configured_makes_named_schedules_equal_to_the_list(backend: &impl Backend) {
     let world = World::new(backend).await;
     let schedules = &world.ports.schedules;
-    let own = schedules.add_schedule(&new("a", None, task())).await.unwrap();
+    let own = schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
     let set =
         |list: Vec<NewSchedule>| async move { schedules.set_configured(&list).await.unwrap() };
     set(vec![new("a", Some("news"), task()), new("a", Some("bin"), task())]).await;
@@ -239,9 +261,33 @@ pub async fn finish_call_adds_a_schedule_of_the_tool(backend: &impl Backend) {
 pub async fn log_status_counts_active_schedules(backend: &impl Backend) {
     let world = World::new(backend).await;
     let schedules = &world.ports.schedules;
-    schedules.add_schedule(&new("a", None, task())).await.unwrap();
-    let other = schedules.add_schedule(&new("a", None, task())).await.unwrap();
+    schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
+    let other = schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
     schedules.change_schedule(other, &ScheduleChange::Pause(None)).await.unwrap();
     let status = world.ports.query.log_status().await.unwrap();
     assert_eq!((status.schedules, status.next_due), (1, Some(FIRST)));
+}
+
+/// Each schedule is a row by its name in the configuration or its id, and the rest is one row.
+pub async fn usage_lists_schedules_by_name_and_id(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let schedules = &world.ports.schedules;
+    let named = new("a", Some("heartbeat"), task());
+    let named = schedules.set_configured(&[named]).await.unwrap()[0];
+    let own = schedules.add_schedule(&new("a", None, task()), None).await.unwrap();
+    world.say(&session("a"), "1").await;
+    for (id, cost) in [(named, 5), (own, 3)] {
+        let schedule = world.schedule(id).await;
+        assert!(world.claims(&task_claim(&schedule, FIRST, None)).await);
+        spend(&world, &SessionId::of_schedule(id), cost).await;
+    }
+    spend(&world, &session("a"), 1).await;
+    let rows = world.ports.query.usage(UsageBy::Schedule, Timestamp(0)).await.unwrap();
+    let rows: Vec<_> = rows.iter().map(|row| (row.of.as_str(), row.total.cost.0)).collect();
+    assert_eq!(rows, [("heartbeat", 5), (&*own.to_string(), 3), (UsageBy::OTHER_WORK, 1)]);
+}
+
+async fn spend(world: &World<'_>, session: &SessionId, cost: u64) {
+    let spent = Spent { model: "m".to_owned(), usage: Usage::new(10, 1), cost: Some(Money(cost)) };
+    world.ports.ledger.record_usage(None, session, Purpose::Answer, &[spent]).await.unwrap();
 }

@@ -188,7 +188,7 @@ pub async fn accept_makes_plain_text_the_answer_to_a_question(backend: &impl Bac
     let a = session("a");
     let asked = turn.origin.messages()[0].id;
     let answer = world.accept(&message(&a, "blue", InboundKind::Text)).await;
-    assert_eq!(answer.what, AcceptedAs::Answer);
+    assert_eq!(answer.what, AcceptedAs::Answer(a.clone()));
     assert_eq!(world.outcome(answer.id).await, None, "its turn has not ended");
     let world = world.restart().await;
     let resumed = world.take(&a).await;

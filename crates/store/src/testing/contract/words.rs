@@ -208,7 +208,8 @@ pub async fn accept_answers_a_question_with_the_choice_of_that_number(backend: &
     ]) {
         let chat = session(&number.to_string());
         let (turn, _) = asks(&world, &chat, WaitKind::Answer, choices).await;
-        assert_eq!(world.accept(&text(&chat, word)).await.what, AcceptedAs::Answer, "{word}");
+        let answered = AcceptedAs::Answer(chat.clone());
+        assert_eq!(world.accept(&text(&chat, word)).await.what, answered, "{word}");
         let call = CallId { turn: turn.id, step: 0, ordinal: 0 };
         let result = CallResult::ok(json!({ "answer": answer }));
         assert_eq!(world.call_state(&chat, call).await, CallState::Finished(result), "{word}");
