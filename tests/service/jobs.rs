@@ -92,7 +92,7 @@ async fn job_from_telegram_shows_its_progress_in_one_message_that_becomes_the_su
     sends(&platform, "Job j1 is waiting for an approval").await;
     sends(&platform, "outside of the sandbox").await;
     assert_eq!(pull_requests(&home), 0, "it waits");
-    platform.private_text(ANN, "/approve");
+    platform.private_text(ANN, "/approve w1");
     sends(&platform, "Pull request: https://example.org/pull/1").await;
     sends(&platform, "Allowed.").await;
     assert_eq!(pull_requests(&home), 1);
