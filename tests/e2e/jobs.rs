@@ -67,12 +67,12 @@ fn job_works_in_the_directory_that_it_names() {
     let ran = run(&home, &submit);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.contains("· read_file") && ran.out.contains("42"), "{}", ran.out);
+    assert!(ran.out.contains("Branch: none, because the workspace is not a git"), "{}", ran.out);
     // The daemon's own directory is closed to jobs.
     let own = home.data_dir();
-    let submit = ["job", "submit", "builder", task, "--workspace", own.to_str().unwrap(), "-f"];
-    let ran = run(&home, &submit);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.out.contains("belongs to the daemon itself"), "{}", ran.out);
+    let submit = ["job", "submit", "builder", task, "--workspace", own.to_str().unwrap()];
+    assert_fails(&run(&home, &submit), 1, &["belongs to the daemon itself"]);
+    assert_eq!(printed_json(&home, &["job", "list"]).as_array().unwrap().len(), 1);
 }
 
 #[test]

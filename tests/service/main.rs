@@ -21,6 +21,7 @@ mod gemini;
 mod health;
 mod hostile;
 mod idle;
+mod jobs;
 mod load;
 mod log;
 mod media;

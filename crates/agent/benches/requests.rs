@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_agent::benching::messages;
 use avocet_agent::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Marks, PromptSettings,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, JobPlan, Marks, PromptSettings,
     TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
 use avocet_protocol::{
@@ -56,6 +56,7 @@ fn turn_context() -> TurnContext {
         within: Vec::new(),
         roles: Arc::new(FakeRoles),
         grants: [].into(),
+        job: JobPlan::default(),
     }
 }
 

@@ -2,18 +2,22 @@
 //! is reached.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use avocet_protocol::{
     Answer, CallId, CallState, Clock, FetchAttachments, Files, Ledger, LoggedCall, Model,
-    ModelReply, NewStep, Origin, Purpose, RecalledMemory, Skills, Step, StoreError, Toolbox, Trust,
-    TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
+    ModelReply, NewStep, Origin, Purpose, RecalledMemory, Skills, Step, StoreError, ToolCall,
+    Toolbox, Trust, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
 };
 use jiff::tz::TimeZone;
 
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::calls::StepContext;
 use crate::context::RequestContext;
-use crate::{AgentRecall, Budgets, Marks, TurnContext, TurnLimits, UsageMeter, job, withheld};
+use crate::job_steps::{JobStep, next_job_step};
+use crate::{
+    AgentRecall, Budgets, Marks, TurnContext, TurnLimits, UsageMeter, job, job_steps, withheld,
+};
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
@@ -151,24 +155,27 @@ impl AgentLoop {
                 let recalled = recalled_before(&turn);
                 return Ok(TurnEnd::Answered(Answer { step, text, usage, trust, recalled }));
             }
-            let ran_for = self.clock.elapsed().saturating_sub(began);
-            let reached = self.limits.turn.reached(&turn.steps, ran_for);
-            if let Some(notice) = reached.or_else(|| self.child_tokens_reached(&turn)) {
-                return Ok(TurnEnd::Failed(withheld::with_allowed(&turn, notice)));
-            }
-            let reply = match self.ask(&mut context, &turn, turn_context, usage).await {
-                Ok(reply) => reply,
-                Err(no_answer) => return failed(&turn, no_answer),
+            let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
+                JobStep::Fail(notice) => return Ok(TurnEnd::Failed(notice)),
+                JobStep::End(text) => (ModelReply { text, ..ModelReply::default() }, None),
+                JobStep::Call(call) => (ModelReply::default(), Some(vec![call])),
+                JobStep::AskModel => {
+                    if let Some(notice) = self.limit_reached(&turn, began) {
+                        return Ok(TurnEnd::Failed(withheld::with_allowed(&turn, notice)));
+                    }
+                    match self.ask(&mut context, &turn, turn_context, usage).await {
+                        Ok(reply) => {
+                            let calls = further_calls(&turn, &reply);
+                            (reply, calls)
+                        }
+                        Err(no_answer) => return failed(&turn, no_answer),
+                    }
+                }
             };
             // The request also contains the text that was compacted for it.
             let trust = trust.min(context.trust(&turn));
-            if !reply.calls.is_empty() {
-                self.record_step(&mut turn, reply, trust).await?;
-                continue;
-            }
-            if job::goes_on(&turn, &reply.text) {
-                let goes_on = ModelReply { calls: vec![job::go_on_call()], ..reply };
-                self.record_step(&mut turn, goes_on, trust).await?;
+            if let Some(calls) = goes_on {
+                self.record_step(&mut turn, ModelReply { calls, ..reply }, trust).await?;
                 continue;
             }
             let answer = answer(&turn, &reply, trust);
@@ -201,6 +208,13 @@ impl AgentLoop {
         Ok(())
     }
 
+    /// Returns the text for the user if the turn may not ask the model again.
+    fn limit_reached(&self, turn: &TurnRecord, began: Duration) -> Option<String> {
+        let ran_for = self.clock.elapsed().saturating_sub(began);
+        let reached = self.limits.turn.reached(&turn.steps, ran_for);
+        reached.or_else(|| self.child_tokens_reached(turn))
+    }
+
     /// Runs the calls of the last step and closes the step, if it is open. Returns the end if a
     /// call waits.
     async fn run_open_step(
@@ -228,7 +242,9 @@ impl AgentLoop {
         trust: Trust,
     ) -> Result<(), StoreError> {
         let number = next_step(turn);
-        reply.calls.truncate(self.limits.turn.calls_left(&turn.steps));
+        if !reply.calls.iter().all(job_steps::is_job_call) {
+            reply.calls.truncate(self.limits.turn.calls_left(&turn.steps));
+        }
         let usage = reply.usage();
         let ModelReply { text, calls, written, reasoning, .. } = reply;
         let recalled = recalled_before(turn);
@@ -264,6 +280,15 @@ impl AgentLoop {
         }
         Ok(())
     }
+}
+
+/// Returns the calls that follow a reply of the model; `None` if the reply ends the turn.
+fn further_calls(turn: &TurnRecord, reply: &ModelReply) -> Option<Vec<ToolCall>> {
+    if !reply.calls.is_empty() {
+        return Some(reply.calls.clone());
+    }
+    let goes_on = job::goes_on(turn, reply).then(job::go_on_call);
+    goes_on.or_else(|| job_steps::last_call(turn, reply)).map(|call| vec![call])
 }
 
 pub(crate) fn next_step(turn: &TurnRecord) -> u32 {

@@ -10,7 +10,7 @@ use avocet_protocol::{
 use futures_util::future::try_join_all;
 
 use crate::truncate::{Cut, cut, cut_error};
-use crate::{AgentLoop, CallWait, TurnContext, TurnEnd, job, repeats, withheld};
+use crate::{AgentLoop, CallWait, TurnContext, TurnEnd, job, job_steps, repeats, withheld};
 
 /// The context of a step's calls.
 pub(crate) struct StepContext<'a> {
@@ -158,7 +158,8 @@ impl AgentLoop {
                 return Err(StoreError::Stale(logged.id.to_string()));
             }
         }
-        if let Some(result) = job::go_on_result(&logged.call) {
+        let refusal = job_steps::refusal(turn, &logged.call, &step_context.turn_context.job);
+        if let Some(result) = job::go_on_result(&logged.call).or(refusal) {
             return Ok(CallAction::Finish(result));
         }
         let allowed = logged.allowed.as_deref();

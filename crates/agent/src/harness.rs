@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
 use crate::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CallWait, Compaction, Marks,
-    PromptSettings, TurnContext, TurnEnd, UsageMeter,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CallWait, Compaction, JobPlan,
+    Marks, PromptSettings, TurnContext, TurnEnd, UsageMeter,
 };
 
 pub(crate) struct AgentHarness {
@@ -37,6 +37,8 @@ pub(crate) struct AgentHarness {
     pub(crate) recall: Arc<FakeRecall>,
     pub(crate) skills: Arc<FakeSkills>,
     pub(crate) log: TempStore,
+    /// The program's own steps in the next turns.
+    pub(crate) job: JobPlan,
     said: AtomicUsize,
 }
 
@@ -58,8 +60,8 @@ impl AgentHarness {
         let mut agent = agent(&model, &tools, &store, &events, &files, &skills, &clock);
         let recall = Arc::new(FakeRecall::default());
         agent.recall.recall = recall.clone();
-        let said = AtomicUsize::default();
-        Self { agent, model, tools, events, clock, store, files, recall, skills, log, said }
+        let (said, job) = (AtomicUsize::default(), JobPlan::default());
+        Self { agent, model, tools, events, clock, store, files, recall, skills, log, job, said }
     }
 
     pub(crate) async fn say(&self, text: &str) {
@@ -136,6 +138,7 @@ impl AgentHarness {
             within: Vec::new(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
+            job: self.job.clone(),
         };
         self.agent.run_tool_loop(turn, &turn_context, meter).await
     }
@@ -204,15 +207,28 @@ impl AgentHarness {
 
     /// Simulates `kill -9` and a new start, and claims the turn again.
     pub(crate) async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
-        let Self { agent, tools, events, clock, store, files, recall, skills, log, said, .. } =
-            self;
+        let Self {
+            agent, tools, events, clock, store, files, recall, skills, log, job, said, ..
+        } = self;
         drop((agent, store));
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
         let mut agent = self::agent(&model, &tools, &store, &events, &files, &skills, &clock);
         agent.recall.recall = recall.clone();
-        let harness =
-            Self { agent, model, tools, events, clock, store, files, recall, skills, log, said };
+        let harness = Self {
+            agent,
+            model,
+            tools,
+            events,
+            clock,
+            store,
+            files,
+            recall,
+            skills,
+            log,
+            job,
+            said,
+        };
         let turn = harness.claim().await;
         (harness, turn)
     }

@@ -1,7 +1,7 @@
 //! Jobs go on until their model says that the task is complete, or answers without a call twice in
 //! a row.
 
-use avocet_protocol::{Arguments, CallResult, SessionId, ToolCall, TurnRecord};
+use avocet_protocol::{Arguments, CallResult, ModelReply, SessionId, ToolCall, TurnRecord};
 use serde_json::{Map, json};
 
 /// The line with which a model ends a job.
@@ -24,8 +24,9 @@ pub(crate) fn is_job(session: &SessionId) -> bool {
 }
 
 /// Returns `true` if a job goes on although its model has answered without a call.
-pub(crate) fn goes_on(turn: &TurnRecord, text: &str) -> bool {
-    is_job(&turn.session) && !says_complete(text) && !has_just_gone_on(turn)
+pub(crate) fn goes_on(turn: &TurnRecord, reply: &ModelReply) -> bool {
+    let is_done = reply.is_done || says_complete(&reply.text);
+    is_job(&turn.session) && !is_done && !has_just_gone_on(turn)
 }
 
 /// Returns the call that stands for the answer.

@@ -14,6 +14,7 @@ mod history;
 mod images;
 mod instructions;
 mod job;
+mod job_steps;
 mod limits;
 mod marks;
 mod note;
@@ -36,6 +37,7 @@ pub use agent_loop::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, CUT_OFF, CallWait, PromptSettings, TurnEnd,
 };
 pub use budgets::{Budgets, UpkeepMeter};
+pub use job_steps::JobPlan;
 pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
 pub use prompt::{PromptPart, PromptReport};

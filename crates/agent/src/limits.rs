@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use avocet_protocol::{Family, Step};
 
+use crate::job_steps;
+
 /// The caps on one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLimits {
@@ -56,7 +58,8 @@ impl TurnLimits {
     /// Returns the text for the user if the turn has reached a cap, else `None`.
     pub(crate) fn reached(self, steps: &[Step], ran_for: Duration) -> Option<String> {
         let iterations = self.iterations();
-        if steps.len() >= iterations as usize {
+        let rounds = steps.iter().filter(|step| job_steps::is_round(step)).count();
+        if rounds >= iterations as usize {
             let rounds = if iterations == 1 { "round" } else { "rounds" };
             return Some(format!(
                 "I stopped after {iterations} {rounds} of tool calls without coming to an answer. \

@@ -7,6 +7,8 @@ use avocet_protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::JobPlan;
+
 /// The context of a turn: its chat, its senders' roles, its cancellation.
 #[derive(Debug, Clone)]
 pub struct TurnContext {
@@ -22,6 +24,8 @@ pub struct TurnContext {
     pub roles: Arc<dyn Roles>,
     /// The permissions that a person has granted for the session.
     pub grants: Arc<[Grant]>,
+    /// The program's own steps in a job; empty for other turns.
+    pub job: JobPlan,
 }
 
 impl TurnContext {

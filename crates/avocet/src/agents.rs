@@ -17,7 +17,8 @@ use avocet_jobs::ZoneCalendar;
 use avocet_outbox::Channels;
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Toolbox};
 use avocet_session::{
-    Agent, AgentDirectories, Agents, AttachmentFetcher, Attachments, BySession, Events, NoDirectory,
+    Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
+    NoDirectory,
 };
 use avocet_store::SqliteStore;
 use avocet_tools::{BuiltinParts, Paths, Policy, Registry, Web, add_builtin};
@@ -31,7 +32,7 @@ use crate::models::Models;
 use crate::places::{Agent as AgentPlace, Configuration};
 use crate::shell::Shells;
 use crate::web::{named_hosts, web};
-use crate::workspaces::{AgentWorkspaces, OpenWorkspace};
+use crate::workspaces::{AgentWorkspaces, OpenWorkspace, named_in_chat};
 use crate::{policy, redaction};
 
 /// The instructions that lead every request. They are constant, so that a provider's cache of the
@@ -254,6 +255,14 @@ impl AgentDirectories for AgentFactory {
         let OpenWorkspace { files, skills, .. } = workspace;
         Ok(AgentLoop { toolbox, files, skills, attachments, ..run })
     }
+
+    fn named(&self, directory: &str) -> Result<String, NoDirectory> {
+        let failed = |failure: Failure| NoDirectory {
+            directory: directory.to_owned(),
+            why: failure.error.to_string(),
+        };
+        named_in_chat(&self.parts.configuration, directory).map_err(failed)
+    }
 }
 
 /// Adds the prompt of a profile to the instructions.
@@ -271,6 +280,10 @@ fn agent(profile: &Profile, run: AgentLoop) -> Agent {
         run,
         fallbacks: profile.agent.fallbacks.clone(),
         has_cheap_model: profile.agent.cheap_model.is_some(),
+        jobs: AgentJobs {
+            own_branch: profile.agent.job_branch,
+            pr_command: profile.agent.pr_command.clone(),
+        },
     }
 }
 

@@ -28,6 +28,31 @@ pub(crate) fn program_environment() -> Vec<(String, String)> {
         .collect()
 }
 
+/// Returns the environment of commands that the operator has configured: enough to find programs, and
+/// the settings and agents with which they log in. The secrets of the daemon are not among it.
+pub(crate) fn operator_environment() -> Vec<(String, String)> {
+    let names = [
+        "HOME",
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "LOGNAME",
+        "NO_PROXY",
+        "PATH",
+        "SSH_AUTH_SOCK",
+        "TZ",
+        "USER",
+        "XDG_CONFIG_HOME",
+        "https_proxy",
+        "http_proxy",
+        "no_proxy",
+    ];
+    let known = names.into_iter().filter_map(|name| Some((name.to_owned(), environment(name)?)));
+    known.chain([("TERM".to_owned(), "dumb".to_owned())]).collect()
+}
+
 /// Returns the home directory of the user.
 pub(crate) fn home() -> Option<PathBuf> {
     environment("HOME").map(PathBuf::from)

@@ -11,7 +11,7 @@ use avocet_sandbox::{Cgroups, Isolation, NoCgroups, ProgramSandbox, SandboxLayer
 use avocet_supervise::Group;
 use avocet_tools::{Background, OpenHosts, Shell};
 
-use crate::environment::program_environment;
+use crate::environment::{operator_environment, program_environment};
 use crate::places::Configuration;
 use crate::registry::open_hosts;
 
@@ -159,11 +159,23 @@ impl Shells {
         let writable = [&[workspace.to_owned()], &sandbox.writable[..]].concat();
         let sandbox = Arc::new(ProgramSandbox { writable, ..sandbox.clone() });
         Some(Shell {
-            sandbox,
             longest: self.longest,
             commands: self.commands.clone(),
             background: self.background.clone(),
+            outside: Arc::new(self.outside(&sandbox)),
+            sandbox,
         })
+    }
+
+    /// Returns the way to run the operator's own commands: with the daemon's network and files, and
+    /// with the same limits.
+    fn outside(&self, sandbox: &ProgramSandbox) -> ProgramSandbox {
+        ProgramSandbox {
+            isolation: Isolation::LimitsOnly,
+            environment: operator_environment(),
+            proxy: None,
+            ..sandbox.clone()
+        }
     }
 
     /// Returns the reason why this workspace has no shell although others may have one.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_protocol::{Files, FilesError, Jobs, TurnId, Turns, Workspaces};
-use avocet_sandbox::{Roots, Workspace, digest};
+use avocet_sandbox::{Access, Roots, Workspace, digest};
 use avocet_session::BySession;
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
 use avocet_tools::WorkspaceFiles;
@@ -123,8 +123,17 @@ impl AgentWorkspaces {
 
 /// Refuses a directory for a job that would give the agent the files of the system, of other
 /// programs, of the daemon or of a channel.
-fn check_job_directory(configuration: &Configuration, path: &PathBuf) -> Result<(), Failure> {
+pub(crate) fn check_job_directory(
+    configuration: &Configuration,
+    path: &PathBuf,
+) -> Result<(), Failure> {
     let refuse = |why: &str| Failure::new(Exit::Failed, format!("{} {why}", path.display()));
+    if !path.is_absolute() {
+        return Err(refuse("is not an absolute path"));
+    }
+    if !path.is_dir() {
+        return Err(refuse("is no directory"));
+    }
     if roots::contains_home(path, home().as_deref()) {
         return Err(refuse("contains a whole home, with the files of other programs"));
     }
@@ -139,6 +148,30 @@ fn check_job_directory(configuration: &Configuration, path: &PathBuf) -> Result<
         return Err(refuse("belongs to the daemon itself"));
     }
     roots::check_channels(&configuration.document, &[path])
+}
+
+/// Returns the absolute path of a directory that an owner names in a chat. A chat reaches less than
+/// the command line: only the workspaces of agents and the directories that agents may change.
+pub(crate) fn named_in_chat(
+    configuration: &Configuration,
+    directory: &str,
+) -> Result<String, Failure> {
+    let refuse = |why: &str| Failure::new(Exit::Failed, why.to_owned());
+    let path = match directory.strip_prefix("~/").zip(home()) {
+        Some((below, home)) => home.join(below),
+        None => PathBuf::from(directory),
+    };
+    let path = path.canonicalize().map_err(|error| refuse(&error.to_string()))?;
+    let workspaces = configuration.agents.iter().map(|agent| &agent.workspace);
+    let roots = configuration.roots.iter().filter(|root| root.access == Access::Change);
+    let mut open = workspaces.chain(roots.map(|root| &root.path));
+    if !open.any(|root| path.starts_with(roots::real(root))) {
+        return Err(refuse(
+            "it is outside of the agents' workspaces and of [tools] write; add it there, or use \
+                avocet job submit --workspace",
+        ));
+    }
+    path.into_os_string().into_string().map_err(|_| refuse("its name is not UTF-8"))
 }
 
 /// Reads the skills of the system and of the program.

@@ -177,6 +177,13 @@ pub struct AgentDefaults {
     pub tools: ToolList,
     /// Text that is added to the agent's instructions. Default: none.
     pub prompt: Option<String>,
+    /// `true` if each job of the agent works on a git branch of its own, which begins at the current
+    /// commit of the job's workspace. Default: `false`; `true` for `builder`.
+    pub job_branch: bool,
+    /// The command, as a list of a program and its arguments, that opens a pull request with the
+    /// branch of a completed job. It runs in the job's workspace, outside of the sandbox, each time
+    /// after an approval. Needs `job_branch`. Default: `[]`, none.
+    pub pr_command: Vec<String>,
 }
 
 impl Default for AgentDefaults {
@@ -196,6 +203,8 @@ impl Default for AgentDefaults {
             max_depth: 2,
             tools: ToolList::default(),
             prompt: None,
+            job_branch: false,
+            pr_command: Vec::new(),
         }
     }
 }

@@ -11,13 +11,16 @@ pub struct Shipped {
     pub prompt: &'static str,
     /// Its key `tools`.
     pub tools: &'static [&'static str],
+    /// Its key `job_branch`.
+    pub job_branch: bool,
 }
 
 impl Shipped {
     /// The keys of its table.
     pub(crate) fn keys(&self) -> Map<String, Value> {
         let (prompt, tools) = (json!(self.prompt), json!(self.tools));
-        Map::from_iter([("prompt".to_owned(), prompt), ("tools".to_owned(), tools)])
+        let own_branch = ("job_branch".to_owned(), json!(self.job_branch));
+        Map::from_iter([("prompt".to_owned(), prompt), ("tools".to_owned(), tools), own_branch])
     }
 }
 
@@ -28,8 +31,9 @@ pub const SHIPPED: &[Shipped] = &[
         name: "builder",
         prompt: "You are a builder: you implement one change in the workspace. Read the code and its \
             rules first, make the smallest change that does the task, add a test that fails without \
-            it, and run the tests until they pass. End with the changed files, the commands that you \
-            ran, and the result of the tests.",
+            it, and run the tests until they pass. In a git repository, commit your work in steps, \
+            each with a message that says why; do not switch branches. End with the changed files, \
+            the commands that you ran, and the result of the tests.",
         tools: &[
             "apply_patch",
             "create_directory",
@@ -48,12 +52,13 @@ pub const SHIPPED: &[Shipped] = &[
             "web_search",
             "write_file",
         ],
+        job_branch: true,
     },
     Shipped {
         name: "debugger",
-        prompt: "You are a debugger: you find the cause of one fault. Reproduce it first, with a test \
-            or a command that fails. Narrow it down, one guess at a time, each checked. Then fix the \
-            cause and show that the reproduction passes. End with the cause, the evidence, and the \
+        prompt: "You are a debugger: you find the cause of one fault. Reproduce it first, before you \
+            change any file, with a test or a command that fails. Narrow it down, one guess at a \
+            time, each checked. Then fix the cause and show that the reproduction passes. End with the cause, the evidence, and the \
             fix; if you could not reproduce it, say what you tried.",
         tools: &[
             "apply_patch",
@@ -71,6 +76,7 @@ pub const SHIPPED: &[Shipped] = &[
             "search_files",
             "write_file",
         ],
+        job_branch: false,
     },
     Shipped {
         name: "reviewer",
@@ -89,6 +95,7 @@ pub const SHIPPED: &[Shipped] = &[
             "read_result",
             "search_files",
         ],
+        job_branch: false,
     },
     Shipped {
         name: "triager",
@@ -106,5 +113,6 @@ pub const SHIPPED: &[Shipped] = &[
             "read_result",
             "search_files",
         ],
+        job_branch: false,
     },
 ];

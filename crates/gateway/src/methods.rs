@@ -237,6 +237,7 @@ pub(crate) fn refusal(error: &PublishError) -> RpcError {
         PublishError::Destination(_) => RpcError::NOT_FOUND,
         PublishError::KeyTaken { .. } => RpcError::CONFLICT,
         PublishError::Empty
+        | PublishError::Job(_)
         | PublishError::TooLong { .. }
         | PublishError::NoCorrection(_)
         | PublishError::BotTooOften { .. }

@@ -165,7 +165,8 @@ impl Model for Dialected {
         let read = if self.is_prose(&read, &reply.calls, tools) {
             tracing::debug!(model = self.name(), "the tool calls in the text are treated as text");
             let text = visible::visible(ending::without_mark(&reply.text));
-            ParsedReply { text, ..ParsedReply::default() }
+            let is_done = ending::without_mark(&reply.text) != reply.text.trim_end();
+            ParsedReply { text, is_done, ..ParsedReply::default() }
         } else {
             read
         };
@@ -193,7 +194,7 @@ impl Model for Dialected {
         let needs_approval = style == ToolStyle::Native && self.text_calls == TextCalls::Ask;
         let is_text = needs_approval && !is_native && !calls.is_empty();
         let written = is_text.then_some(reply.text);
-        Ok(ModelReply { text, calls, written, reasoning, ..reply })
+        Ok(ModelReply { text, calls, written, reasoning, is_done, ..reply })
     }
 }
 

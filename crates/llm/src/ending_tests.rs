@@ -74,6 +74,7 @@ async fn ending_line_that_reports_completion_ends_the_answer() {
         for style in STYLES {
             let reply = read(style, &[written]).await;
             assert_eq!((reply.text.as_str(), reply.calls.len()), (text, 0), "{written:?}");
+            assert!(reply.is_done, "{written:?}");
             let chars: Vec<&str> = written.split("").collect();
             assert_eq!(read(style, &chars).await.text, text, "{written:?}");
             for (at, _) in written.char_indices() {
@@ -97,7 +98,8 @@ async fn ending_keeps_a_completion_phrase_in_prose_or_code() {
         "TASK COMPLETE!",
     ] {
         for style in STYLES {
-            assert_eq!(read(style, &[written]).await.text, written);
+            let reply = read(style, &[written]).await;
+            assert_eq!((reply.text.as_str(), reply.is_done), (written, false));
             let chars: Vec<&str> = written.split("").collect();
             assert_eq!(read(style, &chars).await.text, written);
         }

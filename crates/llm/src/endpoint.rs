@@ -126,7 +126,8 @@ impl Endpoint {
         }
         let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
         let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
-        ModelReply { text, calls, written: None, reasoning, spent, truncated, filtered }
+        let (written, is_done) = (None, false);
+        ModelReply { text, calls, written, reasoning, spent, truncated, filtered, is_done }
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {

@@ -130,12 +130,22 @@ impl SessionId {
     /// such a name belong to jobs.
     #[must_use]
     pub fn is_named_as_job(&self) -> bool {
-        let number = ["job:local:", "terminal:local:job-"]
-            .iter()
-            .find_map(|begin| self.0.strip_prefix(begin));
+        let number = self.job_number();
         number.is_some_and(|number| {
             !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
         })
+    }
+
+    /// Returns the job that runs in this session; `None` for other sessions.
+    #[must_use]
+    pub fn job(&self) -> Option<JobId> {
+        let number = self.job_number().filter(|_| self.is_named_as_job())?;
+        number.parse().ok().map(JobId)
+    }
+
+    fn job_number(&self) -> Option<&str> {
+        let begins = ["job:local:", "terminal:local:job-"];
+        begins.iter().find_map(|begin| self.0.strip_prefix(begin))
     }
 
     /// Returns the session of the runs of a schedule: `schedule:local:3`. No channel has this name.

@@ -118,6 +118,9 @@ pub enum PublishError {
     /// The destination does not exist.
     #[error(transparent)]
     Destination(#[from] NoDestination),
+    /// A job cannot run as it is described.
+    #[error("{0}")]
+    Job(String),
     /// The daemon is stopping; it can accept the message after its next start.
     #[error("the daemon is stopping; send it again when it is back")]
     Stopping,
@@ -141,6 +144,7 @@ impl PublishError {
             Self::KeyTaken { .. }
             | Self::Id(_)
             | Self::Destination(_)
+            | Self::Job(_)
             | Self::Stopping
             | Self::Log(_) => "refused",
         }

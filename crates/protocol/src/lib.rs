@@ -20,6 +20,7 @@ mod files;
 mod health;
 mod ids;
 mod inbound;
+mod job_calls;
 mod job_control;
 mod key_shapes;
 mod message;
@@ -90,6 +91,9 @@ pub use ids::{
 };
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
+};
+pub use job_calls::{
+    JOB_BRANCH, JOB_CALLS, JOB_COMMITS, JOB_PULL_REQUEST, JobBranch, JobCommit, JobCommits,
 };
 pub use job_control::{JobControl, JobRequest};
 pub use message::{

@@ -57,6 +57,17 @@ pub struct Agent {
     /// `true` if the agent has a separate cheap model, which falls back to the answering one.
     /// Otherwise the answering model does its work.
     pub has_cheap_model: bool,
+    /// The settings of its jobs.
+    pub jobs: AgentJobs,
+}
+
+/// The settings of an agent's jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentJobs {
+    /// `true` if each job works on a git branch of its own.
+    pub own_branch: bool,
+    /// The command that opens a pull request with that branch. Empty: none.
+    pub pr_command: Vec<String>,
 }
 
 impl Agent {
@@ -96,6 +107,12 @@ pub trait AgentDirectories: fmt::Debug + Send + Sync {
         directory: &Path,
         run: AgentLoop,
     ) -> Result<AgentLoop, NoDirectory>;
+
+    /// Returns the absolute path of a directory that a person names in a chat.
+    ///
+    /// # Errors
+    /// [`NoDirectory`] if it is outside of the directories that the configuration opens to agents.
+    fn named(&self, directory: &str) -> Result<String, NoDirectory>;
 }
 
 /// A directory cannot be a workspace.

@@ -13,7 +13,7 @@ use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 use crate::usage::usage;
-use crate::{approvals, jobs, memory, model, people, retry, tasks};
+use crate::{approvals, job_command, memory, model, people, retry, tasks};
 
 /// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
     ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
     ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
-    ChatCommand::new(Verb::Job, "job", "[agent task | j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
+    ChatCommand::new(Verb::Job, "job", "[agent task | show j… | logs j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
     ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
     ChatCommand::new(Verb::Memory, "memory", "[words | add … | forget m…]", "show, add or forget what I remember here"),
     ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
@@ -263,7 +263,7 @@ async fn plan(
             "This chat is {address}. Its session is {}. You are {}.",
             message.session, sender.id
         )),
-        Verb::Job => jobs::plan(lanes, command, argument).await?,
+        Verb::Job => job_command::plan(lanes, command, argument).await?,
         Verb::Link => people::link(lanes, address, argument),
         Verb::Memory => memory::memory(lanes, &message.inbound, role, argument).await?,
         Verb::Pair => people::pair(lanes, argument),

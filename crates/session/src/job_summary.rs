@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use avocet_protocol::{LoggedCall, Total, TurnRecord, thousands};
+use avocet_protocol::{
+    JOB_CALLS, JOB_PULL_REQUEST, JobBranch, JobCommit, JobCommits, LoggedCall, Total, TurnRecord,
+    thousands,
+};
 use serde_json::Value;
 
 /// Tools that change the file in their argument `path`.
 const CHANGES_PATH: [&str; 4] = ["create_directory", "delete_file", "edit_file", "write_file"];
 /// The most files or commands that are listed; the rest is counted.
 const MOST_LINES: usize = 20;
+/// The characters of a commit's id.
+const SHORT_ID: usize = 8;
 /// The most characters of a command.
 const MOST_COMMAND: usize = 120;
 
@@ -22,9 +27,10 @@ pub(crate) fn summary(turn: &TurnRecord, spent: &Total, runs: usize) -> String {
     };
     let mut text = String::from("**Summary**\n");
     let files: BTreeSet<String> = done().flat_map(changed_files).collect();
+    branch(&mut text, turn);
     list(&mut text, "Files changed", files.into_iter().collect());
     list(&mut text, "Commands run", done().filter_map(command).collect());
-    let tests = done().rfind(|call| call.call.name == "run_tests").and_then(test_result);
+    let tests = done().rev().find_map(test_result);
     if let Some(tests) = tests {
         line(&mut text, &format!("- Tests, last run: {tests}"));
     }
@@ -66,15 +72,90 @@ fn command(call: &LoggedCall) -> Option<String> {
     })
 }
 
-/// Returns the counts of a test run.
+/// Returns the counts of a test run: of `run_tests`, or of a command that printed the results of
+/// cargo.
 fn test_result(call: &LoggedCall) -> Option<String> {
     let value = &call.result()?.value;
-    let count = |name: &str| value[name].as_u64();
-    let (passed, failed) = (count("passed")?, count("failed")?);
-    Some(match count("skipped") {
+    let [passed, failed, skipped] = match call.call.name.as_str() {
+        "run_tests" => ["passed", "failed", "skipped"].map(|name| value[name].as_u64()),
+        "exec_shell" => of_cargo(value["output"].as_str()?)?.map(Some),
+        _ => return None,
+    };
+    let (passed, failed) = (passed?, failed?);
+    Some(match skipped {
         None | Some(0) => format!("{passed} passed, {failed} failed"),
         Some(skipped) => format!("{passed} passed, {failed} failed, {skipped} skipped"),
     })
+}
+
+/// Returns the sums of the passed, failed and ignored tests in the output of `cargo test`.
+fn of_cargo(output: &str) -> Option<[u64; 3]> {
+    let results = output.lines().filter_map(|line| line.trim().strip_prefix("test result: "));
+    let counts = results.map(|result| {
+        ["passed", "failed", "ignored"].map(|name| {
+            let mut parts = result.split([';', '.']);
+            let number = parts.find_map(|part| part.trim().strip_suffix(name)?.trim().parse().ok());
+            number.unwrap_or(0)
+        })
+    });
+    counts.reduce(|sum, one| [sum[0] + one[0], sum[1] + one[1], sum[2] + one[2]])
+}
+
+/// Returns the number of requests to the model.
+pub(crate) fn requests(turn: &TurnRecord, has_answered: bool) -> usize {
+    let of_program = |name: &str| {
+        let calls = turn.steps.iter().flat_map(|step| &step.calls);
+        calls.filter(|call| call.call.name == name).count()
+    };
+    // The list of commits follows an answer in the same step, and the turn ends without another.
+    let own = JOB_CALLS.map(of_program).iter().sum();
+    (turn.steps.len() + usize::from(has_answered)).saturating_sub(own)
+}
+
+/// Adds the branch of a job, its commits and its pull request.
+fn branch(text: &mut String, turn: &TurnRecord) {
+    let calls = || turn.steps.iter().flat_map(|step| &step.calls);
+    let Some(JobBranch { branch, from, note, .. }) = calls().find_map(JobBranch::of) else {
+        return;
+    };
+    let Some(branch) = branch else {
+        let note = note.strip_prefix("no branch: ").unwrap_or(&note);
+        return line(text, &format!("- Branch: none, because {note}"));
+    };
+    let from = from.map(|from| format!(", begun at `{from}`")).unwrap_or_default();
+    line(text, &format!("- Branch: `{branch}`{from}"));
+    if let Some(JobCommits { commits, uncommitted }) = calls().rev().find_map(JobCommits::of) {
+        if commits.is_empty() {
+            line(text, "- Commits: none");
+        }
+        let shown = |commit: &JobCommit| {
+            let id: String = commit.commit.chars().take(SHORT_ID).collect();
+            format!("{id} {}", commit.subject.replace('`', "'"))
+        };
+        list(text, "Commits", commits.iter().map(shown).collect());
+        if uncommitted > 0 {
+            let files = if uncommitted == 1 { "file" } else { "files" };
+            line(text, &format!("- Not committed: {uncommitted} {files}"));
+        }
+    }
+    if let Some(result) = calls().rev().find(|call| call.call.name == JOB_PULL_REQUEST) {
+        pull_request(text, result);
+    }
+}
+
+fn pull_request(text: &mut String, call: &LoggedCall) {
+    let Some(result) = call.result() else { return };
+    let of = |key: &str| result.value[key].as_str().unwrap_or_default().replace('\n', " ");
+    if result.ok {
+        let output = of("output");
+        let output = if output.is_empty() { "the command printed nothing" } else { &output };
+        line(text, &format!("- Pull request: {output}"));
+    } else {
+        let error = of("error");
+        let fate =
+            if error.starts_with("interrupted") { "may have been opened" } else { "not opened" };
+        line(text, &format!("- Pull request: {fate}: {error}"));
+    }
 }
 
 fn list(text: &mut String, title: &str, mut items: Vec<String>) {

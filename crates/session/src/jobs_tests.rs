@@ -5,6 +5,7 @@ use avocet_protocol::{
 };
 
 use super::*;
+use crate::AgentJobs;
 
 /// A model that makes two calls and then says that the task is complete.
 fn diligent() -> ScriptedModel {
@@ -95,22 +96,78 @@ async fn job_command_submits_lists_and_cancels_and_reports_to_its_chat() {
     let harness = SessionHarness::with(diligent(), setup).await;
     for (text, reply) in [
         ("/job", "There are no jobs."),
-        ("/job builder add tests", "There is no agent builder. The agents are: work."),
+        ("/job list", "There are no jobs."),
+        (
+            "/job wrok add tests",
+            "I cannot accept this job: there is no agent \"wrok\"; did you mean work? the agents \
+                are: defaults, work.",
+        ),
+        (
+            "/job work --workspace /nowhere add tests",
+            "I cannot accept this job: I cannot work in /nowhere: there is none.",
+        ),
         ("/job j7", "There is no job j7."),
+        ("/job show j7", "There is no job j7."),
+        ("/job logs j7", "There is no job j7."),
         ("/job cancel j7", "j7 does not exist or has ended."),
-        ("/job what", "Write /job, /job AGENT TASK, /job j5, or /job cancel j5."),
+        (
+            "/job what",
+            "Write /job, /job AGENT TASK, /job AGENT --workspace DIR TASK, /job show j5, /job logs \
+                j5, or /job cancel j5.",
+        ),
     ] {
         let before = harness.channel.texts(0).await.len();
         harness.say(text).await;
         assert_eq!(harness.channel.texts(before + 1).await[before], reply, "{text}");
     }
+    let before = harness.channel.texts(0).await.len();
     harness.say("/job work add tests").await;
-    let texts = harness.channel.texts(7).await;
+    let texts = harness.channel.texts(before + 2).await;
     let queued = "j1 is in the log: work works on it and reports here. /job j1 shows it.";
-    assert!(texts[5..].iter().any(|text| text == queued), "{texts:?}");
-    assert!(texts[5..].iter().any(|text| text.starts_with("It works.")), "{texts:?}");
+    assert!(texts[before..].iter().any(|text| text == queued), "{texts:?}");
+    assert!(texts[before..].iter().any(|text| text.starts_with("It works.")), "{texts:?}");
     reaches(&harness, JobId(1), JobState::Completed).await;
     harness.say("/job j1").await;
-    let shown = &harness.channel.texts(8).await[7];
+    let shown = &harness.channel.texts(before + 3).await[before + 2];
     assert!(shown.starts_with("j1 completed, work, 2 requests, "), "{shown}");
+    harness.say("/job logs j1").await;
+    let logs = &harness.channel.texts(before + 4).await[before + 3];
+    assert!(logs.ends_with("\n\n✓ echo {\"n\":1}\n✓ echo {\"n\":2}"), "{logs}");
+}
+
+#[tokio::test]
+async fn job_with_an_unknown_agent_or_workspace_is_refused_at_once() {
+    let harness = SessionHarness::new(diligent()).await;
+    let submit = async |agent: &str, workspace: Option<&str>| {
+        let (agent, workspace) = (agent.to_owned(), workspace.map(str::to_owned));
+        let rules = JobRules { agent, workspace, limits: JobLimits::default() };
+        let request = JobRequest { rules, ..request(JobLimits::default()) };
+        harness.sessions.jobs().submit_job(request).await.unwrap_err().to_string()
+    };
+    let error = submit("default", None).await;
+    assert_eq!(
+        error,
+        "there is no agent \"default\"; did you mean defaults? the agents are: defaults"
+    );
+    let error = submit("defaults", Some("/nowhere")).await;
+    assert_eq!(error, "I cannot work in /nowhere: there is none");
+    assert_eq!(harness.sessions.jobs().list_jobs(9, None).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn job_on_a_branch_is_refused_while_another_works_in_the_workspace() {
+    let permits = Arc::new(Semaphore::new(0));
+    let jobs = AgentJobs { own_branch: true, pr_command: Vec::new() };
+    let setup = Setup { jobs, ..Setup::default() };
+    let harness = SessionHarness::with(gated_parrot(&permits), setup).await;
+    let first = submit(&harness, JobLimits::default()).await;
+    harness.asked(1).await;
+    let later = JobRequest { key: "k2".parse().unwrap(), ..request(JobLimits::default()) };
+    let later = harness.sessions.jobs().submit_job(later).await.unwrap();
+    let failed = reaches(&harness, later.id, JobState::Failed).await.result.unwrap();
+    let reason =
+        "j1 works in this workspace on a branch of its own; submit this job again after it.";
+    assert!(failed.starts_with(reason), "{failed}");
+    permits.add_permits(9);
+    reaches(&harness, first.id, JobState::Completed).await;
 }

@@ -10,6 +10,8 @@ mod expiry;
 mod extension;
 mod failures;
 mod fetch;
+mod job_command;
+mod job_plan;
 mod job_summary;
 mod jobs;
 mod lane;
@@ -30,13 +32,14 @@ mod tasks;
 mod usage;
 
 pub use agents::{
-    Agent, AgentDirectories, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory, TurnAgent,
+    Agent, AgentDirectories, AgentJobs, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory,
+    TurnAgent,
 };
 pub use approvals::Decisions;
 pub use commands::commands;
 pub use events::Events;
 pub use fetch::{AttachmentFetcher, Attachments};
-pub use jobs::JobDesk;
+pub use jobs::{JobDesk, no_agent};
 pub use lane::LaneLimits;
 pub use parts::SessionParts;
 pub use reminders::remind;

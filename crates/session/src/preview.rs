@@ -3,29 +3,37 @@
 
 mod board;
 mod draft;
+mod job;
 mod screen;
 mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_protocol::Preview as ShownPreview;
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, LineageTurn, LoggedInbound, Origin, TurnEvent,
-    TurnEvents, TurnId, TurnRecord, task_name,
+    Channel, ChatAddress, Clock, Content, LineageTurn, LoggedInbound, Origin, Timestamp, TurnEvent,
+    TurnEvents, TurnId, TurnRecord, WaitKind, task_name,
 };
 use avocet_supervise::{Panicked, catch};
 use tokio_util::sync::CancellationToken;
 
+use crate::job_plan::ShownJob;
 use crate::lane::Lanes;
 use crate::run_turn::asker;
 use board::BoardPreview;
 pub(crate) use board::Boards;
 use draft::PreviewDraft;
+use job::JobDraft;
 use screen::{PreviewState, Screen, Showed};
 pub(crate) use words::unfinished;
 
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
 const TYPING_EVERY: Duration = Duration::from_secs(4);
+
+/// Tries to show that a job waits, and the longest time between two of them.
+const MOST_TRIES: u32 = 4;
+const LONGEST_HOLD: Duration = Duration::from_secs(2);
 
 /// A turn whose progress is shown.
 #[derive(Clone, Copy)]
@@ -34,6 +42,8 @@ pub(crate) struct ShownTurn<'t> {
     pub(crate) lineage: &'t [LineageTurn],
     /// For a child: the last message of the root turn.
     pub(crate) root: Option<&'t LoggedInbound>,
+    /// The job whose own turn it is.
+    pub(crate) job: Option<ShownJob>,
 }
 
 impl ShownTurn<'_> {
@@ -59,7 +69,7 @@ impl Lanes {
             over.cancel();
             done
         };
-        let ShownTurn { turn, root, .. } = shown;
+        let ShownTurn { turn, root, job, .. } = shown;
         let to = asker(turn).or(root).zip(shown.awaited_by());
         let in_chat = to.and_then(|(to, of)| {
             let chat = &to.message.inbound.address;
@@ -73,7 +83,7 @@ impl Lanes {
             let events = self.parts.events.subscribe(&turn.session);
             match &turn.origin {
                 Origin::Messages(_) => {
-                    TurnPreview::Own(Preview::new(screen, interval, events).into())
+                    TurnPreview::Own(Preview::new(screen, interval, events, job).into())
                 }
                 Origin::Child { label, prompt, .. } => {
                     let name = task_name(label.as_deref(), prompt);
@@ -93,6 +103,42 @@ impl Lanes {
             tracing::error!(%error, "the preview or the typing sign panicked; the answer goes on without it");
         }
         done
+    }
+
+    /// Returns the cost of a turn and its children so far, as text.
+    async fn cost_of(&self, turn: TurnId, to: &LoggedInbound) -> String {
+        let spent = self.parts.ledger.spent(Some(turn), &to.message.session, Timestamp(0)).await;
+        spent.map_or_else(|_| "cost unknown".to_owned(), |spending| spending.turn.price())
+    }
+
+    /// Shows in the preview message of a job that the job waits. Without such a message, the prompt
+    /// of the wait tells it.
+    pub(crate) async fn show_job_wait(
+        &self,
+        turn: &TurnRecord,
+        to: &LoggedInbound,
+        kind: WaitKind,
+    ) {
+        let chat = &to.message.inbound.address;
+        let shown = turn.session.job().zip(self.parts.channels.of(chat));
+        let Some((id, channel)) = shown else { return };
+        let screen = Screen { lanes: self, channel, turn: turn.id, to, chat };
+        let text = job::waiting(id, kind);
+        let Some(content) = words::first_message(|text| screen.plan(text), &text) else { return };
+        let outbox = &self.parts.outbox;
+        let Ok(Some(_)) = outbox.preview(turn.id).await else { return };
+        let Ok(ShownPreview::Shown(row, message)) =
+            outbox.begin_preview(turn.id, chat, &content).await
+        else {
+            return;
+        };
+        for _ in 0..MOST_TRIES {
+            let state = PreviewState::In(row, message.clone());
+            match screen.show(state, content.clone()).await.hold {
+                Some(hold) => self.parts.clock.sleep(hold.min(LONGEST_HOLD)).await,
+                None => return,
+            }
+        }
     }
 
     /// Deletes the preview message of a turn without further text. If that fails, the message
@@ -130,18 +176,62 @@ enum TurnPreview<'l> {
     OnBoard(BoardPreview<'l>),
 }
 
+/// The text of a preview: that of the model, or the progress of a job.
+enum TurnDraft {
+    Answer(PreviewDraft),
+    Job(JobDraft),
+}
+
+impl TurnDraft {
+    fn take(&mut self, event: &TurnEvent, now: Duration) {
+        match self {
+            Self::Answer(draft) => draft.take(event, now),
+            Self::Job(draft) => draft.take(event, now),
+        }
+    }
+
+    fn due(&self) -> Option<Duration> {
+        match self {
+            Self::Answer(draft) => draft.due(),
+            Self::Job(draft) => draft.due(),
+        }
+    }
+
+    fn missed(&mut self, now: Duration) {
+        match self {
+            Self::Answer(draft) => draft.missed(),
+            Self::Job(draft) => draft.missed(now),
+        }
+    }
+
+    fn hold(&mut self, until: Duration) {
+        match self {
+            Self::Answer(draft) => draft.hold(until),
+            Self::Job(draft) => draft.hold(until),
+        }
+    }
+}
+
 struct Preview<'l> {
     screen: Screen<'l>,
     events: flume::Receiver<TurnEvent>,
-    draft: PreviewDraft,
+    draft: TurnDraft,
     state: PreviewState,
     /// The content that the chat shows.
     last: Option<Content>,
 }
 
 impl<'l> Preview<'l> {
-    fn new(screen: Screen<'l>, interval: Duration, events: flume::Receiver<TurnEvent>) -> Self {
-        let draft = PreviewDraft::new(interval);
+    fn new(
+        screen: Screen<'l>,
+        interval: Duration,
+        events: flume::Receiver<TurnEvent>,
+        job: Option<ShownJob>,
+    ) -> Self {
+        let draft = match job {
+            Some(job) => TurnDraft::Job(JobDraft::new(job, interval)),
+            None => TurnDraft::Answer(PreviewDraft::new(interval)),
+        };
         Self { screen, events, draft, state: PreviewState::Nowhere, last: None }
     }
 
@@ -176,7 +266,7 @@ impl<'l> Preview<'l> {
                         self.note(showed);
                         None
                     }
-                    None => self.compose(clock.elapsed()).map(|content| {
+                    None => self.compose(clock.elapsed()).await.map(|content| {
                         Box::pin(screen.show(self.state.clone(), content))
                     }),
                 },
@@ -188,8 +278,14 @@ impl<'l> Preview<'l> {
     }
 
     /// Returns new content to show now, if any.
-    fn compose(&mut self, now: Duration) -> Option<Content> {
-        let text = self.draft.compose(now)?;
+    async fn compose(&mut self, now: Duration) -> Option<Content> {
+        let text = match &mut self.draft {
+            TurnDraft::Answer(draft) => draft.compose(now)?,
+            TurnDraft::Job(draft) => {
+                let cost = self.screen.lanes.cost_of(self.screen.turn, self.screen.to).await;
+                draft.compose(now, &cost)?
+            }
+        };
         let content = words::first_message(|text| self.screen.plan(text), &text)?;
         (self.last.as_ref() != Some(&content)).then_some(content)
     }
@@ -199,7 +295,7 @@ impl<'l> Preview<'l> {
         self.state = state;
         match content {
             Some(content) => self.last = Some(content),
-            None => self.draft.missed(),
+            None => self.draft.missed(self.screen.lanes.parts.clock.elapsed()),
         }
         if let Some(hold) = hold {
             self.draft.hold(self.screen.lanes.parts.clock.elapsed() + hold);

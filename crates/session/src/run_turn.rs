@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::agents::TurnAgent;
+use crate::job_plan::PlannedTurn;
 use crate::lane::Lanes;
 use crate::preview::ShownTurn;
 use crate::settle::SettleReason;
@@ -114,6 +115,13 @@ impl Lanes {
                     return self.settle(turn, SettleReason::Agent(Box::new(failed))).await;
                 }
             };
+        let PlannedTurn { agent, job, shown } = match self.planned(agent, turn, lineage).await? {
+            Ok(planned) => planned,
+            Err(error) => {
+                let failed = TurnEnd::Failed(format!("{error}."));
+                return self.settle(turn, SettleReason::Agent(Box::new(failed))).await;
+            }
+        };
         let context = TurnContext {
             chat: chat_of(turn).cloned(),
             cancel: ended.clone(),
@@ -121,17 +129,11 @@ impl Lanes {
             within,
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
-        };
-        let agent = match self.for_job(agent, lineage).await? {
-            Ok(agent) => agent,
-            Err(error) => {
-                let failed = TurnEnd::Failed(format!("{error}."));
-                return self.settle(turn, SettleReason::Agent(Box::new(failed))).await;
-            }
+            job,
         };
         agent.fetch_attachments(turn).await?;
         let work = agent.run_tool_loop(turn.clone(), &context, meter);
-        let shown = ShownTurn { turn, lineage, root: context.asked_by.last() };
+        let shown = ShownTurn { turn, lineage, root: context.asked_by.last(), job: shown };
         match self.shown(shown, work).await {
             Ok(Ok(end)) => {
                 self.failures.log(&turn.session, agent.models.main.name(), &end);

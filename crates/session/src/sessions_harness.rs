@@ -26,8 +26,8 @@ use tokio::sync::Semaphore;
 
 use super::super::Sessions;
 use crate::{
-    Agent, AgentDirectories, Agents, AttachmentFetcher, Attachments, BySession, Events, LaneLimits,
-    NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionParts, remind,
+    Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
+    LaneLimits, NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionParts, remind,
 };
 
 /// A step of the clock.
@@ -63,6 +63,8 @@ pub(super) struct Setup {
     pub(super) work: Option<(Arc<ScriptedModel>, Arc<FakeFiles>)>,
     /// Time between the clock's start and the daemon's start.
     pub(super) starts: Duration,
+    /// The settings of the jobs of all agents.
+    pub(super) jobs: AgentJobs,
 }
 
 /// The fate of a wake-up after a tool has logged a message.
@@ -84,7 +86,11 @@ impl AgentDirectories for NoDirectories {
         directory: &Path,
         _: AgentLoop,
     ) -> Result<AgentLoop, NoDirectory> {
-        let (directory, why) = (directory.display().to_string(), "there is none".to_owned());
+        self.named(&directory.display().to_string()).map(|_| unreachable!())
+    }
+
+    fn named(&self, directory: &str) -> Result<String, NoDirectory> {
+        let (directory, why) = (directory.to_owned(), "there is none".to_owned());
         Err(NoDirectory { directory, why })
     }
 }
@@ -112,6 +118,7 @@ impl Default for Setup {
             models,
             work: None,
             starts,
+            jobs: AgentJobs::default(),
         }
     }
 }
@@ -168,7 +175,10 @@ async fn open_bus(
 
 /// Makes the agent that answers with `run`, and `work`, which has its own model and files.
 fn agents(run: AgentLoop, attachments: &AttachmentFetcher, setup: &Setup) -> Agents {
-    let agent = |name, run| Agent { name, run, fallbacks: Vec::new(), has_cheap_model: false };
+    let agent = |name, run| {
+        let (fallbacks, jobs) = (Vec::new(), setup.jobs.clone());
+        Agent { name, run, fallbacks, has_cheap_model: false, jobs }
+    };
     let work = setup.work.clone().map(|(model, files)| {
         let models = AgentModels { main: model.clone(), cheap: model };
         let attachments = AttachmentFetcher { files: files.clone(), ..attachments.clone() };

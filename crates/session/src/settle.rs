@@ -209,6 +209,9 @@ impl Lanes {
                 self.wake(SessionId::of_child(*call));
             }
         }
+        if let (Some(to), Some(kind)) = (asker(turn), emitted) {
+            self.show_job_wait(turn, to, kind).await;
+        }
         Ok(())
     }
 

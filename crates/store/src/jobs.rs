@@ -129,7 +129,9 @@ fn insert(
 const JOB: &str = "SELECT jobs.id AS id, jobs.session AS session, rules, channel, account, chat, \
     topic, sender, content, received_at, outcome, turns.id AS turn, turns.state AS turn_state, \
     started_at, ended_at, \
-    (SELECT count(*) FROM steps WHERE steps.turn = turns.id) AS runs, \
+    (SELECT count(*) FROM steps WHERE steps.turn = turns.id) \
+        - (SELECT count(*) FROM calls WHERE calls.turn = turns.id \
+            AND name IN ('job_branch', 'job_commits', 'job_pull_request')) AS runs, \
     coalesce(notice, (SELECT text FROM steps WHERE steps.turn = turns.id \
         AND turns.state = 'done' ORDER BY number DESC LIMIT 1)) AS result \
     FROM jobs JOIN inbound ON inbound.id = jobs.message LEFT JOIN turns ON turns.id = inbound.turn";

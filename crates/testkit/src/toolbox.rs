@@ -78,6 +78,9 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `page` | pure, parallel | returns its `text` as untrusted content |
 /// | `misread` | pure | reads untrusted content and fails; with `early`, before it runs |
 /// | `careful` | effect | needs an approval unless all content so far is the owner's |
+/// | `job_branch` | pure | returns its `branch`, begun at `main`; fails for `dirty`, returns no branch for `nowhere` |
+/// | `job_commits` | pure | returns one commit |
+/// | `job_pull_request` | effect | needs an approval |
 #[derive(Debug)]
 pub struct FakeToolbox {
     runs: Mutex<HashMap<String, u32>>,
@@ -152,12 +155,14 @@ impl Toolbox for FakeToolbox {
             "misread" if call.arguments.to_object().contains_key("early") => {
                 return misread(context);
             }
-            "break" | "panic" | "hang" | "keys" | "misread" => (ToolClass::Pure, false),
+            "break" | "panic" | "hang" | "keys" | "misread" | "job_branch" | "job_commits" => {
+                (ToolClass::Pure, false)
+            }
             "note" | "say" | "ask" | "spawn" => (ToolClass::InLog, false),
             "wonder" => (ToolClass::InLog, true),
             "write" => (ToolClass::Verifiable, false),
             "page" => (ToolClass::Pure, true),
-            "post" | "dangerous" | "careful" => (ToolClass::Effect, false),
+            "post" | "dangerous" | "careful" | "job_pull_request" => (ToolClass::Effect, false),
             name => return Err(ToolError::NotFound(name.to_owned())),
         };
         if let Arguments::Malformed(text) = &call.arguments {
@@ -169,7 +174,7 @@ impl Toolbox for FakeToolbox {
         let approval = wait(WaitKind::Approval, "May I?", Vec::new());
         let grant = Grant { tool: ToolName::parse(&call.name).unwrap(), scope: String::new() };
         let asks = match call.name.as_str() {
-            "dangerous" => !context.grants.contains(&grant),
+            "dangerous" | "job_pull_request" => !context.grants.contains(&grant),
             "careful" => context.trust < Trust::Full,
             "post" => context.as_text,
             _ => false,
@@ -206,6 +211,17 @@ impl Toolbox for FakeToolbox {
             "hang" => std::future::pending().await,
             "post" if self.post_hangs => std::future::pending().await,
             "page" => Ok(json!(text("text")).into()),
+            "job_branch" => match text("branch").as_str() {
+                "dirty" => Err(ToolError::ExecutionFailed("there are changes".to_owned())),
+                "nowhere" => Ok(json!({ "branch": null, "note": "no repository" }).into()),
+                branch => {
+                    Ok(json!({ "branch": branch, "from": "main", "base": "b1", "note": "" }).into())
+                }
+            },
+            "job_commits" => {
+                let commits = [json!({ "commit": "c1", "subject": "add tests" })];
+                Ok(json!({ "commits": commits, "uncommitted": 0 }).into())
+            }
             "large" => Ok(json!("x".repeat(100_000)).into()),
             "together" => {
                 self.together.wait().await;

@@ -35,6 +35,9 @@ pub struct AlreadyRegistered(pub ToolName);
 #[derive(Debug)]
 pub struct Registry {
     tools: BTreeMap<ToolName, Arc<Registered>>,
+    /// Tools that the program calls by itself. Models are not offered them, and lists of tools do
+    /// not concern them.
+    internal: BTreeMap<ToolName, Arc<Registered>>,
     policy: Policy,
     approvals: Duration,
     redactor: Arc<Redactor>,
@@ -52,6 +55,7 @@ impl Registry {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             tools: BTreeMap::new(),
+            internal: BTreeMap::new(),
             policy: Policy::default(),
             approvals: APPROVALS,
             redactor: Arc::default(),
@@ -66,7 +70,8 @@ impl Registry {
     /// once.
     #[must_use]
     pub fn with_same_tools(&self) -> Self {
-        Self { tools: self.tools.clone(), ..Self::new(self.clock.clone()) }
+        let (tools, internal) = (self.tools.clone(), self.internal.clone());
+        Self { tools, internal, ..Self::new(self.clock.clone()) }
     }
 
     /// Sets the rules. An approval that is unanswered after `approvals` counts as denied.
@@ -113,9 +118,32 @@ impl Registry {
     /// # Panics
     /// If the schema made from the type of the tool's arguments is invalid.
     pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), AlreadyRegistered> {
+        let (name, registered) = self.registered(tool)?;
+        self.tools.insert(name, registered);
+        self.offered.clear();
+        Ok(())
+    }
+
+    /// Adds a tool that only the program calls. Rules and approvals apply to its calls.
+    ///
+    /// # Errors
+    /// [`AlreadyRegistered`] if the name is taken.
+    ///
+    /// # Panics
+    /// See [`Self::add`].
+    pub fn add_internal<T: Tool>(&mut self, tool: T) -> Result<(), AlreadyRegistered> {
+        let (name, registered) = self.registered(tool)?;
+        self.internal.insert(name, registered);
+        Ok(())
+    }
+
+    fn registered<T: Tool>(
+        &self,
+        tool: T,
+    ) -> Result<(ToolName, Arc<Registered>), AlreadyRegistered> {
         let description = Tool::describe(&tool);
         let name = description.name.clone();
-        if self.tools.contains_key(&name) {
+        if self.tools.contains_key(&name) || self.internal.contains_key(&name) {
             return Err(AlreadyRegistered(name));
         }
         let mut schema = schema::of::<T::Arguments>();
@@ -125,9 +153,7 @@ impl Registry {
             Err(error) => panic!("the arguments of {name} have no valid schema: {error}"),
         };
         let tool = Box::new(tool);
-        self.tools.insert(name, Registered { tool, description, schema, validator }.into());
-        self.offered.clear();
-        Ok(())
+        Ok((name, Registered { tool, description, schema, validator }.into()))
     }
 
     /// Opens owners' tools to users: all whose name matches the pattern, in which `*` stands for
@@ -165,7 +191,9 @@ impl Registry {
         if description.role > case.role {
             return Some("is for owners".to_owned());
         }
-        if let Some(table) = self.policy.left_out(&description.name, case) {
+        let is_internal = self.internal.contains_key(&description.name);
+        if let Some(table) = self.policy.left_out(&description.name, case).filter(|_| !is_internal)
+        {
             return Some(format!("is not a tool here, because of {table}"));
         }
         let decision = self.policy.decide(description, &Caution::Never, case);
@@ -177,7 +205,9 @@ impl Registry {
         let case = case(context);
         let registered = self.find(call, case)?;
         let refusal = self.refusal(registered, case);
-        match refusal.or_else(|| self.skill_refusal(registered, context)) {
+        let is_internal = self.internal.contains_key(&registered.description.name);
+        let by_skill = || self.skill_refusal(registered, context).filter(|_| !is_internal);
+        match refusal.or_else(by_skill) {
             None => Ok(registered),
             Some(why) => {
                 let called = registered.called(call);
@@ -189,7 +219,8 @@ impl Registry {
     /// Finds the tool of a call by its name or by an alias.
     fn find(&self, call: &ToolCall, case: Case<'_>) -> Result<&Registered, ToolError> {
         let name = call.name.as_str();
-        self.named(name).ok_or_else(|| {
+        let internal = self.internal.get(name).map(Arc::as_ref);
+        self.named(name).or(internal).ok_or_else(|| {
             let names: Vec<&str> = self.available(case).map(Registered::name).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);

@@ -9,9 +9,9 @@ use std::time::Duration;
 use avocet_gateway::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 use avocet_protocol::{
     DedupeKey, JobId, JobLimits, JobRules, JobState, JobStatus, Money, PlainTable, SenderId,
-    SubmittedJob, Timestamp, nearest, thousands,
+    SubmittedJob, Timestamp, thousands,
 };
-use avocet_session::JobDesk;
+use avocet_session::{JobDesk, no_agent};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -28,6 +28,7 @@ use crate::output::{ago, moment, print, print_json, show, span};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::values::rows;
+use crate::workspaces::check_job_directory;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
@@ -140,6 +141,9 @@ async fn submit(context: &CommandContext, submit: SubmitArgs) -> Result<Exit, Fa
     let configuration = Configuration::load(context, Uses::Daemon)?;
     check_agent(&configuration, &agent)?;
     let workspace = workspace.as_deref().map(absolute).transpose()?;
+    if let Some(workspace) = &workspace {
+        check_job_directory(&configuration, &PathBuf::from(workspace))?;
+    }
     let key = match submit.key {
         Some(key) => key,
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
@@ -209,10 +213,7 @@ fn check_agent(configuration: &Configuration, name: &str) -> Result<(), Failure>
     if known.contains(&name) {
         return Ok(());
     }
-    let hint = nearest(name, known.iter().copied())
-        .map(|near| format!("did you mean {near}? "))
-        .unwrap_or_default();
-    let message = format!("there is no agent {name:?}; {hint}the agents are: {}", known.join(", "));
+    let message = no_agent(name, &known);
     Err(Failure::new(Exit::Failed, message))
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_agent::{AgentLogs, PromptPart, PromptReport, TurnContext};
+use avocet_agent::{AgentLogs, JobPlan, PromptPart, PromptReport, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
@@ -148,7 +148,15 @@ async fn ask(
     let TurnAgent { run, within } =
         agent.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let (roles, grants) = (bus.clone(), [].into());
-    let turn_context = TurnContext { chat: None, cancel, asked_by, within, roles, grants };
+    let turn_context = TurnContext {
+        chat: None,
+        cancel,
+        asked_by,
+        within,
+        roles,
+        grants,
+        job: JobPlan::default(),
+    };
     Ok(run.prompt(turn, &turn_context).await?)
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
-    ToolSpec, without_marks,
+    Clock, Delta, Deltas, JOB_BRANCH, Message, Model, ModelError, ModelFacts, ModelReply,
+    ModelRequest, Price, ToolSpec, without_marks,
 };
 use serde_json::Value;
 
@@ -103,8 +103,16 @@ fn task(text: &str) -> &str {
     circumstances.map_or(text, |(_, task)| task)
 }
 
-/// The tool results at the end of the conversation.
+/// The tool results at the end of the conversation. The program has begun the branch of a job itself,
+/// before the task.
 fn results(messages: &[Message]) -> Vec<&str> {
+    let calls = messages.iter().rev().find_map(|message| match message {
+        Message::Assistant { calls, .. } => Some(calls),
+        _ => None,
+    });
+    if calls.is_some_and(|calls| calls.iter().any(|call| call.name == JOB_BRANCH)) {
+        return Vec::new();
+    }
     let results = messages.iter().rev().map_while(|message| match message {
         Message::ToolResult { result, .. } => Some(result.as_str()),
         _ => None,

@@ -178,6 +178,19 @@ async fn offline_reports_results_in_plain_text() {
 }
 
 #[tokio::test]
+async fn offline_begins_the_task_of_a_job_behind_its_branch() {
+    let (name, arguments) = (JOB_BRANCH.to_owned(), Map::new());
+    let call = SentCall { id: "1".to_owned(), name, arguments };
+    let result = r#"{"branch":"avocet/job-1"}"#.to_owned();
+    let messages = vec![
+        user("count to 1"),
+        Message::assistant("", vec![call]),
+        Message::ToolResult { call: "1".to_owned(), ok: true, result },
+    ];
+    assert_eq!(ask(&Arc::default(), messages).await.reply.text, "1");
+}
+
+#[tokio::test]
 async fn offline_count_streams_one_number_at_a_time() {
     let clock = Arc::new(ManualClock::default());
     let (asked, ()) = tokio::join!(ask(&clock, vec![user("count to 3")]), async {

@@ -115,7 +115,7 @@ impl Tool for ExecShell {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { command, working_dir, timeout, background } = arguments;
-        let Shell { sandbox, longest, commands, background: programs } = &self.programs.shell;
+        let Shell { sandbox, longest, commands, background: programs, .. } = &self.programs.shell;
         command_precheck::check(&command, commands).map_err(ToolError::PermissionDenied)?;
         let rights = self.rights(&command, working_dir.as_deref()).await;
         let directory = self.programs.directory(working_dir, context).await?;

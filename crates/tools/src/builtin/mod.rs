@@ -14,6 +14,7 @@ mod exec_shell;
 mod files;
 mod git;
 mod hits;
+mod job_pull_request;
 mod languages;
 mod lines;
 mod list_directory;
@@ -165,6 +166,10 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;
     registry.add(write_file::WriteFile::new(parts))?;
+    let git = || parts.shell.as_ref().map(|shell| git::Git::new(parts.roots.clone(), shell.clone()));
+    registry.add_internal(git::JobBranchTool(git().map(git::Git::changing)))?;
+    registry.add_internal(git::JobCommitsTool(git()))?;
+    registry.add_internal(job_pull_request::JobPullRequest::new(parts))?;
     Ok(())
 }
 

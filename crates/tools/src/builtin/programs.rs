@@ -32,6 +32,8 @@ pub struct Shell {
     pub commands: Vec<String>,
     /// Programs that run in the background.
     pub background: Arc<Background>,
+    /// Runs the operator's own commands, without sandbox layers.
+    pub outside: Arc<ProgramSandbox>,
 }
 
 impl Shell {

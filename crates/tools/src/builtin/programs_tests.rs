@@ -25,7 +25,8 @@ fn shell() -> Shell {
         sandbox: Arc::new(nowhere(clock.clone())),
         longest: hour,
         commands: Vec::new(),
-        background: Arc::new(Background::new(1, hour, clock, Group::new("test"))),
+        background: Arc::new(Background::new(1, hour, clock.clone(), Group::new("test"))),
+        outside: Arc::new(nowhere(clock)),
     }
 }
 

@@ -9,6 +9,7 @@ mod edit_file;
 mod files;
 mod git;
 mod hosts;
+mod jobs;
 mod memories;
 mod new_hosts;
 mod pages;

@@ -90,6 +90,7 @@ impl World {
             sandbox.environment.retain(|(name, _)| name != "PATH");
             sandbox.environment.push(("PATH".to_owned(), "/none".to_owned()));
         }
+        let outside = ProgramSandbox { isolation: Isolation::LimitsOnly, ..sandbox.clone() };
         let shell = Shell {
             sandbox: Arc::new(sandbox),
             longest: Duration::from_mins(10),
@@ -100,6 +101,7 @@ impl World {
                 clock.clone(),
                 Group::new("test"),
             )),
+            outside: Arc::new(outside),
         };
         let skills = Arc::new(FakeSkills::default());
         let parts = BuiltinParts {

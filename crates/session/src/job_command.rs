@@ -1,0 +1,169 @@
+//! The chat command `/job`.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use avocet_protocol::{
+    Content, DedupeKey, Inbound, JobChat, JobControl, JobId, JobLimits, JobRules, JobStatus,
+    LoggedInbound, PublishError, StoreError, SubmittedJob, TurnRecord,
+};
+
+use crate::commands::CommandPlan;
+use crate::jobs::{JobDesk, JobPlace};
+use crate::lane::Lanes;
+
+const USE: &str = "Write /job, /job AGENT TASK, /job AGENT --workspace DIR TASK, /job show j5, \
+    /job logs j5, or /job cancel j5.";
+
+/// The most jobs that `/job` lists.
+const SHOWN_JOBS: u32 = 10;
+/// The most calls that `/job logs` lists.
+const SHOWN_CALLS: usize = 20;
+/// The most characters of the arguments of a call, and of a task.
+const SHOWN_CHARS: usize = 100;
+
+/// Plans `/job`. A submission is committed here: its key is that of the command, so that the
+/// command may act again after a crash.
+pub(crate) async fn plan(
+    lanes: &Arc<Lanes>,
+    command: &LoggedInbound,
+    argument: &str,
+) -> Result<CommandPlan, StoreError> {
+    let desk = JobDesk::of(lanes);
+    let (first, rest) = split(argument);
+    let text = match (first.to_ascii_lowercase().as_str(), rest) {
+        ("" | "list", "") => list_text(&desk.list_jobs(SHOWN_JOBS, None).await?),
+        ("cancel", id) => match parsed(id) {
+            Some(id) if desk.end_job(id).await? => format!("{id} is cancelled."),
+            Some(id) => format!("{id} does not exist or has ended."),
+            None => USE.to_owned(),
+        },
+        ("logs", id) => match parsed(id) {
+            Some(id) => logs(lanes, &desk, id).await?,
+            None => USE.to_owned(),
+        },
+        ("show", id) | (id, "") => match parsed(id) {
+            Some(id) => desk.find_job(id).await?.map_or_else(
+                || format!("There is no job {id}."),
+                |job| format!("{}\n\n{}", line(&job), job.result.unwrap_or_default()),
+            ),
+            None => USE.to_owned(),
+        },
+        (_, work) => match submit(&desk, lanes, command, first, work).await {
+            Ok(text) => text,
+            Err(PublishError::Log(error)) => return Err(error),
+            Err(refusal) => format!("I cannot accept this job: {refusal}."),
+        },
+    };
+    Ok(CommandPlan::say(text.trim_end()))
+}
+
+fn parsed(id: &str) -> Option<JobId> {
+    id.to_ascii_lowercase().parse().ok()
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (first, rest.trim())
+}
+
+async fn submit(
+    desk: &JobDesk,
+    lanes: &Lanes,
+    command: &LoggedInbound,
+    agent: &str,
+    work: &str,
+) -> Result<String, PublishError> {
+    let (directory, task) = match with_workspace(work) {
+        Some((directory, task)) => (Some(directory), task),
+        None => (None, work),
+    };
+    if task.is_empty() {
+        return Ok(USE.to_owned());
+    }
+    let workspace = directory.map(|directory| lanes.parts.agents.directories.named(directory));
+    let workspace = workspace.transpose().map_err(|error| PublishError::Job(error.to_string()))?;
+    let key = DedupeKey::parse(&format!("job {}", command.id))?;
+    let asked = &command.message.inbound;
+    let inbound = Inbound { key, content: Content::text(task), ..asked.clone() };
+    let rules = JobRules { agent: agent.to_owned(), workspace, limits: JobLimits::default() };
+    desk.check(&rules)?;
+    let SubmittedJob { id, .. } =
+        desk.commit(inbound, JobPlace { chat: JobChat::Asking, rules }).await?;
+    Ok(format!("{id} is in the log: {agent} works on it and reports here. /job {id} shows it."))
+}
+
+/// Splits `--workspace DIR TASK` into directory and task; `None` for other texts. A directory with
+/// spaces stands in quotes.
+fn with_workspace(work: &str) -> Option<(&str, &str)> {
+    let rest = work.strip_prefix("--workspace")?;
+    let rest = rest.strip_prefix('=').or_else(|| rest.strip_prefix(char::is_whitespace))?.trim();
+    match rest.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
+        Some((directory, task)) => Some((directory, task.trim())),
+        None => Some(split(rest)),
+    }
+}
+
+fn list_text(jobs: &[JobStatus]) -> String {
+    if jobs.is_empty() {
+        return "There are no jobs.".to_owned();
+    }
+    jobs.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn line(job: &JobStatus) -> String {
+    let JobStatus { id, state, rules, task, usage, inference_runs, .. } = job;
+    let task: String = task.chars().take(SHOWN_CHARS).collect();
+    let runs = if *inference_runs == 1 { "request" } else { "requests" };
+    let (state, agent, price) = (state.word(), &rules.agent, usage.price());
+    format!("{id} {state}, {agent}, {inference_runs} {runs}, {price}: {task}")
+}
+
+/// Lists the last calls of a job.
+async fn logs(lanes: &Lanes, desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
+    let Some(job) = desk.find_job(id).await? else { return Ok(format!("There is no job {id}.")) };
+    let turns = lanes.parts.query.transcript(&job.session, 1).await?;
+    let calls = turns.last().map(calls_text).unwrap_or_default();
+    let calls = if calls.is_empty() { "It has made no calls yet.".to_owned() } else { calls };
+    Ok(format!("{}\n\n{calls}", line(&job)))
+}
+
+fn calls_text(turn: &TurnRecord) -> String {
+    let calls: Vec<_> = turn.steps.iter().flat_map(|step| &step.calls).collect();
+    let hidden = calls.len().saturating_sub(SHOWN_CALLS);
+    let mut text = String::new();
+    if hidden > 0 {
+        // Writing to a `String` always succeeds.
+        writeln!(text, "{hidden} calls before these").unwrap_or_default();
+    }
+    for call in &calls[hidden..] {
+        let arguments = serde_json::Value::Object(call.call.arguments.to_object());
+        let arguments: String = arguments.to_string().chars().take(SHOWN_CHARS).collect();
+        let mark = match call.result() {
+            None => "…",
+            Some(result) if result.ok => "✓",
+            Some(_) => "✗",
+        };
+        writeln!(text, "{mark} {} {arguments}", call.call.name).unwrap_or_default();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_workspace_splits_the_directory_from_the_task() {
+        for (work, expected) in [
+            ("--workspace ~/src add tests", Some(("~/src", "add tests"))),
+            ("--workspace=/a  add tests", Some(("/a", "add tests"))),
+            ("--workspace \"/my src\" add tests", Some(("/my src", "add tests"))),
+            ("--workspace /a", Some(("/a", ""))),
+            ("--workspaces are nice", None),
+            ("add --workspace", None),
+        ] {
+            assert_eq!(with_workspace(work), expected, "{work}");
+        }
+    }
+}

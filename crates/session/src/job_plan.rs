@@ -1,0 +1,168 @@
+//! The workspace, the limits and the own branch of a job's turn.
+
+use std::path::Path;
+use std::time::Duration;
+
+use avocet_agent::{AgentLimits, AgentLoop, Budgets, JobPlan, TurnLimits};
+use avocet_protocol::{
+    JobId, JobLimits, JobRules, JobState, JobStatus, LineageTurn, StoreError, TurnRecord,
+};
+
+use crate::lane::Lanes;
+
+/// The most words of a task in the name of a branch.
+const NAMED_WORDS: usize = 5;
+/// The most characters of them.
+const NAMED_CHARS: usize = 40;
+/// The newest jobs among which one in the same workspace is looked for.
+const LOOKED_AT: u32 = 200;
+
+/// The agent of a turn, and the program's own steps in it.
+pub(crate) struct PlannedTurn {
+    pub(crate) agent: AgentLoop,
+    pub(crate) job: JobPlan,
+    /// The job whose own turn it is, with its limit of requests; `None` for other turns.
+    pub(crate) shown: Option<ShownJob>,
+}
+
+/// A job whose progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShownJob {
+    pub(crate) id: JobId,
+    /// The limit of requests to the model.
+    pub(crate) most_rounds: u32,
+    /// Steps that come before the first request.
+    pub(crate) own_steps: u32,
+}
+
+impl Lanes {
+    /// Applies the rules of the job to which a turn belongs, if there is one: its workspace, and for
+    /// the job's own turns its limits and its branch. The inner error is the reason why the turn
+    /// cannot run.
+    pub(crate) async fn planned(
+        &self,
+        agent: AgentLoop,
+        turn: &TurnRecord,
+        lineage: &[LineageTurn],
+    ) -> Result<Result<PlannedTurn, String>, StoreError> {
+        let plain = |agent| Ok(Ok(PlannedTurn { agent, job: JobPlan::default(), shown: None }));
+        let Some(root) = lineage.last() else { return plain(agent) };
+        let rules = self.with_retry(|| self.parts.jobs.job_rules(&root.session)).await?;
+        let Some(JobRules { workspace, limits, .. }) = rules else { return plain(agent) };
+        let is_own = lineage.len() == 1;
+        let agent = if is_own { with_limits(agent, limits) } else { agent };
+        let Ok(of) = self.parts.agents.of_turn(lineage) else { return plain(agent) };
+        let agent = match workspace {
+            None => agent,
+            Some(workspace) => {
+                let directories = &self.parts.agents.directories;
+                match directories.in_directory(of.shown_name(), Path::new(&workspace), agent) {
+                    Ok(agent) => agent,
+                    Err(error) => return Ok(Err(error.to_string())),
+                }
+            }
+        };
+        if !is_own {
+            return plain(agent);
+        }
+        let job = match self.job_plan(turn).await? {
+            Ok(job) => job,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let own_steps = u32::from(job.branch.is_some());
+        let shown = turn.session.job().map(|id| ShownJob {
+            id,
+            most_rounds: limits.max_inference_runs,
+            own_steps,
+        });
+        Ok(Ok(PlannedTurn { agent, job, shown }))
+    }
+
+    /// Returns the program's own steps in a job's turn. Later turns of the conversation have none.
+    async fn job_plan(&self, turn: &TurnRecord) -> Result<Result<JobPlan, String>, StoreError> {
+        let none = Ok(Ok(JobPlan::default()));
+        let Some(id) = turn.session.job() else { return none };
+        let Some(job) = self.with_retry(|| self.parts.jobs.job(id)).await? else { return none };
+        let agent = self.parts.agents.named(&job.rules.agent);
+        let Some(agent) = agent.filter(|agent| agent.jobs.own_branch) else { return none };
+        if job.turn != Some(turn.id) {
+            return none;
+        }
+        if turn.steps.is_empty()
+            && let Some(other) = self.on_branch_there(&job).await?
+        {
+            return Ok(Err(format!(
+                "{other} works in this workspace on a branch of its own; submit this job again \
+                    after it"
+            )));
+        }
+        let pr_command = agent.jobs.pr_command.clone();
+        Ok(Ok(JobPlan { branch: Some(branch_name(id, &job.task)), pr_command }))
+    }
+
+    /// Returns a job that has begun earlier and works on a branch in the same workspace.
+    async fn on_branch_there(&self, job: &JobStatus) -> Result<Option<JobId>, StoreError> {
+        let others = self.with_retry(|| self.parts.jobs.jobs(LOOKED_AT, None)).await?;
+        let has_branch = |other: &JobStatus| {
+            let agent = self.parts.agents.named(&other.rules.agent);
+            agent.is_some_and(|agent| agent.jobs.own_branch)
+        };
+        let is_there = |other: &&JobStatus| {
+            matches!(other.state, JobState::Running | JobState::Waiting)
+                && other.rules.workspace == job.rules.workspace
+                && (other.started_at, other.id) < (job.started_at, job.id)
+                && has_branch(other)
+        };
+        Ok(others.iter().find(is_there).map(|other| other.id))
+    }
+}
+
+/// Returns the name of a job's branch: its number, and the first words of its task.
+fn branch_name(id: JobId, task: &str) -> String {
+    let words = task.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut name = format!("avocet/job-{}", id.0);
+    let mut left = NAMED_CHARS;
+    for word in words.take(NAMED_WORDS) {
+        let word = word.to_ascii_lowercase();
+        let Some(rest) = left.checked_sub(word.len()) else { break };
+        left = rest;
+        name.push('-');
+        name.push_str(&word);
+    }
+    name
+}
+
+fn with_limits(agent: AgentLoop, limits: JobLimits) -> AgentLoop {
+    let JobLimits { max_inference_runs, max_seconds, max_cost } = limits;
+    let AgentLimits { turn, budgets, .. } = agent.limits;
+    let turn = TurnLimits {
+        max_tool_iterations: max_inference_runs,
+        max_duration: Duration::from_secs(max_seconds),
+        ..turn
+    };
+    let turn_cost = match (budgets.turn_cost, max_cost) {
+        (Some(budget), Some(own)) => Some(budget.min(own)),
+        (budget, own) => own.or(budget),
+    };
+    let budgets = Budgets { turn_cost, ..budgets };
+    AgentLoop { limits: AgentLimits { turn, budgets, ..agent.limits }, ..agent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branch_name_has_the_number_and_the_first_words_of_the_task() {
+        for (task, name) in [
+            ("Add tests for the parser, please", "avocet/job-3-add-tests-for-the-parser"),
+            ("fix: src/lib.rs", "avocet/job-3-fix-src-lib-rs"),
+            ("../../HEAD~1 --force", "avocet/job-3-head-1-force"),
+            ("добавь тесты", "avocet/job-3"),
+            (&"x".repeat(50), "avocet/job-3"),
+            ("", "avocet/job-3"),
+        ] {
+            assert_eq!(branch_name(JobId(3), task), name, "{task}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The progress of a job: one line with its state, its round, its tool and its cost so far.
+
+use std::time::Duration;
+
+use avocet_protocol::{JobId, TurnEvent, WaitKind};
+
+use crate::job_plan::ShownJob;
+
+/// The state of the line. Times are those of `Clock::elapsed`.
+#[derive(Debug)]
+pub(super) struct JobDraft {
+    job: ShownJob,
+    interval: Duration,
+    /// The current request to the model, from 1; 0 before the first.
+    round: u32,
+    /// The running tool; `None` while the model is asked.
+    tool: Option<String>,
+    /// The time of the first change that is not shown.
+    changed: Option<Duration>,
+    not_before: Duration,
+}
+
+impl JobDraft {
+    pub(super) fn new(job: ShownJob, interval: Duration) -> Self {
+        let (tool, changed, not_before) = (None, None, Duration::ZERO);
+        Self { job, interval, round: 0, tool, changed, not_before }
+    }
+
+    /// Applies an event of the turn.
+    pub(super) fn take(&mut self, event: &TurnEvent, now: Duration) {
+        match event {
+            TurnEvent::Thinking { step } => {
+                self.round = (step + 1).saturating_sub(self.job.own_steps);
+                self.tool = None;
+            }
+            TurnEvent::ToolStarted { name } => self.tool = Some(name.clone()),
+            TurnEvent::ToolFinished { name, .. } if self.tool.as_ref() == Some(name) => {
+                self.tool = None;
+            }
+            TurnEvent::ToolFinished { .. }
+            | TurnEvent::Text { .. }
+            | TurnEvent::Restarted
+            | TurnEvent::Started { .. }
+            | TurnEvent::Compacting
+            | TurnEvent::Waiting { .. }
+            | TurnEvent::Resumed
+            | TurnEvent::Ended { .. } => return,
+        }
+        self.changed = self.changed.or(Some(now));
+    }
+
+    /// Returns the time of the next update; `None` if the chat is up to date.
+    pub(super) fn due(&self) -> Option<Duration> {
+        Some((self.changed? + self.interval).max(self.not_before))
+    }
+
+    /// Returns the line to show now, and marks it as shown.
+    pub(super) fn compose(&mut self, now: Duration, cost: &str) -> Option<String> {
+        self.due().filter(|due| *due <= now)?;
+        self.changed = None;
+        self.not_before = now + self.interval;
+        let ShownJob { id, most_rounds, .. } = self.job;
+        let round = match self.round {
+            0 => "beginning".to_owned(),
+            round => format!("round {round} of {most_rounds}"),
+        };
+        let tool = self.tool.as_deref().unwrap_or("thinking");
+        Some(format!("Job {id} is running: {round}, {tool}; cost so far: {cost}"))
+    }
+
+    /// Makes the line due again after a skipped update.
+    pub(super) fn missed(&mut self, now: Duration) {
+        self.changed = Some(now);
+    }
+
+    /// Delays further updates until this time.
+    pub(super) fn hold(&mut self, until: Duration) {
+        self.not_before = self.not_before.max(until);
+    }
+}
+
+/// Returns the line of a job that waits.
+pub(super) fn waiting(id: JobId, kind: WaitKind) -> String {
+    let event = match kind {
+        WaitKind::Approval => "an approval",
+        WaitKind::Answer => "an answer",
+        WaitKind::Child => "another agent",
+        WaitKind::Choice => "a decision",
+    };
+    format!("Job {id} is waiting for {event}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn draft() -> JobDraft {
+        JobDraft::new(ShownJob { id: JobId(5), most_rounds: 20, own_steps: 1 }, SECOND)
+    }
+
+    #[test]
+    fn compose_shows_round_tool_and_cost_at_most_once_in_an_interval() {
+        let mut draft = draft();
+        let begun = |name: &str| TurnEvent::ToolStarted { name: name.to_owned() };
+        assert_eq!(draft.due(), None);
+        draft.take(&begun("job_branch"), Duration::ZERO);
+        assert_eq!(draft.compose(Duration::ZERO, "$0.00"), None, "a quick job is not shown");
+        let line = draft.compose(SECOND, "$0.00").unwrap();
+        assert_eq!(line, "Job j5 is running: beginning, job_branch; cost so far: $0.00");
+        draft.take(&TurnEvent::Thinking { step: 1 }, SECOND);
+        draft.take(&begun("run_tests"), SECOND);
+        draft.take(&TurnEvent::Text { delta: "ignored".to_owned() }, SECOND);
+        assert_eq!(draft.compose(SECOND, "$0.02"), None);
+        let line = draft.compose(2 * SECOND, "$0.02").unwrap();
+        assert_eq!(line, "Job j5 is running: round 1 of 20, run_tests; cost so far: $0.02");
+        assert_eq!(draft.due(), None, "nothing has changed since");
+        let ended = TurnEvent::ToolFinished { name: "run_tests".to_owned(), ok: true };
+        draft.take(&ended, 3 * SECOND);
+        let line = draft.compose(4 * SECOND, "$0.03").unwrap();
+        assert_eq!(line, "Job j5 is running: round 1 of 20, thinking; cost so far: $0.03");
+    }
+
+    #[test]
+    fn missed_makes_the_line_due_again_after_the_hold() {
+        let mut draft = draft();
+        draft.take(&TurnEvent::Thinking { step: 1 }, Duration::ZERO);
+        assert!(draft.compose(SECOND, "$0.00").is_some());
+        draft.missed(SECOND);
+        draft.hold(5 * SECOND);
+        assert_eq!(draft.due(), Some(5 * SECOND));
+    }
+}

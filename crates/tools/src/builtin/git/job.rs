@@ -1,0 +1,204 @@
+//! `job_branch` and `job_commits`: the branch of a job. The program calls them by itself; no model is
+//! offered them.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Caution, Description, JOB_BRANCH, JOB_COMMITS, JobBranch, JobCommit, JobCommits, Tool,
+    ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::parse::{self, LOG_FORMAT};
+use super::repository::{Git, GitOutcome, check_name, check_ref, wrong};
+
+/// The most commits that are listed.
+const MOST_COMMITS: &str = "--max-count=50";
+/// The most changed files that an error names.
+const MOST_NAMED: usize = 5;
+
+/// Begins a branch at the current commit. `None` without a sandbox for programs.
+#[derive(Debug)]
+pub(in crate::builtin) struct JobBranchTool(pub(in crate::builtin) Option<Git>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct BranchArguments {
+    /// The name of the new branch.
+    branch: String,
+}
+
+#[async_trait]
+impl Tool for JobBranchTool {
+    type Arguments = BranchArguments;
+
+    /// The class is pure although the call changes the repository: after a crash it may run again,
+    /// because a second run finds the branch of the first.
+    fn describe(&self) -> Description {
+        let described = Description::new(JOB_BRANCH, ToolClass::Pure, "Begin the branch of a job.");
+        match &self.0 {
+            Some(git) => Description { time_limit: git.time_limit(4), ..described },
+            None => described,
+        }
+    }
+
+    async fn caution(&self, _: &BranchArguments, context: &ToolContext) -> Caution {
+        match &self.0 {
+            Some(git) => git.caution(None, context).await,
+            None => Caution::Never,
+        }
+    }
+
+    async fn execute(
+        &self,
+        arguments: BranchArguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        check_ref("branch", &arguments.branch)?;
+        let Some(git) = &self.0 else {
+            return Ok(without_branch("programs are switched off here"));
+        };
+        match begin(git, &arguments.branch, context).await {
+            Err(ToolError::ExecutionFailed(why)) if why.contains("is not a git repository") => {
+                Ok(without_branch("the workspace is not a git repository"))
+            }
+            Err(ToolError::ExecutionFailed(why)) if why.contains("git is not installed") => {
+                Ok(without_branch("git is not installed"))
+            }
+            begun => Ok(json!(begun?).into()),
+        }
+    }
+}
+
+fn without_branch(why: &str) -> ToolOutcome {
+    let note = format!("no branch: {why}");
+    json!(JobBranch { note, ..JobBranch::default() }).into()
+}
+
+/// Begins the branch, or goes on with the one that an interrupted run has begun.
+async fn begin(git: &Git, branch: &str, context: &ToolContext) -> Result<JobBranch, ToolError> {
+    let status = status(git, context).await?;
+    let base = status["commit"].as_str().map(str::to_owned);
+    let current = status["branch"].as_str().map(str::to_owned);
+    let note = "commit your work on this branch with git_add and git_commit".to_owned();
+    if current.as_deref() == Some(branch) {
+        let from = found(git, &["rev-parse", "--abbrev-ref", "@{-1}"], context).await?;
+        return Ok(JobBranch { branch: current, from, base, note });
+    }
+    let changed = changed(&status);
+    if !changed.is_empty() {
+        let named = changed.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+        return Err(ToolError::ExecutionFailed(format!(
+            "the workspace has uncommitted changes ({named}), and they are not part of this job. \
+                They stay as they are: commit or stash them, then submit the job again"
+        )));
+    }
+    let place = format!("refs/heads/{branch}");
+    let at = found(git, &["rev-parse", "--verify", "--quiet", &place], context).await?;
+    let switch = ["switch", "--quiet", "--no-recurse-submodules"];
+    match at {
+        None => git.run(None, &[&switch[..], &["--create", branch]].concat(), context).await?,
+        Some(at) if Some(&at) == base.as_ref() => {
+            git.run(None, &[&switch[..], &[branch]].concat(), context).await?
+        }
+        Some(_) => {
+            return Err(ToolError::ExecutionFailed(format!(
+                "the branch {branch} exists already with other commits; rename or delete it, then \
+                    submit the job again"
+            )));
+        }
+    };
+    let from = current.or_else(|| base.clone());
+    Ok(JobBranch { branch: Some(branch.to_owned()), from, base, note })
+}
+
+/// Returns the only line of git's output; `None` if git fails.
+async fn found(
+    git: &Git,
+    arguments: &[&str],
+    context: &ToolContext,
+) -> Result<Option<String>, ToolError> {
+    match git.ask(None, arguments, context).await? {
+        GitOutcome::Well(text) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+        GitOutcome::Wrong(_) => Ok(None),
+    }
+}
+
+async fn status(git: &Git, context: &ToolContext) -> Result<Value, ToolError> {
+    const WORDS: [&str; 5] =
+        ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty"];
+    Ok(parse::status(&git.run(None, &WORDS, context).await?))
+}
+
+/// Returns the changed files that git knows. Other files stay beside the commits of a job.
+fn changed(status: &Value) -> Vec<&str> {
+    let list = |key: &str| status[key].as_array().into_iter().flatten();
+    let changes = list("changes").filter_map(|change| change["path"].as_str());
+    changes.chain(list("conflicts").filter_map(Value::as_str)).collect()
+}
+
+/// Lists the commits of a job. `None` without a sandbox for programs.
+#[derive(Debug)]
+pub(in crate::builtin) struct JobCommitsTool(pub(in crate::builtin) Option<Git>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct CommitsArguments {
+    /// The commit at which the branch began; `None` if there was none.
+    base: Option<String>,
+}
+
+#[async_trait]
+impl Tool for JobCommitsTool {
+    type Arguments = CommitsArguments;
+
+    fn describe(&self) -> Description {
+        let described =
+            Description::new(JOB_COMMITS, ToolClass::Pure, "List the commits of a job.");
+        match &self.0 {
+            Some(git) => Description { time_limit: git.time_limit(2), ..described },
+            None => described,
+        }
+    }
+
+    async fn caution(&self, _: &CommitsArguments, context: &ToolContext) -> Caution {
+        match &self.0 {
+            Some(git) => git.caution(None, context).await,
+            None => Caution::Never,
+        }
+    }
+
+    async fn execute(
+        &self,
+        arguments: CommitsArguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Some(git) = &self.0 else {
+            return Err(ToolError::ExecutionFailed("programs are switched off here".to_owned()));
+        };
+        let range = match &arguments.base {
+            Some(base) => {
+                check_name("base", base)?;
+                format!("{base}..HEAD")
+            }
+            None => "HEAD".to_owned(),
+        };
+        let words = ["log", LOG_FORMAT, "--no-show-signature", MOST_COMMITS, &range, "--"];
+        let commits = match git.ask(None, &words, context).await? {
+            GitOutcome::Well(text) => parse::log(&text),
+            // The branch has no commit yet.
+            GitOutcome::Wrong(_) if arguments.base.is_none() => Vec::new(),
+            GitOutcome::Wrong(why) => return Err(wrong(&words, &why)),
+        };
+        let status = status(git, context).await?;
+        let untracked = status["untracked"].as_array().map_or(0, Vec::len);
+        let left_out = status["left_out"].as_u64().unwrap_or_default();
+        let uncommitted = (changed(&status).len() + untracked) as u64 + left_out;
+        Ok(json!(JobCommits { commits: commits.iter().filter_map(commit).collect(), uncommitted })
+            .into())
+    }
+}
+
+fn commit(entry: &Value) -> Option<JobCommit> {
+    let text = |key: &str| entry[key].as_str().map(str::to_owned);
+    Some(JobCommit { commit: text("commit")?, subject: text("subject")? })
+}

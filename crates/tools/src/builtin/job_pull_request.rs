@@ -1,0 +1,132 @@
+//! `job_pull_request`: runs the operator's command that opens a pull request, outside of the sandbox.
+//! The program calls it by itself at the end of a job; no model is offered it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Caution, Description, JOB_PULL_REQUEST, Question, Tool, ToolClass, ToolContext, ToolError,
+    ToolOutcome,
+};
+use avocet_sandbox::{
+    ProgramEnd, ProgramRequest, ProgramSandbox, Reached, Rights, Roots, Workspace,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::BuiltinParts;
+use super::files::{ToolFiles, tool_error};
+use super::programs::{ENDING, code_block, last, sandbox_error};
+
+/// The timeout of the command.
+const LONGEST: Duration = Duration::from_mins(5);
+/// Bytes of output that are read.
+const MAX_OUTPUT: usize = 256 * 1024;
+/// Characters of the output that are kept.
+const MOST_OUTPUT: usize = 2000;
+
+#[derive(Debug)]
+pub(super) struct JobPullRequest {
+    files: ToolFiles,
+    outside: Option<Arc<ProgramSandbox>>,
+}
+
+impl JobPullRequest {
+    pub(super) fn new(parts: &BuiltinParts) -> Self {
+        let roots: Arc<Roots> = parts.roots.clone();
+        let outside = parts.shell.as_ref().map(|shell| shell.outside.clone());
+        Self { files: ToolFiles { roots }, outside }
+    }
+
+    /// Refuses a repository with untrusted files that decide about programs of git.
+    async fn check_repository(&self) -> Result<(), ToolError> {
+        let look = |workspace: &Workspace| {
+            let root = workspace.resolve("").map_err(tool_error)?;
+            workspace.repository(&root).map_err(tool_error)
+        };
+        match self.files.look(look).await?.untrusted {
+            None => Ok(()),
+            Some(path) => Err(ToolError::ExecutionFailed(format!(
+                "{path} of this repository is untrusted, and git would run programs that it names: \
+                    check it, mark it as trusted with avocet trust --believe, and open the pull \
+                    request yourself"
+            ))),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// The program and its arguments, from the configuration.
+    command: Vec<String>,
+}
+
+impl Arguments {
+    fn shown(&self) -> String {
+        self.command.join(" ")
+    }
+}
+
+#[async_trait]
+impl Tool for JobPullRequest {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        let text = "Open a pull request with the branch of a job.";
+        let described = Description::new(JOB_PULL_REQUEST, ToolClass::Effect, text);
+        Description { time_limit: LONGEST + ENDING, ..described }
+    }
+
+    async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
+        Caution::EachTime("it runs outside of the sandbox, with your network and files".to_owned())
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        if !context.session.is_named_as_job() {
+            let text = format!("{JOB_PULL_REQUEST} belongs to jobs");
+            return Err(ToolError::PermissionDenied(text));
+        }
+        let Some(outside) = &self.outside else {
+            return Err(ToolError::ExecutionFailed("programs are switched off here".to_owned()));
+        };
+        self.check_repository().await?;
+        let shown = arguments.shown();
+        let request = ProgramRequest {
+            program: arguments.command,
+            directory: self.files.roots.workspace().root().to_owned(),
+            limit: LONGEST,
+            output: MAX_OUTPUT,
+            cancel: context.cancel.clone(),
+            reached: Reached::default(),
+            rights: Rights::Ordinary,
+        };
+        let ran = outside.run(request).await.map_err(sandbox_error)?;
+        let text = ran.output.text();
+        let output = last(text.trim(), MOST_OUTPUT);
+        let why = match ran.ended {
+            ProgramEnd::Code(0) => {
+                return Ok(json!({ "command": shown, "output": output }).into());
+            }
+            ProgramEnd::Code(code) => format!("ended with exit code {code}"),
+            ProgramEnd::Signal(signal) => format!("was killed by signal {signal}"),
+            ProgramEnd::TimedOut => format!("was stopped after {} s", LONGEST.as_secs()),
+            ProgramEnd::Cancelled => "was stopped".to_owned(),
+        };
+        Err(ToolError::ExecutionFailed(format!("`{shown}` {why}: {output}")))
+    }
+
+    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+        let command = arguments.shown();
+        let shown = format!(
+            "Open a pull request for this job, in its workspace:\n\n{}",
+            code_block(&command)
+        );
+        Some(Question { shown, scope: command })
+    }
+}
