@@ -12,6 +12,7 @@ use avocet_supervise::Group;
 use avocet_tools::{Background, OpenHosts, Shell};
 
 use crate::environment::{operator_environment, program_environment};
+use crate::memories::MEMORY_FILES;
 use crate::places::Configuration;
 use crate::registry::open_hosts;
 
@@ -76,7 +77,8 @@ impl Shells {
         let config = configuration.document.path().map(Path::to_owned).into_iter();
         let Configuration { data_dir, socket, head_file, .. } = configuration;
         let places = [data_dir, socket, head_file].map(PathBuf::clone);
-        let own: Vec<PathBuf> = config.chain(places).collect();
+        let memory = data_dir.join(MEMORY_FILES);
+        let own: Vec<PathBuf> = config.chain(places).chain([memory]).collect();
         let workspaces = configuration.agents.iter().map(|agent| agent.workspace.clone());
         let workspaces: Vec<PathBuf> = workspaces.collect();
         Ok(Self {
