@@ -369,7 +369,7 @@ async fn schedule_methods_name_the_wrong_parameter() {
         ("schedule.add", with(&[("agent", json!("x"))]), "a text needs no agent"),
         ("schedule.add", with(&[("catch_up", json!("never"))]), "`never` is not a possible value"),
         ("schedule.add", with(&[("colour", json!("red"))]), "unknown key `colour`"),
-        ("schedule.list", json!({ "ended": "yes" }), "expected a boolean"),
+        ("schedule.list", json!({ "ended": "yes" }), "is not true or false"),
         ("schedule.show", json!({ "id": "s7" }), "there is no schedule s7"),
         ("schedule.show", json!({ "id": "x7" }), "x7"),
         ("schedule.change", json!({ "id": "s7", "command": "pause" }), "there is no schedule s7"),
