@@ -22,9 +22,9 @@ const LIB: &str = "/// Returns the number of words of a text.\npub fn words(text
 const FAILING: &str = "    #[test]\n    fn words_ignores_double_spaces() {\n        \
     assert_eq!(super::words(\"one  two\"), 2);\n    }\n}\n";
 
-/// A way to run a job.
+/// The process that runs a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum JobRunner {
     Daemon,
     Direct,
 }
@@ -80,12 +80,12 @@ impl Project {
     }
 
     /// Runs a job to its end.
-    fn job(&self, way: Way, agent: &str, task: &str) -> ProgramOutput {
+    fn job(&self, runner: JobRunner, agent: &str, task: &str) -> ProgramOutput {
         let place = self.path().to_str().unwrap();
         let submit = ["job", "submit", agent, task, "--workspace", place];
-        match way {
-            Way::Direct => run(&self.home, &[&submit[..], &["--direct"]].concat()),
-            Way::Daemon => {
+        match runner {
+            JobRunner::Direct => run(&self.home, &[&submit[..], &["--direct"]].concat()),
+            JobRunner::Daemon => {
                 let daemon = self.home.daemon();
                 let ran = run(&self.home, &[&submit[..], &["--follow"]].concat());
                 stop(daemon);
@@ -95,8 +95,8 @@ impl Project {
     }
 
     /// Runs a job that has to complete. Returns its result.
-    fn completed(&self, way: Way, agent: &str, task: &str) -> String {
-        let ran = self.job(way, agent, task);
+    fn completed(&self, runner: JobRunner, agent: &str, task: &str) -> String {
+        let ran = self.job(runner, agent, task);
         let refusals = self.model.refusals();
         assert_eq!(ran.code, Some(0), "{agent}: {ran:?} {refusals:?}");
         assert!(ran.out.ends_with("j1 completed\n"), "{}", ran.out);
@@ -128,9 +128,9 @@ fn contains(text: &str, parts: &[&str]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn builder_ends_green_on_its_own_branch_after_a_failed_test() {
     const BRANCH: &str = "avocet/job-1-add-longest-with-a-test";
-    for way in [Way::Daemon, Way::Direct] {
+    for runner in [JobRunner::Daemon, JobRunner::Direct] {
         let project = Project::new(coder::builder().await, LIB);
-        let result = project.completed(way, "builder", "add longest with a test");
+        let result = project.completed(runner, "builder", "add longest with a test");
         let branch = format!("- Branch: `{BRANCH}`, begun at `main`");
         let parts = [
             "Added `longest` with a test.",
@@ -161,9 +161,9 @@ async fn builder_ends_green_on_its_own_branch_after_a_failed_test() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn debugger_reproduces_the_failure_before_it_repairs_the_cause() {
     let lib = format!("{}\n{FAILING}", LIB.strip_suffix("}\n").unwrap());
-    for way in [Way::Daemon, Way::Direct] {
+    for runner in [JobRunner::Daemon, JobRunner::Direct] {
         let project = Project::new(coder::debugger().await, &lib);
-        let result = project.completed(way, "debugger", "words counts double spaces");
+        let result = project.completed(runner, "debugger", "words counts double spaces");
         let parts = ["Cause: `split(' ')`", "- Tests, last run: 2 passed, 0 failed"];
         contains(&result, &parts);
         assert_eq!(project.git("diff --stat --name-only"), "src/lib.rs");
@@ -173,14 +173,14 @@ async fn debugger_reproduces_the_failure_before_it_repairs_the_cause() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reviewer_and_triager_answer_and_change_nothing() {
-    for way in [Way::Daemon, Way::Direct] {
+    for runner in [JobRunner::Daemon, JobRunner::Direct] {
         for (agent, model, answer) in [
             ("reviewer", coder::reviewer().await, "1. src/lib.rs:3: double spaces"),
             ("triager", coder::triager().await, "1. Repair src/lib.rs line 3."),
         ] {
             let project = Project::new(model, LIB);
             let before = (project.files(), project.git("rev-parse HEAD"));
-            let result = project.completed(way, agent, "words counts double spaces");
+            let result = project.completed(runner, agent, "words counts double spaces");
             contains(&result, &[answer]);
             assert!(!result.contains("Files changed"), "{result}");
             assert_eq!((project.files(), project.git("rev-parse HEAD")), before, "{agent}");
@@ -192,7 +192,7 @@ async fn reviewer_and_triager_answer_and_change_nothing() {
 async fn builder_refuses_a_dirty_workspace_and_keeps_it() {
     let project = Project::new(coder::builder().await, LIB);
     fs::write(project.path().join("src/lib.rs"), "// mine\n").unwrap();
-    let ran = project.job(Way::Direct, "builder", "add longest");
+    let ran = project.job(JobRunner::Direct, "builder", "add longest");
     assert_eq!(ran.code, Some(1), "{ran:?}");
     contains(
         &ran.out,
