@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{ABOUT_MARKS, Marks, UpkeepMeter};
-use avocet_config::{AgentDefaults, ConfigError, Consolidation, Document, Settings};
+use avocet_config::{AgentDefaults, ConfigError, ConsolidationSettings, Document, Settings};
 use avocet_jobs::{ConsolidationTimer, ConsolidationTimes, ScheduleTimes, ZoneCalendar};
 use avocet_memory::{Consolidator, ConsolidatorLimits, ConsolidatorParts, MarkUntrusted};
 use avocet_protocol::{
@@ -33,7 +33,7 @@ pub(crate) fn check(
 
 /// Returns the times of regular runs; `None` if they are off.
 fn times(
-    consolidation: &Consolidation,
+    consolidation: &ConsolidationSettings,
     now: Timestamp,
 ) -> Result<Option<ConsolidationTimes>, String> {
     match consolidation.when.trim() {
@@ -79,7 +79,7 @@ pub(crate) fn consolidator(
     clock: &Arc<dyn Clock>,
 ) -> Result<Arc<Consolidator>, Failure> {
     let settings = &configuration.settings;
-    let Consolidation { max_memories, max_tokens, max_runs_per_day, .. } =
+    let ConsolidationSettings { max_memories, max_tokens, max_runs_per_day, .. } =
         settings.memory.consolidation;
     let model = models.model(model(settings), &[]);
     let parts = ConsolidatorParts {
@@ -100,7 +100,7 @@ pub(crate) fn consolidator(
 
 /// Starts regular runs, unless they are off.
 pub(crate) fn start(
-    consolidation: &Consolidation,
+    consolidation: &ConsolidationSettings,
     log: Arc<dyn Consolidations>,
     work: Arc<dyn Consolidate>,
     clock: &Arc<dyn Clock>,
@@ -216,7 +216,8 @@ mod tests {
     async fn f19_consolidation_that_is_off_never_asks_and_never_wakes() {
         for (when, expected) in [("off", 0), ("idle", 1), ("0 4 * * *", 0)] {
             let (waiting, clock) = (Arc::<Waiting>::default(), Arc::<ManualClock>::default());
-            let consolidation = Consolidation { when: when.to_owned(), ..Consolidation::default() };
+            let consolidation =
+                ConsolidationSettings { when: when.to_owned(), ..ConsolidationSettings::default() };
             let group = Group::new("test");
             let (log, work) = (waiting.clone(), waiting.clone());
             let of_times: Arc<dyn Clock> = clock.clone();
@@ -234,7 +235,8 @@ mod tests {
     #[test]
     fn times_reads_off_idle_and_cron() {
         let of = |when: &str| {
-            let consolidation = Consolidation { when: when.to_owned(), ..Consolidation::default() };
+            let consolidation =
+                ConsolidationSettings { when: when.to_owned(), ..ConsolidationSettings::default() };
             times(&consolidation, Timestamp(0))
         };
         assert!(matches!(of("off"), Ok(None)));

@@ -12,12 +12,12 @@ pub struct MemorySettings {
     /// them. `false` leaves existing files as they are. Default: `true`.
     pub mirror: bool,
     /// Consolidation of memories by a model.
-    pub consolidation: Consolidation,
+    pub consolidation: ConsolidationSettings,
 }
 
 impl Default for MemorySettings {
     fn default() -> Self {
-        Self { mirror: true, consolidation: Consolidation::default() }
+        Self { mirror: true, consolidation: ConsolidationSettings::default() }
     }
 }
 
@@ -26,7 +26,7 @@ impl Default for MemorySettings {
 /// `avocet memory undo` restores them.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Consolidation {
+pub struct ConsolidationSettings {
     /// The times of regular runs: `off`, `idle`, or five fields of cron in local time, such as
     /// `30 4 * * *`. With `off`, only `avocet memory consolidate` asks the model. Default: `off`.
     pub when: String,
@@ -47,7 +47,7 @@ pub struct Consolidation {
     pub max_runs_per_day: u32,
 }
 
-impl Consolidation {
+impl ConsolidationSettings {
     /// Checks the values of single keys, except `when` and `model`.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Consolidation {
     }
 }
 
-impl Default for Consolidation {
+impl Default for ConsolidationSettings {
     fn default() -> Self {
         Self {
             when: "off".to_owned(),

@@ -137,9 +137,11 @@ impl ConsolidationTimer {
         least_new: u64,
         attempted: &mut BTreeMap<MemoryScope, Timestamp>,
     ) -> Result<Option<Timestamp>, StoreError> {
+        // Read in this order: the message behind a new memory came before it.
+        let backlogs = self.log.backlogs().await?;
         let last_message = self.log.last_message().await?.unwrap_or(Timestamp(0));
         let mut next: Option<Timestamp> = None;
-        for backlog in self.log.backlogs().await? {
+        for backlog in backlogs {
             if backlog.memories < least_new {
                 continue;
             }

@@ -59,7 +59,7 @@ impl Consolidate for Runs {
     }
 }
 
-struct Harness {
+struct TimerHarness {
     store: Arc<SqliteStore>,
     clock: Arc<ManualClock>,
     runs: Arc<Runs>,
@@ -67,7 +67,7 @@ struct Harness {
     _log: TempStore,
 }
 
-impl Harness {
+impl TimerHarness {
     async fn start(times: ConsolidationTimes, most: usize, fails: bool) -> Self {
         let (log, clock) = (TempStore::new(), Arc::<ManualClock>::default());
         let store = log.open(clock.clone()).await;
@@ -151,7 +151,7 @@ fn idle() -> ConsolidationTimes {
 
 #[tokio::test]
 async fn timer_runs_after_idle_hours_with_enough_new_memories() {
-    let harness = Harness::start(idle(), 9, false).await;
+    let harness = TimerHarness::start(idle(), 9, false).await;
     harness.remember(&["one", "two"]).await;
     harness.pass(2 * HOUR).await;
     harness.remember(&["three"]).await;
@@ -166,7 +166,7 @@ async fn timer_runs_after_idle_hours_with_enough_new_memories() {
 
 #[tokio::test]
 async fn timer_sleeps_without_a_time_until_enough_memories_are_new() {
-    let harness = Harness::start(idle(), 9, false).await;
+    let harness = TimerHarness::start(idle(), 9, false).await;
     harness.remember(&["one"]).await;
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -180,7 +180,7 @@ async fn timer_sleeps_without_a_time_until_enough_memories_are_new() {
 
 #[tokio::test]
 async fn timer_repeats_a_failed_run_after_idle_hours_until_the_runs_of_the_day_are_used_up() {
-    let harness = Harness::start(idle(), 2, true).await;
+    let harness = TimerHarness::start(idle(), 2, true).await;
     harness.remember(&["one", "two"]).await;
     for _ in 0..3 {
         harness.pass(3 * HOUR).await;
@@ -197,7 +197,7 @@ async fn timer_runs_at_the_times_of_cron_for_scopes_with_new_memories() {
     let rule = ScheduleRule { recurrence, zone: "UTC".to_owned() };
     assert_eq!(START.0 % 86_400_000, 0, "the clock begins at midnight");
     let times = ConsolidationTimes::At(ScheduleTimes::new(&rule).unwrap());
-    let harness = Harness::start(times, 9, false).await;
+    let harness = TimerHarness::start(times, 9, false).await;
     harness.remember(&["one"]).await;
     harness.pass(4 * HOUR).await;
     assert_eq!(harness.hours(1).await, [4]);

@@ -40,7 +40,7 @@ impl MarkUntrusted for PlainMarks {
     }
 }
 
-struct Harness {
+struct ConsolidatorHarness {
     store: Arc<SqliteStore>,
     model: Arc<ScriptedModel>,
     budget: Arc<Budget>,
@@ -51,7 +51,7 @@ struct Harness {
 
 const LIMITS: ConsolidatorLimits = ConsolidatorLimits { memories: 60, tokens: 4000, runs_a_day: 2 };
 
-impl Harness {
+impl ConsolidatorHarness {
     async fn new(answers: Vec<Scripted>) -> Self {
         Self::with(ScriptedModel::new(answers), LIMITS).await
     }
@@ -115,7 +115,7 @@ async fn consolidate_merges_replaces_and_dates_and_books_the_cost_as_its_own_lin
             {{"date":"m5","text":"The dentist is on {tomorrow} at 15:30"}}]}}"#
     );
     let answer = || Scripted::says(&plan).costing(0.01);
-    let harness = Harness::new(vec![answer(), answer()]).await;
+    let harness = ConsolidatorHarness::new(vec![answer(), answer()]).await;
     let all = [
         "Anna lives in Lisbon",
         "Anna lives in the Rua Augusta",
@@ -155,7 +155,7 @@ async fn consolidate_merges_replaces_and_dates_and_books_the_cost_as_its_own_lin
 #[tokio::test]
 async fn consolidate_shows_memories_of_one_scope_and_one_trust_in_each_request() {
     let nothing = || Scripted::says(r#"{"actions":[]}"#);
-    let harness = Harness::new((0..4).map(|_| nothing()).collect()).await;
+    let harness = ConsolidatorHarness::new((0..4).map(|_| nothing()).collect()).await;
     let person: MemoryScope = "person telegram:main:7".parse().unwrap();
     let low = |text: &str| (MemoryScope::Everyone, text.to_owned());
     remember(&harness.store, &[low("Anna lives in Lisbon"), (person, "Anna is ill".to_owned())])
@@ -184,7 +184,7 @@ async fn consolidate_drops_edits_of_memories_that_changed_during_the_request() {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let plan = r#"{"actions":[{"replace":"m1","by":"m2"},{"replace":"m3","by":"m4"}]}"#;
     let answer = Scripted::When(gate.clone(), Box::new(Scripted::says(plan)));
-    let harness = Harness::new(vec![answer]).await;
+    let harness = ConsolidatorHarness::new(vec![answer]).await;
     for text in ["Ben drinks coffee", "Ben drinks tea", "Anna has a car", "Anna has no car"] {
         harness.remember(text).await;
     }
@@ -204,7 +204,7 @@ async fn consolidate_drops_edits_of_memories_that_changed_during_the_request() {
 async fn consolidate_changes_nothing_without_a_plan() {
     let error = ModelError::Unreachable { model: "m".to_owned(), detail: "down".to_owned() };
     let answers = vec![Scripted::Error(error), Scripted::says("I merged them for you.")];
-    let harness = Harness::new(answers).await;
+    let harness = ConsolidatorHarness::new(answers).await;
     harness.remember("Ben drinks coffee").await;
     let failed = |reports: Vec<ConsolidationReport>| reports[0].error.clone().unwrap();
     assert!(failed(harness.run(false).await).contains("down"));
@@ -218,7 +218,7 @@ async fn consolidate_changes_nothing_without_a_plan() {
 
 #[tokio::test]
 async fn consolidate_asks_nothing_without_new_memories_or_with_a_spent_budget() {
-    let harness = Harness::new(Vec::new()).await;
+    let harness = ConsolidatorHarness::new(Vec::new()).await;
     assert_eq!(harness.run(false).await, []);
     let request = ConsolidateRequest { scope: Some(MemoryScope::Everyone), dry_run: false };
     let reports = harness.consolidator.consolidate(&request).await.unwrap();
@@ -233,7 +233,7 @@ async fn consolidate_asks_nothing_without_new_memories_or_with_a_spent_budget() 
 #[tokio::test]
 async fn consolidate_due_keeps_the_runs_of_a_day() {
     let nothing = || Scripted::says(r#"{"actions":[]}"#);
-    let harness = Harness::new((0..3).map(|_| nothing()).collect()).await;
+    let harness = ConsolidatorHarness::new((0..3).map(|_| nothing()).collect()).await;
     let due = async |text: &str| {
         harness.remember(text).await;
         harness.consolidator.consolidate_due(&MemoryScope::Everyone).await
@@ -251,7 +251,8 @@ async fn consolidate_due_keeps_the_runs_of_a_day() {
 async fn consolidate_bounds_memories_and_tokens_of_a_run() {
     let nothing = || Scripted::says(r#"{"actions":[]}"#);
     let limits = ConsolidatorLimits { memories: 3, tokens: 10_000, ..LIMITS };
-    let harness = Harness::with(ScriptedModel::new(vec![nothing(), nothing()]), limits).await;
+    let harness =
+        ConsolidatorHarness::with(ScriptedModel::new(vec![nothing(), nothing()]), limits).await;
     for text in ["red cat", "blue dog", "green bird", "white whale", "black swan"] {
         harness.remember(text).await;
     }
@@ -260,7 +261,8 @@ async fn consolidate_bounds_memories_and_tokens_of_a_run() {
     assert_eq!(harness.run(false).await, []);
 
     let limits = ConsolidatorLimits { tokens: 100, ..LIMITS };
-    let harness = Harness::with(ScriptedModel::new(vec![nothing(), nothing()]), limits).await;
+    let harness =
+        ConsolidatorHarness::with(ScriptedModel::new(vec![nothing(), nothing()]), limits).await;
     let long = "long ".repeat(300);
     harness.remember(&long).await;
     harness.remember("blue dog").await;

@@ -375,14 +375,8 @@ CREATE TABLE memory_vectors (                   -- embeddings of active memories
     scale  REAL NOT NULL,                       -- factor from the bytes to the numbers
     vector BLOB NOT NULL                        -- one signed byte for each number of the unit vector
 ) STRICT;
-CREATE TABLE memory_signs (                     -- signs of the vectors; a search reads all of them
-    memory INTEGER PRIMARY KEY REFERENCES memories (id),
-    model  TEXT NOT NULL,
-    signs  BLOB NOT NULL                        -- words of 64 bits; a bit for each number: 1 if it is negative
-) STRICT;
 CREATE TRIGGER memories_vector_outdated AFTER UPDATE OF words, state ON memories BEGIN
     DELETE FROM memory_vectors WHERE memory = old.id;
-    DELETE FROM memory_signs WHERE memory = old.id;
 END;
 
 CREATE TABLE schedules (                        -- work that the daemon begins at set times

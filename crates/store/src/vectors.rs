@@ -1,5 +1,4 @@
-//! The vectors of memories. A search compares the signs of all of them, which are a tenth of the bytes,
-//! and then the vectors with the most equal signs.
+//! The vectors of memories. A search compares all of them, without an index.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -57,33 +56,25 @@ fn add(tx: &Tx<'_>, model: &str, vector: &MemoryVector) -> Result<()> {
     let Some(QuantisedVector { scale, bytes, .. }) = QuantisedVector::of(vector) else {
         return Ok(());
     };
-    let signs: Vec<u8> = signs(&bytes).into_iter().flat_map(u64::to_le_bytes).collect();
     let blob: Vec<u8> = bytes.into_iter().map(i8::cast_unsigned).collect();
-    let added = tx.insert(
+    tx.insert(
         "INSERT OR REPLACE INTO memory_vectors (memory, model, scale, vector) \
          SELECT id, ?3, ?4, ?5 FROM memories \
          WHERE id = ?1 AND revision = ?2 AND state = 'active'",
         params![memory.0, revision, model, f64::from(scale), blob],
     )?;
-    if added.is_some() {
-        tx.insert(
-            "INSERT OR REPLACE INTO memory_signs (memory, model, signs) VALUES (?1, ?2, ?3)",
-            params![memory.0, model, signs],
-        )?;
-    }
     Ok(())
 }
 
-/// Number of vectors that are compared exactly.
-const CANDIDATES: usize = 2048;
-/// The signs in scopes. CROSS JOIN keeps the order of the tables: an index has the ids of a scope, so
-/// no text is read.
-const SIGNS_OF_SCOPES: &str = "SELECT memory, signs FROM memories \
-    CROSS JOIN memory_signs ON memory_signs.memory = memories.id \
+/// The vectors of scopes, in the order of the file. The index has the ids of a scope, so no text is
+/// read.
+const OF_SCOPES: &str = "SELECT memory, scale, vector FROM memories INDEXED BY memories_scope \
+    CROSS JOIN memory_vectors ON memory_vectors.memory = memories.id \
     WHERE memories.scope IN (SELECT value FROM json_each(?1)) AND memories.state = 'active' \
         AND model = ?2";
-/// All signs. Only active memories have some.
-const ALL_SIGNS: &str = "SELECT memory, signs FROM memory_signs WHERE ?1 IS NULL AND model = ?2";
+/// All vectors. Only active memories have one.
+const OF_ALL: &str =
+    "SELECT memory, scale, vector FROM memory_vectors WHERE ?1 IS NULL AND model = ?2";
 
 fn nearest(
     db: Db<'_>,
@@ -93,71 +84,36 @@ fn nearest(
     limit: u32,
 ) -> Result<Vec<FoundMemory>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let most = limit.max(CANDIDATES);
-    let candidates = candidates(db, scopes, model, &signs(&wanted.bytes), most);
-    let mut best = Vec::new();
-    for id in candidates.map_err(|error| db.error(&error))? {
-        let vector = "SELECT scale, vector FROM memory_vectors WHERE memory = ?1 AND model = ?2";
-        let similarity = db.row(vector, params![id.0, model], |row| {
-            let (scale, vector) = (row.get(0)?, row.get_ref(1)?.as_blob()?);
-            Ok((vector.len() == wanted.bytes.len()).then(|| wanted.similarity(scale, vector)))
-        })?;
-        best.extend(similarity.flatten().map(|similarity| Similar { similarity, memory: id }));
-    }
-    best.sort_unstable_by(|one, other| other.cmp(one));
-    best.truncate(limit);
+    let best = || -> rusqlite::Result<Vec<Similar>> {
+        let sql = if scopes.is_some() { OF_SCOPES } else { OF_ALL };
+        let mut statement = db.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![scopes, model])?;
+        let mut best = BinaryHeap::with_capacity(limit.min(1024) + 1);
+        while let Some(row) = rows.next()? {
+            let (scale, vector): (f64, _) = (row.get(1)?, row.get_ref(2)?);
+            let vector = vector.as_blob()?;
+            if vector.len() != wanted.bytes.len() {
+                continue;
+            }
+            let similarity = wanted.similarity(scale, vector);
+            let is_worse = |Reverse(worst): &Reverse<Similar>| similarity < worst.similarity;
+            if best.len() == limit && best.peek().is_some_and(is_worse) {
+                continue;
+            }
+            best.push(Reverse(Similar { similarity, memory: MemoryId(row.get(0)?) }));
+            if best.len() > limit {
+                best.pop();
+            }
+        }
+        Ok(best.into_sorted_vec().into_iter().map(|Reverse(similar)| similar).collect())
+    };
+    let best = best().map_err(|error| db.error(&error))?;
     let sql = format!("SELECT {MEMORY} FROM memories WHERE id = ?1");
     let found = best.into_iter().map(|Similar { similarity, memory: id }| {
         let memory = db.one(&sql, [id.0], memory)?;
         Ok(FoundMemory { memory, score: 0.0, similarity: Some(similarity) })
     });
     found.collect()
-}
-
-/// Returns the memories with the most equal signs, in the order of their ids.
-fn candidates(
-    db: Db<'_>,
-    scopes: Option<&str>,
-    model: &str,
-    wanted: &[u64],
-    most: usize,
-) -> rusqlite::Result<Vec<MemoryId>> {
-    let sql = if scopes.is_some() { SIGNS_OF_SCOPES } else { ALL_SIGNS };
-    let mut statement = db.connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![scopes, model])?;
-    let mut nearest = BinaryHeap::with_capacity(most.min(CANDIDATES) + 1);
-    while let Some(row) = rows.next()? {
-        let signs = row.get_ref(1)?.as_blob()?;
-        if signs.len() != size_of_val(wanted) {
-            continue;
-        }
-        let distance = different_bits(wanted, signs);
-        let is_farther = |(farthest, _): &(u32, Reverse<MemoryId>)| distance > *farthest;
-        if nearest.len() == most && nearest.peek().is_some_and(is_farther) {
-            continue;
-        }
-        nearest.push((distance, Reverse(MemoryId(row.get(0)?))));
-        if nearest.len() > most {
-            nearest.pop();
-        }
-    }
-    let mut ids: Vec<MemoryId> = nearest.into_iter().map(|(_, Reverse(id))| id).collect();
-    ids.sort_unstable();
-    Ok(ids)
-}
-
-/// Returns one bit for each number: 1 if it is negative.
-fn signs(bytes: &[i8]) -> Vec<u64> {
-    let word = |chunk: &[i8]| {
-        chunk.iter().rev().fold(0, |word, byte| word << 1 | u64::from(byte.is_negative()))
-    };
-    bytes.chunks(64).map(word).collect()
-}
-
-fn different_bits(one: &[u64], other: &[u8]) -> u32 {
-    let (words, _) = other.as_chunks::<8>();
-    let differ = |(one, other): (&u64, &[u8; 8])| (one ^ u64::from_le_bytes(*other)).count_ones();
-    one.iter().zip(words).map(differ).sum()
 }
 
 /// A memory by its similarity; among equal ones, the newer is better.
@@ -216,8 +172,8 @@ impl QuantisedVector {
 
     /// Returns the cosine of the angle to a stored vector of the same length.
     fn similarity(&self, scale: f64, vector: &[u8]) -> f64 {
-        // Products of 16-bit numbers, because every x86-64 and ARM64 processor adds them in pairs. At
-        // most 8,192 numbers of 14 bits: the sum fits.
+        // Processors add products of 16-bit numbers in pairs. At most 8,192 numbers of 14 bits: the
+        // sum fits.
         let product =
             |(one, other): (&i16, &u8)| i32::from(*one) * i32::from(i16::from(other.cast_signed()));
         let sum: i32 = self.wide.iter().zip(vector).map(product).sum();
@@ -244,16 +200,6 @@ mod tests {
             let found = one.similarity(f64::from(other.scale), &bytes);
             assert!((found - f64::from(cosine)).abs() < 0.01, "{found} {cosine}");
         }
-    }
-
-    #[test]
-    fn different_bits_counts_numbers_with_different_signs() {
-        let one: Vec<i8> = (0..130).map(|number| if number % 3 == 0 { -1 } else { 1 }).collect();
-        let other: Vec<i8> = (0..130).map(|number| if number % 2 == 0 { -1 } else { 0 }).collect();
-        let expected = one.iter().zip(&other).filter(|(a, b)| (**a < 0) != (**b < 0)).count();
-        let bytes: Vec<u8> = signs(&other).into_iter().flat_map(u64::to_le_bytes).collect();
-        assert_eq!(different_bits(&signs(&one), &bytes) as usize, expected);
-        assert_eq!(different_bits(&signs(&other), &bytes), 0);
     }
 
     #[test]

@@ -35,19 +35,6 @@ CREATE TABLE consolidations (                   -- runs of a model that tidied t
 ) STRICT;
 CREATE INDEX consolidations_covered ON consolidations (scope, covered_to);
 
--- The signs of vectors, for a faster search. Searches make the vectors anew.
-DELETE FROM memory_vectors;
-CREATE TABLE memory_signs (                     -- signs of the vectors; a search reads all of them
-    memory INTEGER PRIMARY KEY REFERENCES memories (id),
-    model  TEXT NOT NULL,
-    signs  BLOB NOT NULL                        -- words of 64 bits; a bit for each number: 1 if it is negative
-) STRICT;
-DROP TRIGGER memories_vector_outdated;
-CREATE TRIGGER memories_vector_outdated AFTER UPDATE OF words, state ON memories BEGIN
-    DELETE FROM memory_vectors WHERE memory = old.id;
-    DELETE FROM memory_signs WHERE memory = old.id;
-END;
-
 -- Idempotency key of the request that made a schedule.
 ALTER TABLE schedules ADD COLUMN key TEXT;
 CREATE UNIQUE INDEX schedules_key ON schedules (key) WHERE key IS NOT NULL;

@@ -36,8 +36,8 @@ const FROM_LOST_PAGES: &[&str] = &[
 
 /// Tables excluded from recovery. Grants must be given again. The index of the history and the
 /// vectors of memories are made anew.
-const NOT_RECOVERED: [&str; 6] =
-    ["meta", "grants", "history_mark", "history_pending", "memory_vectors", "memory_signs"];
+const NOT_RECOVERED: [&str; 5] =
+    ["meta", "grants", "history_mark", "history_pending", "memory_vectors"];
 
 struct TargetTable {
     name: String,

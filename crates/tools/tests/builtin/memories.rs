@@ -164,7 +164,7 @@ async fn memory_change_after_text_of_others_needs_approval() {
 
 /// Every request pays for the descriptions, so that each byte here needs a reason.
 #[tokio::test]
-async fn memory_tools_add_at_most_1600_bytes_to_a_request() {
+async fn memory_tools_add_at_most_1250_bytes_to_a_request() {
     let world = World::new().await;
     let specs = world.registry.specs(Role::Owner, &private_place());
     let size = |name: &str| {
@@ -175,5 +175,5 @@ async fn memory_tools_add_at_most_1600_bytes_to_a_request() {
         .map(|name| (name, size(name)));
     let all: usize = sizes.iter().map(|(_, size)| size).sum();
     println!("bytes of the memory tools: {sizes:?}, together {all}");
-    assert!(all <= 1600, "{sizes:?}");
+    assert!(all <= 1250, "{sizes:?}");
 }
