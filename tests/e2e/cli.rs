@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "job submit",
     "link",
     "memory",
+    "memory consolidate",
     "memory export",
     "memory forget",
     "memory list",

@@ -7,6 +7,7 @@ mod anthropic;
 mod approvals;
 mod budgets;
 mod chat;
+mod consolidation;
 mod crash;
 mod delegation;
 mod delivery;

@@ -2,11 +2,13 @@
 //! every answer, so that it covers all costs: those of retries, children, empty answers and
 //! abandoned requests too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Origin, Purpose, Spending,
-    StoreError, Total, TurnRecord, thousands, within,
+    Clock, Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Origin, Purpose,
+    Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget, UpkeepLedger, thousands, within,
 };
 
 use crate::{AgentLoop, TurnLimits, UsageMeter};
@@ -137,16 +139,47 @@ impl Budgets {
     /// that lasts longest is named: once it is free, all are.
     fn reached(self, limits: TurnLimits, spending: &Spending) -> Option<String> {
         let Spending { turn, session, day } = spending;
-        let day_over = Period { name: "day", again: "at 00:00 UTC", total: day };
         let session_over = Period { name: "conversation", again: "with /new", total: session };
         let turn_over = Period { name: "answer", again: "with the next message", total: turn };
-        day_over
-            .cost_reached(self.day_cost, "budgets.day_usd")
-            .or_else(|| day_over.tokens_reached(self.day_tokens, "budgets.day_tokens"))
+        self.day_reached(day)
             .or_else(|| session_over.cost_reached(self.session_cost, "budgets.session_usd"))
             .or_else(|| session_over.tokens_reached(self.session_tokens, "budgets.session_tokens"))
             .or_else(|| turn_over.cost_reached(self.turn_cost, "budgets.turn_usd"))
             .or_else(|| limits.tokens_reached(turn.usage.total()))
+    }
+
+    fn day_reached(self, day: &Total) -> Option<String> {
+        let day = Period { name: "day", again: "at 00:00 UTC", total: day };
+        day.cost_reached(self.day_cost, "budgets.day_usd")
+            .or_else(|| day.tokens_reached(self.day_tokens, "budgets.day_tokens"))
+    }
+}
+
+/// The budgets of the day for work that belongs to no conversation, and its ledger.
+#[derive(Debug, Clone)]
+pub struct UpkeepMeter {
+    budgets: Budgets,
+    ledger: Arc<dyn UpkeepLedger>,
+    clock: Arc<dyn Clock>,
+}
+
+impl UpkeepMeter {
+    /// Limits work by `day_cost` and `day_tokens`.
+    #[must_use]
+    pub fn new(budgets: Budgets, ledger: Arc<dyn UpkeepLedger>, clock: Arc<dyn Clock>) -> Self {
+        Self { budgets, ledger, clock }
+    }
+}
+
+#[async_trait]
+impl UpkeepBudget for UpkeepMeter {
+    async fn used_up(&self) -> Result<Option<String>, StoreError> {
+        let day = self.ledger.spent_since(self.clock.now().day_start()).await?;
+        Ok(self.budgets.day_reached(&day))
+    }
+
+    async fn record(&self, purpose: Purpose, spent: &[Spent]) -> Result<(), StoreError> {
+        self.ledger.record_upkeep(purpose, spent).await
     }
 }
 

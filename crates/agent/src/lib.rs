@@ -35,7 +35,7 @@ mod withheld;
 pub use agent_loop::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, CUT_OFF, CallWait, PromptSettings, TurnEnd,
 };
-pub use budgets::Budgets;
+pub use budgets::{Budgets, UpkeepMeter};
 pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
 pub use prompt::{PromptPart, PromptReport};

@@ -35,7 +35,8 @@ impl Marks {
     }
 
     /// Marks untrusted text. `place` names its place in the log, `from` its source.
-    pub(crate) fn foreign(self, place: &str, from: &str, text: &str) -> String {
+    #[must_use]
+    pub fn foreign(self, place: &str, from: &str, text: &str) -> String {
         self.marked("<<<foreign ", place, &format!("from {from}"), text)
     }
 

@@ -36,7 +36,7 @@ use crate::schedules::AgentChecklists;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
-use crate::{redaction, registry, roots};
+use crate::{consolidation, redaction, registry, roots};
 
 /// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
@@ -150,6 +150,9 @@ impl RunningDaemon {
             clock: clock.clone(),
         };
         Runner::start(runner.clone(), &intake);
+        let consolidator = consolidation::consolidator(configuration, &models, &store, &clock)?;
+        let regular = &settings.memory.consolidation;
+        consolidation::start(regular, store.clone(), consolidator.clone(), &clock, &intake)?;
         let examiner = Examiner {
             configuration: configuration.clone(),
             channels,
@@ -174,6 +177,7 @@ impl RunningDaemon {
                 publish: bus.clone(),
                 access: bus.clone(),
                 memories: memories.memories,
+                consolidate: consolidator,
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,

@@ -6,6 +6,7 @@ mod budgets;
 mod checkup;
 mod cli;
 mod commands;
+mod consolidation;
 mod context;
 mod copies;
 mod daemon;

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_memory::{FusedMemories, WordRecall};
+use avocet_llm::EmbeddingsConfig;
+use avocet_memory::{FusedMemories, MeteredEmbedder, WordRecall};
 use avocet_protocol::{Clock, Memories, Recall};
 use avocet_store::SqliteStore;
 
 use crate::registry::{self, ConfiguredEmbedder};
+use crate::{consolidation, models};
 
 /// The memories of a log.
 #[derive(Debug, Clone)]
@@ -35,7 +37,11 @@ impl SearchedMemories {
         let Some(ConfiguredEmbedder { embedder, least_similarity }) = embedder else {
             return Ok(Self::by_words(store));
         };
-        let embedder = Arc::new(embedder);
+        let EmbeddingsConfig { provider, model, .. } = document.table("embeddings")?;
+        let price = models::price(document, settings, &format!("{provider}/{model}"))?;
+        let embedder = Arc::new(embedder.with_price(price));
+        let budget = consolidation::upkeep(settings, store, clock);
+        let embedder = Arc::new(MeteredEmbedder::new(embedder, budget));
         let fused = FusedMemories::new(store.clone(), store.clone(), embedder, clock.clone());
         Ok(Self { memories: Arc::new(fused), least_similarity: Some(least_similarity) })
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_config::{ConfigError, Document, Profile, Settings, profiles};
 use avocet_llm::{Chain, ConfiguredModel, CoolDowns, Health, ModelConfig, ModelTable, Offline};
-use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel};
+use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Price};
 
 use crate::registry;
 
@@ -15,7 +15,9 @@ const EMBEDDED: &str = "offline";
 /// Checks the configuration's entries about models, and that their providers are configured.
 pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
     table(document, settings)?;
-    for (path, name) in named(&profiles(document)?) {
+    let own = settings.memory.consolidation.model.clone();
+    let own = own.map(|name| ("memory.consolidation.model".to_owned(), name));
+    for (path, name) in named(&profiles(document)?).into_iter().chain(own) {
         check_name(settings, &name).map_err(|error| match error {
             NoModel::Malformed(_) => {
                 let name = document.shown(&path, &name);
@@ -56,11 +58,12 @@ impl Models {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
         let named = named(&profiles(document)?).into_iter().map(|(_, name)| name);
+        let own = settings.memory.consolidation.model.clone();
         let described = settings.models.keys().filter(|name| !name.contains('*')).cloned();
         Ok(Self {
             document: document.clone(),
             settings: settings.clone(),
-            configured: named.chain(described).collect(),
+            configured: named.chain(own).chain(described).collect(),
             table: table(document, settings)?,
             cool_downs: Arc::new(CoolDowns::new(clock.clone())),
             health: Arc::new(Health::new(clock.clone())),
@@ -125,6 +128,15 @@ impl ModelsPort for Models {
     fn configured(&self) -> Vec<String> {
         self.configured.iter().cloned().collect()
     }
+}
+
+/// Returns the price of a model from `[models]`; `None` if it is unknown.
+pub(crate) fn price(
+    document: &Document,
+    settings: &Settings,
+    name: &str,
+) -> Result<Option<Price>, ConfigError> {
+    Ok(table(document, settings)?.of(name).price)
 }
 
 /// Returns every model that an agent names, with the path of its key.

@@ -12,7 +12,7 @@ use crate::context::{CommandContext, Global};
 use crate::environment::{environment, from_configuration, home};
 use crate::exit::{Exit, Failure};
 use crate::roots::{Others, Root};
-use crate::{logging, policy, redaction, registry, roots, schedules};
+use crate::{consolidation, logging, policy, redaction, registry, roots, schedules};
 
 /// The system's directory that programs see without a setting.
 const SEEN: &str = "/usr";
@@ -101,6 +101,7 @@ impl Configuration {
             .map_err(|(key, error)| document.error_at(key, format!("`{key}`: {error}")))?;
         logging::check(&document, &settings.log)?;
         registry::check(&document, &settings)?;
+        consolidation::check(&document, &settings, context.clock.now())?;
         policy::check_names(&document, &settings, &registry::tools(context)?)?;
         let resolve = |path: &Path| from_configuration(&document, path);
         let data_dir = match &settings.data_dir {

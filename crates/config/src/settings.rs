@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Backup, Budgets, Heartbeat, Skills};
+use crate::{Backup, Budgets, Heartbeat, MemorySettings, Skills};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -33,6 +33,8 @@ pub struct Settings {
     /// The server that transcribes voice messages and other recordings. Without this table,
     /// recordings are not transcribed.
     pub transcription: Option<Map<String, Value>>,
+    /// The long-term memory.
+    pub memory: MemorySettings,
     /// The model that turns memories into vectors, so that a search finds related words and other
     /// languages too. Without this table, a search compares words alone.
     pub embeddings: Option<Map<String, Value>>,
@@ -68,7 +70,7 @@ impl Settings {
     /// # Errors
     /// The path of the first key whose value is too small, and the least value that works.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Self { sessions, tools, sandbox, .. } = self;
+        let Self { sessions, tools, sandbox, memory, .. } = self;
         let max_running = u64::try_from(sessions.max_running).unwrap_or(u64::MAX);
         let limits = [
             ("sessions.max_running", max_running, "answer"),
@@ -80,7 +82,7 @@ impl Settings {
         ];
         match limits.into_iter().find(|(_, value, _)| *value == 0) {
             Some((key, _, unit)) => Err((key, format!("0 is too small; at least 1 {unit}"))),
-            None => Ok(()),
+            None => memory.consolidation.check(),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod approvals;
 mod client;
 mod connection;
+mod consolidate;
 mod jobs;
 mod lines;
 mod lists;
@@ -20,6 +21,7 @@ mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
+pub use consolidate::answer_about_consolidation;
 pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 pub use lists::{ListSessions, ListUsage, ShowSession};
 pub use memories::{ForgetMemory, UndoMemoryChange, answer_about_memories};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccessControl, Approvals, Attach, ChannelName, Clock, Deliveries, JobControl, Memories,
-    Publish, Query, Redactor, Report, ScheduleControl, Tasks, TurnEvents,
+    AccessControl, Approvals, Attach, ChannelName, Clock, Consolidate, Deliveries, JobControl,
+    Memories, Publish, Query, Redactor, Report, ScheduleControl, Tasks, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -15,6 +15,7 @@ pub struct GatewayParts {
     pub publish: Arc<dyn Publish>,
     pub access: Arc<dyn AccessControl>,
     pub memories: Arc<dyn Memories>,
+    pub consolidate: Arc<dyn Consolidate>,
     pub query: Arc<dyn Query>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,

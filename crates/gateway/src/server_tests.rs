@@ -62,7 +62,7 @@ async fn server_errors_name_the_reason() {
             -32601,
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, attach, doctor, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
-             link.remove, memory.forget, memory.undo, pair.approve, pair.deny, pair.list, people.list, \
+             link.remove, memory.consolidate, memory.forget, memory.undo, pair.approve, pair.deny, pair.list, people.list, \
              people.remove, ping, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              sessions.list, sessions.show, status, task.cancel, task.list, \
              task.show, usage, wait",
@@ -79,7 +79,7 @@ async fn server_errors_name_the_reason() {
             "usage",
             json!({"by": "moon"}),
             -32602,
-            "usage: `moon` is not a possible value; possible values: `model`, `session`, `day`",
+            "usage: `moon` is not a possible value; possible values: `model`, `session`, `day`, `purpose`",
         ),
     ];
     for (method, params, code, message) in table {

@@ -3,12 +3,14 @@
 //! changes only.
 
 mod calendar;
+mod consolidations;
 mod due;
 mod runner;
 mod service;
 mod times;
 
 pub use calendar::ZoneCalendar;
+pub use consolidations::{ConsolidationTimer, ConsolidationTimes};
 pub use due::{Due, MOST_CAUGHT_UP, due};
 pub use runner::{Checklists, Runner, RunnerParts, run_now};
 pub use service::{ScheduleService, new_schedule};

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, HttpResponse};
-use avocet_protocol::{Clock, EmbedError, Embedder, Secret, within};
+use avocet_protocol::{
+    Clock, EmbedError, EmbeddedTexts, Embedder, Price, Secret, Spent, Usage, estimated_tokens,
+    within,
+};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -100,8 +103,11 @@ pub(crate) struct EmbeddingServer {
 pub struct ServedEmbedder {
     /// `provider/model`, with the number of dimensions if it was chosen.
     name: String,
+    provider: String,
     model: String,
     dimensions: Option<usize>,
+    /// `None` if the price is unknown.
+    price: Option<Price>,
     server: EmbeddingServer,
     clock: Arc<dyn Clock>,
 }
@@ -117,11 +123,17 @@ impl ServedEmbedder {
             Some(dimensions) => format!("{provider}/{model}@{dimensions}"),
             None => format!("{provider}/{model}"),
         };
-        Self { name, model, dimensions, server, clock }
+        Self { name, provider, model, dimensions, price: None, server, clock }
+    }
+
+    /// Sets the price of tokens, for the ledger.
+    #[must_use]
+    pub fn with_price(self, price: Option<Price>) -> Self {
+        Self { price, ..self }
     }
 
     /// Requests the vectors of one batch, with retries.
-    async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    async fn batch(&self, texts: &[String]) -> Result<EmbeddedBatch, EmbedError> {
         let mut waits = ExponentialBuilder::default()
             .with_min_delay(FIRST_WAIT)
             .with_max_delay(LONGEST_WAIT)
@@ -134,7 +146,7 @@ impl ServedEmbedder {
             let failed = match asked {
                 Ok(Err(failed @ FailedRequest { retry: RetryAfter::Wait(_), .. })) => failed,
                 Ok(Err(failed)) => return Err(EmbedError::Refused(failed.why)),
-                Ok(Ok(vectors)) => return Ok(vectors),
+                Ok(Ok(batch)) => return Ok(batch),
                 Err(_) => {
                     let seconds = limit.as_secs();
                     self.failed(&format!("it did not answer within {seconds} s"))
@@ -152,7 +164,7 @@ impl ServedEmbedder {
         }
     }
 
-    async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, FailedRequest> {
+    async fn ask(&self, texts: &[String]) -> Result<EmbeddedBatch, FailedRequest> {
         let EmbeddingServer { wire, base_url, api_key, http, .. } = &self.server;
         let (path, mut body) = match wire {
             EmbeddingWire::OpenAi => {
@@ -177,7 +189,13 @@ impl ServedEmbedder {
         let body = answer.text(MAX_BODY).await;
         let body = body.map_err(|error| self.failed(&error.to_string()))?;
         let answer: Value = serde_json::from_str(&body).unwrap_or_default();
-        self.vectors(&answer, texts.len())
+        let vectors = self.vectors(&answer, texts.len())?;
+        let counted = match self.server.wire {
+            EmbeddingWire::OpenAi => answer["usage"]["prompt_tokens"].as_u64(),
+            EmbeddingWire::Ollama => answer["prompt_eval_count"].as_u64(),
+        };
+        let estimated = || texts.iter().map(|text| estimated_tokens(text)).sum();
+        Ok(EmbeddedBatch { vectors, tokens: counted.unwrap_or_else(estimated) })
     }
 
     /// Reads the vectors of an answer, and checks their number and lengths.
@@ -243,6 +261,14 @@ impl ServedEmbedder {
     }
 }
 
+/// The answer to one request.
+#[derive(Debug)]
+struct EmbeddedBatch {
+    vectors: Vec<Vec<f32>>,
+    /// As the server counts them, else estimated.
+    tokens: u64,
+}
+
 /// A failed request.
 #[derive(Debug)]
 struct FailedRequest {
@@ -285,17 +311,22 @@ impl Embedder for ServedEmbedder {
         &self.name
     }
 
-    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError> {
         if texts.iter().any(|text| text.trim().is_empty()) {
             return Err(EmbedError::Refused(self.says("a text without words has no vector")));
         }
         let cut = |text: &String| text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
         let texts: Vec<String> = texts.iter().map(cut).collect();
-        let mut vectors = Vec::with_capacity(texts.len());
+        let (mut vectors, mut read) = (Vec::with_capacity(texts.len()), 0_u64);
         for batch in texts.chunks(MAX_BATCH) {
-            vectors.extend(self.batch(batch).await?);
+            let EmbeddedBatch { vectors: more, tokens } = self.batch(batch).await?;
+            vectors.extend(more);
+            read = read.saturating_add(tokens);
         }
-        Ok(vectors)
+        let usage = Usage::new(read, 0);
+        let cost = self.price.map(|price| price.of(usage));
+        let model = format!("{}/{}", self.provider, self.model);
+        Ok(EmbeddedTexts { vectors, spent: Spent { model, usage, cost } })
     }
 }
 

@@ -1,5 +1,6 @@
 //! One contract for the clients of both APIs, against the strict fakes and faulty answers.
 
+use avocet_protocol::Money;
 use avocet_testkit::ManualClock;
 use avocet_testkit::embeddings::{
     DIMENSIONS, EmbeddedCall, EmbeddingApi, EmbeddingsFake, MODEL, vector,
@@ -56,13 +57,16 @@ async fn embed_returns_the_vectors_in_the_order_of_the_texts() {
         let client = client(&fake, api, &Arc::default());
         assert_eq!(client.name(), "local/embed-test");
         let asked = texts(&["my dentist", "歯医者", "the hotel"]);
-        let vectors = client.embed(&asked).await.unwrap();
+        let EmbeddedTexts { vectors, spent } = client.embed(&asked).await.unwrap();
         for (text, found) in asked.iter().zip(&vectors) {
             let same = vector(text).iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-6);
             assert!(same && found.len() == DIMENSIONS, "{api:?}: {text}");
         }
         assert_eq!(fake.refusals(), [""; 0], "{api:?}");
-        assert_eq!(client.embed(&[]).await, Ok(Vec::new()));
+        let expected =
+            Spent { model: "local/embed-test".to_owned(), usage: Usage::new(8, 0), cost: None };
+        assert_eq!(spent, expected, "{api:?}: as the server counts");
+        assert_eq!(client.embed(&[]).await.unwrap().vectors, Vec::<Vec<f32>>::new());
         assert_eq!(fake.calls().len(), 1, "no request for no text");
     }
 }
@@ -75,8 +79,12 @@ async fn embed_splits_many_texts_into_batches_and_cuts_long_ones() {
         let mut asked: Vec<String> =
             (0..MAX_BATCH + 3).map(|number| format!("text {number}")).collect();
         asked[0] = "語".repeat(9000);
-        let vectors = client.embed(&asked).await.unwrap();
+        let price = Price { input: 0.5, output: 0.0, cached: None, cache_write: None };
+        let client = client.with_price(Some(price));
+        let EmbeddedTexts { vectors, spent } = client.embed(&asked).await.unwrap();
         assert_eq!(vectors.len(), asked.len(), "{api:?}");
+        assert_eq!(spent.usage, Usage::new(16, 0), "{api:?}: both requests");
+        assert_eq!(spent.cost, Some(Money::dollars(0.000_008)), "{api:?}");
         let calls = fake.calls();
         let sizes: Vec<_> = calls.iter().map(|call| call.inputs.len()).collect();
         assert_eq!(sizes, [MAX_BATCH, 3], "{api:?}");
@@ -97,7 +105,7 @@ async fn embed_asks_for_the_configured_dimensions() {
         };
         let client = configured(&fake, api, &config, &Arc::default());
         assert_eq!(client.name(), "local/embed-test@32", "vectors of another length differ");
-        assert_eq!(client.embed(&texts(&["a"])).await.unwrap()[0].len(), 32, "{api:?}");
+        assert_eq!(client.embed(&texts(&["a"])).await.unwrap().vectors[0].len(), 32, "{api:?}");
         let call = EmbeddedCall { inputs: texts(&["a"]), dimensions: Some(32) };
         assert_eq!(fake.calls(), [call], "{api:?}");
         fake.answer_next(vec![vectors_of(api, &[&[1.0, 2.0]])]);
@@ -195,7 +203,7 @@ async fn embed_retries_after_the_time_that_the_server_asks_for() {
             clock.sleeper_within(..=Duration::from_secs(7)).await;
             clock.advance(Duration::from_secs(7));
         });
-        assert_eq!(vectors.unwrap().len(), 1, "{api:?}");
+        assert_eq!(vectors.unwrap().vectors.len(), 1, "{api:?}");
         assert_eq!(fake.calls().len(), 2, "{api:?}");
     }
 }

@@ -94,7 +94,7 @@ impl FusedMemories {
                 break;
             }
             let made = self.embedder.embed(&texts).await.map_err(|error| error.to_string())?;
-            let mut made = made.into_iter();
+            let mut made = made.vectors.into_iter();
             self.add(&missing, made.by_ref().take(missing.len()).collect()).await?;
             of_query = of_query.or_else(|| made.next());
             if missing.len() < MISSING_A_REQUEST as usize {

@@ -123,3 +123,52 @@ fn fuse_prefers_memories_of_both_lists() {
     assert_eq!((both[0].score, both[0].similarity), (1.0, Some(0.9)));
     assert_eq!(fuse(vec![found(1, None), found(2, None)], Vec::new(), 1).len(), 1);
 }
+
+/// A budget that is used up after this number of requests.
+#[derive(Debug)]
+struct RequestBudget {
+    store: Arc<SqliteStore>,
+    left: Mutex<u32>,
+}
+
+#[async_trait]
+impl avocet_protocol::UpkeepBudget for RequestBudget {
+    async fn used_up(&self) -> Result<Option<String>, StoreError> {
+        let mut left = self.left.lock().unwrap();
+        let is_over = *left == 0;
+        *left = left.saturating_sub(1);
+        Ok(is_over.then(|| "the budget is spent".to_owned()))
+    }
+
+    async fn record(
+        &self,
+        purpose: avocet_protocol::Purpose,
+        spent: &[avocet_protocol::Spent],
+    ) -> Result<(), StoreError> {
+        use avocet_protocol::UpkeepLedger as _;
+        self.store.record_upkeep(purpose, spent).await
+    }
+}
+
+#[tokio::test]
+async fn f19_embeddings_count_as_their_own_line_and_stop_with_the_budget() {
+    use avocet_protocol::Query as _;
+    let fused = fused(&["Der Zahnarzt hat montags offen"]).await;
+    let budget = RequestBudget { store: fused.store.clone(), left: Mutex::new(1) };
+    let embedder = crate::MeteredEmbedder::new(fused.embedder.clone(), Arc::new(budget));
+    let (store, clock) = (fused.store.clone(), fused.clock.clone());
+    let memories =
+        FusedMemories::new(store.clone(), store.clone(), Arc::new(embedder), clock.clone());
+    fused.clock.advance(Duration::from_hours(24));
+    assert_eq!(fused.embedder.requests().len(), 0, "no request without a search");
+    assert_eq!(texts(&memories, "dentist", 3).await.len(), 1);
+    let usage = async || {
+        let by = avocet_protocol::UsageBy::Purpose;
+        let rows = fused.store.usage(by, Timestamp(0)).await.unwrap();
+        rows.into_iter().map(|row| (row.of, row.total.usage.input)).collect::<Vec<_>>()
+    };
+    assert_eq!(usage().await, [("embedding".to_owned(), 20)]);
+    assert_eq!(texts(&memories, "dentist", 3).await, [""; 0], "words alone");
+    assert_eq!(fused.embedder.requests().len(), 1, "the budget is asked before the request");
+    assert_eq!(usage().await, [("embedding".to_owned(), 20)]);
+}

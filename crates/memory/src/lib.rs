@@ -1,7 +1,11 @@
 //! Finds the memories that are relevant to a turn. Most turns need none, so a memory is recalled
-//! only if it shares words with the request that tell something, or if its vector is very near.
+//! only if it shares words with the request that tell something, or if its vector is very near. Also
+//! consolidates memories with a model.
 
+mod consolidator;
 mod fused;
+mod metered;
+mod tidy_plan;
 mod words;
 
 use std::sync::Arc;
@@ -26,7 +30,9 @@ const ENOUGH_TO_COUNT: u64 = 8;
 const REMARK_TOKENS: u64 = 40;
 const LINE_TOKENS: u64 = 16;
 
+pub use consolidator::{Consolidator, ConsolidatorLimits, ConsolidatorParts, MarkUntrusted};
 pub use fused::FusedMemories;
+pub use metered::MeteredEmbedder;
 
 /// Recalls memories by the words that they share with the request, and by their vectors where the
 /// memories have them.

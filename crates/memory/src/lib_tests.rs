@@ -1,7 +1,7 @@
 use avocet_protocol::{Arguments, CallId, CallResult, ToolClass, Trust};
 use avocet_protocol::{
-    Claim, Content, Inbound, InboundKind, Inbox, LogWrite, NewInbound, NewStep, Sender, SessionId,
-    Suspects, ToolCall, TurnLog, Turns, Usage,
+    Claim, Content, Inbound, InboundKind, Inbox, LogWrite, NewInbound, NewStep, Outcome, Sender,
+    SessionId, Settlement, Suspects, ToolCall, TurnLog, Turns, Usage,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -11,9 +11,19 @@ use super::*;
 
 /// Writes these memories by the calls of one turn.
 pub(crate) async fn remember(store: &SqliteStore, memories: &[(MemoryScope, String)]) {
+    remember_with(store, Trust::Full, memories).await;
+}
+
+/// Writes these memories by the calls of one turn with this trust.
+pub(crate) async fn remember_with(
+    store: &SqliteStore,
+    trust: Trust,
+    memories: &[(MemoryScope, String)],
+) {
     let session = SessionId::parse("terminal:local:a").unwrap();
     let sender = Sender::new("me".parse().unwrap());
-    let key = "k".parse().unwrap();
+    let key: String = memories[0].1.chars().filter(|c| c.is_alphanumeric()).take(60).collect();
+    let key = key.parse().unwrap();
     let inbound = Inbound::new(session.address(), sender, key, Content::text("hi"));
     let kind = InboundKind::Text;
     let message =
@@ -30,7 +40,7 @@ pub(crate) async fn remember(store: &SqliteStore, memories: &[(MemoryScope, Stri
         written: None,
         reasoning: None,
         usage: Usage::default(),
-        trust: Trust::Full,
+        trust,
         recalled: Vec::new(),
     };
     store.record_step(turn, &step).await.unwrap();
@@ -41,6 +51,9 @@ pub(crate) async fn remember(store: &SqliteStore, memories: &[(MemoryScope, Stri
         .map(|(scope, text)| LogWrite::Remember { scope: scope.clone(), text: text.clone() });
     let writes: Vec<_> = writes.collect();
     store.finish_call(call, &CallResult::ok("ok".into()), None, &writes).await.unwrap();
+    let notice = Some("the end".to_owned());
+    let end = Settlement { outcome: Outcome::Error, answer: None, notice, reply: None };
+    store.settle(turn, &end).await.unwrap();
 }
 
 async fn recall_of(memories: &[&str]) -> (WordRecall, TempStore) {

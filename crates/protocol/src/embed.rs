@@ -4,6 +4,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 
+use crate::Spent;
+
 /// Turns texts into vectors. Texts with a similar meaning get vectors with a similar direction.
 #[async_trait]
 pub trait Embedder: fmt::Debug + Send + Sync {
@@ -11,11 +13,20 @@ pub trait Embedder: fmt::Debug + Send + Sync {
     /// be compared.
     fn name(&self) -> &str;
 
-    /// Returns one vector for each text, in the order of the texts. All have the same length.
+    /// Turns each text into a vector.
     ///
     /// # Errors
     /// [`EmbedError`] tells if asking again can help.
-    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError>;
+    async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError>;
+}
+
+/// The answer of an [`Embedder`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbeddedTexts {
+    /// One vector for each text, in the order of the texts. All have the same length.
+    pub vectors: Vec<Vec<f32>>,
+    /// The tokens that were read, and their cost.
+    pub spent: Spent,
 }
 
 /// The reason why there are no vectors.

@@ -257,6 +257,10 @@ number_id! {
     MemoryChangeId, "change id", "c"
 }
 number_id! {
+    /// A consolidation of memories, numbered by the log (`n3`).
+    ConsolidationId, "consolidation id", "n"
+}
+number_id! {
     /// A turn, numbered by the log (`t4`).
     TurnId, "turn id", "t"
 }

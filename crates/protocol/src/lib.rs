@@ -11,6 +11,7 @@ mod calendar;
 mod channel;
 mod channel_config;
 mod clock;
+mod consolidate;
 mod content;
 mod embed;
 mod events;
@@ -68,19 +69,23 @@ pub use channel::{
 };
 pub use channel_config::{ChannelAccounts, ChannelConfig};
 pub use clock::{Clock, Elapsed, Timestamp, within};
+pub use consolidate::{
+    Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, ReportedEdit,
+    ReportedMemory,
+};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
     Transcript, WAIT,
 };
-pub use embed::{EmbedError, Embedder};
+pub use embed::{EmbedError, EmbeddedTexts, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use fetch_attachments::FetchAttachments;
 pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
-    AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault, JobId,
-    MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, ScheduleId, SenderId, ToolName,
-    TopicId, TurnId, WaitId,
+    AccountName, CallId, ChannelName, ChatId, ConsolidationId, DedupeKey, DeliveryId, IdError,
+    IdFault, JobId, MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, ScheduleId,
+    SenderId, ToolName, TopicId, TurnId, WaitId,
 };
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
@@ -127,16 +132,18 @@ pub use status::{
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
-    AuditKind, AuditRow, BadAuthor, BadScope, CancelledTask, Claim, Claimed, CommandAction,
-    CommandEffect, CommandReply, CompactedPast, Correction, DueClaim, DueRun, DueWork,
-    EndedSchedules, Enqueued, Family, FoundMemory, Head, History, HistoryAuthor, HistoryHit,
-    HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, KeptResult,
-    KeptResults, Ledger, LineageTurn, Memories, Memory, MemoryAuthor, MemoryChange,
-    MemoryChangeKind, MemoryScope, MemorySource, MemoryText, MemoryVector, MemoryVectors, NewJob,
-    NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past,
-    Preview, Purpose, Resolution, Schedules, ScopeFilter, ScopeKind, ScopeRefused, SendEnd,
-    Settlement, Showing, Spending, StoreError, SubmittedJob, Suspects, TaskPage, TaskView, Tasks,
-    Total, TurnLog, Turns, UndoneChange, WordCounts, task_name,
+    AuditKind, AuditRow, Backlog, BadAuthor, BadScope, CancelledTask, ChangedMemory, Claim,
+    Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast, Consolidation,
+    ConsolidationEnd, ConsolidationState, Consolidations, Correction, DueClaim, DueRun, DueWork,
+    EditRefused, EndedSchedules, Enqueued, Family, FoundMemory, Head, History, HistoryAuthor,
+    HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs,
+    KeptResult, KeptResults, Ledger, LineageTurn, Memories, Memory, MemoryAuthor, MemoryChange,
+    MemoryChangeKind, MemoryEdit, MemoryScope, MemorySource, MemoryText, MemoryVector,
+    MemoryVectors, MemoryVersion, NewConsolidation, NewJob, NewStep, NewWait, NoCorrection, NoHead,
+    OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, Schedules,
+    ScopeFilter, ScopeKind, ScopeRefused, SendEnd, Settlement, Showing, Spending, StoreError,
+    SubmittedJob, Suspects, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange,
+    UpkeepBudget, UpkeepLedger, WordCounts, task_name,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

@@ -190,11 +190,13 @@ pub enum UsageBy {
     Session,
     /// By day, in UTC.
     Day,
+    /// By the purpose of the request: `answer`, `summary`, `consolidation` or `embedding`.
+    Purpose,
 }
 
 impl UsageBy {
     /// All groupings.
-    pub const ALL: [Self; 3] = [Self::Model, Self::Session, Self::Day];
+    pub const ALL: [Self; 4] = [Self::Model, Self::Session, Self::Day, Self::Purpose];
 
     /// The word in the command and the method.
     #[must_use]
@@ -203,14 +205,16 @@ impl UsageBy {
             Self::Model => "model",
             Self::Session => "session",
             Self::Day => "day",
+            Self::Purpose => "purpose",
         }
     }
 }
 
-/// The usage of one model, one conversation or one day.
+/// The usage of one model, one conversation, one day or one purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
-    /// `provider/model`, a session, or a day as `2026-11-22`.
+    /// `provider/model`, a session, a day as `2026-11-22`, or a purpose. By session, work without a
+    /// conversation has its purpose.
     pub of: String,
     /// Answers of models, including empty ones.
     pub answers: u64,

@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatAddress, Checkup, LastExchanges, StoreError, Timestamp};
+use crate::{ChatAddress, Checkup, Consolidation, LastExchanges, StoreError, Timestamp};
 
 /// The port of the daemon's own state.
 #[async_trait]
@@ -125,6 +125,9 @@ pub struct LogStatus {
     /// The next time of all schedules.
     #[serde(default)]
     pub next_due: Option<Timestamp>,
+    /// The last consolidation of memories; `None` if none ever began.
+    #[serde(default)]
+    pub consolidation: Option<Consolidation>,
     /// The last time that rows newer than the present ones were found to be lost; `None` if that
     /// never happened.
     #[serde(default)]

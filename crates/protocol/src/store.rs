@@ -2,6 +2,7 @@
 //! implementation commits each method as a whole or not at all.
 
 mod audit;
+mod consolidations;
 mod history;
 mod inbox;
 mod jobs;
@@ -17,13 +18,17 @@ mod turns;
 pub use audit::{
     Actor, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, NoHead,
 };
+pub use consolidations::{
+    Backlog, ChangedMemory, Consolidation, ConsolidationEnd, ConsolidationState, Consolidations,
+    EditRefused, MemoryEdit, MemoryVersion, NewConsolidation,
+};
 pub use history::{History, HistoryAuthor, HistoryHit, HistoryQuery};
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
     NoCorrection, OpenQuestion,
 };
 pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
-pub use ledger::{Ledger, Purpose, Spending, Total};
+pub use ledger::{Ledger, Purpose, Spending, Total, UpkeepBudget, UpkeepLedger};
 pub use memories::{
     BadAuthor, BadScope, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange,
     MemoryChangeKind, MemoryScope, MemorySource, MemoryText, ScopeFilter, ScopeKind, ScopeRefused,

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Ledger, Money, Purpose, SessionId, Spending, Spent, Timestamp, Total, TurnId, Usage, UsageBy,
-    UsageRow,
+    Ledger, Money, Purpose, SessionId, Spending, Spent, Timestamp, Total, TurnId, UpkeepLedger,
+    Usage, UsageBy, UsageRow,
 };
 use rusqlite::{Params, Row, params};
 
@@ -27,7 +27,7 @@ impl Ledger for SqliteStore {
         self.write("record-usage", Durability::Process, move |tx| {
             let payer = payer(tx.db, turn, session)?;
             let child = turn.filter(|turn| Some(*turn) != payer.turn);
-            spent.iter().try_for_each(|one| record(tx, &payer, child, purpose, one))
+            spent.iter().try_for_each(|one| record(tx, Some(&payer), child, purpose, one))
         })
         .await
     }
@@ -50,6 +50,24 @@ impl Ledger for SqliteStore {
     }
 }
 
+#[async_trait]
+impl UpkeepLedger for SqliteStore {
+    async fn record_upkeep(&self, purpose: Purpose, spent: &[Spent]) -> Result<()> {
+        if spent.is_empty() {
+            return Ok(());
+        }
+        let spent = spent.to_vec();
+        self.write("record-upkeep", Durability::Process, move |tx| {
+            spent.iter().try_for_each(|one| record(tx, None, None, purpose, one))
+        })
+        .await
+    }
+
+    async fn spent_since(&self, day_start: Timestamp) -> Result<Total> {
+        self.read(move |db| sum(db, "at >= ?1", [day_start.0])).await
+    }
+}
+
 /// Implements `Query::usage_page`.
 pub(crate) fn usage(
     db: Db<'_>,
@@ -60,7 +78,10 @@ pub(crate) fn usage(
 ) -> Result<Vec<UsageRow>> {
     let (of, order) = match by {
         UsageBy::Model => ("model", "cost DESC, sum(input + output) DESC, of"),
-        UsageBy::Session => ("session", "cost DESC, sum(input + output) DESC, of"),
+        UsageBy::Session => {
+            ("coalesce(session, purpose)", "cost DESC, sum(input + output) DESC, of")
+        }
+        UsageBy::Purpose => ("purpose", "cost DESC, sum(input + output) DESC, of"),
         UsageBy::Day => ("date(at / 1000, 'unixepoch')", "of DESC"),
     };
     db.rows(
@@ -97,7 +118,7 @@ fn payer(db: Db<'_>, turn: Option<TurnId>, session: SessionId) -> Result<Payer> 
 
 fn record(
     tx: &Tx<'_>,
-    payer: &Payer,
+    payer: Option<&Payer>,
     child: Option<TurnId>,
     purpose: Purpose,
     spent: &Spent,
@@ -109,8 +130,8 @@ fn record(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             tx.now.0,
-            payer.session.as_str(),
-            payer.turn.map(|turn| turn.0),
+            payer.map(|payer| payer.session.as_str()),
+            payer.and_then(|payer| payer.turn).map(|turn| turn.0),
             purpose.word(),
             spent.model,
             credible(input),

@@ -22,6 +22,7 @@ mod cancel;
 mod claim;
 mod commands;
 mod connect;
+mod consolidations;
 mod copy;
 mod correct;
 mod damage;
@@ -84,7 +85,7 @@ pub use writer::Durability;
 
 use readers::Readers;
 use tx::{Db, Result, Tx};
-use writer::Writer;
+use writer::{ChangeNotices, Writer};
 
 /// The log in an SQLite database. Implements every store port; clones share the database.
 #[derive(Debug, Clone)]
@@ -100,8 +101,7 @@ pub struct SqliteStore {
     /// Set only in read-only mode: time of the last missing transaction, and a description of the
     /// loss.
     missing: Option<(Timestamp, String)>,
-    /// Notified after a transaction that has changed schedules.
-    schedules_changed: Arc<tokio::sync::Notify>,
+    changed: Arc<ChangeNotices>,
 }
 
 impl SqliteStore {

@@ -143,7 +143,7 @@ pub(crate) fn remember(tx: &Tx<'_>, call: CallId, scope: &MemoryScope, text: &st
     let Some(written) = one(tx.db, MemoryId(id.unwrap_or_default()))? else { return Ok(()) };
     let after = MemoryText { text: written.text, trust: written.trust };
     let change = NewChange { kind: MemoryChangeKind::Written, before: None, after: Some(after) };
-    add_change(tx, written.id, &MemoryAuthor::Call(call), &change)
+    add_change(tx, written.id, &MemoryAuthor::Call(call), &change).map(drop)
 }
 
 /// Forgets a memory. Returns `false` if it is not active.
@@ -176,7 +176,7 @@ fn undo(tx: &Tx<'_>, id: MemoryChangeId, author: &MemoryAuthor) -> Result<Undone
 }
 
 /// Gives a memory a text; `None` forgets the memory.
-fn set_text(tx: &Tx<'_>, id: MemoryId, text: Option<&MemoryText>) -> Result<()> {
+pub(crate) fn set_text(tx: &Tx<'_>, id: MemoryId, text: Option<&MemoryText>) -> Result<()> {
     match text {
         None => tx.update_one(
             id,
@@ -192,21 +192,23 @@ fn set_text(tx: &Tx<'_>, id: MemoryId, text: Option<&MemoryText>) -> Result<()> 
     }
 }
 
-struct NewChange {
-    kind: MemoryChangeKind,
-    before: Option<MemoryText>,
-    after: Option<MemoryText>,
+pub(crate) struct NewChange {
+    pub(crate) kind: MemoryChangeKind,
+    pub(crate) before: Option<MemoryText>,
+    pub(crate) after: Option<MemoryText>,
 }
 
-fn add_change(
+/// Adds a change, and returns its number.
+pub(crate) fn add_change(
     tx: &Tx<'_>,
     memory: MemoryId,
     author: &MemoryAuthor,
     change: &NewChange,
-) -> Result<()> {
+) -> Result<MemoryChangeId> {
+    tx.changed.memories.set(true);
     let NewChange { kind, before, after } = change;
     let (before, after) = (before.as_ref(), after.as_ref());
-    tx.insert(
+    let id = tx.insert(
         "INSERT INTO memory_changes \
              (memory, at, author, kind, text_before, trust_before, text_after, trust_after) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -221,7 +223,7 @@ fn add_change(
             after.map(|after| after.trust.word()),
         ],
     )?;
-    Ok(())
+    Ok(MemoryChangeId(id.unwrap_or_default()))
 }
 
 pub(crate) fn in_json(scopes: &ScopeFilter) -> Result<Option<String>> {
@@ -231,7 +233,7 @@ pub(crate) fn in_json(scopes: &ScopeFilter) -> Result<Option<String>> {
     }
 }
 
-fn one(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
+pub(crate) fn one(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
     db.row(&format!("SELECT {MEMORY} FROM memories WHERE id = ?1"), [id.0], memory)
 }
 

@@ -1,7 +1,6 @@
 //! Detects that the log lacks its newest transactions, because its `-wal` was deleted or cut, or an
 //! older copy replaced it.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use crate::binding::WalState;
 use crate::damage::date;
 use crate::distrust::{EndedWork, RolledBack, distrust};
 use crate::last::Last;
-use crate::tx::{Db, Result, Tx};
+use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Maximum lag of a platform's clock behind ours.
 const CLOCKS_APART: Duration = Duration::from_mins(1);
@@ -86,8 +85,8 @@ pub(crate) fn roll_back(
 ) -> Result<EndedWork> {
     let error = |error| db.error(&error);
     let transaction = db.connection.unchecked_transaction().map_err(error)?;
-    let schedules_changed = &Cell::default();
-    let tx = Tx { db, epoch: db.epoch()?, now, redactor, schedules_changed };
+    let changed = &ChangeMarks::default();
+    let tx = Tx { db, epoch: db.epoch()?, now, redactor, changed };
     let ended = distrust(&tx, rolled_back)?;
     transaction.commit().map_err(error)?;
     Ok(ended)

@@ -1,6 +1,5 @@
 //! Opens the log: lock, check, pragmas, schema, and the transaction that recovers open work.
 
-use std::cell::Cell;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use avocet_protocol::{Clock, QueueMode, Redactor, StoreError, Timestamp};
 use avocet_supervise::Group;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::Notify;
 
 use crate::binding::WalState;
 use crate::connect::{keep_plans, read_only};
@@ -24,8 +22,8 @@ use crate::missing::{missing, roll_back};
 use crate::precheck::{check_to_read, look};
 use crate::readers::Readers;
 use crate::recover::recover;
-use crate::tx::{Db, Result, Tx};
-use crate::writer::{OpenDatabase, Writer, WriterParts};
+use crate::tx::{ChangeMarks, Db, Result, Tx};
+use crate::writer::{ChangeNotices, OpenDatabase, Writer, WriterParts};
 use crate::{Durability, Holder, OpenError, SqliteStore, migrate, schema};
 
 /// Settings for opening the log.
@@ -94,8 +92,8 @@ impl SqliteStore {
         let database = OpenFileIdentity::of(&path).map_err(|error| unusable(&path, error))?;
         let redactor = options.redactor;
         let opened = OpenDatabase { connection, database, epoch, last };
-        let schedules_changed = Arc::<Notify>::default();
-        let shared = WriterParts { clock, redactor, schedules_changed: schedules_changed.clone() };
+        let changed = Arc::<ChangeNotices>::default();
+        let shared = WriterParts { clock, redactor, changed: changed.clone() };
         let writer = Writer::start(opened, shared, group).map_err(|error| {
             StoreError::Internal(format!("cannot start the writer's thread: {error}"))
         })?;
@@ -109,7 +107,7 @@ impl SqliteStore {
             epoch,
             lock: Some(Arc::new(lock)),
             missing: None,
-            schedules_changed,
+            changed,
         })
     }
 
@@ -145,7 +143,7 @@ impl SqliteStore {
             answer_edits: false,
             epoch: db.epoch()?,
             lock: None,
-            schedules_changed: Arc::default(),
+            changed: Arc::default(),
             missing: missing.zip(last).map(|(missing, last)| (last.at, missing.why)),
         }))
     }
@@ -249,8 +247,8 @@ fn begin(
     now: Timestamp,
 ) -> Result<(i64, LastFile), OpenError> {
     let db = Db { connection, path };
-    let (redactor, schedules_changed) = (&options.redactor, &Cell::default());
-    let mut tx = Tx { db, epoch: db.epoch()?, now, redactor, schedules_changed };
+    let (redactor, changed) = (&options.redactor, &ChangeMarks::default());
+    let mut tx = Tx { db, epoch: db.epoch()?, now, redactor, changed };
     let error = |error| store_error(path, &error);
     let transaction = connection.unchecked_transaction().map_err(error)?;
     if options.holder == Holder::Daemon {

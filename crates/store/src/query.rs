@@ -8,6 +8,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
+use crate::consolidations::last_runs;
 use crate::past;
 use crate::rows::{self, sessions, to_json, turns};
 use crate::turn_record::read_turn;
@@ -126,6 +127,7 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
         },
     )?;
     let stuck = stuck(db)?;
+    let consolidation = last_runs(db, 1)?.pop();
     db.one(
         "SELECT (SELECT epoch FROM meta) AS epoch, (SELECT count(*) FROM sessions) AS sessions, \
             (SELECT count(*) FROM inbound) AS messages, (SELECT count(*) FROM inbound WHERE state \
@@ -158,6 +160,7 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
                 ignored,
                 schedules: row.get("schedules")?,
                 next_due: row.get::<_, Option<i64>>("next_due")?.map(Timestamp),
+                consolidation,
                 rolled_back: rolled_back.map(|(at, why)| RolledBack { at: Timestamp(at), why }),
                 stuck,
             })

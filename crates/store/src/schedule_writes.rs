@@ -53,7 +53,7 @@ pub(crate) fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<(
             tx.now.0,
         ],
     )?;
-    tx.schedules_changed.set(true);
+    tx.changed.schedules.set(true);
     Ok(())
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn change(tx: &Tx<'_>, id: ScheduleId, change: &ScheduleChange) -> Re
         }
     };
     if changed > 0 {
-        tx.schedules_changed.set(true);
+        tx.changed.schedules.set(true);
     }
     Ok(changed > 0)
 }

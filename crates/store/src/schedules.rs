@@ -107,7 +107,7 @@ impl Schedules for SqliteStore {
     }
 
     async fn schedules_changed(&self) {
-        self.schedules_changed.notified().await;
+        self.changed.schedules.notified().await;
     }
 }
 

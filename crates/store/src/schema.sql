@@ -220,9 +220,9 @@ CREATE INDEX undelivered_told ON undelivered (turn, id) WHERE turn IS NOT NULL;
 CREATE TABLE usage (                            -- cost of each answer of a model
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     at            INTEGER NOT NULL,
-    session       TEXT NOT NULL REFERENCES sessions (id),
+    session       TEXT REFERENCES sessions (id), -- NULL: work for no conversation
     turn          INTEGER REFERENCES turns (id), -- root turn, which pays for its children
-    purpose       TEXT NOT NULL CHECK (purpose IN ('answer', 'summary')),
+    purpose       TEXT NOT NULL CHECK (purpose IN ('answer', 'summary', 'consolidation', 'embedding')),
     model         TEXT NOT NULL,                -- provider/model
     input         INTEGER NOT NULL,             -- tokens; of these, cached and cache_written
     cached        INTEGER NOT NULL,
@@ -325,7 +325,7 @@ CREATE TABLE memory_changes (                   -- rows never change
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     memory       INTEGER NOT NULL REFERENCES memories (id),
     at           INTEGER NOT NULL,
-    author       TEXT NOT NULL,                 -- 'call ID', 'person ID' or 'process'
+    author       TEXT NOT NULL,                 -- 'call ID', 'person ID', 'consolidation' or 'process'
     kind         TEXT NOT NULL CHECK (kind IN ('written', 'forgotten', 'undone')),
     text_before  TEXT,                          -- NULL: absent
     trust_before TEXT CHECK (trust_before IN ('low', 'user', 'full')),
@@ -412,3 +412,14 @@ CREATE TABLE schedule_runs (                    -- claimed times; each is claime
     skipped    INTEGER NOT NULL DEFAULT 0,      -- earlier times that it replaces
     PRIMARY KEY (schedule, due)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE consolidations (                   -- runs of a model that tidied the memories of a scope
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope      TEXT NOT NULL,
+    began_at   INTEGER NOT NULL,                -- before the request to the model
+    state      TEXT NOT NULL CHECK (state IN ('begun', 'done', 'shown', 'failed')),
+    covered_to INTEGER,                         -- changes of the scope up to this id are covered; NULL: none
+    applied    INTEGER NOT NULL DEFAULT 0,      -- number of edits
+    error      TEXT
+) STRICT;
+CREATE INDEX consolidations_covered ON consolidations (scope, covered_to);

@@ -70,8 +70,14 @@ pub(crate) struct Tx<'c> {
     pub(crate) now: Timestamp,
     /// Removes secrets from texts for the audit table.
     pub(crate) redactor: &'c Redactor,
-    /// Set by a write that changes schedules.
-    pub(crate) schedules_changed: &'c Cell<bool>,
+    pub(crate) changed: &'c ChangeMarks,
+}
+
+/// The tables with a waiting part that a transaction changes.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeMarks {
+    pub(crate) memories: Cell<bool>,
+    pub(crate) schedules: Cell<bool>,
 }
 
 impl Tx<'_> {

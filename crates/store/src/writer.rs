@@ -1,6 +1,5 @@
 //! The only writer: one thread with a bounded queue. All queued writes share one transaction.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
-use crate::tx::{Db, Result, Tx};
+use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Capacity of the queue; callers wait while it is full.
 const QUEUE: usize = 1024;
@@ -85,8 +84,26 @@ pub(crate) struct OpenDatabase {
 pub(crate) struct WriterParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) redactor: Arc<Redactor>,
-    /// Notified after a transaction that has changed schedules.
-    pub(crate) schedules_changed: Arc<Notify>,
+    pub(crate) changed: Arc<ChangeNotices>,
+}
+
+/// The notices of committed changes. Each has one waiter.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeNotices {
+    pub(crate) consolidations: Notify,
+    pub(crate) schedules: Notify,
+}
+
+impl ChangeNotices {
+    fn notify(&self, changed: &ChangeMarks) {
+        let notices =
+            [(&changed.memories, &self.consolidations), (&changed.schedules, &self.schedules)];
+        for (changed, notice) in notices {
+            if changed.get() {
+                notice.notify_one();
+            }
+        }
+    }
 }
 
 impl Writer {
@@ -295,8 +312,8 @@ impl Thread {
         self.execute("BEGIN IMMEDIATE")?;
         let db = Db { connection: &self.connection, path: self.database.path() };
         let (epoch, now) = (self.epoch, self.parts.clock.now());
-        let changed = Cell::new(false);
-        let tx = Tx { db, epoch, now, redactor: &self.parts.redactor, schedules_changed: &changed };
+        let changed = ChangeMarks::default();
+        let tx = Tx { db, epoch, now, redactor: &self.parts.redactor, changed: &changed };
         // Each UPDATE checks the epoch itself; this check is for INSERTs.
         tx.check_epoch()?;
         for job in batch.iter_mut() {
@@ -323,9 +340,7 @@ impl Thread {
         if counts {
             self.last_file.committed(synced, now);
         }
-        if changed.get() {
-            self.parts.schedules_changed.notify_one();
-        }
+        self.parts.changed.notify(&changed);
         Ok(())
     }
 

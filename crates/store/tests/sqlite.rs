@@ -161,7 +161,7 @@ async fn open_refuses_a_database_of_a_newer_version_and_leaves_it_unchanged() {
     assert_eq!(
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
-            "{path_text} was written by a newer version (schema 9, this one knows 7); install that \
+            "{path_text} was written by a newer version (schema 9, this one knows 8); install that \
              version, or put back the copy {path_text}.before-v9 if there is one, and remove \
              {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),
@@ -179,7 +179,7 @@ async fn open_read_only_refuses_a_database_of_an_older_version() {
     assert_eq!(
         looked.unwrap_err().to_string(),
         format!(
-            "{} was written by an older version (schema 3, this one reads 7); start the daemon once, \
+            "{} was written by an older version (schema 3, this one reads 8); start the daemon once, \
              or again if it still runs, which brings the log up to date",
             path.display()
         ),

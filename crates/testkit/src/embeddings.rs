@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{EmbedError, Embedder};
+use avocet_protocol::{EmbedError, EmbeddedTexts, Embedder, Spent, Usage};
 use serde_json::{Value, json};
 
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
@@ -334,7 +334,7 @@ impl Embedder for FakeEmbedder {
         "fake"
     }
 
-    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError> {
         self.requests.lock().unwrap().push(texts.to_vec());
         if self.hangs.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
@@ -342,7 +342,10 @@ impl Embedder for FakeEmbedder {
         if self.fails.load(Ordering::SeqCst) {
             return Err(EmbedError::Failed("the fake is down".to_owned()));
         }
-        Ok(texts.iter().map(|text| vector(text)).collect())
+        let vectors = texts.iter().map(|text| vector(text)).collect();
+        let usage = Usage::new(10 * texts.len() as u64, 0);
+        let spent = Spent { model: "fake/embedder".to_owned(), usage, cost: None };
+        Ok(EmbeddedTexts { vectors, spent })
     }
 }
 

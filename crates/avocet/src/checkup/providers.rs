@@ -216,8 +216,8 @@ async fn embeddings(examiner: &Examiner, offline: bool) -> Option<Check> {
         ));
     };
     Some(match asked {
-        Ok(vectors) => {
-            let length = vectors.first().map_or(0, Vec::len);
+        Ok(embedded) => {
+            let length = embedded.vectors.first().map_or(0, Vec::len);
             Check::good(NAME, format!("{} sends vectors of {length} numbers", embedder.name()))
         }
         Err(error) => Check::bad(

@@ -15,6 +15,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::commands::consolidate::{self, ConsolidateArgs};
 use crate::commands::{call, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -24,6 +25,11 @@ use crate::values::rows;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
+    /// Let a model tidy new memories, and show the changes.
+    Consolidate {
+        #[command(flatten)]
+        consolidate: ConsolidateArgs,
+    },
     /// Print all memories as Markdown, one section for each scope.
     Export {
         #[command(flatten)]
@@ -107,6 +113,7 @@ struct MemoryDetails {
 pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Result<Exit, Failure> {
     let zone = TimeZone::system();
     match command {
+        MemoryCommand::Consolidate { consolidate: args } => consolidate::run(context, args).await,
         MemoryCommand::Export { scope } => {
             let memories = found(context, scope.filter(), "", u32::MAX).await?;
             print(&markdown(&memories, &zone))?;

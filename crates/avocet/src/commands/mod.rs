@@ -7,6 +7,7 @@ pub(crate) mod audit;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod consolidate;
 pub(crate) mod copies;
 pub(crate) mod doctor;
 pub(crate) mod jobs;

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use avocet_protocol::{
-    ChannelStatus, DaemonStatus, DiskStatus, LastExchanges, LogStatus, PlainTable, ProviderStatus,
-    Query, RolledBack, StuckChat, Timestamp,
+    ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
+    LogStatus, PlainTable, ProviderStatus, Query, RolledBack, StuckChat, Timestamp,
 };
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -111,6 +111,7 @@ fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) ->
         let next = moment(*next, &TimeZone::UTC);
         rows.push(row("schedules", format!("{schedules} active, next {next} UTC")));
     }
+    rows.extend(log.consolidation.as_ref().map(|run| row("memories", consolidation(run))));
     if let Some(RolledBack { at, why }) = rolled_back {
         let at = moment(*at, &TimeZone::UTC);
         rows.push(row("older state", format!("since {at} UTC: {why}")));
@@ -119,6 +120,20 @@ fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) ->
         rows.push(row("audit", format!("{fault}; see `avocet audit verify`")));
     }
     rows
+}
+
+fn consolidation(run: &Consolidation) -> String {
+    let Consolidation { scope, began_at, state, applied, error, .. } = run;
+    let end = match (state, error) {
+        (ConsolidationState::Begun, _) => "without an end".to_owned(),
+        (ConsolidationState::Done, _) => format!("{applied} edits"),
+        (ConsolidationState::Shown, _) => "a dry run".to_owned(),
+        (ConsolidationState::Failed, why) => {
+            format!("failed: {}", why.as_deref().unwrap_or("unknown reason"))
+        }
+    };
+    let at = moment(*began_at, &TimeZone::UTC);
+    format!("last consolidation {at} UTC ({scope}): {end}")
 }
 
 fn disk_row(DiskStatus { free_bytes, fault, writes }: &DiskStatus, now: Timestamp) -> StatusRow {

@@ -1,4 +1,4 @@
-use avocet_protocol::{Ignored, LastFailure};
+use avocet_protocol::{ConsolidationId, Ignored, LastFailure, MemoryScope};
 
 use super::*;
 
@@ -51,6 +51,14 @@ fn status() -> DaemonStatus {
             }],
             schedules: 2,
             next_due: Some(at(-600)),
+            consolidation: Some(Consolidation {
+                id: ConsolidationId(3),
+                scope: MemoryScope::Everyone,
+                began_at: Timestamp(1_767_225_600_000),
+                state: ConsolidationState::Done,
+                applied: 2,
+                error: None,
+            }),
             rolled_back: Some(RolledBack {
                 at: Timestamp(1_767_225_600_000),
                 why: "it was restored from copy.db".to_owned(),

@@ -16,7 +16,7 @@ use crate::values::rows;
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
-    /// Group usage by model, session or day. The cost of a sub-agent counts towards the
+    /// Group usage by model, session, day or purpose. The cost of a sub-agent counts towards the
     /// conversation that it works for.
     #[arg(long, value_enum, default_value_t)]
     by: UsageGrouping,
@@ -41,6 +41,7 @@ pub(crate) enum UsageGrouping {
     Model,
     Session,
     Day,
+    Purpose,
 }
 
 impl From<UsageGrouping> for UsageBy {
@@ -49,6 +50,7 @@ impl From<UsageGrouping> for UsageBy {
             UsageGrouping::Model => Self::Model,
             UsageGrouping::Session => Self::Session,
             UsageGrouping::Day => Self::Day,
+            UsageGrouping::Purpose => Self::Purpose,
         }
     }
 }

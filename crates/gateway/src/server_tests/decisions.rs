@@ -24,6 +24,8 @@ async fn people_memory_pair_and_link_methods_reach_the_daemon_and_return_its_ref
         ("pair.approve", json!({ "code": "please" }), -32602),
         ("pair.deny", json!({ "code": "2222-2222" }), -32602),
         ("people.remove", json!({ "person": "telegram" }), -32602),
+        ("memory.consolidate", json!({ "scope": "everyone", "dry_run": true }), -32004),
+        ("memory.consolidate", json!({ "scope": "all" }), -32602),
         ("memory.forget", json!({ "memory": "m2" }), -32002),
         ("memory.forget", json!({ "memory": 2 }), -32602),
         ("memory.undo", json!({ "change": "c1" }), -32602),

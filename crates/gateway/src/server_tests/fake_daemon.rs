@@ -5,16 +5,17 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, AddSchedule, ApprovalDecision,
-    Approvals, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode, Content,
-    Cursor, DaemonStatus, DedupeKey, DeliveryId, Enqueued, FoundMemory, Handover, Inbound,
-    JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, LogStatus, Memories,
-    Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
-    MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
-    PublishError, Query, Report, Role, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId,
-    ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
-    ShownSchedule, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total,
-    TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
-    UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
+    Approvals, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode, Consolidate,
+    ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor, DaemonStatus,
+    DedupeKey, DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits,
+    JobRequest, JobRules, JobState, JobStatus, LogStatus, Memories, Memory, MemoryAuthor,
+    MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus, OpenApproval,
+    Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report,
+    Role, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId, ScopeFilter, SessionId,
+    SessionReports, SessionRow, SessionStatus, SessionSummary, ShownSchedule, StoreError,
+    SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage, TurnEvent,
+    TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy, UsageRow,
+    WaitId, WordCounts,
 };
 use serde_json::json;
 
@@ -314,6 +315,24 @@ impl Memories for FakeDaemon {
     ) -> Result<UndoneChange, StoreError> {
         let last = MemoryChangeId(2);
         Ok(if change < last { UndoneChange::ChangedSince(last) } else { UndoneChange::Unknown })
+    }
+}
+
+/// Has used up its budget.
+#[async_trait]
+impl Consolidate for FakeDaemon {
+    async fn consolidate(
+        &self,
+        _: &ConsolidateRequest,
+    ) -> Result<Vec<ConsolidationReport>, ConsolidateError> {
+        Err(ConsolidateError::Budget("the budget is spent".to_owned()))
+    }
+
+    async fn consolidate_due(
+        &self,
+        _: &MemoryScope,
+    ) -> Result<ConsolidationReport, ConsolidateError> {
+        Err(ConsolidateError::Runs(0))
     }
 }
 

@@ -35,6 +35,7 @@ impl World {
             publish: daemon.clone(),
             access: daemon.clone(),
             memories: daemon.clone(),
+            consolidate: daemon.clone(),
             query: daemon.clone(),
             report: daemon.clone(),
             events: daemon.clone(),

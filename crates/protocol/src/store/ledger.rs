@@ -30,6 +30,26 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     ) -> Result<Spending>;
 }
 
+/// The ledger of requests that belong to no conversation.
+#[async_trait]
+pub trait UpkeepLedger: fmt::Debug + Send + Sync {
+    /// Records usage, all of it or nothing.
+    async fn record_upkeep(&self, purpose: Purpose, spent: &[Spent]) -> Result<()>;
+
+    /// Returns the usage by everybody since `day_start`.
+    async fn spent_since(&self, day_start: Timestamp) -> Result<Total>;
+}
+
+/// The budgets of the day for requests that belong to no conversation.
+#[async_trait]
+pub trait UpkeepBudget: fmt::Debug + Send + Sync {
+    /// Returns the notice of the budget that is used up; `None` if a request may be made.
+    async fn used_up(&self) -> Result<Option<String>>;
+
+    /// Records the usage of a request.
+    async fn record(&self, purpose: Purpose, spent: &[Spent]) -> Result<()>;
+}
+
 /// The purpose of a request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
@@ -37,6 +57,10 @@ pub enum Purpose {
     Answer,
     /// A summary of a conversation.
     Summary,
+    /// A consolidation of memories.
+    Consolidation,
+    /// Vectors for the search in memories.
+    Embedding,
 }
 
 impl Purpose {
@@ -46,6 +70,8 @@ impl Purpose {
         match self {
             Self::Answer => "answer",
             Self::Summary => "summary",
+            Self::Consolidation => "consolidation",
+            Self::Embedding => "embedding",
         }
     }
 }

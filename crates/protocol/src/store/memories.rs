@@ -337,7 +337,7 @@ pub struct MemoryText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryChangeKind {
-    /// The memory is new.
+    /// The memory is new, or has a new text.
     Written,
     /// The memory is forgotten.
     Forgotten,
@@ -360,7 +360,8 @@ impl MemoryChangeKind {
     }
 }
 
-/// The author of a change. Written as `call t4s1c0`, `person telegram:main:7` or `process`.
+/// The author of a change. Written as `call t4s1c0`, `person telegram:main:7`, `consolidation` or
+/// `process`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum MemoryAuthor {
@@ -368,6 +369,8 @@ pub enum MemoryAuthor {
     Call(CallId),
     /// A person, by a command in a chat.
     Person(PersonId),
+    /// A consolidation, with the words of a model.
+    Consolidation,
     /// The command line, or the program itself.
     Process,
 }
@@ -377,6 +380,7 @@ impl fmt::Display for MemoryAuthor {
         match self {
             Self::Call(call) => write!(f, "call {call}"),
             Self::Person(person) => write!(f, "person {person}"),
+            Self::Consolidation => f.write_str("consolidation"),
             Self::Process => f.write_str("process"),
         }
     }
@@ -390,6 +394,7 @@ impl FromStr for MemoryAuthor {
         match text.split_once(' ') {
             Some(("call", call)) => call.parse().map(Self::Call).map_err(|_| bad()),
             Some(("person", person)) => person.parse().map(Self::Person).map_err(|_| bad()),
+            None if text == "consolidation" => Ok(Self::Consolidation),
             None if text == "process" => Ok(Self::Process),
             _ => Err(bad()),
         }

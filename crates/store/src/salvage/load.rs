@@ -28,6 +28,7 @@ const FROM_LOST_PAGES: &[&str] = &[
     "usage",
     "memories",
     "memory_changes",
+    "consolidations",
     // Of older versions.
     "notes",
     "audit",

@@ -5,6 +5,7 @@
 
 mod audit;
 mod calls;
+mod consolidations;
 mod history;
 mod inbox;
 mod jobs;
@@ -29,8 +30,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryVectors, Outbox, People,
-    Query, Schedules, Tasks, TurnLog, Turns,
+    Audit, Consolidations, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryVectors,
+    Outbox, People, Query, Schedules, Tasks, TurnLog, Turns, UpkeepLedger,
 };
 
 /// A log that can be opened and killed.
@@ -63,6 +64,8 @@ pub struct Ports {
     pub jobs: Arc<dyn Jobs>,
     pub tasks: Arc<dyn Tasks>,
     pub schedules: Arc<dyn Schedules>,
+    pub consolidations: Arc<dyn Consolidations>,
+    pub upkeep: Arc<dyn UpkeepLedger>,
 }
 
 impl Ports {
@@ -85,6 +88,8 @@ impl Ports {
             + Jobs
             + Tasks
             + Schedules
+            + Consolidations
+            + UpkeepLedger
             + 'static,
     {
         Self {
@@ -103,6 +108,8 @@ impl Ports {
             jobs: store.clone(),
             tasks: store.clone(),
             schedules: store.clone(),
+            consolidations: store.clone(),
+            upkeep: store.clone(),
         }
     }
 }
@@ -286,6 +293,12 @@ rules! {
         recalled_memories_are_logged_with_the_first_step_or_the_answer
         nearest_compares_vectors_of_the_requested_scopes_and_model
         vector_of_a_changed_memory_is_removed;
+    consolidations:
+        backlogs_count_uncovered_memories_by_scope
+        end_consolidation_applies_edits_that_can_be_undone
+        end_consolidation_leaves_out_edits_that_break_a_rule
+        begin_consolidation_counts_runs_that_never_ended
+        record_upkeep_counts_towards_the_day;
     models:
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;

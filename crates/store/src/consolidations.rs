@@ -1,0 +1,250 @@
+//! Consolidations of memories. The edits of a run are applied in the transaction that ends the run.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Backlog, ChangedMemory, Consolidation, ConsolidationEnd, ConsolidationId, ConsolidationState,
+    Consolidations, EditRefused, Memory, MemoryAuthor, MemoryChangeId, MemoryChangeKind,
+    MemoryEdit, MemoryScope, MemoryText, MemoryVersion, NewConsolidation, StoreError, Timestamp,
+    match_query,
+};
+use rusqlite::{Row, params};
+
+use crate::memories::{MEMORY, NewChange, add_change, memory, one, set_text};
+use crate::rows::{RowResult, parsed, word};
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+/// Condition for the changes of `memories` that no run has covered.
+const UNCOVERED: &str = "memory_changes.author <> 'consolidation' \
+    AND memory_changes.kind <> 'undone' AND memory_changes.id > coalesce( \
+        (SELECT max(covered_to) FROM consolidations WHERE consolidations.scope = memories.scope), 0)";
+
+/// Condition for `memories` whose last change is not undone by a person.
+const NOT_UNDONE: &str = "(SELECT kind FROM memory_changes WHERE memory = memories.id \
+    ORDER BY id DESC LIMIT 1) <> 'undone'";
+
+#[async_trait]
+impl Consolidations for SqliteStore {
+    async fn backlogs(&self) -> Result<Vec<Backlog>> {
+        self.read(|db| {
+            db.rows(
+                &format!(
+                    "SELECT memories.scope AS scope, count(DISTINCT memories.id) AS found, \
+                         (SELECT iif(state IN ('begun', 'failed'), began_at, NULL) \
+                          FROM consolidations WHERE consolidations.scope = memories.scope \
+                          ORDER BY id DESC LIMIT 1) AS failed_at \
+                     FROM memory_changes JOIN memories ON memories.id = memory \
+                     WHERE {UNCOVERED} AND {NOT_UNDONE} AND memories.state = 'active' \
+                     GROUP BY memories.scope ORDER BY found DESC, memories.scope"
+                ),
+                (),
+                |row| {
+                    Ok(Backlog {
+                        scope: parsed(row, "scope")?,
+                        memories: row.get("found")?,
+                        failed_at: row.get::<_, Option<i64>>("failed_at")?.map(Timestamp),
+                    })
+                },
+            )
+        })
+        .await
+    }
+
+    async fn backlog_of(&self, scope: &MemoryScope, limit: u32) -> Result<Vec<ChangedMemory>> {
+        let scope = scope.to_string();
+        self.read(move |db| {
+            db.rows(
+                &format!(
+                    "SELECT {MEMORY}, max(memory_changes.id) AS change \
+                     FROM memories JOIN memory_changes ON memory = memories.id \
+                     WHERE memories.scope = ?1 AND memories.state = 'active' AND {UNCOVERED} \
+                         AND {NOT_UNDONE} \
+                     GROUP BY memories.id ORDER BY change LIMIT ?2"
+                ),
+                params![scope, limit],
+                |row| {
+                    let change = MemoryChangeId(row.get("change")?);
+                    Ok(ChangedMemory { memory: memory(row)?, change })
+                },
+            )
+        })
+        .await
+    }
+
+    async fn related_memories(
+        &self,
+        scope: &MemoryScope,
+        query: &str,
+        limit: u32,
+    ) -> Result<Vec<Memory>> {
+        let Some(query) = match_query(query) else { return Ok(Vec::new()) };
+        let scope = scope.to_string();
+        self.read(move |db| {
+            db.rows(
+                &format!(
+                    "SELECT {MEMORY} FROM memories_index \
+                         JOIN memories ON memories.id = memories_index.rowid \
+                     WHERE memories_index MATCH ?2 AND memories.scope = ?1 AND {NOT_UNDONE} \
+                     ORDER BY bm25(memories_index), memories.id DESC LIMIT ?3"
+                ),
+                params![scope, query, limit],
+                memory,
+            )
+        })
+        .await
+    }
+
+    async fn begin_consolidation(&self, new: &NewConsolidation) -> Result<Option<ConsolidationId>> {
+        let NewConsolidation { scope, day_start, most_runs } = new.clone();
+        self.write("begin-consolidation", Durability::Synced, move |tx| {
+            let begun = tx.insert(
+                "INSERT INTO consolidations (scope, began_at, state) SELECT ?1, ?2, 'begun' \
+                 WHERE (SELECT count(*) FROM consolidations WHERE began_at >= ?3) < ?4",
+                params![scope.to_string(), tx.now.0, day_start.0, most_runs],
+            )?;
+            Ok(begun.map(ConsolidationId))
+        })
+        .await
+    }
+
+    async fn end_consolidation(
+        &self,
+        id: ConsolidationId,
+        end: &ConsolidationEnd,
+    ) -> Result<Vec<Result<Vec<MemoryChangeId>, EditRefused>>> {
+        let end = end.clone();
+        self.write("end-consolidation", Durability::Synced, move |tx| finish(tx, id, &end)).await
+    }
+
+    async fn consolidations(&self, limit: u32) -> Result<Vec<Consolidation>> {
+        self.read(move |db| last_runs(db, limit)).await
+    }
+
+    async fn last_message(&self) -> Result<Option<Timestamp>> {
+        self.read(|db| {
+            let last = "SELECT received_at FROM inbound WHERE session NOT LIKE 'schedule:%' \
+                AND session NOT LIKE 'job:%' ORDER BY id DESC LIMIT 1";
+            db.row(last, (), |row| row.get(0).map(Timestamp))
+        })
+        .await
+    }
+
+    async fn memories_changed(&self) {
+        self.changed.consolidations.notified().await;
+    }
+}
+
+/// Returns the last runs, newest first.
+pub(crate) fn last_runs(db: Db<'_>, limit: u32) -> Result<Vec<Consolidation>> {
+    db.rows(
+        "SELECT id, scope, began_at, state, applied, error FROM consolidations \
+         ORDER BY id DESC LIMIT ?1",
+        [limit],
+        run,
+    )
+}
+
+fn run(row: &Row<'_>) -> RowResult<Consolidation> {
+    Ok(Consolidation {
+        id: ConsolidationId(row.get("id")?),
+        scope: parsed(row, "scope")?,
+        began_at: Timestamp(row.get("began_at")?),
+        state: word(row, "state", &ConsolidationState::ALL, ConsolidationState::word)?,
+        applied: row.get("applied")?,
+        error: row.get("error")?,
+    })
+}
+
+type EditResult = Result<Vec<MemoryChangeId>, EditRefused>;
+
+/// Ends a run. A run ends once, so its edits are applied once.
+fn finish(tx: &Tx<'_>, id: ConsolidationId, end: &ConsolidationEnd) -> Result<Vec<EditResult>> {
+    let ConsolidationEnd { state, covered_to, edits, error } = end;
+    let scope = tx.db.row(
+        "SELECT scope FROM consolidations WHERE id = ?1 AND state = 'begun'",
+        [id.0],
+        |row| parsed::<MemoryScope>(row, "scope"),
+    )?;
+    let scope = scope.ok_or_else(|| StoreError::Stale(id.to_string()))?;
+    let results: Vec<EditResult> =
+        edits.iter().map(|edit| apply(tx, &scope, edit)).collect::<Result<_>>()?;
+    let applied = results.iter().filter(|result| result.is_ok()).count();
+    tx.update_one(
+        id,
+        "UPDATE consolidations SET state = ?2, covered_to = ?3, applied = ?4, error = ?5 \
+         WHERE id = ?1",
+        params![id.0, state.word(), covered_to.map(|change| change.0), applied, error],
+    )?;
+    Ok(results)
+}
+
+/// Applies an edit as a whole, or leaves it out.
+fn apply(tx: &Tx<'_>, scope: &MemoryScope, edit: &MemoryEdit) -> Result<EditResult> {
+    let mut found = Vec::new();
+    for version in edit.memories() {
+        match current(tx.db, scope, version)? {
+            Ok(memory) => found.push(memory),
+            Err(refused) => return Ok(Err(refused)),
+        }
+    }
+    if let Err(refused) = edit.check(&found) {
+        return Ok(Err(refused));
+    }
+    let changes = match edit {
+        MemoryEdit::Replace { .. } => vec![forget(tx, &found[0])?],
+        MemoryEdit::Date { text, .. } => vec![rewrite(tx, &found[0], text)?],
+        MemoryEdit::Merge { text, .. } => {
+            found.sort_by_key(|memory| (memory.source.written_at, memory.id));
+            let Some((newest, others)) = found.split_last() else { return Ok(Ok(Vec::new())) };
+            let mut changes = vec![rewrite(tx, newest, text)?];
+            for other in others {
+                changes.push(forget(tx, other)?);
+            }
+            changes
+        }
+    };
+    Ok(Ok(changes))
+}
+
+/// Returns the memory if it is as it was read.
+fn current(
+    db: Db<'_>,
+    scope: &MemoryScope,
+    MemoryVersion { id, revision }: MemoryVersion,
+) -> Result<Result<Memory, EditRefused>> {
+    let unchanged = one(db, id)?.filter(|memory| memory.revision == revision && !memory.forgotten);
+    let Some(memory) = unchanged else { return Ok(Err(EditRefused::Changed(id))) };
+    if memory.scope != *scope {
+        return Ok(Err(EditRefused::OtherScope(id)));
+    }
+    let undone = db.row(
+        &format!("SELECT 1 FROM memories WHERE id = ?1 AND NOT {NOT_UNDONE}"),
+        [id.0],
+        |_| Ok(()),
+    )?;
+    Ok(if undone.is_some() { Err(EditRefused::Undone(id)) } else { Ok(memory) })
+}
+
+fn forget(tx: &Tx<'_>, memory: &Memory) -> Result<MemoryChangeId> {
+    set_text(tx, memory.id, None)?;
+    let (kind, before) = (MemoryChangeKind::Forgotten, Some(text_of(memory)));
+    add_change(
+        tx,
+        memory.id,
+        &MemoryAuthor::Consolidation,
+        &NewChange { kind, before, after: None },
+    )
+}
+
+fn rewrite(tx: &Tx<'_>, memory: &Memory, text: &str) -> Result<MemoryChangeId> {
+    let (before, trust) = (text_of(memory), memory.trust);
+    let after = MemoryText { text: text.to_owned(), trust };
+    set_text(tx, memory.id, Some(&after))?;
+    let kind = MemoryChangeKind::Written;
+    let change = NewChange { kind, before: Some(before), after: Some(after) };
+    add_change(tx, memory.id, &MemoryAuthor::Consolidation, &change)
+}
+
+fn text_of(memory: &Memory) -> MemoryText {
+    MemoryText { text: memory.text.clone(), trust: memory.trust }
+}
