@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use avocet_protocol::{FoundMemory, Memory, MemoryId, MemoryVector, MemoryVectors, ScopeFilter};
 use rusqlite::params;
 
-use crate::memories::{IN_SCOPES, MEMORY, in_json, memory};
+use crate::memories::{MEMORY, in_json, memory};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -53,7 +53,9 @@ impl MemoryVectors for SqliteStore {
 
 fn add(tx: &Tx<'_>, model: &str, vector: &MemoryVector) -> Result<()> {
     let MemoryVector { memory, revision, vector } = vector;
-    let Some(QuantisedVector { scale, bytes }) = QuantisedVector::of(vector) else { return Ok(()) };
+    let Some(QuantisedVector { scale, bytes, .. }) = QuantisedVector::of(vector) else {
+        return Ok(());
+    };
     let blob: Vec<u8> = bytes.into_iter().map(i8::cast_unsigned).collect();
     tx.insert(
         "INSERT OR REPLACE INTO memory_vectors (memory, model, scale, vector) \
@@ -64,6 +66,16 @@ fn add(tx: &Tx<'_>, model: &str, vector: &MemoryVector) -> Result<()> {
     Ok(())
 }
 
+/// The vectors of scopes, in the order of the file. The index has the ids of a scope, so no text is
+/// read.
+const OF_SCOPES: &str = "SELECT memory, scale, vector FROM memories INDEXED BY memories_scope \
+    CROSS JOIN memory_vectors ON memory_vectors.memory = memories.id \
+    WHERE memories.scope IN (SELECT value FROM json_each(?1)) AND memories.state = 'active' \
+        AND model = ?2";
+/// All vectors. Only active memories have one.
+const OF_ALL: &str =
+    "SELECT memory, scale, vector FROM memory_vectors WHERE ?1 IS NULL AND model = ?2";
+
 fn nearest(
     db: Db<'_>,
     scopes: Option<&str>,
@@ -73,11 +85,8 @@ fn nearest(
 ) -> Result<Vec<FoundMemory>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let best = || -> rusqlite::Result<Vec<Similar>> {
-        let mut statement = db.connection.prepare_cached(&format!(
-            "SELECT memory, scale, vector FROM memories \
-                 JOIN memory_vectors ON memory_vectors.memory = memories.id \
-             WHERE {IN_SCOPES} AND memories.state = 'active' AND model = ?2"
-        ))?;
+        let sql = if scopes.is_some() { OF_SCOPES } else { OF_ALL };
+        let mut statement = db.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![scopes, model])?;
         let mut best = BinaryHeap::with_capacity(limit.min(1024) + 1);
         while let Some(row) = rows.next()? {
@@ -87,6 +96,10 @@ fn nearest(
                 continue;
             }
             let similarity = wanted.similarity(scale, vector);
+            let is_worse = |Reverse(worst): &Reverse<Similar>| similarity < worst.similarity;
+            if best.len() == limit && best.peek().is_some_and(is_worse) {
+                continue;
+            }
             best.push(Reverse(Similar { similarity, memory: MemoryId(row.get(0)?) }));
             if best.len() > limit {
                 best.pop();
@@ -137,6 +150,8 @@ struct QuantisedVector {
     /// Factor from the bytes to the numbers.
     scale: f32,
     bytes: Vec<i8>,
+    /// The bytes, for [`Self::similarity`].
+    wide: Vec<i16>,
 }
 
 impl QuantisedVector {
@@ -149,15 +164,19 @@ impl QuantisedVector {
         }
         let scale = largest / 127.0;
         #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
-        let bytes = vector.iter().map(|value| (value / length / scale).round() as i8).collect();
-        Some(Self { scale, bytes })
+        let bytes: Vec<i8> =
+            vector.iter().map(|value| (value / length / scale).round() as i8).collect();
+        let wide = bytes.iter().copied().map(i16::from).collect();
+        Some(Self { scale, bytes, wide })
     }
 
     /// Returns the cosine of the angle to a stored vector of the same length.
     fn similarity(&self, scale: f64, vector: &[u8]) -> f64 {
-        let product = |(one, other): (&i8, &u8)| i32::from(*one) * i32::from(other.cast_signed());
-        // At most 8,192 numbers of 14 bits: the sum fits.
-        let sum: i32 = self.bytes.iter().zip(vector).map(product).sum();
+        // Processors add products of 16-bit numbers in pairs. At most 8,192 numbers of 14 bits: the
+        // sum fits.
+        let product =
+            |(one, other): (&i16, &u8)| i32::from(*one) * i32::from(i16::from(other.cast_signed()));
+        let sum: i32 = self.wide.iter().zip(vector).map(product).sum();
         f64::from(sum) * f64::from(self.scale) * scale
     }
 }
