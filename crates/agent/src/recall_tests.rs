@@ -110,3 +110,37 @@ async fn recall_is_off_with_a_budget_of_0() {
     turn(&harness, "key").await;
     assert_eq!((harness.recall.asked(), request(&harness, 0).1.contains(KEY)), (0, false));
 }
+
+/// The bytes that the recalled memories add to the request of a turn.
+async fn recalled_bytes(count: i64, text: &str) -> usize {
+    let size = async |count: i64| {
+        let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
+        for id in 0..count {
+            let one = memory(100 + id, "everyone", Trust::Full);
+            harness.recall.add(RecalledMemory { text: text.to_owned(), ..one });
+        }
+        turn(&harness, "key").await;
+        let Message::User { text, .. } = request(&harness, 0).0.pop().unwrap() else { panic!() };
+        text.len()
+    };
+    size(count).await - size(0).await
+}
+
+/// The remark around the memories costs 66 bytes, and each memory 32 in addition to its text.
+#[tokio::test]
+async fn recalled_memories_add_few_bytes_to_a_request() {
+    let text = "the sister Anna has a key to the garage, number 0199 nowadays";
+    let mut bytes = Vec::new();
+    for count in [0, 1, 5] {
+        bytes.push(recalled_bytes(count, text).await);
+    }
+    // As many and as long as the default of 600 tokens allows: eight of 54 tokens.
+    let long = format!("key {}", "x".repeat(54 * 4 - 4));
+    bytes.push(recalled_bytes(8, &long).await);
+    let tokens: Vec<usize> = bytes.iter().map(|bytes| bytes.div_ceil(4)).collect();
+    println!("bytes of 0, 1, 5 and the most memories: {bytes:?}; tokens: {tokens:?}");
+    assert!(tokens[3] <= 600, "{tokens:?}");
+    assert_eq!(bytes[0], 0);
+    let each = (bytes[2] - bytes[1]) / 4;
+    assert!(each <= text.len() + 32 && bytes[1] - each <= 66, "{bytes:?}");
+}

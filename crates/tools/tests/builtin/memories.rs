@@ -4,6 +4,7 @@ use avocet_protocol::{
     Asker, ChatKind, LogWrite, MemoryId, MemoryScope, PersonId, RecalledMemory, Role, SessionId,
     Timestamp, ToolContext, Toolbox, Trust,
 };
+use avocet_testkit::private_place;
 use serde_json::{Value, json};
 
 use crate::finish_call;
@@ -159,4 +160,20 @@ async fn memory_change_after_text_of_others_needs_approval() {
         let prepared = world.registry.prepare(&call, None, &context).await.unwrap();
         assert_eq!(prepared.approval.is_some(), asks, "{name} {role:?} {trust:?}");
     }
+}
+
+/// Every request pays for the descriptions, so that each byte here needs a reason.
+#[tokio::test]
+async fn memory_tools_add_at_most_1250_bytes_to_a_request() {
+    let world = World::new().await;
+    let specs = world.registry.specs(Role::Owner, &private_place());
+    let size = |name: &str| {
+        let spec = specs.iter().find(|spec| spec.name == name).unwrap();
+        spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
+    };
+    let sizes = ["memory_forget", "memory_read", "memory_search", "memory_write"]
+        .map(|name| (name, size(name)));
+    let all: usize = sizes.iter().map(|(_, size)| size).sum();
+    println!("bytes of the memory tools: {sizes:?}, together {all}");
+    assert!(all <= 1250, "{sizes:?}");
 }
