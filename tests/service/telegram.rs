@@ -21,7 +21,7 @@ pub(crate) fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
 }
 
 /// Works as [`home`], with more in the configuration.
-fn home_with(platform: &TelegramFake, model: &OpenAiFake, more: &str) -> Home {
+pub(crate) fn home_with(platform: &TelegramFake, model: &OpenAiFake, more: &str) -> Home {
     platform.set_now(now());
     let telegram = format!(
         "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Origin, Purpose, Spending,
-    StoreError, Total, TurnRecord, thousands, within,
+    Delta, Deltas, FilesError, Model, ModelError, ModelReply, ModelRequest, Money, Origin, Purpose,
+    Spending, StoreError, Total, TurnRecord, thousands, within,
 };
 
 use crate::{AgentLoop, TurnLimits, UsageMeter};
@@ -57,6 +57,8 @@ pub(crate) enum NoAnswer {
     Limit(String),
     /// The model failed.
     Model(ModelError),
+    /// The file with the agent's instructions cannot be read.
+    Instructions(FilesError),
     /// The log failed.
     Log(StoreError),
 }

@@ -134,6 +134,7 @@ impl AgentHarness {
             cancel: CancellationToken::new(),
             asked_by,
             within: Vec::new(),
+            skills_above: [].into(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
         };
@@ -235,6 +236,7 @@ fn agent(
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         prompt_settings: PromptSettings {
             system: "be kind".into(),
+            file: None,
             zone: TimeZone::UTC,
             marks: Marks::new(7),
         },

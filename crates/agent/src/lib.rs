@@ -38,7 +38,7 @@ pub use agent_loop::{
 pub use budgets::Budgets;
 pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
-pub use prompt::{PromptPart, PromptReport};
+pub use prompt::{NoPrompt, PromptPart, PromptReport};
 pub use recall::AgentRecall;
 pub use summary::Compaction;
 pub use turn_context::TurnContext;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_config::{DEFAULTS, Document, Heartbeat, ScheduleTable, Settings};
+use avocet_config::{DEFAULT, Document, Heartbeat, ScheduleTable, Settings};
 use avocet_jobs::{Checklists, ZoneCalendar, new_schedule};
 use avocet_protocol::{
     AddSchedule, ChatKind, Files, IdError, NewSchedule, ScheduledWork, SenderId, TimesRequest,
@@ -82,7 +82,7 @@ fn of_table(table: ScheduleTable, work: ScheduledWork) -> Result<AddSchedule, St
 
 fn check_agent(request: AddSchedule, agents: &[Agent]) -> Result<AddSchedule, String> {
     match &request.agent {
-        Some(name) if !agents.iter().any(|agent| agent.profile.name == *name) => {
+        Some(name) if !agents.iter().any(|agent| agent.profile.is_named(name)) => {
             Err(format!("there is no agent {name}; write a table [agents.{name}]"))
         }
         _ => Ok(request),
@@ -114,7 +114,7 @@ impl AgentChecklists {
 #[async_trait]
 impl Checklists for AgentChecklists {
     async fn has_entries(&self, agent: Option<&str>, path: &str) -> bool {
-        let Some(files) = self.files.get(agent.unwrap_or(DEFAULTS)) else { return false };
+        let Some(files) = self.files.get(agent.unwrap_or(DEFAULT)) else { return false };
         match files.start_of(path, MAX_CHECKLIST).await {
             Ok(Some(start)) => has_entries(&String::from_utf8_lossy(&start.bytes)),
             Ok(None) => false,

@@ -175,6 +175,9 @@ pub struct AgentDefaults {
     pub tools: ToolList,
     /// Text that is added to the agent's instructions. Default: none.
     pub prompt: Option<String>,
+    /// A file with more such text, behind `prompt`. It is read at the start of each turn, 20,000 bytes
+    /// at most; a relative path begins at the directory of the configuration. Default: none.
+    pub prompt_file: Option<PathBuf>,
 }
 
 impl Default for AgentDefaults {
@@ -194,6 +197,7 @@ impl Default for AgentDefaults {
             max_depth: 2,
             tools: ToolList::default(),
             prompt: None,
+            prompt_file: None,
         }
     }
 }

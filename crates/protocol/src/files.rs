@@ -49,6 +49,16 @@ pub struct FileStart {
     pub trust: Trust,
 }
 
+/// A file of the operator whose text is part of the instructions of an agent.
+#[async_trait]
+pub trait PromptFile: fmt::Debug + Send + Sync {
+    /// Reads the beginning of the file, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`FilesError`] names the key of the configuration, the path and the problem.
+    async fn start(&self, limit: u64) -> Result<FileStart, FilesError>;
+}
+
 /// The workspaces of all agents.
 #[async_trait]
 pub trait Workspaces: fmt::Debug + Send + Sync {

@@ -15,6 +15,7 @@ use avocet_protocol::{
 };
 
 use crate::NoDirectory;
+use crate::agents::{Agent, Agents};
 use crate::commands::CommandPlan;
 use crate::job_summary::summary;
 use crate::lane::Lanes;
@@ -139,9 +140,9 @@ async fn submit(
     agent: &str,
     task: &str,
 ) -> Result<String, PublishError> {
-    let known: Vec<&str> =
-        lanes.parts.agents.agents.iter().filter_map(|agent| agent.name.as_deref()).collect();
-    if !known.contains(&agent) {
+    let agents = &lanes.parts.agents;
+    if agents.named(agent).is_none() {
+        let known: Vec<&str> = agents.agents.iter().map(Agent::shown_name).collect();
         return Ok(format!("There is no agent {agent}. The agents are: {}.", known.join(", ")));
     }
     let key = DedupeKey::parse(&format!("job {}", command.id))?;
@@ -171,6 +172,27 @@ fn line(job: &JobStatus) -> String {
     format!("{id} {state}, {agent}, {inference_runs} {runs}, {price}: {task}")
 }
 
+impl Agents {
+    /// Returns the agent of a turn with the rules of the job to which the turn belongs: its
+    /// workspace, and for the job's own turns its limits.
+    ///
+    /// # Errors
+    /// [`NoDirectory`] if the workspace of the job cannot be used.
+    pub fn for_job(
+        &self,
+        agent: AgentLoop,
+        lineage: &[LineageTurn],
+        rules: Option<JobRules>,
+    ) -> Result<AgentLoop, NoDirectory> {
+        let Some(JobRules { workspace, limits, .. }) = rules else { return Ok(agent) };
+        let agent = if lineage.len() == 1 { with_limits(agent, limits) } else { agent };
+        let (Some(workspace), Ok(of)) = (workspace, self.of_turn(lineage)) else {
+            return Ok(agent);
+        };
+        self.directories.in_directory(of.shown_name(), Path::new(&workspace), agent)
+    }
+}
+
 impl Lanes {
     /// Returns the agent of a turn with the rules of the job to which the turn belongs, if there is
     /// one: its workspace, and for the job's own turns its limits.
@@ -181,13 +203,7 @@ impl Lanes {
     ) -> Result<Result<AgentLoop, NoDirectory>, StoreError> {
         let Some(root) = lineage.last() else { return Ok(Ok(agent)) };
         let rules = self.with_retry(|| self.parts.jobs.job_rules(&root.session)).await?;
-        let Some(JobRules { workspace, limits, .. }) = rules else { return Ok(Ok(agent)) };
-        let agent = if lineage.len() == 1 { with_limits(agent, limits) } else { agent };
-        let (Some(workspace), Ok(of)) = (workspace, self.parts.agents.of_turn(lineage)) else {
-            return Ok(Ok(agent));
-        };
-        let directories = &self.parts.agents.directories;
-        Ok(directories.in_directory(of.shown_name(), Path::new(&workspace), agent))
+        Ok(self.parts.agents.for_job(agent, lineage, rules))
     }
 
     /// Appends the summary of a job to the end of its turn; returns other ends unchanged.

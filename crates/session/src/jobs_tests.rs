@@ -95,7 +95,7 @@ async fn job_command_submits_lists_and_cancels_and_reports_to_its_chat() {
     let harness = SessionHarness::with(diligent(), setup).await;
     for (text, reply) in [
         ("/job", "There are no jobs."),
-        ("/job builder add tests", "There is no agent builder. The agents are: work."),
+        ("/job builder add tests", "There is no agent builder. The agents are: default, work."),
         ("/job j7", "There is no job j7."),
         ("/job cancel j7", "j7 does not exist or has ended."),
         ("/job what", "Write /job, /job AGENT TASK, /job j5, or /job cancel j5."),

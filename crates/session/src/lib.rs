@@ -30,7 +30,8 @@ mod tasks;
 mod usage;
 
 pub use agents::{
-    Agent, AgentDirectories, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory, TurnAgent,
+    Agent, AgentDirectories, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory,
+    SessionBinding, TurnAgent,
 };
 pub use approvals::Decisions;
 pub use commands::commands;

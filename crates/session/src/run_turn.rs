@@ -106,7 +106,7 @@ impl Lanes {
         if !self.readmit(turn).await? {
             return self.settle(turn, SettleReason::NothingAdmitted).await;
         }
-        let TurnAgent { run: agent, within } =
+        let TurnAgent { run: agent, within, skills_above } =
             match self.parts.agents.for_turn(lineage, model.as_deref()) {
                 Ok(agent) => agent,
                 Err(error) => {
@@ -119,6 +119,7 @@ impl Lanes {
             cancel: ended.clone(),
             asked_by: self.asked_by(turn).await?,
             within,
+            skills_above,
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
         };

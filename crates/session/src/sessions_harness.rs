@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 use super::super::Sessions;
 use crate::{
     Agent, AgentDirectories, Agents, AttachmentFetcher, Attachments, BySession, Events, LaneLimits,
-    NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionParts, remind,
+    NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionBinding, SessionParts, remind,
 };
 
 /// A step of the clock.
@@ -133,6 +133,7 @@ fn agent_loop(
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         prompt_settings: PromptSettings {
             system: "be kind".into(),
+            file: None,
             zone: jiff::tz::TimeZone::UTC,
             marks: Marks::new(7),
         },
@@ -174,8 +175,9 @@ fn agents(run: AgentLoop, attachments: &AttachmentFetcher, setup: &Setup) -> Age
         let attachments = AttachmentFetcher { files: files.clone(), ..attachments.clone() };
         let attachments = Arc::new(attachments);
         let run = AgentLoop { models, files, attachments, ..run.clone() };
-        let patterns = vec!["terminal:local:work*".to_owned()];
-        (patterns, agent(Some("work".to_owned()), run))
+        let sessions = vec!["terminal:local:work*".to_owned()];
+        let binding = SessionBinding { sessions, people: Vec::new() };
+        (binding, agent(Some("work".to_owned()), run))
     });
     Agents {
         agents: BySession::new(agent(None, run), work.into_iter().collect()),

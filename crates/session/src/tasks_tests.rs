@@ -168,6 +168,28 @@ async fn stop_cancels_a_waiting_turn_with_its_children() {
 }
 
 #[tokio::test]
+async fn stop_cancels_children_grandchildren_and_tasks_in_the_background() {
+    let calls = vec![spawn("one"), in_background("two")];
+    let model = delegating(calls, |task, _| match task {
+        "one" => Scripted::calls(&[spawn("below"), in_background("beside")]),
+        _ => Scripted::Hang,
+    });
+    let harness = SessionHarness::new(model).await;
+    harness.say("go").await;
+    // The root, two tasks, and two tasks below the first.
+    harness.asked(5).await;
+    while harness.tasks().await.iter().filter(|task| task.state == TurnState::Running).count() < 3 {
+        tokio::task::yield_now().await;
+    }
+    harness.say("/stop").await;
+    assert_eq!(harness.channel.texts(1).await, ["Stopped."]);
+    harness.tasks_are(&[TurnState::Cancelled; 4]).await;
+    harness.idle().await;
+    assert_eq!(harness.model.requests().len(), 5);
+    assert_eq!(harness.channel.texts(1).await.len(), 1, "a cancelled task reports nothing");
+}
+
+#[tokio::test]
 async fn tasks_command_lists_shows_and_cancels() {
     let model = delegating(vec![spawn("one"), spawn("two")], |task, _| match task {
         "one" => Scripted::Hang,
@@ -273,8 +295,9 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
     let table = [
         ("-", Some("")),
         ("- -", Some("")),
-        ("work -", Some("defaults")),
-        ("work work -", Some("defaults")),
+        ("work -", Some("default")),
+        ("work work -", Some("default")),
+        ("default work -", Some("work")),
         ("defaults work -", Some("work")),
         ("work gone -", None),
     ];
@@ -286,7 +309,9 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
                 turn,
                 session: session("a"),
                 agent: (*agent != "-").then(|| (*agent).to_owned()),
+                person: None,
                 mode: ChildMode::Awaited,
+                skills: Vec::new(),
             })
             .collect();
         let found = agents.for_turn(&lineage, None);

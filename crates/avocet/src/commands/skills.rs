@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_config::DEFAULTS;
+use avocet_config::DEFAULT;
 use avocet_protocol::printable;
 use avocet_sandbox::{FileError, RemoveMode, Removed, Workspace, WorkspacePath};
 use avocet_skills::{
@@ -129,9 +129,9 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
 impl AgentSkills {
     fn open(context: &CommandContext, options: &SkillsOptions) -> Result<Self, Failure> {
         let configuration = Configuration::load(context, Uses::Log)?;
-        let wanted = options.agent.as_deref().unwrap_or(DEFAULTS);
+        let wanted = options.agent.as_deref().unwrap_or(DEFAULT);
         let mut agents = configuration.agents.iter();
-        let agent = agents.find(|agent| agent.profile.name == wanted).ok_or_else(|| {
+        let agent = agents.find(|agent| agent.profile.is_named(wanted)).ok_or_else(|| {
             failed(format!("there is no agent {wanted:?}; add [agents.{wanted}], or name another"))
         })?;
         let path = agent.workspace.clone();

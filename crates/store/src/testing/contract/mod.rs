@@ -204,6 +204,8 @@ rules! {
         expired_child_is_cancelled
         error_of_a_child_has_the_trust_of_its_content
         claim_of_a_child_names_its_profile_and_those_above
+        claim_of_a_child_names_the_skills_above_it
+        root_of_a_lineage_names_the_person_of_its_private_chat
         family_counts_ancestors_and_open_children
         tasks_lists_children_with_their_own_usage
         reserve_task_gives_each_number_once
