@@ -75,7 +75,7 @@ pub use content::{
 pub use embed::{EmbedError, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use fetch_attachments::FetchAttachments;
-pub use files::{FileStart, Files, FilesError, PromptFile, Workspaces};
+pub use files::{DirectoryNames, FileStart, Files, FilesError, PromptFile, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault, JobId,
