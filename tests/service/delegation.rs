@@ -3,14 +3,14 @@
 use std::fs;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
-use avocet_testkit::telegram::TelegramFake;
+use avocet_testkit::telegram::{SentMessage, TelegramFake};
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
 use crate::chat::AttachedChat;
 use crate::crash::{dies, doomed};
 use crate::log::number;
-use crate::model::{config, held, held_back};
+use crate::model::{asked, config, held, held_back};
 use crate::patience::{stop, until, with_timeout};
 use crate::telegram::{self, ANN, TOKEN};
 
@@ -242,6 +242,45 @@ async fn f13_list_of_an_agent_or_of_a_child_refuses_tools_that_were_not_offered(
     let requests = model.requests();
     assert!(requests.iter().any(|request| offered(request).contains("read_file")));
     assert!(!offered(&requests[0]).contains("write_file"), "{}", requests[0]["tools"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn progress_of_a_background_task_stays_one_message_after_a_kill() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let end = held();
+    let permits = end.clone();
+    let model = OpenAiFake::start(move |request| match last_user_text(request) {
+        "go" if last_results(request).is_empty() => ModelAnswer::call(
+            "spawn",
+            json!({ "task": "watch", "label": "survey", "background": true }),
+        ),
+        "go" => ModelAnswer::says("started"),
+        _ => held_back(&permits, "seen"),
+    })
+    .await;
+    let home = telegram::home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "go");
+    let progress = "t2 survey: running, step 1";
+    let shows = |sent: &[SentMessage]| sent.iter().any(|one| one.text == progress);
+    with_timeout("the progress", platform.wait_for(shows)).await;
+    until("the progress in the log", async || {
+        number(&home, "SELECT count(*) FROM outbox WHERE state = 'preview'") == 1
+    })
+    .await;
+    daemon.kill();
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
+
+    let daemon = home.daemon();
+    asked(&model, 4).await;
+    end.add_permits(100);
+    let is_told = |sent: &[SentMessage]| sent.iter().any(|one| one.text.ends_with("\n\nseen"));
+    with_timeout("the answer", platform.wait_for(is_told)).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    let texts: Vec<String> = platform.sent().into_iter().map(|one| one.text).collect();
+    assert_eq!(texts, ["started", "t2 survey: done", "Task “survey” is done:\n\nseen"]);
+    assert_eq!(platform.refusals(), []);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

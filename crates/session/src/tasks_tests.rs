@@ -350,3 +350,46 @@ async fn preview_of_the_root_shows_a_line_for_each_child() {
         harness.channel.shows(|texts| texts.iter().any(|text| text.contains("cancelled by"))).await;
     assert!(!texts.iter().any(|text| text.starts_with("Working")), "edited: {texts:?}");
 }
+
+/// The time after which a task in the background is first shown.
+const QUICK: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn progress_of_a_background_task_is_one_message_that_precedes_its_answer() {
+    let gate = Arc::new(Semaphore::new(0));
+    let permits = gate.clone();
+    let mut call = in_background("watch");
+    call.1["label"] = json!("survey");
+    let model = delegating(vec![call], move |_, request| {
+        if results(request).is_empty() {
+            Scripted::calls(&[("echo", json!({}))])
+        } else {
+            Scripted::When(permits.clone(), Box::new(Scripted::says("seen")))
+        }
+    });
+    let harness = previews::harness(model, Setup::default()).await;
+    harness.say("go").await;
+    harness.shows("noted").await;
+    let task = harness.tasks().await[0].id;
+    // The second request of the task, after two of its parent.
+    harness.asked(4).await;
+    harness.pass(QUICK).await;
+    harness.shows(&format!("{task} survey: running, step 2")).await;
+    gate.add_permits(1);
+    let texts = harness.shows("Task “survey” is done:\n\nseen").await;
+    assert_eq!(texts[1..texts.len() - 1], [format!("{task} survey: done")], "{texts:?}");
+}
+
+#[tokio::test]
+async fn progress_of_a_background_task_says_that_the_task_was_cancelled() {
+    let model = delegating(vec![in_background("watch")], |_, _| Scripted::Hang);
+    let harness = previews::harness(model, Setup::default()).await;
+    harness.say("go").await;
+    harness.shows("noted").await;
+    let task = harness.tasks().await[0].id;
+    harness.pass(QUICK).await;
+    harness.shows(&format!("{task} watch: running, step 1")).await;
+    harness.say(&format!("/tasks cancel {task}")).await;
+    let ended = format!("{task} watch: cancelled");
+    harness.channel.shows(|texts| texts.contains(&ended)).await;
+}

@@ -319,5 +319,6 @@ rules! {
         preview_that_was_sent_survives_a_crash
         preview_refusal_delays_the_reply_as_long_as_requested
         preview_of_a_turn_without_a_reply_stays_unchanged
+        preview_of_a_background_task_stays_before_its_reply
         preview_is_kept_while_its_turn_waits;
 }
