@@ -92,7 +92,7 @@ fn job_commands_name_the_mistake_in_their_arguments() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
     let table: [(&[&str], &[&str]); 4] = [
-        (&["submit", "defalts", "x"], &["there is no agent \"defalts\"; did you mean defaults?"]),
+        (&["submit", "defalts", "x"], &["there is no agent \"defalts\"; did you mean default?"]),
         (&["submit", "defaults", "x", "--workspace", "/nowhere"], &["/nowhere cannot be used"]),
         (&["submit", "defaults", ""], &["the message is empty"]),
         (&["show", "j7"], &["there is no job j7; `avocet job list` shows them"]),

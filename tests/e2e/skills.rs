@@ -108,6 +108,56 @@ fn skills_check_reports_problems_and_notes_with_their_lines() {
 }
 
 #[test]
+fn skills_with_hostile_files_get_clear_errors_and_cost_little() {
+    let home = Home::new(program!());
+    let skills = home.workspace().join("skills");
+    let folder = |name: &str| {
+        let folder = skills.join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder.join("SKILL.md")
+    };
+    fs::File::create(folder("huge")).unwrap().set_len(10 * 1024 * 1024).unwrap();
+    fs::write(folder("binary"), b"---\nname: binary\ndescription: \xFF\xFE\n---\nx").unwrap();
+    fs::create_dir(folder("directory")).unwrap();
+    let outside = write_skill(&home, "outside", "name: outside\ndescription: d");
+    symlink(&outside, skills.join("outside")).unwrap();
+    symlink("looped", skills.join("looped")).unwrap();
+    symlink(format!("{outside}/SKILL.md"), folder("linked")).unwrap();
+    let checked = run(&home, &["skills", "check"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    let found = |name: &str| {
+        let line =
+            checked.out.lines().find(|line| line.contains(&format!("skills/{name}/SKILL.md")));
+        line.unwrap_or_else(|| panic!("{name}: {}", checked.out)).to_owned()
+    };
+    for (name, problem) in [
+        ("huge", "the file has more than 32768 bytes"),
+        ("binary", "the text is not UTF-8"),
+        ("directory", "not a regular file"),
+        ("outside", "led outside of"),
+        ("linked", "led outside of"),
+        ("looped", ":1: "),
+    ] {
+        assert!(found(name).contains(problem), "{name}: {}", found(name));
+    }
+    assert!(!checked.out.contains("left out"), "{}", checked.out);
+
+    for number in 0..10_000 {
+        fs::write(skills.join(format!("file-{number}")), "").unwrap();
+    }
+    let told = "skills has more than 2000 entries; skills among the others are left out";
+    let checked = run(&home, &["skills", "check"]);
+    assert!(checked.code == Some(1) && checked.out.contains(told), "{}", checked.err);
+    let listed = run(&home, &["skills", "list", "--json"]);
+    assert!(listed.code == Some(0) && listed.err.contains(told), "{}", listed.err);
+    let mut daemon = home.daemon();
+    printed(&home, &["ask", "me", "list_directory .", "--wait"]);
+    printed(&home, &["ask", "me", "list_directory .", "--wait"]);
+    assert_eq!(daemon.logged("a directory of skills is too large; a part of it is not read"), 1);
+    stop(daemon);
+}
+
+#[test]
 fn skills_paths_that_the_agent_can_change_are_refused() {
     let home = Home::new(program!());
     let workspace = home.workspace().join("skills").display().to_string();

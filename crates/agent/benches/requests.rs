@@ -54,6 +54,7 @@ fn turn_context() -> TurnContext {
         cancel: CancellationToken::new(),
         asked_by: Vec::new(),
         within: Vec::new(),
+        skills_above: [].into(),
         roles: Arc::new(FakeRoles),
         grants: [].into(),
         job: JobPlan::default(),
@@ -118,6 +119,7 @@ impl BenchHarness {
             recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
             prompt_settings: PromptSettings {
                 system: "be kind".into(),
+                file: None,
                 zone: TimeZone::UTC,
                 marks: Marks::new(7),
             },

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Answer, CallId, CallState, Clock, FetchAttachments, Files, Ledger, LoggedCall, Model,
-    ModelReply, NewStep, Origin, Purpose, RecalledMemory, Skills, Step, StoreError, ToolCall,
-    Toolbox, Trust, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
+    ModelReply, NewStep, Origin, PromptFile, Purpose, RecalledMemory, Skills, Step, StoreError,
+    ToolCall, Toolbox, Trust, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
 };
 use jiff::tz::TimeZone;
 
@@ -81,6 +81,8 @@ pub struct AgentLimits {
 pub struct PromptSettings {
     /// The instructions that lead every request, before those of the workspace.
     pub system: Arc<str>,
+    /// A file with further instructions of the operator, read at the start of each turn.
+    pub file: Option<Arc<dyn PromptFile>>,
     /// The time zone in which the model is told the time.
     pub zone: TimeZone,
     /// Marks around text by anybody but the owners.
@@ -143,7 +145,10 @@ impl AgentLoop {
         let began = self.clock.elapsed();
         let until = began.saturating_add(self.limits.turn.max_duration);
         let usage = UsageContext { meter, purpose: Purpose::Answer, until };
-        let mut context = self.open_context(&turn, turn_context).await?;
+        let mut context = match self.open_context(&turn, turn_context).await {
+            Ok(context) => context,
+            Err(no_answer) => return failed(&turn, no_answer),
+        };
         self.recall_memories(&mut turn, turn_context, &context).await?;
         loop {
             if let Some(waiting) = self.run_open_step(&mut turn, turn_context, &context).await? {
@@ -310,6 +315,7 @@ fn failed(turn: &TurnRecord, no_answer: NoAnswer) -> Result<TurnEnd, StoreError>
         NoAnswer::Log(error) => return Err(error),
         NoAnswer::Limit(notice) => notice,
         NoAnswer::Model(error) => format!("I could not answer: {error}."),
+        NoAnswer::Instructions(error) => format!("I could not answer: {error}."),
     };
     Ok(TurnEnd::Failed(withheld::with_allowed(turn, notice)))
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Origin, Purpose,
-    Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget, UpkeepLedger, thousands, within,
+    Clock, Delta, Deltas, FilesError, Model, ModelError, ModelReply, ModelRequest, Money, Origin,
+    Purpose, Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget, UpkeepLedger, thousands,
+    within,
 };
 
 use crate::{AgentLoop, TurnLimits, UsageMeter};
@@ -59,6 +60,8 @@ pub(crate) enum NoAnswer {
     Limit(String),
     /// The model failed.
     Model(ModelError),
+    /// The file with the agent's instructions cannot be read.
+    Instructions(FilesError),
     /// The log failed.
     Log(StoreError),
 }

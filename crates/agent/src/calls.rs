@@ -324,6 +324,7 @@ impl AgentLoop {
             seen: step_context.seen.clone(),
             read: LeastTrust::default(),
             skills: skill_calls(turn, call),
+            skills_above: turn_context.skills_above.clone(),
         }
     }
 }

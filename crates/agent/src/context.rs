@@ -110,14 +110,16 @@ impl RequestContext {
 }
 
 impl AgentLoop {
-    /// Opens the context of a turn: the current instructions, and the past from the log.
+    /// Opens the context of a turn: the current instructions, and the past from the log. Without the
+    /// file of its profile, an agent does not answer, because the file may set limits.
     pub(crate) async fn open_context(
         &self,
         turn: &TurnRecord,
         turn_context: &TurnContext,
-    ) -> Result<RequestContext, StoreError> {
-        let PromptSettings { system, zone, marks } = &self.prompt_settings;
-        let mut instructions = Instructions::read(system, self.files.as_ref()).await;
+    ) -> Result<RequestContext, NoAnswer> {
+        let PromptSettings { system, file, zone, marks } = &self.prompt_settings;
+        let instructions = Instructions::read(system, file.as_deref(), self.files.as_ref()).await;
+        let mut instructions = instructions.map_err(NoAnswer::Instructions)?;
         if let Some(list) = self.skills.listed().await
             && self.specs(turn, turn_context).iter().any(is_use_skill)
         {

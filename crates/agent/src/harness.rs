@@ -136,6 +136,7 @@ impl AgentHarness {
             cancel: CancellationToken::new(),
             asked_by,
             within: Vec::new(),
+            skills_above: [].into(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
             job: self.job.clone(),
@@ -251,6 +252,7 @@ fn agent(
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         prompt_settings: PromptSettings {
             system: "be kind".into(),
+            file: None,
             zone: TimeZone::UTC,
             marks: Marks::new(7),
         },

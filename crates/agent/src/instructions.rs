@@ -1,6 +1,6 @@
 //! The system prompt: the program's own text, and the text of its people in the workspace.
 
-use avocet_protocol::{Files, Trust, sanitise};
+use avocet_protocol::{Files, FilesError, PromptFile, Trust, sanitise};
 
 /// Files of the workspace that are part of the instructions if they exist, in this order.
 const FILES: [(&str, &str); 4] = [
@@ -13,6 +13,8 @@ const FILES: [(&str, &str); 4] = [
 /// The most bytes of a file in the instructions: about 5,000 tokens.
 const MAX_BYTES: u64 = 20_000;
 
+/// The source of the part that is in the operator's file.
+const PROMPT_FILE: &str = "prompt_file";
 /// The source of the part that lists the skills.
 const SKILLS: &str = "skills";
 
@@ -25,16 +27,28 @@ pub(crate) struct Instructions {
 /// The text of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstructionPart {
-    /// `built-in`, the name of a file, or [`SKILLS`].
+    /// `built-in`, [`PROMPT_FILE`], the name of a file, or [`SKILLS`].
     pub(crate) source: &'static str,
     pub(crate) text: String,
 }
 
 impl Instructions {
-    /// Reads the built-in text and the current files of the workspace. Only trusted files are used,
-    /// so that only the owners can set rules.
-    pub(crate) async fn read(built_in: &str, files: &dyn Files) -> Self {
+    /// Reads the built-in text, the operator's file, and the current files of the workspace. Of
+    /// those, only trusted ones are used, so that only the owners can set rules.
+    ///
+    /// # Errors
+    /// [`FilesError`] if the operator's file cannot be read.
+    pub(crate) async fn read(
+        built_in: &str,
+        file: Option<&dyn PromptFile>,
+        files: &dyn Files,
+    ) -> Result<Self, FilesError> {
         let mut parts = vec![InstructionPart { source: "built-in", text: built_in.to_owned() }];
+        if let Some(file) = file {
+            let start = file.start(MAX_BYTES).await?;
+            let text = words(&start.bytes, start.size);
+            parts.push(InstructionPart { source: PROMPT_FILE, text });
+        }
         for (source, title) in FILES {
             let start = match files.start_of(source, MAX_BYTES).await {
                 Ok(Some(start)) if start.trust == Trust::Full => start,
@@ -67,7 +81,7 @@ impl Instructions {
                 });
             }
         }
-        Self { parts }
+        Ok(Self { parts })
     }
 
     /// Adds the list of skills behind the other parts.

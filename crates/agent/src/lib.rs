@@ -40,7 +40,7 @@ pub use budgets::{Budgets, UpkeepMeter};
 pub use job_steps::JobPlan;
 pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
-pub use prompt::{PromptPart, PromptReport};
+pub use prompt::{NoPrompt, PromptPart, PromptReport};
 pub use recall::AgentRecall;
 pub use summary::Compaction;
 pub use turn_context::TurnContext;

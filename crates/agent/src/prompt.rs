@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{ModelRequest, StoreError, TurnRecord, estimated_tokens};
+use avocet_protocol::{ModelRequest, TurnRecord, estimated_tokens};
 
+use crate::budgets::NoAnswer;
 use crate::history::{Trim, beginning, past_turn};
 use crate::note::recalled;
 use crate::{AgentLoop, TurnContext, make_valid, window};
@@ -21,6 +22,11 @@ pub struct PromptReport {
     pub request: ModelRequest,
 }
 
+/// The reason why the next request cannot be shown, for the operator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoPrompt(pub String);
+
 /// A part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptPart {
@@ -34,14 +40,20 @@ impl AgentLoop {
     /// Returns the next request of this turn.
     ///
     /// # Errors
-    /// [`StoreError`] if the log cannot be read.
+    /// [`NoPrompt`] if the log or the file with the agent's instructions cannot be read.
     pub async fn prompt(
         &self,
         turn: &TurnRecord,
         turn_context: &TurnContext,
-    ) -> Result<PromptReport, StoreError> {
-        let context = self.open_context(turn, turn_context).await?;
-        let memories = self.recall.for_turn(turn, turn_context, &context.past).await?;
+    ) -> Result<PromptReport, NoPrompt> {
+        let context = self.open_context(turn, turn_context).await.map_err(|error| match error {
+            NoAnswer::Limit(text) => NoPrompt(text),
+            NoAnswer::Model(error) => NoPrompt(error.to_string()),
+            NoAnswer::Instructions(error) => NoPrompt(error.to_string()),
+            NoAnswer::Log(error) => NoPrompt(error.to_string()),
+        })?;
+        let memories = self.recall.for_turn(turn, turn_context, &context.past).await;
+        let memories = memories.map_err(|error| NoPrompt(error.to_string()))?;
         let turn = &TurnRecord { recalled: memories, ..turn.clone() };
         let tools = self.offered_tools(&context, turn, turn_context);
         let mut parts: Vec<PromptPart> = Vec::new();

@@ -171,6 +171,9 @@ impl AgentLoop {
                 }
                 Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
                 Err(NoAnswer::Model(error)) => summary.incomplete = Some(format!("{error}.")),
+                Err(NoAnswer::Instructions(error)) => {
+                    summary.incomplete = Some(format!("{error}."));
+                }
             }
             if summary.incomplete.is_some() {
                 break;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Asker, ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, Place, Role, Roles, TurnRecord,
+    Asker, ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, Place, Role, Roles, SkillCall,
+    TurnRecord,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,9 @@ pub struct TurnContext {
     pub asked_by: Vec<LoggedInbound>,
     /// For a child: the profiles of its ancestors.
     pub within: Vec<String>,
+    /// For a child: the calls of each ancestor that may have loaded a skill. Their limits on tools
+    /// apply as well.
+    pub skills_above: Arc<[Vec<SkillCall>]>,
     /// Looks up the roles of senders.
     pub roles: Arc<dyn Roles>,
     /// The permissions that a person has granted for the session.

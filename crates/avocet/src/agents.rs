@@ -12,10 +12,10 @@ use avocet_agent::{
     PromptSettings, TurnLimits,
 };
 use avocet_bus::Bus;
-use avocet_config::{AgentDefaults, DEFAULTS, Profile};
+use avocet_config::{AgentDefaults, DEFAULT, Profile};
 use avocet_jobs::ZoneCalendar;
 use avocet_outbox::Channels;
-use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Toolbox};
+use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox};
 use avocet_session::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
     NoDirectory,
@@ -30,9 +30,10 @@ use crate::exit::{Exit, Failure};
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::{Agent as AgentPlace, Configuration};
+use crate::prompt_file::OperatorPrompt;
 use crate::shell::Shells;
 use crate::web::{named_hosts, web};
-use crate::workspaces::{AgentWorkspaces, OpenWorkspace, named_in_chat};
+use crate::workspaces::{AgentWorkspaces, OpenWorkspace, binding, named_in_chat};
 use crate::{policy, redaction};
 
 /// The instructions that lead every request. They are constant, so that a provider's cache of the
@@ -94,6 +95,7 @@ impl AgentFactory {
     fn agents(self) -> Result<Agents, Failure> {
         let prompt_settings = PromptSettings {
             system: format!("{SYSTEM} {ABOUT_MARKS}").into(),
+            file: None,
             zone: TimeZone::system(),
             marks: Marks::new(uuid::Uuid::new_v4().as_u64_pair().0),
         };
@@ -109,11 +111,10 @@ impl AgentFactory {
             let rules = self.rules(place);
             policy::warn(all, &configuration.document, &rules);
             let tools = self.tools(all, rules);
-            let prompt_settings =
-                with_prompt(&prompt_settings, place.profile.agent.prompt.as_deref());
+            let prompt_settings = with_prompt(&prompt_settings, place);
             let run = self.agent_loop(place, &workspace, tools, prompt_settings);
             let run = run.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
-            agents.push((place.profile.sessions.clone(), agent(&place.profile, run)));
+            agents.push((binding(&place.profile), agent(&place.profile, run)));
         }
         let (_, default) = agents.remove(0);
         let (agents, models) = (BySession::new(default, agents), models.clone());
@@ -125,7 +126,7 @@ impl AgentFactory {
             &self.parts;
         // A sub-agent stays in the workspace of its parent.
         let there = configuration.agents.iter().filter(|one| one.workspace == place.workspace);
-        let profiles = there.map(|one| one.profile.name.clone()).filter(|name| name != DEFAULTS);
+        let profiles = there.map(|one| one.profile.name.clone());
         BuiltinParts {
             roots: workspace.roots.clone(),
             memories: memories.memories.clone(),
@@ -227,7 +228,7 @@ impl AgentFactory {
             return Ok(tools.clone());
         }
         let AgentParts { configuration, workspaces, .. } = &self.parts;
-        let place = configuration.agents.iter().find(|place| place.profile.name == agent);
+        let place = configuration.agents.iter().find(|place| place.profile.is_named(agent));
         let gone = || Failure::new(Exit::Failed, format!("there is no agent {agent}"));
         let place = place.ok_or_else(gone)?;
         let workspace = workspaces.at(directory)?;
@@ -266,17 +267,19 @@ impl AgentDirectories for AgentFactory {
 }
 
 /// Adds the prompt of a profile to the instructions.
-fn with_prompt(all: &PromptSettings, prompt: Option<&str>) -> PromptSettings {
+fn with_prompt(all: &PromptSettings, place: &AgentPlace) -> PromptSettings {
+    let prompt = place.profile.agent.prompt.as_deref();
     let system = match prompt.map(str::trim).filter(|prompt| !prompt.is_empty()) {
         Some(prompt) => format!("{}\n\n{prompt}", all.system).into(),
         None => all.system.clone(),
     };
-    PromptSettings { system, ..all.clone() }
+    let file = OperatorPrompt::of(place).map(|file| Arc::new(file) as Arc<dyn PromptFile>);
+    PromptSettings { system, file, ..all.clone() }
 }
 
 fn agent(profile: &Profile, run: AgentLoop) -> Agent {
     Agent {
-        name: Some(profile.name.clone()).filter(|name| name != DEFAULTS),
+        name: Some(profile.name.clone()).filter(|name| name != DEFAULT),
         run,
         fallbacks: profile.agent.fallbacks.clone(),
         has_cheap_model: profile.agent.cheap_model.is_some(),

@@ -22,6 +22,7 @@ mod models;
 mod output;
 mod places;
 mod policy;
+mod prompt_file;
 mod redaction;
 #[cfg(test)]
 mod reference_tests;

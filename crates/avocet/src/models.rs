@@ -142,8 +142,8 @@ pub(crate) fn price(
 /// Returns every model that an agent names, with the path of its key.
 fn named(profiles: &[Profile]) -> Vec<(String, String)> {
     let of = |profile: &Profile| {
-        let Profile { name, agent, .. } = profile;
-        let path = |key: &str| format!("agents.{name}.{key}");
+        let agent = &profile.agent;
+        let path = |key: &str| profile.path(key);
         let mut named = vec![(path("model"), agent.model.clone())];
         let fallbacks = agent.fallbacks.iter().enumerate();
         named.extend(

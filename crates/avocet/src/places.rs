@@ -12,6 +12,7 @@ use crate::context::{CommandContext, Global};
 use crate::environment::{environment, from_configuration, home};
 use crate::exit::{Exit, Failure};
 use crate::memories::MEMORY_FILES;
+use crate::prompt_file::OperatorPrompt;
 use crate::roots::{Others, Root};
 use crate::{consolidation, logging, policy, redaction, registry, roots, schedules};
 
@@ -80,6 +81,8 @@ pub(crate) struct Agent {
     pub(crate) profile: Profile,
     /// The directory that its file tools work in.
     pub(crate) workspace: PathBuf,
+    /// The file with its prompt.
+    pub(crate) prompt_file: Option<PathBuf>,
 }
 
 impl Configuration {
@@ -131,6 +134,7 @@ impl Configuration {
         let skills = skills(&document, &settings, &agents, &sandbox, &roots)?;
         let unseen = |path: &&PathBuf| !path.starts_with(SEEN) && path.is_dir();
         sandbox.read.extend(skills.iter().filter(unseen).cloned());
+        check_prompt_files(&document, uses, &agents, &changeable(&agents, &sandbox, &roots))?;
         let workspaces = agents.iter().map(|agent| &agent.workspace);
         let beside = roots.iter().map(|root| &root.path);
         let reachable = workspaces.chain(beside).chain(&sandbox.read).chain(&sandbox.write);
@@ -171,7 +175,8 @@ impl Configuration {
             .map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
         let memory = self.data_dir.join(MEMORY_FILES);
         let own = [self.data_dir.clone(), self.head_file.clone(), memory].into_iter();
-        config.chain(own).chain(self.backups.clone()).chain(log).collect()
+        let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.clone());
+        config.chain(own).chain(self.backups.clone()).chain(log).chain(prompts).collect()
     }
 }
 
@@ -183,7 +188,9 @@ fn agents(document: &Document, data_dir: &Path) -> Result<Vec<Agent>, Failure> {
             None => data_dir.join("workspace"),
         };
         roots::check_workspace(document, &profile.name, &workspace, home().as_deref())?;
-        Ok(Agent { profile, workspace })
+        let prompt_file = profile.agent.prompt_file.as_deref();
+        let prompt_file = prompt_file.map(|path| from_configuration(document, path)).transpose()?;
+        Ok(Agent { profile, workspace, prompt_file })
     };
     profiles(document)?.into_iter().map(agent).collect()
 }
@@ -210,11 +217,40 @@ fn skills(
 ) -> Result<Vec<PathBuf>, Failure> {
     let paths = settings.skills.paths.iter().map(|path| from_configuration(document, path));
     let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
+    roots::check_skills(document, &paths, &changeable(agents, sandbox, roots))?;
+    Ok(paths)
+}
+
+/// Returns the directories that agents can change.
+fn changeable<'a>(
+    agents: &'a [Agent],
+    sandbox: &'a Sandbox,
+    roots: &'a [Root],
+) -> Vec<&'a PathBuf> {
     let changeable = roots.iter().filter(|root| root.access == Access::Change);
     let changeable = changeable.map(|root| &root.path).chain(&sandbox.write);
-    let changeable = changeable.chain(agents.iter().map(|agent| &agent.workspace));
-    roots::check_skills(document, &paths, &changeable.collect::<Vec<_>>())?;
-    Ok(paths)
+    changeable.chain(agents.iter().map(|agent| &agent.workspace)).collect()
+}
+
+/// Refuses a file with a prompt that agents can change. The daemon does not start without such a
+/// file.
+fn check_prompt_files(
+    document: &Document,
+    uses: Uses,
+    agents: &[Agent],
+    changeable: &[&PathBuf],
+) -> Result<(), Failure> {
+    for agent in agents {
+        let Some(path) = &agent.prompt_file else { continue };
+        let key = agent.profile.path("prompt_file");
+        roots::check_prompt_file(document, &key, path, changeable)?;
+        if matches!(uses, Uses::Everything | Uses::Check)
+            && let Some(file) = OperatorPrompt::of(agent)
+        {
+            file.check(document)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the directories of the list `key` in `[tools]`.

@@ -13,9 +13,10 @@ use crate::registry::channel_names;
 /// it.
 pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> Policy {
     let listed = |agent: &Agent| {
-        let Profile { name: other, agent, .. } = &agent.profile;
+        let profile = &agent.profile;
+        let Profile { name: other, agent, .. } = profile;
         Listed {
-            table: format!("[agents.{other}.tools]"),
+            table: format!("[{}]", profile.path("tools")),
             above: Some(other.clone()).filter(|other| other != name),
             channel: None,
             role: None,
@@ -77,8 +78,7 @@ pub(crate) fn check_names(
             .collect::<Vec<_>>(),
     ];
     let profiles = profiles(document)?;
-    let agents =
-        profiles.iter().map(|one| (format!("agents.{}.tools", one.name), &one.agent.tools));
+    let agents = profiles.iter().map(|one| (one.path("tools"), &one.agent.tools));
     let in_list = |path: &str, names: &[String]| {
         let place = |(place, name): (usize, &String)| (format!("{path}[{place}]"), name.clone());
         names.iter().enumerate().map(place).collect::<Vec<_>>()

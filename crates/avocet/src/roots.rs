@@ -100,6 +100,27 @@ pub(crate) fn check_channels(document: &Document, reachable: &[&PathBuf]) -> Res
     Ok(())
 }
 
+/// Refuses a file with instructions in a directory that an agent can change.
+pub(crate) fn check_prompt_file(
+    document: &Document,
+    key: &str,
+    path: &Path,
+    changeable: &[&PathBuf],
+) -> Result<(), Failure> {
+    let reaches = |other: &Path| {
+        let other = real(other);
+        real(path).starts_with(&other) || passes(path, |place| place.starts_with(&other))
+    };
+    let Some(other) = changeable.iter().find(|other| reaches(other)) else { return Ok(()) };
+    let message = format!(
+        "`{key}`: {} is in {}, which the agent can change; move it elsewhere, for example beside \
+            the configuration",
+        path.display(),
+        other.display()
+    );
+    Err(document.error_at(key, message).into())
+}
+
 /// Refuses a directory of skills that the agent's tools or programs can change. Its files are
 /// trusted, so the agent could give itself orders.
 pub(crate) fn check_skills(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_bus::Bus;
-use avocet_config::{DEFAULTS, Document, Heartbeat, ScheduleTable, Settings};
+use avocet_config::{DEFAULT, Document, Heartbeat, ScheduleTable, Settings};
 use avocet_jobs::{Checklists, Speakers, ZoneCalendar, check_agent, new_schedule};
 use avocet_outbox::Channels;
 use avocet_protocol::{
@@ -174,7 +174,7 @@ impl AgentChecklists {
 #[async_trait]
 impl Checklists for AgentChecklists {
     async fn has_entries(&self, agent: Option<&str>, path: &str) -> bool {
-        let Some(files) = self.files.get(agent.unwrap_or(DEFAULTS)) else { return false };
+        let Some(files) = self.files.get(agent.unwrap_or(DEFAULT)) else { return false };
         match files.start_of(path, MAX_CHECKLIST).await {
             Ok(Some(start)) => has_entries(&String::from_utf8_lossy(&start.bytes)),
             Ok(None) => false,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use avocet_config::{DEFAULT, DEFAULTS, Profile};
 use avocet_protocol::{Files, FilesError, Jobs, TurnId, Turns, Workspaces};
 use avocet_sandbox::{Access, Roots, Workspace, digest};
-use avocet_session::BySession;
+use avocet_session::{BySession, SessionBinding};
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
 use avocet_tools::WorkspaceFiles;
 
@@ -94,8 +95,7 @@ impl AgentWorkspaces {
             .iter()
             .map(|agent| (agent.profile.name.clone(), agent.workspace.clone()))
             .collect();
-        let mut of =
-            agents.iter().map(|agent| (agent.profile.sessions.clone(), agent.workspace.clone()));
+        let mut of = agents.iter().map(|agent| (binding(&agent.profile), agent.workspace.clone()));
         let (_, default) = of.next().ok_or_else(|| {
             Failure::new(Exit::Configuration, "there is no agent; add [agents.defaults]")
         })?;
@@ -174,6 +174,11 @@ pub(crate) fn named_in_chat(
     path.into_os_string().into_string().map_err(|_| refuse("its name is not UTF-8"))
 }
 
+/// Returns the sessions that have a profile.
+pub(crate) fn binding(profile: &Profile) -> SessionBinding {
+    SessionBinding { sessions: profile.sessions.clone(), people: profile.people.clone() }
+}
+
 /// Reads the skills of the system and of the program.
 pub(crate) fn fixed_skills(configuration: &Configuration) -> FixedSkills {
     let shipped: &[ShippedSkill] =
@@ -236,10 +241,10 @@ impl Workspaces for AgentWorkspaces {
             }
             let chosen = lineage.first().and_then(|turn| turn.agent.as_ref());
             path = match (chosen, lineage.last()) {
-                (Some(name), _) => self.by_name.get(name).ok_or_else(|| {
+                (Some(name), _) => self.named(name).ok_or_else(|| {
                     FilesError(format!("the profile [agents.{name}] is not configured any more"))
                 })?,
-                (None, Some(root)) => self.of.of(&root.session),
+                (None, Some(root)) => self.of.of(&root.session, root.person.as_ref()),
                 (None, None) => path,
             };
         }
@@ -248,6 +253,12 @@ impl Workspaces for AgentWorkspaces {
 }
 
 impl AgentWorkspaces {
+    fn named(&self, name: &str) -> Option<&PathBuf> {
+        // The log of an older version names the default profile so.
+        let name = if name == DEFAULTS { DEFAULT } else { name };
+        self.by_name.get(name)
+    }
+
     fn files_at(&self, path: &Path) -> Result<Arc<dyn Files>, FilesError> {
         let opened = self.at(path).map_err(|failure| FilesError(failure.error.to_string()))?;
         Ok(opened.files)

@@ -21,7 +21,7 @@ pub use budgets::Budgets;
 pub use document::{ConfigError, Document, Environment};
 pub use keys::{keys, schema};
 pub use memory::{ConsolidationSettings, MemorySettings};
-pub use profiles::{DEFAULTS, Profile, ProfileKeys, profiles};
+pub use profiles::{DEFAULT, DEFAULTS, Profile, ProfileKeys, profiles};
 pub use reader::{PLACES, References, Unresolved};
 pub use schedules::{Heartbeat, ScheduleTable};
 pub use settings::{

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use avocet_protocol::PersonId;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::keys::schema;
 use crate::shipped::{SHIPPED, Shipped};
 use crate::{AgentDefaults, ConfigError, Document};
 
-/// The name of the agent that answers all sessions without an agent of their own.
+/// The table of the keys that every profile inherits.
 pub const DEFAULTS: &str = "defaults";
+/// The profile that answers all sessions without a profile of their own. It exists without a table.
+pub const DEFAULT: &str = "default";
 
 /// The least tokens that leave room for instructions and tools.
 const LEAST_CONTEXT: u64 = 2000;
@@ -25,6 +28,36 @@ pub struct Profile {
     pub agent: AgentDefaults,
     /// Patterns of the ids of its sessions; `*` stands for any characters.
     pub sessions: Vec<String>,
+    /// The people whose private chats it answers.
+    pub people: Vec<PersonId>,
+    /// The names of the keys that its table sets.
+    own: BTreeSet<String>,
+}
+
+impl Profile {
+    /// Returns the path of a key in the configuration. The default profile usually has no table of
+    /// its own.
+    #[must_use]
+    pub fn path(&self, key: &str) -> String {
+        let first = key.split(['.', '[']).next().unwrap_or(key);
+        let inherits = self.name == DEFAULT && !self.own.contains(first);
+        let table = if inherits { DEFAULTS } else { self.name.as_str() };
+        format!("agents.{table}.{key}")
+    }
+
+    /// Returns the sessions and people that have this profile, as a list for people.
+    #[must_use]
+    pub fn bound_to(&self) -> String {
+        let people = self.people.iter().map(|person| format!("{person} in private"));
+        self.sessions.iter().cloned().chain(people).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns `true` if this is the profile of that name. The default profile also goes by the
+    /// name of the table that all inherit.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || (self.name == DEFAULT && name == DEFAULTS)
+    }
 }
 
 /// The table of an agent. It inherits the keys of `[agents.defaults]` that it does not set.
@@ -34,29 +67,33 @@ pub struct ProfileKeys {
     /// The keys that differ from `[agents.defaults]`.
     #[serde(flatten)]
     pub agent: AgentDefaults,
-    /// The sessions that the agent answers: ids, in which `*` matches any characters. If patterns
-    /// of several agents match, the most specific pattern applies; of equally specific patterns,
-    /// that of the agent whose name comes first.
+    /// The sessions that the agent answers: ids, in which `*` matches any characters. If several
+    /// agents match, the order is: a session named in full, a person in `people`, the most specific
+    /// pattern, the agent whose name comes first.
     pub sessions: Vec<String>,
+    /// The people whose private chats the agent answers, as `channel:account:person`.
+    pub people: Vec<String>,
 }
 
-/// Returns every agent, the defaults first, the others by name. The shipped profiles are among them.
+/// Returns every agent, the default profile first, the others by name. The shipped profiles are
+/// among them.
 ///
 /// # Errors
 /// [`ConfigError`] names the first unusable key, also if two agents claim the same sessions.
 pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
     let defaults: AgentDefaults = document.table(&path(DEFAULTS))?;
     check_limits(document, &path(DEFAULTS), &defaults)?;
-    let mut found =
-        vec![Profile { name: DEFAULTS.to_owned(), agent: defaults, sessions: Vec::new() }];
+    let mut found: Vec<Profile> = Vec::new();
     let own = document.keys_at("agents")?;
     let shipped = SHIPPED.iter().map(|profile| profile.name);
     let names: BTreeSet<&str> = own.keys().map(String::as_str).chain(shipped).collect();
-    for name in names.into_iter().filter(|name| *name != DEFAULTS) {
+    let others = names.into_iter().filter(|name| ![DEFAULT, DEFAULTS].contains(name));
+    for name in std::iter::once(DEFAULT).chain(others) {
         let profile = profile(document, name)?;
         for (place, pattern) in profile.sessions.iter().enumerate() {
             check_pattern(document, &found, SessionPattern { agent: name, place, pattern })?;
         }
+        check_people(document, &found, &profile)?;
         found.push(profile);
     }
     Ok(found)
@@ -69,19 +106,86 @@ fn path(name: &str) -> String {
 fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
     let path = path(name);
     // A misspelt `defaults` would become an agent without sessions.
-    if strsim::jaro_winkler(name, DEFAULTS) > 0.9 {
-        return Err(document.unknown_key(&path, &[DEFAULTS]));
+    if name != DEFAULT && strsim::jaro_winkler(name, DEFAULTS) > 0.9 {
+        return Err(document.unknown_key(&path, &[DEFAULTS, DEFAULT]));
     }
-    let mut own = document.keys_at(&path)?;
-    document.check_keys(&path, &Value::Object(own.clone()), &schema::<ProfileKeys>())?;
-    let sessions = own.remove("sessions").unwrap_or_else(|| Value::Array(Vec::new()));
-    let sessions = document.read_as(&format!("{path}.sessions"), sessions)?;
+    let mut table = document.keys_at(&path)?;
+    document.check_keys(&path, &Value::Object(table.clone()), &schema::<ProfileKeys>())?;
+    let own = table.keys().cloned().collect();
+    let mut list = |key: &str| -> Result<Vec<String>, ConfigError> {
+        let value = table.remove(key).unwrap_or_else(|| Value::Array(Vec::new()));
+        document.read_as(&format!("{path}.{key}"), value)
+    };
+    let (sessions, people) = (list("sessions")?, list("people")?);
+    let people = read_people(document, name, &people)?;
+    if name == DEFAULT && !(sessions.is_empty() && people.is_empty()) {
+        let key = if sessions.is_empty() { "people" } else { "sessions" };
+        let at = format!("{path}.{key}");
+        let message = format!(
+            "`{at}`: this profile answers all conversations that no other profile answers; remove \
+                the key"
+        );
+        return Err(document.error_at(&at, message));
+    }
     let mut whole = document.keys_at(&self::path(DEFAULTS))?;
-    whole.extend(SHIPPED.iter().filter(|shipped| shipped.name == name).flat_map(Shipped::keys));
-    whole.extend(own);
+    let shipped = SHIPPED.iter().filter(|shipped| shipped.name == name).flat_map(Shipped::keys);
+    overlay(&mut whole, shipped.collect());
+    overlay(&mut whole, table);
     let agent = document.read_as(&path, Value::Object(whole))?;
     check_limits(document, &path, &agent)?;
-    Ok(Profile { name: name.to_owned(), agent, sessions })
+    Ok(Profile { name: name.to_owned(), agent, sessions, people, own })
+}
+
+/// The keys of the instructions. A table with one of them inherits none of them.
+const PROMPTS: [&str; 2] = ["prompt", "prompt_file"];
+
+/// Replaces inherited keys.
+fn overlay(whole: &mut Map<String, Value>, keys: Map<String, Value>) {
+    if PROMPTS.iter().any(|key| keys.contains_key(*key)) {
+        PROMPTS.iter().for_each(|key| drop(whole.remove(*key)));
+    }
+    whole.extend(keys);
+}
+
+fn read_people(
+    document: &Document,
+    agent: &str,
+    people: &[String],
+) -> Result<Vec<PersonId>, ConfigError> {
+    let read = |(place, person): (usize, &String)| {
+        let at = format!("agents.{agent}.people[{place}]");
+        person.parse().map_err(|_| {
+            let shown = document.shown(&at, person);
+            let message = format!(
+                "`{at}`: {shown:?} is not a person; write channel:account:person, for example \
+                    \"telegram:main:123456789\""
+            );
+            document.error_at(&at, message)
+        })
+    };
+    people.iter().enumerate().map(read).collect()
+}
+
+/// Refuses people whom an earlier agent answers.
+fn check_people(
+    document: &Document,
+    others: &[Profile],
+    profile: &Profile,
+) -> Result<(), ConfigError> {
+    for (place, person) in profile.people.iter().enumerate() {
+        let Some(other) = others.iter().find(|other| other.people.contains(person)) else {
+            continue;
+        };
+        let at = format!("agents.{}.people[{place}]", profile.name);
+        let person = person.to_string();
+        let message = format!(
+            "`{at}`: the agent {} answers {:?} already; a person has one agent",
+            other.name,
+            document.shown(&at, &person)
+        );
+        return Err(document.error_at(&at, message));
+    }
+    Ok(())
 }
 
 /// Refuses limits that would prevent every answer.

@@ -14,7 +14,7 @@ fn profiles_inherit_missing_keys_from_the_defaults() {
     let found = read(text).unwrap();
     let names: Vec<&str> = found.iter().map(|profile| profile.name.as_str()).collect();
     let shipped = ["builder", "debugger", "reviewer", "triager"];
-    assert_eq!(names, ["defaults", "builder", "debugger", "home", "reviewer", "triager", "work"]);
+    assert_eq!(names, ["default", "builder", "debugger", "home", "reviewer", "triager", "work"]);
     let found: Vec<Profile> =
         found.into_iter().filter(|one| !shipped.contains(&one.name.as_str())).collect();
     let [defaults, home, work] = found.try_into().unwrap();
@@ -41,6 +41,44 @@ fn shipped_profiles_inherit_the_defaults_and_a_table_replaces_single_keys() {
     let reviewer = of(&own, "reviewer");
     assert_eq!((reviewer.tools.allow, reviewer.max_turn_seconds), (vec!["outline".to_owned()], 60));
     assert!(reviewer.prompt.unwrap().starts_with("You are a reviewer"), "it is kept");
+}
+
+#[test]
+fn default_profile_exists_without_a_table_and_its_own_table_replaces_single_keys() {
+    let of = |text: &str| {
+        let found = read(text).unwrap();
+        let [default, builder, ..] = &found[..] else { panic!("{found:?}") };
+        assert!(default.is_named("default") && default.is_named("defaults"), "{default:?}");
+        assert!(!builder.is_named("default"), "{builder:?}");
+        let paths = [default.path("model"), default.path("tools.allow[0]"), builder.path("model")];
+        (default.agent.model.clone(), builder.agent.model.clone(), paths.join(" "))
+    };
+    let inherited = "agents.defaults.model agents.defaults.tools.allow[0] agents.builder.model";
+    let offline = "offline/commands".to_owned();
+    assert_eq!(of(""), (offline.clone(), offline.clone(), inherited.to_owned()));
+    let own = "agents.default.model agents.defaults.tools.allow[0] agents.builder.model";
+    let text = "[agents.default]\nmodel = \"a/one\"\n";
+    assert_eq!(of(text), ("a/one".to_owned(), offline, own.to_owned()));
+}
+
+#[test]
+fn prompt_file_of_a_profile_replaces_an_inherited_prompt_and_the_other_way_round() {
+    let prompts = |text: &str, name: &str| {
+        let found = read(text).unwrap().into_iter().find(|one| one.name == name).unwrap().agent;
+        let file = found.prompt_file.map(|path| path.display().to_string());
+        (found.prompt.map(|prompt| prompt.chars().take(9).collect::<String>()), file)
+    };
+    let (some, none) = (|text: &str| Some(text.to_owned()), None);
+    let defaults = "[agents.defaults]\nprompt_file = \"all.md\"\n";
+    let reviewer = "[agents.reviewer]\nprompt_file = \"review.md\"\n";
+    let work = "[agents.work]\nprompt = \"Be brief.\"\n";
+    let both = "[agents.both]\nprompt = \"One.\"\nprompt_file = \"two.md\"\n";
+    let text = format!("{defaults}{reviewer}{work}{both}");
+    assert_eq!(prompts(&text, "default"), (none.clone(), some("all.md")));
+    assert_eq!(prompts(&text, "builder"), (some("You are a"), none.clone()));
+    assert_eq!(prompts(&text, "reviewer"), (none.clone(), some("review.md")));
+    assert_eq!(prompts(&text, "work"), (some("Be brief."), none));
+    assert_eq!(prompts(&text, "both"), (some("One."), some("two.md")));
 }
 
 #[test]
@@ -84,8 +122,23 @@ fn profiles_error_names_the_table_of_the_agent() {
         ),
         ("[agents]\nmodel = \"a/b\"\n", "2:1: `agents.model` is not a table"),
         (
-            "[agents.default]\nmodel = \"a/b\"\n",
-            "1:9: unknown key `default` in [agents]; did you mean `defaults`?",
+            "[agents.defaulds]\nmodel = \"a/b\"\n",
+            "1:9: unknown key `defaulds` in [agents]; did you mean `defaults`?",
+        ),
+        (
+            "[agents.default]\nsessions = [\"a:b:*\"]\n",
+            "2:1: `agents.default.sessions`: this profile answers all conversations that no other \
+             profile answers; remove the key",
+        ),
+        (
+            "[agents.a]\npeople = [\"a:b:c\", \"ann\"]\n",
+            "2:20: `agents.a.people[1]`: \"ann\" is not a person; write channel:account:person, \
+             for example \"telegram:main:123456789\"",
+        ),
+        (
+            "[agents.a]\npeople = [\"a:b:c\"]\n[agents.b]\npeople = [\"a:b:c\"]\n",
+            "4:11: `agents.b.people[0]`: the agent a answers \"a:b:c\" already; a person has one \
+             agent",
         ),
         (
             "[agents.a]\nsessions = [\"a:b:*\"]\n[agents.b]\nsessions = [\"x:*\", \"a:b:*\"]\n",

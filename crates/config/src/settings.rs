@@ -184,6 +184,9 @@ pub struct AgentDefaults {
     /// branch of a completed job. It runs in the job's workspace, outside of the sandbox, each time
     /// after an approval. Needs `job_branch`. Default: `[]`, none.
     pub pr_command: Vec<String>,
+    /// A file with more such text, behind `prompt`. It is read at the start of each turn, 20,000 bytes
+    /// at most; a relative path begins at the directory of the configuration. Default: none.
+    pub prompt_file: Option<PathBuf>,
 }
 
 impl Default for AgentDefaults {
@@ -205,6 +208,7 @@ impl Default for AgentDefaults {
             prompt: None,
             job_branch: false,
             pr_command: Vec::new(),
+            prompt_file: None,
         }
     }
 }

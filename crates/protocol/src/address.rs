@@ -113,6 +113,18 @@ impl SessionId {
         Self(format!("spawn:{turn}:s{step}c{ordinal}").into())
     }
 
+    /// Returns the call that spawned the child of this session; `None` for other sessions.
+    #[must_use]
+    pub fn spawned_by(&self) -> Option<CallId> {
+        let (turn, call) = self.0.strip_prefix("spawn:")?.split_once(":s")?;
+        let (step, ordinal) = call.split_once('c')?;
+        Some(CallId {
+            turn: turn.parse().ok()?,
+            step: step.parse().ok()?,
+            ordinal: ordinal.parse().ok()?,
+        })
+    }
+
     /// Returns the session of a job that a chat has asked for: `job:local:5`. No channel has this
     /// name.
     #[must_use]

@@ -55,6 +55,15 @@ fn session_id_of_child_parses_as_a_session_id() {
 }
 
 #[test]
+fn session_id_spawned_by_reads_what_of_child_writes() {
+    let call = CallId { turn: crate::TurnId(4), step: 12, ordinal: 3 };
+    assert_eq!(SessionId::of_child(call).spawned_by(), Some(call));
+    for other in ["telegram:main:7", "spawn:t4:s1", "spawn:x:s1c0", "spawn:t4:s1cx"] {
+        assert_eq!(SessionId::parse(other).unwrap().spawned_by(), None, "{other}");
+    }
+}
+
+#[test]
 fn is_named_as_job_requires_the_number_of_a_job() {
     let table = [
         (SessionId::of_job(JobId(5)).to_string(), true),

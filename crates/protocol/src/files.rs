@@ -23,12 +23,16 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// [`FilesError`] names the path and the problem.
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError>;
 
-    /// Returns the names of the directories in a directory, sorted. Empty if the directory does not
-    /// exist.
+    /// Returns the names of the directories and links in a directory. Of a directory with more than
+    /// `most_entries` entries, only so many are read. Empty if the directory does not exist.
     ///
     /// # Errors
     /// [`FilesError`] names the path and the problem.
-    async fn directories(&self, path: &str) -> Result<Vec<String>, FilesError>;
+    async fn directories(
+        &self,
+        path: &str,
+        most_entries: usize,
+    ) -> Result<DirectoryNames, FilesError>;
 
     /// Creates or replaces a file atomically, with missing parent directories. `trust`, the trust
     /// level of the content, is stored with the file for later reads.
@@ -47,6 +51,25 @@ pub struct FileStart {
     pub size: u64,
     /// The trust level of the content.
     pub trust: Trust,
+}
+
+/// The names of the directories in a directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DirectoryNames {
+    /// The names, sorted.
+    pub names: Vec<String>,
+    /// `true` if the directory has entries that were not read.
+    pub has_more: bool,
+}
+
+/// A file of the operator whose text is part of the instructions of an agent.
+#[async_trait]
+pub trait PromptFile: fmt::Debug + Send + Sync {
+    /// Reads the beginning of the file, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`FilesError`] names the key of the configuration, the path and the problem.
+    async fn start(&self, limit: u64) -> Result<FileStart, FilesError>;
 }
 
 /// The workspaces of all agents.

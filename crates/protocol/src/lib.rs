@@ -82,7 +82,7 @@ pub use content::{
 pub use embed::{EmbedError, EmbeddedTexts, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use fetch_attachments::FetchAttachments;
-pub use files::{FileStart, Files, FilesError, Workspaces};
+pub use files::{DirectoryNames, FileStart, Files, FilesError, PromptFile, Workspaces};
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, ConsolidationId, DedupeKey, DeliveryId, IdError,

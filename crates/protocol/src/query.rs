@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    IdError, LogStatus, MessageId, OpenApproval, Outcome, QueueMode, SessionId, StoreError,
-    Timestamp, Total, Trust, TurnId, TurnRecord, TurnState, WaitId, WaitKind,
+    IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId, QueueMode, SessionId,
+    StoreError, Timestamp, Total, Trust, TurnId, TurnRecord, TurnState, WaitId, WaitKind,
 };
 
 /// Read-only views of the log.
@@ -136,6 +136,10 @@ pub struct SessionStatus {
     pub mode: QueueMode,
     /// The model chosen for the session, as `provider/model`; `None` for the agent's model.
     pub model: Option<String>,
+    /// The profile chosen for the session; `None` if the configuration decides.
+    pub agent: Option<String>,
+    /// The person whose private chat the session is; `None` for groups and unknown people.
+    pub person: Option<PersonId>,
     /// Messages that wait.
     pub queued: u64,
     /// The turn that runs or waits.

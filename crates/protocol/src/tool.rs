@@ -274,6 +274,8 @@ pub struct ToolContext {
     pub read: LeastTrust,
     /// The calls of the turn before this one that may have loaded a skill, in order.
     pub skills: Vec<SkillCall>,
+    /// The same of each ancestor of the turn, before it started the next descendant.
+    pub skills_above: Arc<[Vec<SkillCall>]>,
 }
 
 /// The place of a request, as far as the policy needs it.

@@ -47,6 +47,34 @@ impl EntryKind {
 }
 
 impl Workspace {
+    /// Returns the names of the directories and links in a directory, sorted, and `true` if the
+    /// directory has more entries than `most_entries`, of which the rest is not read. This does not
+    /// count as reading: the caller judges the trust of each file.
+    ///
+    /// # Errors
+    /// [`FileError`] names the path and the problem.
+    pub fn directories(
+        &self,
+        path: &WorkspacePath,
+        most_entries: usize,
+    ) -> Result<(Vec<String>, bool), FileError> {
+        let opened = self.handle().open_dir(path.as_path());
+        let entries = opened.and_then(|directory| directory.entries());
+        let mut entries = entries.map_err(|error| match error.kind() {
+            ErrorKind::NotADirectory => wrong_kind(path, "a directory"),
+            _ => self.error(path, &error),
+        })?;
+        let mut names = Vec::new();
+        for entry in entries.by_ref().take(most_entries) {
+            let entry = entry.map_err(|error| self.error(path, &error))?;
+            if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink()) {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        Ok((names, entries.next().is_some()))
+    }
+
     /// Lists the entries of a directory, sorted by name.
     ///
     /// # Errors

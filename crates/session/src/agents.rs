@@ -5,32 +5,67 @@ use std::path::Path;
 use std::sync::Arc;
 
 use avocet_agent::{AgentLoop, AgentModels};
-use avocet_protocol::{LineageTurn, Model, Models, SessionId, fits, specificity};
+use avocet_protocol::{
+    LineageTurn, Model, Models, PersonId, SessionId, SessionStatus, SkillCall, fits, specificity,
+};
 
-/// A setting with different values for sessions whose ids match patterns.
+/// A setting with different values for some sessions.
 #[derive(Debug, Clone)]
 pub struct BySession<T> {
     default: T,
-    others: Vec<(Vec<String>, T)>,
+    others: Vec<(SessionBinding, T)>,
+}
+
+/// The sessions to which a value of [`BySession`] applies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionBinding {
+    /// Session ids, in which `*` stands for any characters.
+    pub sessions: Vec<String>,
+    /// People, for their private chats.
+    pub people: Vec<PersonId>,
+}
+
+/// The rank of a matching binding: the greatest applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum BindingRank {
+    Pattern((bool, usize)),
+    Person,
+    Session,
+}
+
+impl SessionBinding {
+    /// Returns the rank of the best match; `None` without a match. A session named in full comes
+    /// before its person, and the person before a pattern with `*`.
+    fn rank(&self, session: &SessionId, person: Option<&PersonId>) -> Option<BindingRank> {
+        let fitting = self.sessions.iter().filter(|pattern| fits(pattern, session.as_str()));
+        let patterns = fitting.map(|pattern| {
+            if pattern.contains('*') {
+                BindingRank::Pattern(specificity(pattern))
+            } else {
+                BindingRank::Session
+            }
+        });
+        let is_theirs = person.is_some_and(|person| self.people.contains(person));
+        patterns.chain(is_theirs.then_some(BindingRank::Person)).max()
+    }
 }
 
 impl<T> BySession<T> {
-    /// Uses `default` for all sessions except those that match a pattern of `others`.
+    /// Uses `default` for all sessions except those to which a binding of `others` applies.
     #[must_use]
-    pub fn new(default: T, others: Vec<(Vec<String>, T)>) -> Self {
+    pub fn new(default: T, others: Vec<(SessionBinding, T)>) -> Self {
         Self { default, others }
     }
 
-    /// Returns the value for a session. In a pattern, `*` stands for any characters. The most
-    /// specific matching pattern wins; of equally specific ones, the first.
+    /// Returns the value for a session, which may be the private chat of `person`. The most
+    /// specific binding applies; of equally specific ones, the first.
     #[must_use]
-    pub fn of(&self, session: &SessionId) -> &T {
-        let id = session.as_str();
-        let fitting = self.others.iter().filter_map(|(patterns, own)| {
-            let fitting = patterns.iter().filter(|pattern| fits(pattern, id));
-            Some((fitting.map(|pattern| specificity(pattern)).max()?, own))
-        });
-        fitting.rev().max_by_key(|(says, _)| *says).map_or(&self.default, |(_, own)| own)
+    pub fn of(&self, session: &SessionId, person: Option<&PersonId>) -> &T {
+        let fitting = self
+            .others
+            .iter()
+            .filter_map(|(binding, own)| Some((binding.rank(session, person)?, own)));
+        fitting.rev().max_by_key(|(rank, _)| *rank).map_or(&self.default, |(_, own)| own)
     }
 
     /// Returns the value for sessions without a matching pattern.
@@ -78,8 +113,10 @@ impl Agent {
     }
 }
 
-/// Name of the table of the default agent.
-pub const DEFAULT_AGENT: &str = "defaults";
+/// Name of the default agent.
+pub const DEFAULT_AGENT: &str = "default";
+/// Name of the default agent in the log of an older version.
+const OLD_DEFAULT_AGENT: &str = "defaults";
 
 /// The agent of a turn.
 #[derive(Debug, Clone)]
@@ -88,6 +125,8 @@ pub struct TurnAgent {
     pub run: AgentLoop,
     /// The other profiles among the ancestors of the turn. Their lists of tools apply as well.
     pub within: Vec<String>,
+    /// The calls of each ancestor that may have loaded a skill. Their limits on tools apply as well.
+    pub skills_above: Arc<[Vec<SkillCall>]>,
 }
 
 /// A profile is not configured any more.
@@ -156,7 +195,8 @@ impl Agents {
             }
             run.limits.root_tokens = Some(above.run.limits.turn.max_tokens);
         }
-        Ok(TurnAgent { run, within })
+        let skills_above = lineage.iter().skip(1).map(|above| above.skills.clone()).collect();
+        Ok(TurnAgent { run, within, skills_above })
     }
 
     /// Returns the agent of the first turn of a lineage: the one chosen for its session, else that
@@ -167,7 +207,7 @@ impl Agents {
     pub fn of_turn(&self, lineage: &[LineageTurn]) -> Result<&Agent, NoAgent> {
         let chosen = lineage.first().and_then(|turn| turn.agent.as_deref());
         match (chosen, lineage.last()) {
-            (None, Some(root)) => Ok(self.agents.of(&root.session)),
+            (None, Some(root)) => Ok(self.agents.of(&root.session, root.person.as_ref())),
             (None, None) => Ok(self.agents.default()),
             (Some(name), _) => self.named(name).ok_or_else(|| NoAgent(name.to_owned())),
         }
@@ -176,13 +216,23 @@ impl Agents {
     /// Returns the agent with this name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Agent> {
+        let name = if name == OLD_DEFAULT_AGENT { DEFAULT_AGENT } else { name };
         self.agents.iter().find(|agent| agent.shown_name() == name)
     }
 
-    /// Returns the agent of a session with the chosen model.
+    /// Returns the agent of a session. A chosen profile that was removed from the configuration is
+    /// ignored.
     #[must_use]
-    pub fn for_session(&self, session: &SessionId, chosen: Option<&str>) -> AgentLoop {
-        self.with_model(self.agents.of(session), chosen)
+    pub fn of_session(&self, session: &SessionId, status: &SessionStatus) -> &Agent {
+        let SessionStatus { agent, person, .. } = status;
+        let chosen = agent.as_deref().and_then(|name| self.named(name));
+        chosen.unwrap_or_else(|| self.agents.of(session, person.as_ref()))
+    }
+
+    /// Returns the agent of a session with the model chosen for the session.
+    #[must_use]
+    pub fn for_session(&self, session: &SessionId, status: &SessionStatus) -> AgentLoop {
+        self.with_model(self.of_session(session, status), status.model.as_deref())
     }
 
     /// Returns an agent with the chosen model. A model removed from the configuration is ignored.
@@ -216,26 +266,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_session_of_returns_the_agent_with_the_most_specific_pattern() {
-        let list = |patterns: &[&str]| patterns.iter().map(|one| (*one).to_owned()).collect();
+    fn by_session_of_returns_the_agent_with_the_most_specific_binding() {
+        let bound = |patterns: &[&str], people: &[&str]| SessionBinding {
+            sessions: patterns.iter().map(|one| (*one).to_owned()).collect(),
+            people: people.iter().map(|one| one.parse().unwrap()).collect(),
+        };
         let agents = BySession::new(
             "default",
             vec![
-                (list(&["telegram:*", "*:7:3"]), "telegram"),
-                (list(&["telegram:work:*", "terminal:local:me"]), "work"),
-                (list(&[]), "unused"),
+                (bound(&["telegram:*", "*:7:3"], &["discord:main:99"]), "telegram"),
+                (bound(&["telegram:work:*", "terminal:local:me"], &[]), "work"),
+                (bound(&["discord:main:7"], &["telegram:work:8"]), "ann"),
+                (bound(&[], &[]), "unused"),
             ],
         );
         let table = [
-            ("telegram:work:7", "work"),
-            ("telegram:work:7:3", "work"),
-            ("telegram:main:7", "telegram"),
-            ("terminal:local:me", "work"),
-            ("terminal:local:meg", "default"),
-            ("discord:work:7", "default"),
+            ("telegram:work:7", "", "work"),
+            ("telegram:work:7:3", "", "work"),
+            ("telegram:main:7", "", "telegram"),
+            ("terminal:local:me", "", "work"),
+            ("terminal:local:meg", "", "default"),
+            ("discord:work:7", "", "default"),
+            // A person comes before a pattern, and after a session that is named in full.
+            ("telegram:work:8", "telegram:work:8", "ann"),
+            ("discord:main:5", "discord:main:99", "telegram"),
+            ("discord:main:7", "discord:main:99", "ann"),
+            ("discord:main:5", "discord:work:99", "default"),
         ];
-        for (session, agent) in table {
-            assert_eq!(*agents.of(&session.parse().unwrap()), agent, "{session}");
+        for (session, person, agent) in table {
+            let person = (!person.is_empty()).then(|| person.parse().unwrap());
+            let found = *agents.of(&session.parse().unwrap(), person.as_ref());
+            assert_eq!(found, agent, "{session} {person:?}");
         }
     }
 }

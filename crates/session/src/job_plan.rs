@@ -8,6 +8,8 @@ use avocet_protocol::{
     JobId, JobLimits, JobRules, JobState, JobStatus, LineageTurn, StoreError, TurnRecord,
 };
 
+use crate::NoDirectory;
+use crate::agents::Agents;
 use crate::lane::Lanes;
 
 /// The most words of a task in the name of a branch.
@@ -35,6 +37,27 @@ pub(crate) struct ShownJob {
     pub(crate) own_steps: u32,
 }
 
+impl Agents {
+    /// Returns the agent of a turn with the rules of the job to which the turn belongs: its
+    /// workspace, and for the job's own turns its limits.
+    ///
+    /// # Errors
+    /// [`NoDirectory`] if the workspace of the job cannot be used.
+    pub fn for_job(
+        &self,
+        agent: AgentLoop,
+        lineage: &[LineageTurn],
+        rules: JobRules,
+    ) -> Result<AgentLoop, NoDirectory> {
+        let JobRules { workspace, limits, .. } = rules;
+        let agent = if lineage.len() == 1 { with_limits(agent, limits) } else { agent };
+        let (Some(workspace), Ok(of)) = (workspace, self.of_turn(lineage)) else {
+            return Ok(agent);
+        };
+        self.directories.in_directory(of.shown_name(), Path::new(&workspace), agent)
+    }
+}
+
 impl Lanes {
     /// Applies the rules of the job to which a turn belongs, if there is one: its workspace, and for
     /// the job's own turns its limits and its branch. The inner error is the reason why the turn
@@ -48,21 +71,13 @@ impl Lanes {
         let plain = |agent| Ok(Ok(PlannedTurn { agent, job: JobPlan::default(), shown: None }));
         let Some(root) = lineage.last() else { return plain(agent) };
         let rules = self.with_retry(|| self.parts.jobs.job_rules(&root.session)).await?;
-        let Some(JobRules { workspace, limits, .. }) = rules else { return plain(agent) };
-        let is_own = lineage.len() == 1;
-        let agent = if is_own { with_limits(agent, limits) } else { agent };
-        let Ok(of) = self.parts.agents.of_turn(lineage) else { return plain(agent) };
-        let agent = match workspace {
-            None => agent,
-            Some(workspace) => {
-                let directories = &self.parts.agents.directories;
-                match directories.in_directory(of.shown_name(), Path::new(&workspace), agent) {
-                    Ok(agent) => agent,
-                    Err(error) => return Ok(Err(error.to_string())),
-                }
-            }
+        let Some(rules) = rules else { return plain(agent) };
+        let most_rounds = rules.limits.max_inference_runs;
+        let agent = match self.parts.agents.for_job(agent, lineage, rules) {
+            Ok(agent) => agent,
+            Err(error) => return Ok(Err(error.to_string())),
         };
-        if !is_own {
+        if lineage.len() != 1 {
             return plain(agent);
         }
         let job = match self.job_plan(turn).await? {
@@ -70,11 +85,7 @@ impl Lanes {
             Err(reason) => return Ok(Err(reason)),
         };
         let own_steps = u32::from(job.branch.is_some());
-        let shown = turn.session.job().map(|id| ShownJob {
-            id,
-            most_rounds: limits.max_inference_runs,
-            own_steps,
-        });
+        let shown = turn.session.job().map(|id| ShownJob { id, most_rounds, own_steps });
         Ok(Ok(PlannedTurn { agent, job, shown }))
     }
 

@@ -100,7 +100,7 @@ async fn job_command_submits_lists_and_cancels_and_reports_to_its_chat() {
         (
             "/job wrok add tests",
             "I cannot accept this job: there is no agent \"wrok\"; did you mean work? the agents \
-                are: defaults, work.",
+                are: default, work.",
         ),
         (
             "/job work --workspace /nowhere add tests",

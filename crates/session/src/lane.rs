@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::SessionParts;
 use crate::failures::Failures;
 use crate::fetch::LONGEST_FETCH;
-use crate::preview::Boards;
+use crate::preview::{Boards, ProgressMessages};
 
 /// Limits of parallel work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub(crate) struct Lanes {
     pub(crate) failures: Failures,
     /// The progress of children for which turns wait.
     pub(crate) boards: Boards,
+    pub(crate) progress: ProgressMessages,
     /// Tells the expiry watcher about a new wait.
     pub(crate) new_wait: Notify,
     /// Cancelled when lanes must stop taking turns.
@@ -72,6 +73,7 @@ impl Lanes {
             quarantine: Semaphore::new(1),
             failures,
             boards: Boards::default(),
+            progress: ProgressMessages::default(),
             new_wait: Notify::new(),
         }
     }

@@ -33,7 +33,7 @@ mod usage;
 
 pub use agents::{
     Agent, AgentDirectories, AgentJobs, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory,
-    TurnAgent,
+    SessionBinding, TurnAgent,
 };
 pub use approvals::Decisions;
 pub use commands::commands;

@@ -20,9 +20,9 @@ pub(crate) async fn plan(
     argument: &str,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
-    let agent = lanes.parts.agents.agents.of(session);
+    let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
+    let agent = lanes.parts.agents.of_session(session, &status);
     if argument.is_empty() {
-        let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
         return Ok(CommandPlan::say(shown(lanes, agent, status.model.as_deref(), role).await));
     }
     if role < Role::Owner {

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use avocet_protocol::{Model, ModelFacts, Models, NoModel, Price};
+use avocet_protocol::{Model, ModelFacts, Models, NoModel, Price, SessionStatus};
 
 use super::*;
 
@@ -212,7 +212,10 @@ async fn for_session_puts_the_chosen_model_behind_or_in_place_of_the_cheap_one()
             models: models.clone(),
             directories: Arc::new(NoDirectories),
         };
-        let run = agents.for_session(&session("a"), Some("b/new"));
+        let status =
+            harness.sessions.lanes.parts.query.session_status(&session("a")).await.unwrap();
+        let status = SessionStatus { model: Some("b/new".to_owned()), ..status };
+        let run = agents.for_session(&session("a"), &status);
         assert_eq!((run.models.main.name(), run.models.cheap.name()), ("b/new", cheap));
         let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let mut expected = vec![("b/new".to_owned(), of(&["d/behind"]))];

@@ -4,6 +4,7 @@
 mod board;
 mod draft;
 mod job;
+mod progress;
 mod screen;
 mod words;
 
@@ -25,6 +26,8 @@ use board::BoardPreview;
 pub(crate) use board::Boards;
 use draft::PreviewDraft;
 use job::JobDraft;
+use progress::ProgressPreview;
+pub(crate) use progress::{LastProgress, ProgressMessages};
 use screen::{PreviewState, Screen, Showed};
 pub(crate) use words::unfinished;
 
@@ -47,11 +50,15 @@ pub(crate) struct ShownTurn<'t> {
 }
 
 impl ShownTurn<'_> {
-    /// Returns the root turn if it waits for this child. Its preview shows the child. A task in the
-    /// background has no preview, because its end is a new message.
-    fn awaited_by(&self) -> Option<TurnId> {
-        let is_awaited = self.lineage.iter().all(|turn| turn.mode.is_awaited());
-        self.lineage.last().map(|root| root.turn).filter(|_| is_awaited)
+    /// Returns the turn whose message shows this turn: the root turn if it waits for this child, a
+    /// task in the background itself. The children of such a task are not shown.
+    fn shown_by(&self) -> Option<TurnId> {
+        let (own, above) = self.lineage.split_first()?;
+        let root = above.last().unwrap_or(own);
+        if !own.mode.is_awaited() {
+            return Some(own.turn);
+        }
+        above.iter().all(|turn| turn.mode.is_awaited()).then_some(root.turn)
     }
 }
 
@@ -70,30 +77,41 @@ impl Lanes {
             done
         };
         let ShownTurn { turn, root, job, .. } = shown;
-        let to = asker(turn).or(root).zip(shown.awaited_by());
+        let to = asker(turn).or(root).zip(shown.shown_by());
         let in_chat = to.and_then(|(to, of)| {
             let chat = &to.message.inbound.address;
             Some((to, of, chat, self.parts.channels.of(chat)?))
         });
         let Some((to, of, chat, channel)) = in_chat else { return work.await };
-        let typing = catch(type_along(channel, chat, self.parts.clock.as_ref(), &over));
+        let is_task = of == turn.id && matches!(turn.origin, Origin::Child { .. });
+        let typing = catch(async {
+            // The chat can go on while a task works in the background.
+            if !is_task {
+                type_along(channel, chat, self.parts.clock.as_ref(), &over).await;
+            }
+        });
         // Subscribes before the work begins, so that no event is missed.
-        let preview = channel.preview_interval().map(|interval| {
+        let preview = channel.preview_interval().and_then(|interval| {
             let screen = Screen { lanes: self, channel, turn: of, to, chat };
             let events = self.parts.events.subscribe(&turn.session);
-            match &turn.origin {
+            Some(match &turn.origin {
                 Origin::Messages(_) => {
                     TurnPreview::Own(Preview::new(screen, interval, events, job).into())
+                }
+                Origin::Child { .. } if is_task => {
+                    let progress = ProgressPreview::new(screen, turn, interval, events)?;
+                    TurnPreview::Progress(progress.into())
                 }
                 Origin::Child { label, prompt, .. } => {
                     let name = task_name(label.as_deref(), prompt);
                     TurnPreview::OnBoard(self.boards.enter(screen, turn.id, name, interval, events))
                 }
-            }
+            })
         });
         let preview = catch(async {
             match preview {
                 Some(TurnPreview::Own(preview)) => preview.run(&over).await,
+                Some(TurnPreview::Progress(preview)) => preview.run(&over).await,
                 Some(TurnPreview::OnBoard(preview)) => preview.run(&over).await,
                 None => {}
             }
@@ -170,9 +188,11 @@ async fn type_along(
     }
 }
 
-/// The preview of a root turn, or the line of a child in it.
+/// The preview of a root turn, the line of a child in it, or the message of a task in the
+/// background.
 enum TurnPreview<'l> {
     Own(Box<Preview<'l>>),
+    Progress(Box<ProgressPreview<'l>>),
     OnBoard(BoardPreview<'l>),
 }
 

@@ -31,7 +31,7 @@ impl SessionHarness {
         self.pass(INTERVAL).await;
     }
 
-    async fn pass(&self, time: Duration) {
+    pub(super) async fn pass(&self, time: Duration) {
         self.clock.sleeper_within(time..=time).await;
         self.clock.advance(time);
     }

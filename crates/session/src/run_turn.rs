@@ -16,7 +16,7 @@ use tracing::Instrument;
 use crate::agents::TurnAgent;
 use crate::job_plan::PlannedTurn;
 use crate::lane::Lanes;
-use crate::preview::ShownTurn;
+use crate::preview::{LastProgress, ShownTurn};
 use crate::settle::SettleReason;
 
 /// A turn is dropped after so many deaths of the process, if in [`POISON_DEATHS_ALONE`] of them it
@@ -71,6 +71,7 @@ impl Lanes {
             () = entered.ended.cancelled() => {
                 self.emit_stopped(&session, id);
                 self.wake_open_deliveries().await;
+                self.end_cancelled_progress(&claimed.turn).await;
                 Ok(())
             }
             settled = self.answer(&mut claimed, &entered.ended, &meter) => settled,
@@ -107,7 +108,7 @@ impl Lanes {
         if !self.readmit(turn).await? {
             return self.settle(turn, SettleReason::NothingAdmitted).await;
         }
-        let TurnAgent { run: agent, within } =
+        let TurnAgent { run: agent, within, skills_above } =
             match self.parts.agents.for_turn(lineage, model.as_deref()) {
                 Ok(agent) => agent,
                 Err(error) => {
@@ -127,6 +128,7 @@ impl Lanes {
             cancel: ended.clone(),
             asked_by: self.asked_by(turn).await?,
             within,
+            skills_above,
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
             job,
@@ -148,6 +150,15 @@ impl Lanes {
                 tracing::error!(error, "the turn panicked");
                 self.settle_bug(turn, error).await
             }
+        }
+    }
+
+    /// Lets the progress message of a cancelled task say so.
+    async fn end_cancelled_progress(&self, turn: &TurnRecord) {
+        let Ok(asked_by) = self.asked_by(turn).await else { return };
+        if let Some(to) = asked_by.last() {
+            let chat = &to.message.inbound.address;
+            self.end_progress(turn, chat, LastProgress::Cancelled).await;
         }
     }
 

@@ -27,7 +27,8 @@ use tokio::sync::Semaphore;
 use super::super::Sessions;
 use crate::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
-    LaneLimits, NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionParts, remind,
+    LaneLimits, NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionBinding,
+    SessionParts, remind,
 };
 
 /// A step of the clock.
@@ -140,6 +141,7 @@ fn agent_loop(
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         prompt_settings: PromptSettings {
             system: "be kind".into(),
+            file: None,
             zone: jiff::tz::TimeZone::UTC,
             marks: Marks::new(7),
         },
@@ -184,8 +186,9 @@ fn agents(run: AgentLoop, attachments: &AttachmentFetcher, setup: &Setup) -> Age
         let attachments = AttachmentFetcher { files: files.clone(), ..attachments.clone() };
         let attachments = Arc::new(attachments);
         let run = AgentLoop { models, files, attachments, ..run.clone() };
-        let patterns = vec!["terminal:local:work*".to_owned()];
-        (patterns, agent(Some("work".to_owned()), run))
+        let sessions = vec!["terminal:local:work*".to_owned()];
+        let binding = SessionBinding { sessions, people: Vec::new() };
+        (binding, agent(Some("work".to_owned()), run))
     });
     Agents {
         agents: BySession::new(agent(None, run), work.into_iter().collect()),

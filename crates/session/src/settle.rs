@@ -10,6 +10,7 @@ use avocet_protocol::{
 };
 
 use crate::lane::Lanes;
+use crate::preview::LastProgress;
 use crate::retry::HOW_TO_RETRY;
 use crate::retrying_log::wake_deliveries;
 use crate::run_turn::{asker, chat_of};
@@ -82,7 +83,7 @@ impl Lanes {
             Settlement { outcome: Outcome::Replied, answer: None, notice: None, reply: None };
         if let Some(task) = background_task(turn) {
             let text = format!("Task “{task}” is done:\n\n{}", answer.text);
-            settlement.reply = self.report(turn, &text, answer.trust).await?;
+            settlement.reply = self.report(turn, &text, answer.trust, LastProgress::Done).await?;
         } else if let Some(to) = asker(turn) {
             let chat = &to.message.inbound.address;
             // Only calls send messages, and step 0 has none before it.
@@ -142,24 +143,26 @@ impl Lanes {
             (Some(to), _) => self.plan_reply(turn, to, &notice, Trust::Low).await,
             (None, Some(task)) => {
                 let text = format!("Task “{task}” failed: {notice}");
-                self.report(turn, &text, Trust::Low).await?
+                self.report(turn, &text, Trust::Low, LastProgress::Failed).await?
             }
             (None, None) => None,
         };
         Ok(Settlement { outcome, answer: None, notice: Some(notice), reply })
     }
 
-    /// Plans the message about the end of a task in the background, for the chat of the root turn.
+    /// Plans the message about the end of a task in the background, for the chat of the root turn,
+    /// and ends the display of its progress.
     async fn report(
         &self,
         turn: &TurnRecord,
         text: &str,
         trust: Trust,
+        last: LastProgress,
     ) -> Result<Option<Planned>, StoreError> {
-        match self.asked_by(turn).await?.last() {
-            Some(to) => Ok(self.plan_reply(turn, to, text, trust).await),
-            None => Ok(None),
-        }
+        let asked_by = self.asked_by(turn).await?;
+        let Some(to) = asked_by.last() else { return Ok(None) };
+        self.end_progress(turn, &to.message.inbound.address, last).await;
+        Ok(self.plan_reply(turn, to, text, trust).await)
     }
 
     /// Returns the messages bound to the turn whose outcome is open; empty for a child.
@@ -186,6 +189,10 @@ impl Lanes {
         // A child asks in the chat of the root turn.
         let root = self.asked_by(turn).await?;
         let to = asker(turn).or(root.last());
+        if let (Some(to), Some(first)) = (to, calls.first()) {
+            let last = LastProgress::Waiting(first.request.kind);
+            self.end_progress(turn, &to.message.inbound.address, last).await;
+        }
         let mut waits = Vec::new();
         for CallWait { call, request } in calls {
             waits.push(self.new_wait(turn, to, call, request).await?);

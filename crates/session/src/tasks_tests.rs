@@ -168,6 +168,28 @@ async fn stop_cancels_a_waiting_turn_with_its_children() {
 }
 
 #[tokio::test]
+async fn stop_cancels_children_grandchildren_and_tasks_in_the_background() {
+    let calls = vec![spawn("one"), in_background("two")];
+    let model = delegating(calls, |task, _| match task {
+        "one" => Scripted::calls(&[spawn("below"), in_background("beside")]),
+        _ => Scripted::Hang,
+    });
+    let harness = SessionHarness::new(model).await;
+    harness.say("go").await;
+    // The root, two tasks, and two tasks below the first.
+    harness.asked(5).await;
+    while harness.tasks().await.iter().filter(|task| task.state == TurnState::Running).count() < 3 {
+        tokio::task::yield_now().await;
+    }
+    harness.say("/stop").await;
+    assert_eq!(harness.channel.texts(1).await, ["Stopped."]);
+    harness.tasks_are(&[TurnState::Cancelled; 4]).await;
+    harness.idle().await;
+    assert_eq!(harness.model.requests().len(), 5);
+    assert_eq!(harness.channel.texts(1).await.len(), 1, "a cancelled task reports nothing");
+}
+
+#[tokio::test]
 async fn tasks_command_lists_shows_and_cancels() {
     let model = delegating(vec![spawn("one"), spawn("two")], |task, _| match task {
         "one" => Scripted::Hang,
@@ -273,8 +295,9 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
     let table = [
         ("-", Some("")),
         ("- -", Some("")),
-        ("work -", Some("defaults")),
-        ("work work -", Some("defaults")),
+        ("work -", Some("default")),
+        ("work work -", Some("default")),
+        ("default work -", Some("work")),
         ("defaults work -", Some("work")),
         ("work gone -", None),
     ];
@@ -286,7 +309,9 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
                 turn,
                 session: session("a"),
                 agent: (*agent != "-").then(|| (*agent).to_owned()),
+                person: None,
                 mode: ChildMode::Awaited,
+                skills: Vec::new(),
             })
             .collect();
         let found = agents.for_turn(&lineage, None);
@@ -324,4 +349,47 @@ async fn preview_of_the_root_shows_a_line_for_each_child() {
     let texts =
         harness.channel.shows(|texts| texts.iter().any(|text| text.contains("cancelled by"))).await;
     assert!(!texts.iter().any(|text| text.starts_with("Working")), "edited: {texts:?}");
+}
+
+/// The time after which a task in the background is first shown.
+const QUICK: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn progress_of_a_background_task_is_one_message_that_precedes_its_answer() {
+    let gate = Arc::new(Semaphore::new(0));
+    let permits = gate.clone();
+    let mut call = in_background("watch");
+    call.1["label"] = json!("survey");
+    let model = delegating(vec![call], move |_, request| {
+        if results(request).is_empty() {
+            Scripted::calls(&[("echo", json!({}))])
+        } else {
+            Scripted::When(permits.clone(), Box::new(Scripted::says("seen")))
+        }
+    });
+    let harness = previews::harness(model, Setup::default()).await;
+    harness.say("go").await;
+    harness.shows("noted").await;
+    let task = harness.tasks().await[0].id;
+    // The second request of the task, after two of its parent.
+    harness.asked(4).await;
+    harness.pass(QUICK).await;
+    harness.shows(&format!("{task} survey: running, step 2")).await;
+    gate.add_permits(1);
+    let texts = harness.shows("Task “survey” is done:\n\nseen").await;
+    assert_eq!(texts[1..texts.len() - 1], [format!("{task} survey: done")], "{texts:?}");
+}
+
+#[tokio::test]
+async fn progress_of_a_background_task_says_that_the_task_was_cancelled() {
+    let model = delegating(vec![in_background("watch")], |_, _| Scripted::Hang);
+    let harness = previews::harness(model, Setup::default()).await;
+    harness.say("go").await;
+    harness.shows("noted").await;
+    let task = harness.tasks().await[0].id;
+    harness.pass(QUICK).await;
+    harness.shows(&format!("{task} watch: running, step 1")).await;
+    harness.say(&format!("/tasks cancel {task}")).await;
+    let ended = format!("{task} watch: cancelled");
+    harness.channel.shows(|texts| texts.contains(&ended)).await;
 }

@@ -32,7 +32,8 @@ pub(crate) async fn usage(
             break;
         }
     }
-    let budgets = lanes.parts.agents.agents.of(session).run.limits.budgets;
+    let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
+    let budgets = lanes.parts.agents.of_session(session, &status).run.limits.budgets;
     let all = spending.day;
     let mut text = String::new();
     let session_budget =

@@ -6,16 +6,19 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{Files, Skill, SkillFile, SkillLimit, Skills, ToolError, Trust, sanitise};
+use avocet_protocol::{
+    DirectoryNames, Files, Skill, SkillFile, SkillLimit, Skills, ToolError, Trust, sanitise,
+};
 use avocet_supervise::blocking;
 
-use crate::fixed::{FixedSkills, read_file, warn_broken};
-use crate::list::{self, FoundSkill, SkillSource, SkillState};
+use crate::fixed::{self, FixedSkills, read_file, warn_broken};
+use crate::folders::{MAX_ENTRIES, SkillFolders};
+use crate::list::{self, FoundSkill, FoundSkills, SkillSource, SkillState};
 use crate::skill::{MAX_SKILL_BYTES, ParsedSkill, check_name};
 use crate::{AllowedTool, SKILL_FILE, SkillDocument, WORKSPACE_SKILLS};
 
-/// The most folders of a workspace that are read.
-const MAX_FOLDERS: usize = 200;
+/// The most reasons that are remembered.
+const MAX_LOGGED: usize = 200;
 /// The largest file of a skill that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
@@ -42,29 +45,32 @@ impl SkillCatalogue {
         Self { files, fixed, logged: Mutex::default() }
     }
 
-    /// All skills, usable or not: those of the workspace first, each source by name.
-    pub async fn found(&self) -> Vec<FoundSkill> {
+    /// All skills.
+    pub async fn found(&self) -> FoundSkills {
         let mut found = self.of_workspace().await;
-        found.extend(self.fixed.found().iter().cloned());
+        let FoundSkills { skills, left_out } = self.fixed.found();
+        found.skills.extend(skills.iter().cloned());
+        found.left_out.extend(left_out.iter().cloned());
         found
     }
 
-    async fn of_workspace(&self) -> Vec<FoundSkill> {
-        let names = self.files.directories(WORKSPACE_SKILLS).await.unwrap_or_else(|error| {
+    async fn of_workspace(&self) -> FoundSkills {
+        let listed = self.files.directories(WORKSPACE_SKILLS, MAX_ENTRIES).await;
+        let DirectoryNames { names, has_more } = listed.unwrap_or_else(|error| {
             if self.is_new(&error.to_string()) {
                 tracing::warn!(
                     %error,
                     "the skills of the workspace cannot be read; they are left out"
                 );
             }
-            Vec::new()
+            DirectoryNames::default()
         });
-        let names = names.into_iter().filter(|name| check_name(name).is_ok()).take(MAX_FOLDERS);
-        let mut found = Vec::new();
+        let SkillFolders { names, left_out } = SkillFolders::of(WORKSPACE_SKILLS, names, has_more);
+        let mut skills = Vec::new();
         for name in names {
-            found.extend(self.one(name).await);
+            skills.extend(self.one(name).await);
         }
-        found
+        FoundSkills { skills, left_out: left_out.into_iter().collect() }
     }
 
     /// Reads a skill of the workspace; `None` if the folder has no `SKILL.md`.
@@ -85,8 +91,12 @@ impl SkillCatalogue {
     }
 
     /// Logs the skills of the workspace that are left out, each reason once.
-    fn warn<'f>(&self, found: impl Iterator<Item = &'f FoundSkill>) {
-        for FoundSkill { folder, state, .. } in found {
+    fn warn(&self, found: &FoundSkills) {
+        for left_out in found.left_out.iter().filter(|text| self.is_new(text)) {
+            fixed::warn_left_out(left_out);
+        }
+        let of_workspace = found.skills.iter().filter(|one| one.source == SkillSource::Workspace);
+        for FoundSkill { folder, state, .. } in of_workspace {
             match state {
                 SkillState::Usable(_) => {}
                 SkillState::Untrusted(trust) if self.is_new(&format!("{folder} {trust:?}")) => {
@@ -110,7 +120,7 @@ impl SkillCatalogue {
     fn is_new(&self, reason: &str) -> bool {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         // A workspace that changes all the time must not fill the memory.
-        if logged.len() > MAX_FOLDERS {
+        if logged.len() > MAX_LOGGED {
             logged.clear();
         }
         logged.insert(reason.to_owned())
@@ -123,7 +133,7 @@ impl SkillCatalogue {
             Ok(()) => self.one(name.to_owned()).await,
             Err(_) => None,
         };
-        let fixed = self.fixed.found().iter().filter(|one| one.name == name);
+        let fixed = self.fixed.found().skills.iter().filter(|one| one.name == name);
         let all: Vec<&FoundSkill> = of_workspace.iter().chain(fixed).collect();
         if let Some((found, document)) = list::usable(all.iter().copied()).first() {
             let FoundSkill { source, folder, .. } = *found;
@@ -145,7 +155,7 @@ impl SkillCatalogue {
             _ => {
                 let found = self.found().await;
                 let names: Vec<&str> =
-                    list::usable(&found).iter().map(|(one, _)| one.name.as_str()).collect();
+                    list::usable(&found.skills).iter().map(|(one, _)| one.name.as_str()).collect();
                 let names = names.join(", ");
                 ToolError::InvalidArgs(format!(
                     "there is no skill {name:?}; the skills are: {names}"
@@ -159,8 +169,8 @@ impl SkillCatalogue {
 impl Skills for SkillCatalogue {
     async fn listed(&self) -> Option<String> {
         let found = self.found().await;
-        self.warn(found.iter().filter(|one| one.source == SkillSource::Workspace));
-        list::text(&found)
+        self.warn(&found);
+        list::text(&found.skills)
     }
 
     async fn load(&self, name: &str) -> Result<Skill, ToolError> {

@@ -56,7 +56,7 @@ async fn catalogue_ignores_untrusted_and_broken_skills_until_they_are_good() {
         let listed = catalogue.listed().await.unwrap();
         assert!(listed.contains("- shipped: S") && !listed.contains("OBEY"), "{trust:?}: {listed}");
         assert_eq!(catalogue.load("shipped").await.unwrap().body, "Go.", "{trust:?}");
-        let found = catalogue.found().await;
+        let found = catalogue.found().await.skills;
         assert!(found.len() == 2 && found[0].document().is_none(), "{found:?}");
         files.mark("skills/shipped/SKILL.md", Trust::Full);
         files.put("skills/shipped/SKILL.md", skill("shipped", "good").as_bytes());

@@ -7,8 +7,9 @@ use std::path::{Component, Path, PathBuf};
 
 use avocet_protocol::ToolError;
 
-use crate::list::{FoundSkill, SkillSource};
-use crate::skill::{MAX_SKILL_BYTES, ParsedSkill, check_name};
+use crate::folders::{MAX_ENTRIES, SkillFolders};
+use crate::list::{FoundSkill, FoundSkills, SkillSource};
+use crate::skill::{MAX_SKILL_BYTES, ParsedSkill};
 use crate::{SKILL_FILE, SkillProblem, SkillState};
 
 /// A skill that is a part of the program.
@@ -33,7 +34,7 @@ pub const SHIPPED: [ShippedSkill; 3] = [
 /// The skills of the system and of the program, read once.
 #[derive(Debug, Default)]
 pub struct FixedSkills {
-    found: Vec<FoundSkill>,
+    found: FoundSkills,
 }
 
 impl FixedSkills {
@@ -41,8 +42,9 @@ impl FixedSkills {
     /// skills of the program to add.
     #[must_use]
     pub fn read(paths: &[PathBuf], shipped: &[ShippedSkill]) -> Self {
-        let mut found: Vec<FoundSkill> = paths.iter().flat_map(|path| of_directory(path)).collect();
-        found.extend(shipped.iter().map(|ShippedSkill { name, text }| {
+        let mut found = FoundSkills::default();
+        paths.iter().for_each(|path| add_directory(path, &mut found));
+        found.skills.extend(shipped.iter().map(|ShippedSkill { name, text }| {
             let parsed = ParsedSkill::read(name, text.as_bytes());
             FoundSkill::new((*name).to_owned(), SkillSource::Shipped, String::new(), parsed)
         }));
@@ -51,18 +53,24 @@ impl FixedSkills {
 
     /// All of them, usable or not.
     #[must_use]
-    pub fn found(&self) -> &[FoundSkill] {
+    pub fn found(&self) -> &FoundSkills {
         &self.found
     }
 
     /// Logs a warning for each skill that cannot be used.
     pub fn warn(&self) {
-        for skill in &self.found {
+        self.found.left_out.iter().for_each(|left_out| warn_left_out(left_out));
+        for skill in &self.found.skills {
             if let SkillState::Broken(problems) = &skill.state {
                 warn_broken(&skill.folder, problems.first());
             }
         }
     }
+}
+
+/// Logs that folders of a directory are left out.
+pub(crate) fn warn_left_out(left_out: &str) {
+    tracing::warn!(left_out, "a directory of skills is too large; a part of it is not read");
 }
 
 /// Logs that a skill is broken, with its first problem.
@@ -106,15 +114,11 @@ pub(crate) fn read_file(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// The skills in a directory, by name. A folder without a `SKILL.md` is no skill.
-fn of_directory(directory: &Path) -> Vec<FoundSkill> {
-    let mut folders: Vec<(String, PathBuf)> = match fs::read_dir(directory) {
-        Ok(entries) => {
-            let named =
-                |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), path.clone()));
-            entries.filter_map(|entry| named(entry.ok()?.path())).collect()
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+/// Adds the skills in a directory, by name. A folder without a `SKILL.md` is no skill.
+fn add_directory(directory: &Path, found: &mut FoundSkills) {
+    let mut entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return,
         Err(error) => {
             let directory = directory.display();
             tracing::warn!(
@@ -122,19 +126,27 @@ fn of_directory(directory: &Path) -> Vec<FoundSkill> {
                 %error,
                 "this directory of skills cannot be read; its skills are left out"
             );
-            return Vec::new();
+            return;
         }
     };
-    folders.retain(|(name, path)| check_name(name).is_ok() && path.join(SKILL_FILE).exists());
-    folders.sort();
-    let found = folders.into_iter().map(|(name, folder)| {
+    let read = entries.by_ref().take(MAX_ENTRIES).filter_map(Result::ok);
+    let names = read.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let has_more = entries.next().is_some();
+    let SkillFolders { names, left_out } =
+        SkillFolders::of(&directory.display().to_string(), names, has_more);
+    found.left_out.extend(left_out);
+    for name in names {
+        let folder = directory.join(&name);
+        if !folder.join(SKILL_FILE).exists() {
+            continue;
+        }
         let parsed = match read_file(&folder, SKILL_FILE, MAX_SKILL_BYTES as u64) {
             Ok(bytes) => ParsedSkill::read(&name, &bytes),
             Err(error) => ParsedSkill::unreadable(&error.to_string()),
         };
-        FoundSkill::new(name, SkillSource::System, folder.display().to_string(), parsed)
-    });
-    found.collect()
+        let folder = folder.display().to_string();
+        found.skills.push(FoundSkill::new(name, SkillSource::System, folder, parsed));
+    }
 }
 
 #[cfg(test)]

@@ -18,13 +18,13 @@ fn valid(name: &str) -> String {
 #[test]
 fn shipped_skills_are_valid_and_sorted() {
     let fixed = FixedSkills::read(&[], &SHIPPED);
-    for skill in &fixed.found {
+    for skill in &fixed.found.skills {
         let document = skill.document().unwrap_or_else(|| panic!("{skill:?}"));
         assert_eq!((&document.name, &skill.notes[..]), (&skill.name, &[][..]));
         assert!(document.allowed_tools.is_some(), "{}", skill.name);
         assert!(document.body.len() < 2500, "{}: a short body leaves room", skill.name);
     }
-    assert_eq!(fixed.found.len(), SHIPPED.len());
+    assert_eq!(fixed.found.skills.len(), SHIPPED.len());
     assert!(SHIPPED.is_sorted_by_key(|skill| skill.name));
 }
 
@@ -40,9 +40,9 @@ fn fixed_skills_of_a_directory_are_read_by_name_and_others_skipped() {
     let missing = root.path().join("missing");
     let fixed = FixedSkills::read(&[missing, root.path().to_owned()], &[]);
     let found: Vec<_> =
-        fixed.found.iter().map(|one| (&*one.name, one.document().is_some())).collect();
+        fixed.found.skills.iter().map(|one| (&*one.name, one.document().is_some())).collect();
     assert_eq!(found, [("a", true), ("b", true), ("c", false)]);
-    assert_eq!(fixed.found[0].folder, root.path().join("a").display().to_string());
+    assert_eq!(fixed.found.skills[0].folder, root.path().join("a").display().to_string());
 }
 
 #[test]

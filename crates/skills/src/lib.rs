@@ -5,6 +5,7 @@
 mod allowed;
 mod catalogue;
 mod fixed;
+mod folders;
 mod front_matter;
 mod list;
 mod problem;
@@ -13,7 +14,7 @@ mod skill;
 pub use allowed::AllowedTool;
 pub use catalogue::SkillCatalogue;
 pub use fixed::{FixedSkills, SHIPPED, ShippedSkill};
-pub use list::{FoundSkill, SkillSource, SkillState};
+pub use list::{FoundSkill, FoundSkills, SkillSource, SkillState};
 pub use problem::SkillProblem;
 pub use skill::{MAX_SKILL_BYTES, ParsedSkill, SkillDocument, check_name};
 

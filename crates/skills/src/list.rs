@@ -39,6 +39,15 @@ impl SkillSource {
     }
 }
 
+/// The skills that were found, usable or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundSkills {
+    /// The skills: those of the workspace first, each source by name.
+    pub skills: Vec<FoundSkill>,
+    /// A notice for each directory in which folders were left out.
+    pub left_out: Vec<String>,
+}
+
 /// A skill that was found, usable or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {

@@ -134,6 +134,19 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
     Ok(())
 }
 
+/// Sends the reply of a task in the background as a new message. Its preview, which shows the
+/// progress, stays unchanged.
+pub(crate) fn stay(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
+    if let Some(preview) = of(tx.db, turn)? {
+        leave(tx, &preview)?;
+    }
+    let Some(reply) = reply else { return Ok(()) };
+    let ordinal = next_ordinal(tx, Some(turn))?;
+    let source = OutboxSource::Reply;
+    let position = ChunkPosition { turn: Some(turn), ordinal, chunk: 0, key: None, source };
+    insert_chunks(tx, reply, 0, &position)
+}
+
 /// Replaces the preview's content by the reply. A known message is edited; one of unknown outcome
 /// is sent again by the delivery rules.
 fn take_over(

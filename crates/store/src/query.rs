@@ -236,11 +236,16 @@ fn session_status(
             |row| row.get(0),
         )
     };
+    let chosen =
+        db.row("SELECT model, agent FROM sessions WHERE id = ?1", [session.as_str()], |row| {
+            Ok((row.get("model")?, row.get("agent")?))
+        })?;
+    let (model, agent) = chosen.unwrap_or_default();
     Ok(SessionStatus {
         mode: sessions::mode(db, session, default_mode)?,
-        model: db
-            .row("SELECT model FROM sessions WHERE id = ?1", [session.as_str()], |row| row.get(0))?
-            .flatten(),
+        model,
+        agent,
+        person: turns::person_of(db, session)?,
         queued: db.one(
             "SELECT count(*) FROM inbound WHERE session = ?1 AND state = 'queued' \
                  AND turn IS NULL AND kind = 'text'",

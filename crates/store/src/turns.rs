@@ -165,8 +165,14 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
         )?;
     }
     end_messages(tx, turn, *outcome)?;
-    preview::become_reply(tx, turn, reply.as_ref())?;
-    note_report(tx, turn, settlement)?;
+    let sql = "SELECT background FROM turns WHERE id = ?1";
+    if tx.db.one(sql, [turn.0], |row| row.get(0))? {
+        preview::stay(tx, turn, reply.as_ref())?;
+        note_report(tx, turn, settlement, TurnKind::Task)?;
+    } else {
+        preview::become_reply(tx, turn, reply.as_ref())?;
+        note_report(tx, turn, settlement, TurnKind::Other)?;
+    }
     let result = match (outcome, answer, notice) {
         (Outcome::Replied, Some(answer), _) => {
             Resolution::Answer { text: answer.text.clone(), trust: answer.trust }
@@ -177,15 +183,20 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
     resolve_parent(tx, turn, &result)
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TurnKind {
+    /// A task in the background.
+    Task,
+    Other,
+}
+
 /// Notes the reply for the own session of its chat, if that is another session.
-fn note_report(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<()> {
+fn note_report(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement, kind: TurnKind) -> Result<()> {
     let Settlement { answer, notice, reply, .. } = settlement;
     let Some(Planned { address, chunks }) = reply else { return Ok(()) };
-    let is_task: bool =
-        tx.db.one("SELECT background FROM turns WHERE id = ?1", [turn.0], |row| row.get(0))?;
     match (answer, notice) {
         // The message of a task names the task.
-        (Some(answer), _) if is_task => {
+        (Some(answer), _) if kind == TurnKind::Task => {
             let text = reports::text_of(chunks);
             reports::note_of_turn(tx, turn, address, &text, answer.trust)
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{FileStart, Files, FilesError, Trust, TurnId, Workspaces};
+use avocet_protocol::{DirectoryNames, FileStart, Files, FilesError, Trust, TurnId, Workspaces};
 
 /// Files by their paths relative to the workspace.
 #[derive(Debug, Default)]
@@ -63,12 +63,18 @@ impl Files for FakeFiles {
         }))
     }
 
-    async fn directories(&self, path: &str) -> Result<Vec<String>, FilesError> {
+    async fn directories(
+        &self,
+        path: &str,
+        most_entries: usize,
+    ) -> Result<DirectoryNames, FilesError> {
         let files = self.files.lock().unwrap();
         let below = files.keys().filter_map(|file| file.strip_prefix(path)?.strip_prefix('/'));
         let names: BTreeSet<&str> =
             below.filter_map(|below| Some(below.split_once('/')?.0)).collect();
-        Ok(names.into_iter().map(str::to_owned).collect())
+        let has_more = names.len() > most_entries;
+        let names = names.into_iter().take(most_entries).map(str::to_owned).collect();
+        Ok(DirectoryNames { names, has_more })
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {

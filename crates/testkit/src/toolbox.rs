@@ -40,6 +40,7 @@ pub fn tool_context() -> ToolContext {
         seen: Arc::default(),
         read: LeastTrust::default(),
         skills: Vec::new(),
+        skills_above: [].into(),
     }
 }
 

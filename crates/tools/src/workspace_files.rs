@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{FileStart, Files, FilesError, LeastTrust, Trust};
-use avocet_sandbox::{EntryKind, FileError, Roots, Workspace};
+use avocet_protocol::{DirectoryNames, FileStart, Files, FilesError, LeastTrust, Trust};
+use avocet_sandbox::{FileError, Roots, Workspace};
 use avocet_supervise::blocking;
 
 /// The files of a workspace, with the same restrictions as those of the tools.
@@ -49,17 +49,21 @@ impl Files for WorkspaceFiles {
         start.await
     }
 
-    async fn directories(&self, path: &str) -> Result<Vec<String>, FilesError> {
-        let listed = self.with(path, Trust::Low, |one, path| {
+    async fn directories(
+        &self,
+        path: &str,
+        most_entries: usize,
+    ) -> Result<DirectoryNames, FilesError> {
+        let listed = self.with(path, Trust::Low, move |one, path| {
             let path = one.resolve(path)?;
             // A missing directory is usual here, so no similar names are searched for an error.
             if one.kind(&path)?.is_none() {
-                return Ok(Vec::new());
+                return Ok(DirectoryNames::default());
             }
-            one.list(&path)
+            let (names, has_more) = one.directories(&path, most_entries)?;
+            Ok(DirectoryNames { names, has_more })
         });
-        let directories = listed.await?.into_iter().filter(|one| one.kind == EntryKind::Directory);
-        Ok(directories.map(|one| one.name).collect())
+        listed.await
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {

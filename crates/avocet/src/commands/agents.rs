@@ -1,7 +1,7 @@
 //! `avocet agents`: the profiles of the configuration, the shipped ones among them.
 
-use avocet_config::{DEFAULTS, SHIPPED};
-use avocet_protocol::PlainTable;
+use avocet_config::{DEFAULT, SHIPPED};
+use avocet_protocol::{PersonId, PlainTable};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -37,6 +37,9 @@ struct AgentView<'a> {
     model: &'a str,
     workspace: String,
     sessions: &'a [String],
+    people: &'a [PersonId],
+    #[serde(skip)]
+    bound_to: String,
     tools: &'a [String],
     denied_tools: &'a [String],
     max_tool_iterations: u32,
@@ -45,6 +48,7 @@ struct AgentView<'a> {
     max_children: u32,
     max_depth: u32,
     prompt: Option<&'a str>,
+    prompt_file: Option<String>,
 }
 
 impl<'a> AgentView<'a> {
@@ -52,10 +56,12 @@ impl<'a> AgentView<'a> {
         let (profile, keys) = (&agent.profile, &agent.profile.agent);
         Self {
             name: &profile.name,
-            shipped: SHIPPED.iter().any(|one| one.name == profile.name),
+            shipped: profile.name == DEFAULT || SHIPPED.iter().any(|one| one.name == profile.name),
             model: &keys.model,
             workspace: agent.workspace.display().to_string(),
             sessions: &profile.sessions,
+            people: &profile.people,
+            bound_to: profile.bound_to(),
             tools: &keys.tools.allow,
             denied_tools: &keys.tools.deny,
             max_tool_iterations: keys.max_tool_iterations,
@@ -64,6 +70,7 @@ impl<'a> AgentView<'a> {
             max_children: keys.max_children,
             max_depth: keys.max_depth,
             prompt: keys.prompt.as_deref(),
+            prompt_file: agent.prompt_file.as_ref().map(|path| path.display().to_string()),
         }
     }
 }
@@ -74,7 +81,8 @@ pub(crate) fn run(context: &CommandContext, command: &AgentsCommand) -> Result<E
     match command {
         AgentsCommand::List { json } => show(*json, &agents, || listed(&agents)),
         AgentsCommand::Show { name, json } => {
-            let found = agents.iter().find(|agent| agent.name == name).ok_or_else(|| {
+            let of = configuration.agents.iter().position(|agent| agent.profile.is_named(name));
+            let found = of.map(|place| &agents[place]).ok_or_else(|| {
                 let names: Vec<&str> = agents.iter().map(|agent| agent.name).collect();
                 let message =
                     format!("there is no profile {name:?}; the profiles are {}", names.join(", "));
@@ -92,14 +100,17 @@ fn listed(agents: &[AgentView<'_>]) -> String {
             [all] if all == "*" && agent.denied_tools.is_empty() => "all".to_owned(),
             tools => format!("{} names", tools.len()),
         };
-        let sessions = match agent.sessions {
-            [] if agent.name == DEFAULTS => "all others".to_owned(),
-            [] => "none; for tasks".to_owned(),
-            sessions => sessions.join(", "),
-        };
-        [agent.name.to_owned(), agent.model.to_owned(), tools, sessions]
+        [agent.name.to_owned(), agent.model.to_owned(), tools, conversations(agent)]
     });
     std::iter::once(head).chain(rows).collect::<PlainTable>().to_string()
+}
+
+fn conversations(agent: &AgentView<'_>) -> String {
+    match agent.bound_to.as_str() {
+        "" if agent.name == DEFAULT => "all others".to_owned(),
+        "" => "none; for tasks".to_owned(),
+        bound => bound.to_owned(),
+    }
 }
 
 fn shown(agent: &AgentView<'_>) -> String {
@@ -112,7 +123,7 @@ fn shown(agent: &AgentView<'_>) -> String {
         ("profile", agent.name.to_owned()),
         ("model", agent.model.to_owned()),
         ("workspace", agent.workspace.clone()),
-        ("conversations", list(agent.sessions)),
+        ("conversations", conversations(agent)),
         ("tools", list(agent.tools)),
         ("except", list(agent.denied_tools)),
         (
@@ -123,6 +134,7 @@ fn shown(agent: &AgentView<'_>) -> String {
                 agent.max_children, agent.max_depth
             ),
         ),
+        ("prompt file", agent.prompt_file.clone().unwrap_or_else(|| "none".to_owned())),
         ("prompt", agent.prompt.unwrap_or("none").to_owned()),
     ];
     lines.map(|(name, value)| format!("{name}: {value}\n")).concat()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use avocet_config::{DEFAULTS, Document, Unresolved};
+use avocet_config::{DEFAULT, Document, Unresolved};
 use avocet_protocol::PlainTable;
 use avocet_sandbox::Access;
 use clap::Subcommand;
@@ -79,11 +79,16 @@ fn as_json(configuration: &Configuration) -> Value {
         of.map(|root| root.path.clone()).collect::<Vec<_>>()
     };
     let of = |agent: &Agent| {
-        let Agent { profile, workspace } = agent;
-        json!({ "model": profile.agent.model, "workspace": workspace, "sessions": profile.sessions })
+        let Agent { profile, workspace, .. } = agent;
+        json!({
+            "model": profile.agent.model,
+            "workspace": workspace,
+            "sessions": profile.sessions,
+            "people": profile.people,
+        })
     };
     let (defaults, others): (Vec<_>, Vec<_>) =
-        agents.iter().partition(|agent| agent.profile.name == DEFAULTS);
+        agents.iter().partition(|agent| agent.profile.name == DEFAULT);
     let others: Map<String, Value> =
         others.into_iter().map(|agent| (agent.profile.name.clone(), of(agent))).collect();
     let mut found = json!({
@@ -109,16 +114,16 @@ fn rows(configuration: &Configuration) -> Vec<[String; 2]> {
     let row = |name: &str, value: String| [name.to_owned(), value];
     let mut rows =
         vec![row("configuration", path), row("data", place(document, "data_dir", data_dir))];
-    for Agent { profile, workspace } in agents {
+    for Agent { profile, workspace, .. } in agents {
         let (model, workspace) = (profile.agent.model.clone(), workspace.display().to_string());
-        if profile.name == DEFAULTS {
+        if profile.name == DEFAULT {
             rows.push(row("workspace", workspace));
             rows.push(row("socket", place(document, "gateway.socket", socket)));
             rows.push(row("model", model));
         } else {
-            let sessions = match &profile.sessions[..] {
-                [] => "tasks and jobs".to_owned(),
-                sessions => sessions.join(", "),
+            let sessions = match profile.bound_to().as_str() {
+                "" => "tasks and jobs".to_owned(),
+                bound => bound.to_owned(),
             };
             let value = format!("{model} for {sessions} in {workspace}");
             rows.push(row(&format!("agent {}", profile.name), value));

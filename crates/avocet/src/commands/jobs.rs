@@ -210,7 +210,7 @@ async fn start_direct(
 fn check_agent(configuration: &Configuration, name: &str) -> Result<(), Failure> {
     let known: Vec<&str> =
         configuration.agents.iter().map(|agent| agent.profile.name.as_str()).collect();
-    if known.contains(&name) {
+    if configuration.agents.iter().any(|agent| agent.profile.is_named(name)) {
         return Ok(());
     }
     let message = no_agent(name, &known);

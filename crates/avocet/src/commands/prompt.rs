@@ -7,9 +7,9 @@ use avocet_agent::{AgentLogs, JobPlan, PromptPart, PromptReport, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    ChildMode, Content, Inbound, LineageTurn, LoggedInbound, Message, MessageId, NewInbound,
-    Origin, PlainTable, Query, SessionId, SessionReports, Timestamp, TurnId, TurnRecord, TurnState,
-    Turns, Undelivered, thousands,
+    ChildMode, Content, Inbound, Jobs, LineageTurn, LoggedInbound, Message, MessageId, NewInbound,
+    Origin, PlainTable, Query, SessionId, SessionReports, SessionStatus, Timestamp, TurnId,
+    TurnRecord, TurnState, Turns, Undelivered, thousands,
 };
 use avocet_session::{Attachments, Events, TurnAgent};
 use avocet_store::SqliteStore;
@@ -50,10 +50,10 @@ pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<E
     let nothing = || Failure::new(Exit::Failed, format!("{session} has no messages yet"));
     let store = Arc::new(look(context, &configuration)?.ok_or_else(nothing)?);
     let last = store.transcript(session, 1).await?.pop().ok_or_else(nothing)?;
-    let chosen = store.session_status(session).await?.model;
+    let status = store.session_status(session).await?;
     let bus = Arc::new(bus_to_log(context, &configuration, &store).await?);
     let turn = next_turn(last, &asked.message, context.clock.now());
-    let prompt = ask(context, &configuration, &store, &bus, &turn, chosen.as_deref()).await?;
+    let prompt = ask(context, &configuration, &store, &bus, &turn, status).await?;
     let redactor = redaction::redactor();
     if asked.json {
         let mut json = as_json(&prompt);
@@ -99,7 +99,7 @@ async fn ask(
     store: &Arc<SqliteStore>,
     bus: &Arc<Bus>,
     turn: &TurnRecord,
-    chosen: Option<&str>,
+    status: SessionStatus,
 ) -> Result<PromptReport, Failure> {
     let Configuration { document, settings, .. } = configuration;
     let channels = registry::channels(document, settings, &context.clock)?.channels;
@@ -139,25 +139,38 @@ async fn ask(
         lineage if lineage.is_empty() => vec![LineageTurn {
             turn: turn.id,
             session: turn.session.clone(),
-            agent: None,
+            agent: status.agent,
+            person: status.person,
             mode: ChildMode::Awaited,
+            skills: Vec::new(),
         }],
         lineage => lineage,
     };
-    let agent = agents.for_turn(&lineage, chosen);
-    let TurnAgent { run, within } =
-        agent.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+    let agent = agents.for_turn(&lineage, status.model.as_deref());
+    let unusable = |error: String| Failure::new(Exit::Configuration, error);
+    let TurnAgent { run, within, skills_above } =
+        agent.map_err(|error| unusable(error.to_string()))?;
+    let rules = match lineage.last() {
+        Some(root) => store.job_rules(&root.session).await?,
+        None => None,
+    };
+    let run = match rules {
+        Some(rules) => agents.for_job(run, &lineage, rules),
+        None => Ok(run),
+    };
+    let run = run.map_err(|error| unusable(error.to_string()))?;
     let (roles, grants) = (bus.clone(), [].into());
     let turn_context = TurnContext {
         chat: None,
         cancel,
         asked_by,
         within,
+        skills_above,
         roles,
         grants,
         job: JobPlan::default(),
     };
-    Ok(run.prompt(turn, &turn_context).await?)
+    run.prompt(turn, &turn_context).await.map_err(|error| unusable(error.to_string()))
 }
 
 fn as_json(prompt: &PromptReport) -> serde_json::Value {

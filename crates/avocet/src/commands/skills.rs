@@ -10,11 +10,12 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_config::DEFAULTS;
+use avocet_config::DEFAULT;
 use avocet_protocol::printable;
 use avocet_sandbox::{FileError, RemoveMode, Removed, Workspace, WorkspacePath};
 use avocet_skills::{
-    FixedSkills, FoundSkill, SkillCatalogue, SkillSource, SkillState, WORKSPACE_SKILLS, check_name,
+    FixedSkills, FoundSkill, FoundSkills, SkillCatalogue, SkillSource, SkillState,
+    WORKSPACE_SKILLS, check_name,
 };
 use avocet_tools::WorkspaceFiles;
 use clap::{Args, Subcommand};
@@ -101,13 +102,17 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
             let found = if paths.is_empty() {
                 AgentSkills::open(context, &options)?.found().await
             } else {
-                paths.iter().map(|path| check::of_folder(path)).collect::<Result<_, _>>()?
+                let skills = paths.iter().map(|path| check::of_folder(path));
+                FoundSkills { skills: skills.collect::<Result<_, _>>()?, left_out: Vec::new() }
             };
             check::report(context, &found, options.json)
         }
         SkillsCommand::List { options } => {
             let found = AgentSkills::open(context, &options)?.found().await;
-            let rows = rows(&found);
+            for left_out in &found.left_out {
+                stderr::write(&format!("warning: {}\n", printable(left_out)));
+            }
+            let rows = rows(&found.skills);
             show(options.json, &rows, || report::list(&rows))
         }
         SkillsCommand::Remove { name, yes, options } => {
@@ -119,7 +124,7 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
         }
         SkillsCommand::Show { name, options } => {
             let skills = AgentSkills::open(context, &options)?;
-            let found = skills.found().await;
+            let found = skills.found().await.skills;
             let row = skills.row(&found, &name)?;
             show(options.json, &row, || report::one(&row))
         }
@@ -129,9 +134,9 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
 impl AgentSkills {
     fn open(context: &CommandContext, options: &SkillsOptions) -> Result<Self, Failure> {
         let configuration = Configuration::load(context, Uses::Log)?;
-        let wanted = options.agent.as_deref().unwrap_or(DEFAULTS);
+        let wanted = options.agent.as_deref().unwrap_or(DEFAULT);
         let mut agents = configuration.agents.iter();
-        let agent = agents.find(|agent| agent.profile.name == wanted).ok_or_else(|| {
+        let agent = agents.find(|agent| agent.profile.is_named(wanted)).ok_or_else(|| {
             failed(format!("there is no agent {wanted:?}; add [agents.{wanted}], or name another"))
         })?;
         let path = agent.workspace.clone();
@@ -141,12 +146,14 @@ impl AgentSkills {
     }
 
     /// Returns all skills, with absolute folders.
-    async fn found(&self) -> Vec<FoundSkill> {
-        let Some(workspace) = &self.workspace else { return self.fixed.found().to_vec() };
+    async fn found(&self) -> FoundSkills {
+        let Some(workspace) = &self.workspace else { return self.fixed.found().clone() };
         let roots = Arc::new(workspace.clone().into());
         let files = Arc::new(WorkspaceFiles::new(roots));
         let mut found = SkillCatalogue::new(files, self.fixed.clone()).found().await;
-        for skill in found.iter_mut().filter(|skill| skill.source == SkillSource::Workspace) {
+        let of_workspace =
+            found.skills.iter_mut().filter(|skill| skill.source == SkillSource::Workspace);
+        for skill in of_workspace {
             skill.folder = self.path.join(&skill.folder).display().to_string();
         }
         found
@@ -172,7 +179,7 @@ impl AgentSkills {
     /// directories.
     async fn remove(&self, name: &str, yes: bool) -> Result<usize, Failure> {
         check_name(name).map_err(failed)?;
-        let found = self.found().await;
+        let found = self.found().await.skills;
         let Some((workspace, folder)) = self.folder(name)? else {
             return Err(match found.iter().find(|one| one.name == name) {
                 Some(one) => failed(format!(

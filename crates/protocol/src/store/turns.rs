@@ -7,8 +7,9 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, ChildMode, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned,
-    RecalledMemory, SessionId, Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
+    CallId, ChildMode, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, PersonId,
+    Planned, RecalledMemory, SessionId, SkillCall, Timestamp, Trust, TurnId, TurnRecord, Usage,
+    WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -152,8 +153,13 @@ pub struct LineageTurn {
     /// The profile chosen for the conversation; `None` if the configuration decides by the
     /// conversation of the root turn.
     pub agent: Option<String>,
+    /// The person whose private chat the conversation is; `None` for groups, and for children.
+    pub person: Option<PersonId>,
     /// The receiver of its final text; [`ChildMode::Awaited`] for a root turn.
     pub mode: ChildMode,
+    /// For an ancestor: its calls before the one that started the next descendant, as far as they
+    /// may have loaded a skill. Empty for the turn itself.
+    pub skills: Vec<SkillCall>,
 }
 
 /// The end of a turn.

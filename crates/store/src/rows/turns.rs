@@ -1,11 +1,14 @@
 //! Rows of `turns`.
 
 use avocet_protocol::{
-    ChildMode, LineageTurn, RecalledMemory, SessionId, StoreError, TurnId, TurnState,
+    CallId, ChildMode, LineageTurn, PersonId, RecalledMemory, SessionId, SkillCall, SkillLimit,
+    StoreError, TurnId, TurnState,
 };
 use rusqlite::{Row, params};
+use serde_json::Value;
 
-use super::{RowResult, parsed, to_json, word};
+use super::{RowResult, json, parsed, to_json, word};
+use crate::rows;
 use crate::tx::{Db, Result, Tx};
 
 /// SQL for the turn `?1` and its ancestors up to the root.
@@ -70,7 +73,7 @@ pub(crate) fn set_recalled(tx: &Tx<'_>, turn: TurnId, recalled: &[RecalledMemory
 
 /// Returns a turn and its ancestors up to the root. A parent is older than its children.
 pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
-    db.rows(
+    let mut line = db.rows(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT turns.id, session, agent, background FROM line \
                  JOIN turns ON turns.id = turn JOIN sessions ON sessions.id = session \
@@ -82,7 +85,52 @@ pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
                 turn: TurnId(row.get("id")?),
                 session: parsed(row, "session")?,
                 agent: row.get("agent")?,
+                person: None,
                 mode: child_mode(row)?,
+                skills: Vec::new(),
+            })
+        },
+    )?;
+    for place in 1..line.len() {
+        if let Some(call) = line[place - 1].session.spawned_by() {
+            line[place].skills = skill_calls_before(db, call)?;
+        }
+    }
+    if let Some(root) = line.last_mut() {
+        root.person = person_of(db, &root.session)?;
+    }
+    Ok(line)
+}
+
+/// Returns the calls of a turn before `call` whose results state a skill.
+fn skill_calls_before(db: Db<'_>, call: CallId) -> Result<Vec<SkillCall>> {
+    let called = db.rows(
+        "SELECT name, result FROM calls \
+         WHERE turn = ?1 AND (step, ordinal) < (?2, ?3) AND state = 'finished' AND ok = 1 \
+             AND result LIKE '\"[skill %' \
+         ORDER BY step, ordinal",
+        params![call.turn.0, call.step, call.ordinal],
+        |row| Ok((row.get::<_, String>("name")?, json::<Value>(row, "result")?)),
+    )?;
+    let stated = called.into_iter().filter_map(|(tool, result)| {
+        Some(SkillCall { tool, limit: SkillLimit::of_result(&result)? })
+    });
+    Ok(stated.collect())
+}
+
+/// Returns the person whose private chat a session is named after; `None` for groups and for people
+/// who have no access.
+pub(crate) fn person_of(db: Db<'_>, session: &SessionId) -> Result<Option<PersonId>> {
+    let chat = session.address();
+    db.row(
+        "SELECT channel, account, sender FROM private_chats \
+         WHERE channel = ?1 AND account = ?2 AND chat = ?3",
+        rows::chat_key(&chat),
+        |row| {
+            Ok(PersonId {
+                channel: parsed(row, "channel")?,
+                account: parsed(row, "account")?,
+                sender: parsed(row, "sender")?,
             })
         },
     )

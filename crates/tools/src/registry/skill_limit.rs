@@ -1,5 +1,5 @@
-//! The limit that a loaded skill sets on the calls of its turn. It only takes tools away: roles,
-//! policy and approvals stay as they are.
+//! The limit that a loaded skill sets on the calls of its turn and of the sub-agents that the turn
+//! starts. It only takes tools away: roles, policy and approvals stay as they are.
 
 use avocet_protocol::{SkillCall, SkillLimit, ToolContext, USE_SKILL, fits};
 
@@ -19,31 +19,47 @@ const STANDS_FOR: [(&str, &[&str]); 3] = [
 ];
 
 impl Registry {
-    /// Returns the reason why the skill in use forbids a tool; `None` if it allows the tool.
+    /// Returns the reason why a skill in use forbids a tool; `None` if all of them allow the tool.
+    /// The skills of the turns above limit a sub-agent as well.
     pub(super) fn skill_refusal(
         &self,
         registered: &Registered,
         context: &ToolContext,
     ) -> Option<String> {
-        let SkillLimit { skill, tools } = self.skill_in_use(context)?;
-        let (tools, name) = (tools.as_ref()?, registered.name());
-        if ALWAYS.contains(&name) || tools.iter().any(|pattern| allows(pattern, name)) {
-            return None;
+        if let Some((skill, tools)) = self.forbids(registered, &context.skills) {
+            return Some(format!(
+                "is not one of the tools of the skill {skill}: {tools}. Go on with these, or end \
+                    your turn; the limit then ends, too"
+            ));
         }
-        let tools = tools.join(", ");
+        let mut above = context.skills_above.iter();
+        let (skill, tools) = above.find_map(|calls| self.forbids(registered, calls))?;
         Some(format!(
-            "is not one of the tools of the skill {skill}: {tools}. Go on with these, or end your \
-                turn; the limit then ends, too"
+            "is not one of the tools of the skill {skill}, which the agent above uses: {tools}. Go \
+                on with these, or answer what is missing"
         ))
+    }
+
+    /// Returns the skill that a turn uses and the list of its tools, if it forbids a tool.
+    fn forbids<'c>(
+        &self,
+        registered: &Registered,
+        calls: &'c [SkillCall],
+    ) -> Option<(&'c str, String)> {
+        let SkillLimit { skill, tools } = self.skill_in_use(calls)?;
+        let (tools, name) = (tools.as_ref()?, registered.name());
+        let is_allowed =
+            ALWAYS.contains(&name) || tools.iter().any(|pattern| allows(pattern, name));
+        (!is_allowed).then(|| (skill.as_str(), tools.join(", ")))
     }
 
     /// The skill that was loaded last. A result of another tool that looks like a loaded skill does
     /// not count.
-    fn skill_in_use<'c>(&self, context: &'c ToolContext) -> Option<&'c SkillLimit> {
+    fn skill_in_use<'c>(&self, calls: &'c [SkillCall]) -> Option<&'c SkillLimit> {
         let is_loaded = |call: &&SkillCall| {
             self.named(&call.tool).is_some_and(|registered| registered.name() == USE_SKILL)
         };
-        context.skills.iter().rev().find(is_loaded).map(|call| &call.limit)
+        calls.iter().rev().find(is_loaded).map(|call| &call.limit)
     }
 }
 

@@ -76,7 +76,7 @@ async fn use_skill_file_keeps_its_trust_and_cannot_change_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn skill_limit_refuses_other_tools_until_the_next_skill() {
+async fn f13_skill_limit_refuses_other_tools_until_the_next_skill() {
     let world = World::new().await;
     world.put("a.txt", "a");
     world.skills.put("reader", Some(&["Read", "git_*"]), "");
@@ -111,6 +111,45 @@ async fn skill_limit_refuses_other_tools_until_the_next_skill() {
         for tool in refused {
             assert!(is_refused(&world, &context, tool).await, "{calls:?} {tool}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f13_skill_of_an_ancestor_limits_a_child_whatever_skill_the_child_uses() {
+    let world = World::new().await;
+    world.put("a.txt", "a");
+    world.skills.put("reader", Some(&["Read", "write_*"]), "");
+    world.skills.put("writer", Some(&["write_*", "exec_shell"]), "");
+    world.skills.put("free", None, "");
+    let mut value = std::collections::BTreeMap::new();
+    for name in ["reader", "writer", "free"] {
+        value.insert(name, world.value("use_skill", json!({"name": name})).await);
+    }
+    let of = |names: &[&str]| {
+        let calls: Vec<_> = names.iter().map(|name| ("use_skill", &value[name])).collect();
+        after(&calls).skills
+    };
+    // The skills that the child has used, those of each turn above it, and the tools that may run.
+    let table: [(&[&str], &[&[&str]], &[&str]); 6] = [
+        (&[], &[&["reader"]], &["read_file", "write_file"]),
+        (&["free"], &[&["reader"]], &["read_file", "write_file"]),
+        (&["writer"], &[&["reader"]], &["write_file"]),
+        (&[], &[&["writer"], &["reader"]], &["write_file"]),
+        (&[], &[&["reader", "free"]], &["read_file", "write_file", "exec_shell"]),
+        (&[], &[&[], &[]], &["read_file", "write_file", "exec_shell"]),
+    ];
+    for (own, above, allowed) in table {
+        let skills_above = above.iter().map(|names| of(names)).collect();
+        let context = ToolContext { skills: of(own), skills_above, ..context() };
+        for tool in ["read_file", "write_file", "exec_shell"] {
+            let is_allowed = allowed.contains(&tool);
+            assert_eq!(
+                is_refused(&world, &context, tool).await,
+                !is_allowed,
+                "{own:?} {above:?} {tool}"
+            );
+        }
+        assert!(!is_refused(&world, &context, "use_skill").await, "{own:?} {above:?}");
     }
 }
 

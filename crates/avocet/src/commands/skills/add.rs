@@ -60,7 +60,7 @@ pub(super) async fn add(skills: &AgentSkills, path: &Path) -> Result<Added, Fail
         return Err(failed(text));
     }
     let files = Folder::read(Path::new(&skill.folder))?;
-    let found = skills.found().await;
+    let found = skills.found().await.skills;
     let same = |one: &&FoundSkill| one.name == skill.name && one.document().is_some();
     let hides = found.iter().find(same).map(|one| one.source);
     if skills.folder(&skill.name)?.is_some() {

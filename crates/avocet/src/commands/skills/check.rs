@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use avocet_skills::{
-    AllowedTool, FoundSkill, MAX_SKILL_BYTES, ParsedSkill, SKILL_FILE, SkillSource, SkillState,
+    AllowedTool, FoundSkill, FoundSkills, MAX_SKILL_BYTES, ParsedSkill, SKILL_FILE, SkillSource,
+    SkillState, WORKSPACE_SKILLS,
 };
 use avocet_tools::skill_allows;
 use serde::Serialize;
@@ -50,15 +51,22 @@ pub(super) fn of_folder(path: &Path) -> Result<FoundSkill, Failure> {
 
 pub(super) fn report(
     context: &CommandContext,
-    found: &[FoundSkill],
+    found: &FoundSkills,
     json: bool,
 ) -> Result<Exit, Failure> {
     let tools = registry::tools(context)?;
-    let findings: Vec<Finding> = found.iter().flat_map(|skill| findings(skill, &tools)).collect();
+    let mut findings: Vec<Finding> =
+        found.skills.iter().flat_map(|skill| findings(skill, &tools)).collect();
+    findings.extend(found.left_out.iter().map(|left_out| Finding {
+        file: WORKSPACE_SKILLS.to_owned(),
+        line: None,
+        problem: true,
+        text: left_out.clone(),
+    }));
     if json {
         print_json(&findings)?;
     } else {
-        print(&text(found.len(), &findings))?;
+        print(&text(found.skills.len(), &findings))?;
     }
     let has_problem = findings.iter().any(|finding| finding.problem);
     Ok(if has_problem { Exit::Failed } else { Exit::Done })

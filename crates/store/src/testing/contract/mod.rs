@@ -216,6 +216,8 @@ rules! {
         expired_child_is_cancelled
         error_of_a_child_has_the_trust_of_its_content
         claim_of_a_child_names_its_profile_and_those_above
+        claim_of_a_child_names_the_skills_above_it
+        root_of_a_lineage_names_the_person_of_its_private_chat
         family_counts_ancestors_and_open_children
         tasks_lists_children_with_their_own_usage
         reserve_task_gives_each_number_once
@@ -349,5 +351,6 @@ rules! {
         preview_that_was_sent_survives_a_crash
         preview_refusal_delays_the_reply_as_long_as_requested
         preview_of_a_turn_without_a_reply_stays_unchanged
+        preview_of_a_background_task_stays_before_its_reply
         preview_is_kept_while_its_turn_waits;
 }

@@ -1,13 +1,13 @@
 //! Rules of previews, and how they become the reply.
 
 use avocet_protocol::{
-    CommandAction, CommandReply, Content, Delivery, DeliveryId, Head, NewWait, PlatformId, Preview,
-    Receipt, Resolution, SendEnd, SessionId, Settlement, Showing, StoreError, Timestamp, Trust,
-    TurnId, WaitKind,
+    ChildMode, CommandAction, CommandReply, Content, Delivery, DeliveryId, Head, LogWrite,
+    NewChild, NewWait, PlatformId, Preview, Receipt, Resolution, SendEnd, SessionId, Settlement,
+    Showing, StoreError, Timestamp, Trust, TurnId, WaitKind,
 };
 
 use super::Backend;
-use super::world::{World, new_wait, planned, reply, session};
+use super::world::{World, good, new_wait, planned, reply, session};
 
 fn shown_as() -> PlatformId {
     PlatformId::parse("p1").unwrap()
@@ -226,6 +226,32 @@ pub async fn preview_of_a_turn_without_a_reply_stays_unchanged(backend: &impl Ba
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);
     let world = world.restart().await;
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);
+}
+
+/// The progress of a task in the background is a message of its own, and people are told of the
+/// new message with its answer.
+pub async fn preview_of_a_background_task_stays_before_its_reply(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turn = world.running().await;
+    let call = world.step(turn, 0, &["spawn"]).await[0];
+    let child = NewChild { mode: ChildMode::Background, ..NewChild::awaited("watch") };
+    world.ports.log.finish_call(call, &good(), None, &[LogWrite::Spawn(child)]).await.unwrap();
+    world.ports.log.close_step(turn, 0).await.unwrap();
+    world.reply(turn, "started").await;
+    world.deliveries(&a.address()).await;
+    let task = world.take(&SessionId::of_child(call)).await.id;
+    let id = world.begun(task).await;
+    world.finished(id, &shown("t2 watch: running, step 1")).await;
+    let world = world.restart().await;
+    let task = world.take(&SessionId::of_child(call)).await.id;
+    assert_eq!(world.begin(task).await, Preview::Shown(id, shown_as()), "there is no second one");
+    let settlement = Settlement { reply: Some(planned(&a, &["done"])), ..reply("done") };
+    world.settle(task, &settlement).await.unwrap();
+    let sent = world.deliveries(&a.address()).await;
+    let said: Vec<_> = sent.iter().map(text_and_message).collect();
+    assert_eq!(said, [("done", None)]);
+    assert_eq!(world.ports.outbox.preview(task).await, Ok(None));
 }
 
 /// An unconfirmed preview is found by the nonce of its send, so the reply keeps that nonce.

@@ -2,9 +2,9 @@
 
 use avocet_protocol::{
     Answer, CallId, CallResult, CallState, CancelledTask, ChildMode, CommandAction, CommandEffect,
-    CommandReply, Family, LineageTurn, LogWrite, Money, NewChild, NewWait, Outcome, Purpose,
-    Resolution, SessionId, Settlement, Spent, TaskPage, TaskView, Timestamp, Trust, TurnId,
-    TurnRecord, TurnState, Usage, WaitId, WaitKind,
+    CommandReply, Family, LineageTurn, LogWrite, Money, NewChild, NewWait, Outcome, PersonId,
+    Purpose, Resolution, SessionId, Settlement, SkillCall, SkillLimit, Spent, TaskPage, TaskView,
+    Timestamp, Trust, TurnId, TurnRecord, TurnState, Usage, WaitId, WaitKind,
 };
 
 use super::Backend;
@@ -178,6 +178,59 @@ pub async fn claim_of_a_child_names_its_profile_and_those_above(backend: &impl B
     let turns: Vec<TurnId> = below.lineage.iter().map(|one| one.turn).collect();
     assert_eq!(turns, [below.turn.id, child.turn.id, turn.id]);
     assert_eq!(world.ports.turns.lineage(below.turn.id).await, Ok(below.lineage));
+}
+
+/// The skill that a turn used when it started a child limits the child, so the child's claim names
+/// it. A skill that was loaded later, and a failed call, do not count.
+pub async fn claim_of_a_child_names_the_skills_above_it(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (turn, calls) =
+        begin(&world, &["use_skill", "page", "use_skill", "spawn", "use_skill"]).await;
+    let limit = |skill: &str| SkillLimit {
+        skill: skill.to_owned(),
+        tools: Some(vec!["read_file".to_owned(), "spawn".to_owned()]),
+    };
+    let loaded = |skill: &str| CallResult::ok(format!("{}\n\nbody", limit(skill)).into());
+    let other = CallResult::ok("text".into());
+    let failed = CallResult { ok: false, ..loaded("failed") };
+    let results = [(0, loaded("one")), (1, other), (2, failed), (4, loaded("late"))];
+    for (place, result) in results {
+        world.ports.log.finish_call(calls[place], &result, None, &[]).await.unwrap();
+    }
+    world.wait(&wait_for(calls[3], NewChild::awaited("task"))).await;
+    let child = taken(world.claim(&SessionId::of_child(calls[3])).await);
+    let call = |skill| SkillCall { tool: "use_skill".to_owned(), limit: limit(skill) };
+    let skills = |lineage: &[LineageTurn]| -> Vec<(TurnId, Vec<SkillCall>)> {
+        lineage.iter().map(|one| (one.turn, one.skills.clone())).collect()
+    };
+    let above = (turn.id, vec![call("one")]);
+    assert_eq!(skills(&child.lineage), [(child.turn.id, Vec::new()), above.clone()]);
+    let calls = world.step(child.turn.id, 0, &["use_skill", "spawn"]).await;
+    world.ports.log.finish_call(calls[0], &loaded("two"), None, &[]).await.unwrap();
+    world.wait(&wait_for(calls[1], NewChild::awaited("deeper"))).await;
+    let below = taken(world.claim(&SessionId::of_child(calls[1])).await);
+    let own = (child.turn.id, vec![call("two")]);
+    assert_eq!(skills(&below.lineage), [(below.turn.id, Vec::new()), own, above]);
+}
+
+/// A profile can be bound to a person, so the lineage and the status of a session name the person of
+/// its private chat.
+pub async fn root_of_a_lineage_names_the_person_of_its_private_chat(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (turn, calls) = begin(&world, &["spawn"]).await;
+    let (a, b) = (session("a"), session("b"));
+    let person: PersonId =
+        format!("{}:ann", b.as_str().rsplit_once(':').unwrap().0).parse().unwrap();
+    let people = &world.ports.people;
+    people.add_private_chat(&a.address(), &person.sender).await.unwrap();
+    world.wait(&wait_for(calls[0], NewChild::awaited("task"))).await;
+    let child = taken(world.claim(&SessionId::of_child(calls[0])).await);
+    let found: Vec<Option<PersonId>> = child.lineage.iter().map(|one| one.person.clone()).collect();
+    assert_eq!(found, [None, Some(person.clone())], "{}", turn.id);
+    for (session, expected) in [(&a, Some(person)), (&b, None)] {
+        let status = world.ports.query.session_status(session).await.unwrap();
+        assert_eq!((status.person, status.agent), (expected, None), "{session}");
+    }
 }
 
 /// Depth and number of children limit what a turn may start.

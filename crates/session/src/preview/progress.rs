@@ -1,0 +1,219 @@
+//! The progress of a task in the background: one message of its own, which is edited while the task
+//! works. The answer of the task is a new message, because people are told of new messages only.
+
+use std::time::Duration;
+
+use avocet_protocol::{
+    ChatAddress, ChildMode, Clock, Content, Delivery, DeliveryId, Destinations, Origin, PlatformId,
+    TurnEvent, TurnId, TurnRecord, WaitKind, task_name, within,
+};
+use avocet_supervise::catch;
+use dashmap::DashMap;
+use tokio_util::sync::CancellationToken;
+
+use super::screen::{PreviewState, Screen, Showed};
+use super::words;
+use crate::lane::Lanes;
+
+/// Duration after which the progress of a task is first shown: a quick task needs no message.
+const QUICK: Duration = Duration::from_secs(5);
+/// Timeout of the last edit.
+const LAST_LIMIT: Duration = Duration::from_secs(5);
+
+/// The progress messages of the tasks that this process has shown.
+#[derive(Debug, Default)]
+pub(crate) struct ProgressMessages {
+    shown: DashMap<TurnId, PlatformId>,
+}
+
+/// The state of a task, as its message shows it.
+#[derive(Debug, PartialEq, Eq)]
+struct TaskProgress {
+    task: TurnId,
+    name: String,
+    /// The step, from 1.
+    step: u32,
+    tool: Option<String>,
+}
+
+impl TaskProgress {
+    /// Returns the progress of a task in the background; `None` for other turns.
+    fn of(turn: &TurnRecord) -> Option<Self> {
+        let Origin::Child { label, prompt, mode: ChildMode::Background, .. } = &turn.origin else {
+            return None;
+        };
+        let step = turn.steps.last().map_or(1, |step| step.number + 1);
+        let name = task_name(label.as_deref(), prompt);
+        Some(Self { task: turn.id, name, step, tool: None })
+    }
+
+    /// Applies an event. Returns `true` if it changes the text.
+    fn take(&mut self, event: &TurnEvent) -> bool {
+        match event {
+            TurnEvent::Thinking { step } => (self.step, self.tool) = (step + 1, None),
+            TurnEvent::ToolStarted { name } => self.tool = Some(name.clone()),
+            _ => return false,
+        }
+        true
+    }
+
+    fn text(&self) -> String {
+        let tool = self.tool.as_ref().map(|tool| format!(" ({tool})")).unwrap_or_default();
+        self.with(&format!("running, step {}{tool}", self.step))
+    }
+
+    fn with(&self, state: &str) -> String {
+        format!("{} {}: {state}", self.task, self.name)
+    }
+}
+
+/// Shows the progress of one run of a task.
+pub(super) struct ProgressPreview<'l> {
+    screen: Screen<'l>,
+    interval: Duration,
+    events: flume::Receiver<TurnEvent>,
+    progress: TaskProgress,
+    state: PreviewState,
+    last: Option<Content>,
+}
+
+impl<'l> ProgressPreview<'l> {
+    /// Returns `None` unless the turn is a task in the background.
+    pub(super) fn new(
+        screen: Screen<'l>,
+        turn: &TurnRecord,
+        interval: Duration,
+        events: flume::Receiver<TurnEvent>,
+    ) -> Option<Self> {
+        let (progress, state) = (TaskProgress::of(turn)?, PreviewState::Nowhere);
+        Some(Self { screen, interval, events, progress, state, last: None })
+    }
+
+    /// Follows the events and edits the message until the run is over.
+    pub(super) async fn run(mut self, over: &CancellationToken) {
+        let clock = self.screen.lanes.parts.clock.as_ref();
+        let mut due = Some(clock.elapsed() + QUICK.max(self.interval));
+        let mut not_before = Duration::ZERO;
+        loop {
+            let show = async {
+                match due {
+                    Some(due) => clock.sleep(due.saturating_sub(clock.elapsed())).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = over.cancelled() => return,
+                event = self.events.recv_async() => {
+                    let Ok(event) = event else { return };
+                    if self.progress.take(&event) {
+                        due = due.or_else(|| Some(not_before.max(clock.elapsed())));
+                    }
+                }
+                () = show => {
+                    let again = self.show(clock).await;
+                    not_before = clock.elapsed() + self.interval;
+                    due = again.map(|hold| not_before.max(clock.elapsed() + hold));
+                }
+            }
+        }
+    }
+
+    /// Shows the current text. Returns a delay if that has to be repeated.
+    async fn show(&mut self, clock: &dyn Clock) -> Option<Duration> {
+        let text = self.progress.text();
+        let content = words::first_message(|text| self.screen.plan(text), &text)?;
+        if self.state == PreviewState::Over || self.last.as_ref() == Some(&content) {
+            return None;
+        }
+        let began = clock.elapsed();
+        let Showed { state, content, hold } = self.screen.show(self.state.clone(), content).await;
+        if let PreviewState::In(_, message) = &state {
+            let messages = &self.screen.lanes.progress;
+            messages.shown.insert(self.progress.task, message.clone());
+        }
+        self.state = state;
+        let is_shown = content.is_some();
+        self.last = content.or_else(|| self.last.take());
+        let pause = hold.unwrap_or(self.interval).max(clock.elapsed().saturating_sub(began));
+        (!is_shown && self.state != PreviewState::Over).then_some(pause)
+    }
+}
+
+/// The last state of a task that its progress message shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastProgress {
+    Done,
+    Failed,
+    Cancelled,
+    Waiting(WaitKind),
+}
+
+impl Lanes {
+    /// Lets the progress message of a task show why the task works no longer. If that fails, the
+    /// message keeps its text; the end of the task is a message of its own.
+    pub(crate) async fn end_progress(
+        &self,
+        turn: &TurnRecord,
+        chat: &ChatAddress,
+        last: LastProgress,
+    ) {
+        let Some(progress) = TaskProgress::of(turn) else { return };
+        let known = self.progress.shown.remove(&turn.id).map(|(_, message)| message);
+        let logged = async { self.parts.outbox.preview(turn.id).await.ok().flatten() };
+        let message = match known {
+            Some(message) => Some(message),
+            None => logged.await,
+        };
+        let (Some(message), Some(channel)) = (message, self.parts.channels.of(chat)) else {
+            return;
+        };
+        let text = progress.with(&match last {
+            LastProgress::Done => "done".to_owned(),
+            LastProgress::Failed => "failed".to_owned(),
+            LastProgress::Cancelled => "cancelled".to_owned(),
+            LastProgress::Waiting(kind) => format!("waiting for {}", kind.word()),
+        });
+        let planned = self.parts.channels.plan(chat, &Content::text(text)).ok();
+        let Some(content) = planned.and_then(|planned| planned.chunks.into_iter().next()) else {
+            return;
+        };
+        let edit = Delivery {
+            shown_as: Some(message),
+            turn: Some(turn.id),
+            ..Delivery::new(DeliveryId(0), chat.clone(), content)
+        };
+        if channel.spare_turn(&edit).is_err() {
+            tracing::debug!(turn = %turn.id, "the chat has no room for the last progress");
+            return;
+        }
+        let editing = catch(channel.deliver(&edit));
+        let done = within(self.parts.clock.as_ref(), LAST_LIMIT, editing).await;
+        let is_shown = matches!(done, Ok(Ok(Ok(_))));
+        tracing::debug!(turn = %turn.id, is_shown, "the progress of the task has ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn task_progress_text_names_the_task_the_step_and_the_tool() {
+        let name = "survey".to_owned();
+        let mut progress = TaskProgress { task: TurnId(12), name, step: 1, tool: None };
+        let tool = |name: &str| TurnEvent::ToolStarted { name: name.to_owned() };
+        let table = [
+            (TurnEvent::Resumed, false, "t12 survey: running, step 1"),
+            (TurnEvent::Thinking { step: 0 }, true, "t12 survey: running, step 1"),
+            (tool("git_log"), true, "t12 survey: running, step 1 (git_log)"),
+            (TurnEvent::Thinking { step: 2 }, true, "t12 survey: running, step 3"),
+            (tool("read_file"), true, "t12 survey: running, step 3 (read_file)"),
+        ];
+        for (event, changes, text) in table {
+            assert_eq!(progress.take(&event), changes, "{event:?}");
+            assert_eq!(progress.text(), text, "{event:?}");
+        }
+        assert_eq!(progress.with("done"), "t12 survey: done");
+    }
+}
