@@ -19,7 +19,14 @@ fn file(home: &Home) -> PathBuf {
 fn edit(home: &Home, from: &str, to: &str) {
     let text = fs::read_to_string(file(home)).unwrap();
     assert!(text.contains(from), "{text}");
-    fs::write(file(home), text.replacen(from, to, 1)).unwrap();
+    save(home, &text.replacen(from, to, 1));
+}
+
+/// Saves the file at once, as editors do.
+fn save(home: &Home, text: &str) {
+    let new = home.data_dir().join("memory/editor~");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, file(home)).unwrap();
 }
 
 fn shown(home: &Home, text: &str) {
@@ -67,8 +74,9 @@ fn edits_of_memory_files_are_taken_in_with_and_without_a_daemon() {
     fs::remove_file(file(&home)).unwrap();
 
     let mut daemon = home.daemon();
-    shown(&home, "the door is open");
-    fs::write(file(&home), "1. one").unwrap();
+    // The daemon has compared all files before it answers.
+    assert_eq!(texts(&home), ["the door is open"]);
+    save(&home, "1. one");
     let checked = run(&home, &["doctor", "--offline"]);
     assert!(checked.out.contains("lines that are no part of the memory (1)"), "{checked:?}");
     assert_eq!(daemon.logged("memory file needs a correction"), 1);
