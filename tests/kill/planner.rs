@@ -171,7 +171,7 @@ impl Planner {
             _ if text == "I continue without it."
                 || text.starts_with("There is nothing to decide")
                 || text.starts_with(&format!("done {TICK}"))
-                || text.contains(" does not exist or has ended.") => {}
+                || is_late_cancel(text) => {}
             (_, []) if text.contains(" is in the log: ") => self.number_job(text),
             (_, []) if text.contains(" is cancelled.") => self.end_cancelled(text),
             (_, [(key, part), ..]) => {
@@ -226,6 +226,12 @@ impl Planner {
         let key = format!("{}{}", says.replace(['/', ' '], "-"), self.number);
         self.ask(&key, says);
     }
+}
+
+/// Returns `true` for the reply to `/job cancel` about a job that has ended before.
+fn is_late_cancel(text: &str) -> bool {
+    [" is completed.", " is failed."].iter().any(|end| text.contains(end))
+        && job_number(text).is_some()
 }
 
 /// Returns the number of the job that a command's reply names. A report that the reply may be lost

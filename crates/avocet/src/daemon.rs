@@ -9,7 +9,7 @@ use avocet_agent::AgentLogs;
 use avocet_bus::{Bus, Wakes};
 use avocet_config::Durability;
 use avocet_gateway::Gateway;
-use avocet_jobs::{Runner, RunnerParts, ScheduleService, ZoneCalendar};
+use avocet_jobs::RunnerParts;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{Attach, ChannelName, Clock, StoreError};
 use avocet_session::{
@@ -18,7 +18,6 @@ use avocet_session::{
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
-use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::AgentParts;
@@ -32,11 +31,11 @@ use crate::intake::run_channels;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
-use crate::schedules::{AdmittedSpeakers, AgentChecklists, store_configured};
+use crate::schedules::AgentChecklists;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
-use crate::{consolidation, redaction, registry, roots};
+use crate::{consolidation, redaction, registry, roots, schedules};
 
 /// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
@@ -140,11 +139,6 @@ impl RunningDaemon {
         if options.intake == ChannelIntake::Open {
             run_channels(&channels, &bus, &deliverer, &clock, &intake);
         }
-        let calendar = Arc::new(ZoneCalendar::new(&TimeZone::system()));
-        let (log, configured) = (store.as_ref(), &configuration.schedules);
-        let speakers = Arc::new(AdmittedSpeakers(bus.clone()));
-        let now = clock.now();
-        store_configured(log, calendar.as_ref(), speakers.as_ref(), configured, now).await?;
         let runner = RunnerParts {
             schedules: store.clone(),
             destinations: channels.clone(),
@@ -153,7 +147,7 @@ impl RunningDaemon {
             checklists: Arc::new(AgentChecklists::new(configuration, &workspaces)?),
             clock: clock.clone(),
         };
-        Runner::start(runner.clone(), &intake);
+        let schedules = schedules::start(configuration, &bus, runner, &intake).await?;
         let consolidator = consolidation::consolidator(configuration, &models, &store, &clock)?;
         let regular = &settings.memory.consolidation;
         consolidation::start(regular, store.clone(), consolidator.clone(), &clock, &intake)?;
@@ -192,12 +186,7 @@ impl RunningDaemon {
                 approvals: Arc::new(sessions.decisions()),
                 jobs: Arc::new(sessions.jobs()),
                 tasks: Arc::new(sessions.tasks()),
-                schedules: Arc::new(ScheduleService {
-                    runner,
-                    calendar,
-                    agents: configuration.agent_names(),
-                    speakers,
-                }),
+                schedules: Arc::new(schedules),
                 redactor: redaction::redactor(),
                 attach,
             },

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_bus::Bus;
 use avocet_config::{DEFAULT, Document, Heartbeat, ScheduleTable, Settings};
-use avocet_jobs::{Checklists, Speakers, ZoneCalendar, check_agent, new_schedule};
+use avocet_jobs::{
+    Checklists, Runner, RunnerParts, ScheduleService, Speakers, ZoneCalendar, check_agent,
+    new_schedule,
+};
 use avocet_outbox::Channels;
 use avocet_protocol::{
     AddSchedule, Calendar, ChatKind, Clock, Content, DedupeKey, Destinations, Files, IdError,
     Inbound, NewSchedule, PublishError, Schedule, ScheduleOwner, ScheduledWork, Schedules,
     SenderId, StoreError, TimesRequest, Timestamp,
 };
-use avocet_supervise::SystemClock;
+use avocet_supervise::{Group, SystemClock};
 use jiff::tz::TimeZone;
 
 use crate::exit::Failure;
@@ -104,6 +107,22 @@ fn of_table(table: ScheduleTable, work: ScheduledWork) -> Result<AddSchedule, St
     })
 }
 
+/// Stores the schedules of the configuration, and starts the task that runs all schedules.
+pub(crate) async fn start(
+    configuration: &Configuration,
+    bus: &Arc<Bus>,
+    runner: RunnerParts,
+    group: &Group,
+) -> Result<ScheduleService, Failure> {
+    let calendar = Arc::new(ZoneCalendar::new(&TimeZone::system()));
+    let speakers = Arc::new(AdmittedSpeakers(bus.clone()));
+    let (log, now) = (runner.schedules.as_ref(), runner.clock.now());
+    let configured = &configuration.schedules;
+    store_configured(log, calendar.as_ref(), speakers.as_ref(), configured, now).await?;
+    Runner::start(runner.clone(), group);
+    Ok(ScheduleService { runner, calendar, agents: configuration.agent_names(), speakers })
+}
+
 /// The people that the bus admits.
 #[derive(Debug)]
 pub(crate) struct AdmittedSpeakers(pub(crate) Arc<Bus>);
@@ -120,7 +139,7 @@ impl Speakers for AdmittedSpeakers {
 
 /// Adds new schedules of the configuration to the log, removes those whose table is gone, and
 /// names the next times of the new ones in the program's log.
-pub(crate) async fn store_configured(
+async fn store_configured(
     schedules: &dyn Schedules,
     calendar: &dyn Calendar,
     speakers: &dyn Speakers,

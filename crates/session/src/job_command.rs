@@ -34,8 +34,7 @@ pub(crate) async fn plan(
     let text = match (first.to_ascii_lowercase().as_str(), rest) {
         ("" | "list", "") => list_text(&desk.list_jobs(SHOWN_JOBS, None).await?),
         ("cancel", id) => match parsed(id) {
-            Some(id) if desk.end_job(id).await? => format!("{id} is cancelled."),
-            Some(id) => format!("{id} does not exist or has ended."),
+            Some(id) => cancel(&desk, id).await?,
             None => USE.to_owned(),
         },
         ("logs", id) => match parsed(id) {
@@ -56,6 +55,17 @@ pub(crate) async fn plan(
         },
     };
     Ok(CommandPlan::say(text.trim_end()))
+}
+
+/// Cancels a job. The text is the same if the command acts again after a crash.
+async fn cancel(desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
+    if desk.end_job(id).await? {
+        return Ok(format!("{id} is cancelled."));
+    }
+    Ok(match desk.find_job(id).await? {
+        Some(job) => format!("{id} is {}.", job.state.word()),
+        None => format!("There is no job {id}."),
+    })
 }
 
 fn parsed(id: &str) -> Option<JobId> {

@@ -109,7 +109,7 @@ async fn job_command_submits_lists_and_cancels_and_reports_to_its_chat() {
         ("/job j7", "There is no job j7."),
         ("/job show j7", "There is no job j7."),
         ("/job logs j7", "There is no job j7."),
-        ("/job cancel j7", "j7 does not exist or has ended."),
+        ("/job cancel j7", "There is no job j7."),
         (
             "/job what",
             "Write /job, /job AGENT TASK, /job AGENT --workspace DIR TASK, /job show j5, /job logs \
