@@ -23,7 +23,7 @@ fn request(limits: JobLimits) -> JobRequest {
         sender: Sender::new("uid:0".parse().unwrap()),
         key: "k1".parse().unwrap(),
         task: "/add tests".to_owned(),
-        rules: JobRules { agent: "defaults".to_owned(), workspace: None, limits },
+        rules: JobRules { agent: "default".to_owned(), workspace: None, limits },
     }
 }
 
@@ -144,12 +144,12 @@ async fn job_with_an_unknown_agent_or_workspace_is_refused_at_once() {
         let request = JobRequest { rules, ..request(JobLimits::default()) };
         harness.sessions.jobs().submit_job(request).await.unwrap_err().to_string()
     };
-    let error = submit("default", None).await;
+    let error = submit("defalt", None).await;
     assert_eq!(
         error,
-        "there is no agent \"default\"; did you mean defaults? the agents are: defaults"
+        "there is no agent \"defalt\"; did you mean default? the agents are: default"
     );
-    let error = submit("defaults", Some("/nowhere")).await;
+    let error = submit("default", Some("/nowhere")).await;
     assert_eq!(error, "I cannot work in /nowhere: there is none");
     assert_eq!(harness.sessions.jobs().list_jobs(9, None).await.unwrap(), []);
 }
