@@ -61,7 +61,7 @@ async fn f19_memories_are_consolidated_only_when_the_operator_asks() {
     assert!(done.contains("merge (c3, c4)"), "{done}");
     assert_eq!(memories(&home), [MERGED]);
     let log = printed(&home, &["memory", "log", "m2"]);
-    assert!(log.contains("m2 written by consolidation\n  - Anna lives in the Rua"), "{log}");
+    assert!(log.contains("m2 edited by consolidation\n  - Anna lives in the Rua"), "{log}");
     let again = printed(&home, &["memory", "consolidate"]);
     assert_eq!(again, "There are no new memories to consolidate.\n");
     assert_eq!(tidying(), 2);

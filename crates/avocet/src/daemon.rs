@@ -1,17 +1,15 @@
 //! The wiring: builds the parts of the daemon, starts them from the outbox back to the channels,
 //! and stops them in the order of a message's way, so that a stopped part gets no work.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::AgentLogs;
-use avocet_bus::{Bus, Wakes};
+use avocet_bus::Bus;
 use avocet_config::Durability;
 use avocet_gateway::Gateway;
-use avocet_jobs::RunnerParts;
-use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Attach, ChannelName, Clock, StoreError};
+use avocet_outbox::Deliverer;
+use avocet_protocol::{Clock, StoreError};
 use avocet_session::{
     Attachments, Events, LaneLimits, NotMoving, RetryingLedger, RetryingLog, RunningTurns,
     SessionParts, Sessions,
@@ -24,6 +22,7 @@ use crate::agents::AgentParts;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
+use crate::connections::Connections;
 use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
@@ -31,11 +30,10 @@ use crate::intake::run_channels;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
-use crate::schedules::AgentChecklists;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
-use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
-use crate::{consolidation, redaction, registry, roots, schedules};
+use crate::timers::Timers;
+use crate::{redaction, registry, roots};
 
 /// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
@@ -107,7 +105,7 @@ impl RunningDaemon {
         let store = open_log(configuration, options.start_empty, &clock, &group).await?;
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
         let copies = copies(configuration, &clock, &group);
-        let connections = Connections::open(configuration, &store, &clock, &group).await?;
+        let (connections, wakes) = Connections::open(configuration, &store, &clock, &group).await?;
         let ProbedShells { shells, cgroup } =
             ProbedShells::probe(configuration, &store, &clock, &group).await?;
         let models = Arc::new(Models::new(document, settings, clock.clone())?);
@@ -125,8 +123,8 @@ impl RunningDaemon {
         let of_budgets = budgets(&settings.budgets);
         tell_unknown_prices(document, of_budgets, models.clone(), &group);
 
-        let Connections { channels, attach, workspaces, deliverer, bus, wakes } = connections;
-        avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
+        let Connections { channels, deliverer, bus, .. } = &connections;
+        avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
         deliverer.start().await?;
         memories.start_mirror(&group);
         let events = parts.events.clone();
@@ -137,20 +135,11 @@ impl RunningDaemon {
         let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
         let intake = group.child("channels");
         if options.intake == ChannelIntake::Open {
-            run_channels(&channels, &bus, &deliverer, &clock, &intake);
+            run_channels(channels, bus, deliverer, &clock, &intake);
         }
-        let runner = RunnerParts {
-            schedules: store.clone(),
-            destinations: channels.clone(),
-            deliveries: Arc::new(deliverer.clone()),
-            lanes: bus.clone(),
-            checklists: Arc::new(AgentChecklists::new(configuration, &workspaces)?),
-            clock: clock.clone(),
-        };
-        let schedules = schedules::start(configuration, &bus, runner, &intake).await?;
-        let consolidator = consolidation::consolidator(configuration, &models, &store, &clock)?;
-        let regular = &settings.memory.consolidation;
-        consolidation::start(regular, store.clone(), consolidator.clone(), &clock, &intake)?;
+        let Timers { schedules, consolidator } =
+            Timers::start(configuration, &connections, &store, &models, &clock, &intake).await?;
+        let Connections { channels, attach, deliverer, bus, .. } = connections;
         let examiner = Examiner {
             configuration: configuration.clone(),
             channels,
@@ -259,65 +248,6 @@ async fn open_log(
     // still has its socket.
     Gateway::check_place(&configuration.socket)?;
     Ok(Arc::new(SqliteStore::open_locked(lock, options, clock.clone(), group)?))
-}
-
-/// The ways in and out of the daemon: the bus, and the channels with their outbox.
-struct Connections {
-    channels: Arc<Channels>,
-    /// The channels that clients attach to, by name.
-    attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
-    workspaces: Arc<AgentWorkspaces>,
-    deliverer: Deliverer,
-    bus: Arc<Bus>,
-    wakes: Wakes,
-}
-
-impl Connections {
-    /// Builds the channels, the outbox and the bus. Neither sends nor receives yet.
-    async fn open(
-        configuration: &Configuration,
-        store: &Arc<SqliteStore>,
-        clock: &Arc<dyn Clock>,
-        group: &Group,
-    ) -> Result<Self, Failure> {
-        let Configuration { document, settings, .. } = configuration;
-        let registry::Channels { channels: configured, admission } =
-            registry::channels(document, settings, clock)?;
-        let attach = attach(&configured);
-        let channels = configured.into_iter().map(|one| one.channel).collect();
-        let channels = Arc::new(Channels::new(channels));
-        let workspaces = Arc::new(AgentWorkspaces::open(
-            configuration,
-            WorkspaceLogs { turns: store.clone(), jobs: store.clone() },
-        )?);
-        let deliverer = Deliverer::new(
-            store.clone(),
-            channels.clone(),
-            workspaces.clone(),
-            clock.clone(),
-            group.child("outbox"),
-        );
-        let (bus, wakes) = Bus::open(avocet_bus::BusParts {
-            admission,
-            inbox: store.clone(),
-            outbox: store.clone(),
-            people: store.clone(),
-            destinations: channels.clone(),
-            deliveries: Arc::new(deliverer.clone()),
-            clock: clock.clone(),
-        })
-        .await?;
-        let bus = Arc::new(bus);
-        for account in bus.without_owner() {
-            tracing::warn!(
-                account,
-                "the account has no owner: its chats have no tools for files and programs, and no \
-                    person can admit others; add yourself to its `owners`, or write to it and run \
-                    `avocet pair approve CODE --owner`"
-            );
-        }
-        Ok(Self { channels, attach, workspaces, deliverer, bus, wakes })
-    }
 }
 
 /// The programs that agents may run, and what limits them.
@@ -437,11 +367,4 @@ impl std::fmt::Display for Stuck {
             Self::Lanes(error) => write!(f, "the lanes: {error}"),
         }
     }
-}
-
-/// Returns the channels that clients attach to, by name.
-fn attach(configured: &[registry::ConfiguredChannel]) -> BTreeMap<ChannelName, Arc<dyn Attach>> {
-    let attach =
-        configured.iter().filter_map(|one| Some((one.channel.name(), one.attach.clone()?)));
-    attach.collect()
 }

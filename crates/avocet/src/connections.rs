@@ -1,0 +1,81 @@
+//! The connections of the daemon to the outside, before anything runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use avocet_bus::{Bus, BusParts, Wakes};
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{Attach, ChannelName, Clock};
+use avocet_store::SqliteStore;
+use avocet_supervise::Group;
+
+use crate::exit::Failure;
+use crate::places::Configuration;
+use crate::registry;
+use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
+
+/// The connections to the outside: the bus, and the channels with their outbox.
+pub(crate) struct Connections {
+    pub(crate) channels: Arc<Channels>,
+    /// The channels that clients attach to, by name.
+    pub(crate) attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
+    pub(crate) workspaces: Arc<AgentWorkspaces>,
+    pub(crate) deliverer: Deliverer,
+    pub(crate) bus: Arc<Bus>,
+}
+
+impl Connections {
+    /// Builds the channels, the outbox and the bus. Neither sends nor receives yet. The wake-ups are
+    /// those of the bus.
+    pub(crate) async fn open(
+        configuration: &Configuration,
+        store: &Arc<SqliteStore>,
+        clock: &Arc<dyn Clock>,
+        group: &Group,
+    ) -> Result<(Self, Wakes), Failure> {
+        let Configuration { document, settings, .. } = configuration;
+        let registry::Channels { channels: configured, admission } =
+            registry::channels(document, settings, clock)?;
+        let attach = attach(&configured);
+        let channels = configured.into_iter().map(|one| one.channel).collect();
+        let channels = Arc::new(Channels::new(channels));
+        let workspaces = Arc::new(AgentWorkspaces::open(
+            configuration,
+            WorkspaceLogs { turns: store.clone(), jobs: store.clone() },
+        )?);
+        let deliverer = Deliverer::new(
+            store.clone(),
+            channels.clone(),
+            workspaces.clone(),
+            clock.clone(),
+            group.child("outbox"),
+        );
+        let (bus, wakes) = Bus::open(BusParts {
+            admission,
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+        })
+        .await?;
+        let bus = Arc::new(bus);
+        for account in bus.without_owner() {
+            tracing::warn!(
+                account,
+                "the account has no owner: its chats have no tools for files and programs, and no \
+                    person can admit others; add yourself to its `owners`, or write to it and run \
+                    `avocet pair approve CODE --owner`"
+            );
+        }
+        Ok((Self { channels, attach, workspaces, deliverer, bus }, wakes))
+    }
+}
+
+/// Returns the channels that clients attach to, by name.
+fn attach(configured: &[registry::ConfiguredChannel]) -> BTreeMap<ChannelName, Arc<dyn Attach>> {
+    let attach =
+        configured.iter().filter_map(|one| Some((one.channel.name(), one.attach.clone()?)));
+    attach.collect()
+}

@@ -1,0 +1,49 @@
+//! The parts of the daemon that begin work at set times.
+
+use std::sync::Arc;
+
+use avocet_jobs::{RunnerParts, ScheduleService};
+use avocet_memory::Consolidator;
+use avocet_protocol::Clock;
+use avocet_store::SqliteStore;
+use avocet_supervise::Group;
+
+use crate::connections::Connections;
+use crate::exit::Failure;
+use crate::models::Models;
+use crate::places::Configuration;
+use crate::schedules::AgentChecklists;
+use crate::{consolidation, schedules};
+
+/// The parts that begin work at set times.
+pub(crate) struct Timers {
+    pub(crate) schedules: ScheduleService,
+    pub(crate) consolidator: Arc<Consolidator>,
+}
+
+impl Timers {
+    /// Starts both. The schedules of the configuration are stored first.
+    pub(crate) async fn start(
+        configuration: &Configuration,
+        connections: &Connections,
+        store: &Arc<SqliteStore>,
+        models: &Models,
+        clock: &Arc<dyn Clock>,
+        group: &Group,
+    ) -> Result<Self, Failure> {
+        let Connections { channels, workspaces, deliverer, bus, .. } = connections;
+        let runner = RunnerParts {
+            schedules: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            lanes: bus.clone(),
+            checklists: Arc::new(AgentChecklists::new(configuration, workspaces)?),
+            clock: clock.clone(),
+        };
+        let schedules = schedules::start(configuration, bus, runner, group).await?;
+        let consolidator = consolidation::consolidator(configuration, models, store, clock)?;
+        let regular = &configuration.settings.memory.consolidation;
+        consolidation::start(regular, store.clone(), consolidator.clone(), clock, group)?;
+        Ok(Self { schedules, consolidator })
+    }
+}
