@@ -9,6 +9,7 @@ mod jobs;
 mod ledger;
 mod memories;
 mod memory_files;
+mod memory_scope;
 mod memory_vectors;
 mod outbox;
 mod schedules;
@@ -31,14 +32,14 @@ pub use inbox::{
 pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
 pub use ledger::{Ledger, Purpose, Spending, Total, UpkeepBudget, UpkeepLedger};
 pub use memories::{
-    BadAuthor, BadScope, FoundMemory, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor,
-    MemoryChange, MemoryChangeKind, MemoryScope, MemorySource, MemoryText, NewMemory, ScopeFilter,
-    ScopeKind, ScopeRefused, UndoneChange, WordCounts, WrittenMemory,
+    BadAuthor, FoundMemory, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor, MemoryChange,
+    MemoryChangeKind, MemorySource, MemoryText, NewMemory, UndoneChange, WordCounts, WrittenMemory,
 };
 pub use memory_files::{
     ChangedScopes, EditedFile, FileEntry, MemoryFiles, ScopeMemories, ShownChange, ShownMemory,
     TakenEdit, TakenEditKind, conflict_text, conflicts_with, visible_text,
 };
+pub use memory_scope::{BadScope, MemoryScope, ScopeFilter, ScopeKind, ScopeRefused};
 pub use memory_vectors::{MemoryVector, MemoryVectors};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};

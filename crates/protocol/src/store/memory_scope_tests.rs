@@ -91,13 +91,3 @@ fn memory_scope_parses_its_own_words_only() {
         bad.parse::<MemoryScope>().unwrap_err();
     }
 }
-
-#[test]
-fn memory_author_parses_its_own_words_only() {
-    for good in ["call t4s1c0", "person telegram:main:7", "file 0aF9", "process"] {
-        assert_eq!(good.parse::<MemoryAuthor>().unwrap().to_string(), good);
-    }
-    for bad in ["", "call", "call 4", "person x", "processes", "file", "file ", "file x"] {
-        bad.parse::<MemoryAuthor>().unwrap_err();
-    }
-}
