@@ -56,7 +56,8 @@ fn edits_of_memory_files_are_taken_in_with_and_without_a_daemon() {
     printed(&home, &["ask", "me", "memory_search safe", "--wait"]);
     let log = printed(&home, &["memory", "log"]);
     assert!(
-        log.contains("m1 edited by file ") && log.contains("+ the safe opens with 4712"),
+        log.contains("m1 edited by a person, in the memory file")
+            && log.contains("+ the safe opens with 4712"),
         "{log}"
     );
     stop(daemon);

@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use avocet_gateway::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
 use avocet_protocol::{
-    Memories, Memory, MemoryChange, MemoryChangeId, MemoryChangeKind, MemoryId, MemoryMirror,
-    MemoryScope, MemorySource, MirrorReport, PlainTable, ScopeFilter, WrittenMemory,
+    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryChangeKind, MemoryId,
+    MemoryMirror, MemoryScope, MemorySource, MirrorReport, PlainTable, ScopeFilter, WrittenMemory,
 };
 use avocet_store::SqliteStore;
 use clap::{Args, Subcommand};
@@ -260,6 +260,10 @@ fn changes_text(changes: &[MemoryChange], zone: &TimeZone) -> String {
         let kind = match (kind, before) {
             (MemoryChangeKind::Written, Some(_)) => "edited",
             _ => kind.word(),
+        };
+        let author = match author {
+            MemoryAuthor::File(_) => "a person, in the memory file".to_owned(),
+            author => author.to_string(),
         };
         // Writing to a `String` always succeeds.
         writeln!(text, "{id}  {at}  {memory} {kind} by {author}").unwrap_or_default();
