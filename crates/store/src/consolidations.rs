@@ -3,13 +3,12 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Backlog, ChangedMemory, Consolidation, ConsolidationEnd, ConsolidationId, ConsolidationState,
-    Consolidations, EditRefused, Memory, MemoryAuthor, MemoryChangeId, MemoryChangeKind,
-    MemoryEdit, MemoryScope, MemoryText, MemoryVersion, NewConsolidation, StoreError, Timestamp,
-    match_query,
+    Consolidations, EditRefused, Memory, MemoryAuthor, MemoryChangeId, MemoryEdit, MemoryScope,
+    MemoryVersion, NewConsolidation, StoreError, Timestamp, match_query,
 };
 use rusqlite::{Row, params};
 
-use crate::memories::{MEMORY, NewChange, add_change, memory, one, set_text};
+use crate::memories::{MEMORY, forget_active, memory, one, rewrite};
 use crate::rows::{RowResult, parsed, word};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -190,15 +189,16 @@ fn apply(tx: &Tx<'_>, scope: &MemoryScope, edit: &MemoryEdit) -> Result<EditResu
     if let Err(refused) = edit.check(&found) {
         return Ok(Err(refused));
     }
+    let author = &MemoryAuthor::Consolidation;
     let changes = match edit {
-        MemoryEdit::Replace { .. } => vec![forget(tx, &found[0])?],
-        MemoryEdit::Date { text, .. } => vec![rewrite(tx, &found[0], text)?],
+        MemoryEdit::Replace { .. } => vec![forget_active(tx, &found[0], author)?],
+        MemoryEdit::Date { text, .. } => vec![rewrite(tx, &found[0], text, author)?],
         MemoryEdit::Merge { text, .. } => {
             found.sort_by_key(|memory| (memory.source.written_at, memory.id));
             let Some((newest, others)) = found.split_last() else { return Ok(Ok(Vec::new())) };
-            let mut changes = vec![rewrite(tx, newest, text)?];
+            let mut changes = vec![rewrite(tx, newest, text, author)?];
             for other in others {
-                changes.push(forget(tx, other)?);
+                changes.push(forget_active(tx, other, author)?);
             }
             changes
         }
@@ -223,28 +223,4 @@ fn current(
         |_| Ok(()),
     )?;
     Ok(if undone.is_some() { Err(EditRefused::Undone(id)) } else { Ok(memory) })
-}
-
-fn forget(tx: &Tx<'_>, memory: &Memory) -> Result<MemoryChangeId> {
-    set_text(tx, memory.id, None)?;
-    let (kind, before) = (MemoryChangeKind::Forgotten, Some(text_of(memory)));
-    add_change(
-        tx,
-        memory.id,
-        &MemoryAuthor::Consolidation,
-        &NewChange { kind, before, after: None },
-    )
-}
-
-fn rewrite(tx: &Tx<'_>, memory: &Memory, text: &str) -> Result<MemoryChangeId> {
-    let (before, trust) = (text_of(memory), memory.trust);
-    let after = MemoryText { text: text.to_owned(), trust };
-    set_text(tx, memory.id, Some(&after))?;
-    let kind = MemoryChangeKind::Written;
-    let change = NewChange { kind, before: Some(before), after: Some(after) };
-    add_change(tx, memory.id, &MemoryAuthor::Consolidation, &change)
-}
-
-fn text_of(memory: &Memory) -> MemoryText {
-    MemoryText { text: memory.text.clone(), trust: memory.trust }
 }

@@ -168,21 +168,34 @@ pub(crate) fn write(tx: &Tx<'_>, new: &NewMemory, author: &MemoryAuthor) -> Resu
     Ok(WrittenMemory { memory: one(tx.db, id)?.ok_or_else(gone)?, is_new: true })
 }
 
-/// Gives an active memory another text. Its trust stays: a person may have left parts of it as they
-/// were.
+/// Gives an active memory another text. Its trust stays: the author may have left parts of it as
+/// they were.
 pub(crate) fn rewrite(
     tx: &Tx<'_>,
-    memory: Memory,
+    memory: &Memory,
     text: &str,
     author: &MemoryAuthor,
-) -> Result<()> {
-    let Memory { id, text: before, trust, .. } = memory;
-    let (before, after) =
-        (MemoryText { text: before, trust }, MemoryText { text: text.to_owned(), trust });
+) -> Result<MemoryChangeId> {
+    let (id, before) = (memory.id, text_of(memory));
+    let after = MemoryText { text: text.to_owned(), trust: memory.trust };
     set_text(tx, id, Some(&after))?;
     let kind = MemoryChangeKind::Written;
-    let change = NewChange { kind, before: Some(before), after: Some(after) };
-    add_change(tx, id, author, &change).map(drop)
+    add_change(tx, id, author, &NewChange { kind, before: Some(before), after: Some(after) })
+}
+
+/// Forgets an active memory.
+pub(crate) fn forget_active(
+    tx: &Tx<'_>,
+    memory: &Memory,
+    author: &MemoryAuthor,
+) -> Result<MemoryChangeId> {
+    set_text(tx, memory.id, None)?;
+    let (kind, before) = (MemoryChangeKind::Forgotten, Some(text_of(memory)));
+    add_change(tx, memory.id, author, &NewChange { kind, before, after: None })
+}
+
+fn text_of(memory: &Memory) -> MemoryText {
+    MemoryText { text: memory.text.clone(), trust: memory.trust }
 }
 
 /// Forgets a memory. Returns `false` if it is not active.
@@ -190,10 +203,7 @@ pub(crate) fn forget(tx: &Tx<'_>, id: MemoryId, author: &MemoryAuthor) -> Result
     let Some(memory) = one(tx.db, id)?.filter(|memory| !memory.forgotten) else {
         return Ok(false);
     };
-    let before = MemoryText { text: memory.text, trust: memory.trust };
-    let kind = MemoryChangeKind::Forgotten;
-    set_text(tx, id, None)?;
-    add_change(tx, id, author, &NewChange { kind, before: Some(before), after: None })?;
+    forget_active(tx, &memory, author)?;
     Ok(true)
 }
 

@@ -33,8 +33,8 @@ impl MemoryFiles for SqliteStore {
     async fn memories_of(&self, scope: &MemoryScope) -> Result<ScopeMemories> {
         let scope = scope.to_string();
         self.read(move |db| {
-            // The number is read first: a memory that is newer than it is no harm, but a missing one
-            // would count as removed by the person.
+            // The number is read first: a newer memory does no harm, but a missing one would count as
+            // removed by the person.
             let last = "SELECT memory_changes.id, at FROM memory_changes \
                 JOIN memories ON memories.id = memory WHERE memories.scope = ?1 \
                 ORDER BY memory_changes.id DESC LIMIT 1";
@@ -127,7 +127,7 @@ impl<'f> FileEdits<'f> {
         }
         let is_first = self.shown.insert(id);
         if is_first && memory.revision == revision && !memory.forgotten {
-            return self.rewrite(tx, memory, text);
+            return self.rewrite(tx, &memory, text);
         }
         let since = shown_since(tx.db, id, revision)?;
         if since.contains(text) {
@@ -135,7 +135,7 @@ impl<'f> FileEdits<'f> {
         }
         if is_first && !memory.forgotten && since.first() == Some(&visible_text(&memory.text)) {
             // A change was undone: the log has the text that the person was shown.
-            return self.rewrite(tx, memory, text);
+            return self.rewrite(tx, &memory, text);
         }
         if !is_first {
             return self.add(tx, text, trust, TakenEditKind::Added);
@@ -143,7 +143,7 @@ impl<'f> FileEdits<'f> {
         self.add(tx, &conflict_text(id, text), trust, TakenEditKind::Conflict(id))
     }
 
-    fn rewrite(&mut self, tx: &Tx<'_>, memory: Memory, text: &str) -> Result<()> {
+    fn rewrite(&mut self, tx: &Tx<'_>, memory: &Memory, text: &str) -> Result<()> {
         if visible_text(&memory.text) == text {
             return Ok(());
         }
