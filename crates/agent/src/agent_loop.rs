@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Answer, CallId, CallState, Clock, FetchAttachments, Files, Ledger, LoggedCall, Model,
-    ModelReply, NewStep, Origin, PromptFile, Purpose, RecalledMemory, Skills, Step, StoreError,
-    ToolCall, Toolbox, Trust, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
+    ModelReply, NewStep, Origin, PromptFile, Purpose, Skills, Step, StoreError, ToolCall, Toolbox,
+    Trust, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
 };
 use jiff::tz::TimeZone;
 
@@ -157,8 +157,7 @@ impl AgentLoop {
             let trust = context.trust(&turn);
             if let Some(text) = withheld::released(&turn) {
                 let (step, usage) = (next_step(&turn), Usage::default());
-                let recalled = recalled_before(&turn);
-                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust, recalled }));
+                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust }));
             }
             let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
                 JobStep::Fail(notice) => return Ok(TurnEnd::Failed(notice)),
@@ -252,8 +251,7 @@ impl AgentLoop {
         }
         let usage = reply.usage();
         let ModelReply { text, calls, written, reasoning, .. } = reply;
-        let recalled = recalled_before(turn);
-        let step = NewStep { number, text, calls, written, reasoning, usage, trust, recalled };
+        let step = NewStep { number, text, calls, written, reasoning, usage, trust };
         self.logs.turns.record_step(turn.id, &step).await?;
         let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
             id: CallId { turn: turn.id, step: number, ordinal },
@@ -333,13 +331,7 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
         text.push_str("\n\n[A filter of the model's provider ended the answer here.]");
     }
     let text = withheld::with_denied(turn, text);
-    let (step, usage, recalled) = (next_step(turn), reply.usage(), recalled_before(turn));
-    Answer { step, text, usage, trust, recalled }
-}
-
-/// Returns the memories in the requests of a turn, to be logged with its first step.
-fn recalled_before(turn: &TurnRecord) -> Vec<RecalledMemory> {
-    if turn.steps.is_empty() { turn.recalled.clone() } else { Vec::new() }
+    Answer { step: next_step(turn), text, usage: reply.usage(), trust }
 }
 
 #[cfg(test)]

@@ -173,7 +173,6 @@ impl AgentHarness {
                 text: text.to_owned(),
                 usage: Usage::default(),
                 trust: Trust::Full,
-                recalled: Vec::new(),
             }),
             notice: None,
             reply: None,

@@ -70,7 +70,7 @@ pub(crate) fn refusal(turn: &TurnRecord, call: &ToolCall, plan: &JobPlan) -> Opt
             JOB_PULL_REQUEST => *call == pull_request(plan),
             _ => branch_of(turn).is_some_and(|branch| branch.branch.is_some()),
         };
-    let text = format!("{} is no tool; the program calls it by itself", call.name);
+    let text = format!("{} is not a tool; only the program calls it", call.name);
     (!may_be_made).then(|| CallResult::error(&text))
 }
 

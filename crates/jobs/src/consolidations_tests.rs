@@ -110,7 +110,6 @@ impl TimerHarness {
             reasoning: None,
             usage: Usage::default(),
             trust: Trust::Full,
-            recalled: Vec::new(),
         };
         self.store.record_step(turn, &step).await.unwrap();
         let call = CallId { turn, step: 0, ordinal: 0 };

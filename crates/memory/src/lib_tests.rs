@@ -41,7 +41,6 @@ pub(crate) async fn remember_with(
         reasoning: None,
         usage: Usage::default(),
         trust,
-        recalled: Vec::new(),
     };
     store.record_step(turn, &step).await.unwrap();
     let call = CallId { turn, step: 0, ordinal: 0 };

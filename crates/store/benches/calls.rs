@@ -85,6 +85,5 @@ fn step(number: u32) -> NewStep {
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,
-        recalled: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use crate::calls;
 use crate::ledger::credible;
 use crate::past;
 use crate::rows::messages::{NEXT, steered};
-use crate::rows::turns::{ANCESTORS, must_run, note_progress, session_of, set_recalled};
+use crate::rows::turns::{ANCESTORS, must_run, note_progress, session_of};
 use crate::rows::{self, sessions, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -40,7 +40,8 @@ impl TurnLog for SqliteStore {
         let recalled = recalled.to_vec();
         self.write("record-recalled", Durability::Process, move |tx| {
             must_run(tx, turn)?;
-            set_recalled(tx, turn, &recalled)
+            let sql = "UPDATE turns SET recalled = ?2 WHERE id = ?1";
+            tx.update_one(turn, sql, params![turn.0, to_json(&recalled)?])
         })
         .await
     }
@@ -120,7 +121,6 @@ impl TurnLog for SqliteStore {
 /// Records a model reply and its planned calls.
 fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
     note_progress(tx, turn)?;
-    set_recalled(tx, turn, &step.recalled)?;
     tx.insert(
         "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust, written) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

@@ -19,7 +19,7 @@ use crate::recover::put_back;
 use crate::reports;
 use crate::rows;
 use crate::rows::messages::{ANSWERED, INBOUND, inbound};
-use crate::rows::turns::{ANCESTORS, lineage, set_recalled};
+use crate::rows::turns::{ANCESTORS, lineage};
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
@@ -155,8 +155,7 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
          WHERE id = ?1 AND state = 'running'",
         params![turn.0, state, notice, tx.now.0],
     )?;
-    if let Some(Answer { step, text, usage, trust, recalled }) = answer {
-        set_recalled(tx, turn, recalled)?;
+    if let Some(Answer { step, text, usage, trust }) = answer {
         let (input, output) = (credible(usage.input), credible(usage.output));
         tx.insert(
             "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, trust) \

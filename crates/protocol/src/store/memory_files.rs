@@ -65,7 +65,7 @@ pub struct EditedFile {
     pub scope: MemoryScope,
     /// The digest of the file's content, in hexadecimal.
     pub digest: String,
-    /// The last change of the scope that the person was shown. A missing entry is no edit if this is
+    /// The last change of the scope that the person was shown. A missing entry is not an edit if this is
     /// `None`, or if the log has no such change.
     pub shown_to: Option<ShownChange>,
     /// The entries, in order.

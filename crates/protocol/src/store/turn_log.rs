@@ -28,8 +28,8 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     async fn record_compaction(&self, session: &SessionId, compacted: &CompactedPast)
     -> Result<()>;
 
-    /// Keeps the memories of a turn before its first request, so that later requests contain them
-    /// even if the turn fails.
+    /// Records the memories that the requests of a turn contain, before the first request: later
+    /// requests contain them even if the turn fails.
     async fn record_recalled(&self, turn: TurnId, recalled: &[RecalledMemory]) -> Result<()>;
 
     /// Record step: commits the assistant's message and its calls, planned.
@@ -137,8 +137,6 @@ pub struct NewStep {
     pub usage: Usage,
     /// The least trust of the text in the request.
     pub trust: Trust,
-    /// For the first step: the memories in the request.
-    pub recalled: Vec<RecalledMemory>,
 }
 
 /// Whole results of calls whose result was cut.

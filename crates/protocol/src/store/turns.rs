@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     CallId, ChildMode, CompactedPast, Grant, LogWrite, LoggedInbound, MessageId, Outcome, PersonId,
-    Planned, RecalledMemory, SessionId, SkillCall, Timestamp, Trust, TurnId, TurnRecord, Usage,
-    WaitId, WaitKind,
+    Planned, SessionId, SkillCall, Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -187,8 +186,6 @@ pub struct Answer {
     pub usage: Usage,
     /// The least trust of the text in the request.
     pub trust: Trust,
-    /// If no step was recorded before: the memories in the request.
-    pub recalled: Vec<RecalledMemory>,
 }
 
 /// A wait that is about to begin.

@@ -1,13 +1,13 @@
 //! Rows of `turns`.
 
 use avocet_protocol::{
-    CallId, ChildMode, LineageTurn, PersonId, RecalledMemory, SessionId, SkillCall, SkillLimit,
-    StoreError, TurnId, TurnState,
+    CallId, ChildMode, LineageTurn, PersonId, SessionId, SkillCall, SkillLimit, StoreError, TurnId,
+    TurnState,
 };
 use rusqlite::{Row, params};
 use serde_json::Value;
 
-use super::{RowResult, json, parsed, to_json, word};
+use super::{RowResult, json, parsed, word};
 use crate::rows;
 use crate::tx::{Db, Result, Tx};
 
@@ -60,15 +60,6 @@ pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
         tx.update("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [turn.0])?;
     }
     Ok(())
-}
-
-/// Records the memories in the requests of a turn.
-pub(crate) fn set_recalled(tx: &Tx<'_>, turn: TurnId, recalled: &[RecalledMemory]) -> Result<()> {
-    if recalled.is_empty() {
-        return Ok(());
-    }
-    let sql = "UPDATE turns SET recalled = ?2 WHERE id = ?1";
-    tx.update_one(turn, sql, params![turn.0, to_json(&recalled)?])
 }
 
 /// Returns a turn and its ancestors up to the root. A parent is older than its children.

@@ -112,7 +112,6 @@ pub(crate) async fn finish_call(world: &World, kept: Option<&str>, writes: &[Log
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,
-        recalled: Vec::new(),
     };
     world.store.record_step(turn, &step).await.unwrap();
     let id = CallId { turn, step: 0, ordinal: 0 };

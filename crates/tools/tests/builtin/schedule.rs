@@ -32,7 +32,6 @@ async fn run(world: &World, arguments: Value) -> Value {
         number: 0,
         text: String::new(),
         calls: vec![call("schedule", &arguments)],
-        recalled: Vec::new(),
         written: None,
         reasoning: None,
         usage: Usage::default(),

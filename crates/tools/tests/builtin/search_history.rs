@@ -45,13 +45,7 @@ async fn ask(world: &World, said: &Said<'_>) -> TurnId {
 /// Runs a whole turn.
 async fn exchange(world: &World, said: Said<'_>, answer: &str, trust: Trust) {
     let turn = ask(world, &said).await;
-    let answer = Answer {
-        step: 0,
-        text: answer.to_owned(),
-        usage: Usage::default(),
-        trust,
-        recalled: Vec::new(),
-    };
+    let answer = Answer { step: 0, text: answer.to_owned(), usage: Usage::default(), trust };
     let settlement =
         Settlement { outcome: Outcome::Replied, answer: Some(answer), notice: None, reply: None };
     world.store.settle(turn, &settlement).await.unwrap();

@@ -196,7 +196,6 @@ pub async fn search_history_keeps_the_trust_of_a_text(backend: &impl Backend) {
             number: 0,
             text: format!("the {text} marmot"),
             calls: Vec::new(),
-            recalled: Vec::new(),
             written: None,
             reasoning: None,
             usage: Usage::new(1, 1),

@@ -2,12 +2,12 @@
 
 use avocet_protocol::{
     CallId, CommandAction, CommandEffect, CommandReply, LogWrite, MemoryAuthor, MemoryChange,
-    MemoryChangeKind, MemoryId, MemoryScope, MemoryVector, RecalledMemory, ScopeFilter, Settlement,
-    Timestamp, ToolClass, Trust, UndoneChange,
+    MemoryChangeKind, MemoryId, MemoryScope, MemoryVector, RecalledMemory, ScopeFilter, Timestamp,
+    ToolClass, Trust, UndoneChange,
 };
 
 use super::Backend;
-use super::world::{World, good, reply, session};
+use super::world::{World, failure, good, session};
 
 fn scope(text: &str) -> MemoryScope {
     text.parse().unwrap()
@@ -167,10 +167,9 @@ pub async fn forget_by_call_and_by_command_acts_once(backend: &impl Backend) {
     assert_eq!(texts(&world, &ScopeFilter::All, "").await, [""; 0]);
 }
 
-/// The memories of a turn are logged with its first step or its answer, and stay as they are.
-pub async fn recalled_memories_are_logged_with_the_first_step_or_the_answer(
-    backend: &impl Backend,
-) {
+/// The memories of a turn are recorded before its first step, and stay part of the past even if the
+/// turn has no answer.
+pub async fn record_recalled_keeps_the_memories_with_their_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     let recalled = vec![RecalledMemory {
@@ -183,20 +182,17 @@ pub async fn recalled_memories_are_logged_with_the_first_step_or_the_answer(
     world.say(&a, "1").await;
     let turn = world.take(&a).await;
     assert_eq!(turn.recalled, []);
-    world.step_with(turn.id, 0, &["one"], &recalled).await;
+    world.ports.log.record_recalled(turn.id, &recalled).await.unwrap();
     let world = world.restart().await;
-    assert_eq!(world.take(&a).await.recalled, recalled);
+    let turn = world.take(&a).await;
+    assert_eq!(turn.recalled, recalled);
     world.reply(turn.id, "ok").await;
+    world.ports.log.record_recalled(turn.id, &[]).await.unwrap_err();
 
     world.say(&a, "2").await;
     let turn = world.take(&a).await;
-    let answered = reply("ok");
-    let answer = answered.answer.map(|answer| avocet_protocol::Answer {
-        step: 0,
-        recalled: recalled.clone(),
-        ..answer
-    });
-    world.settle(turn.id, &Settlement { answer, ..reply("ok") }).await.unwrap();
+    world.ports.log.record_recalled(turn.id, &recalled).await.unwrap();
+    world.settle(turn.id, &failure("no model")).await.unwrap();
     world.say(&a, "3").await;
     let next = world.take(&a).await.id;
     let past = world.ports.log.history(&a, next, 10_000).await.unwrap();

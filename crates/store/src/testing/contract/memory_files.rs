@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     CommandAction, CommandEffect, CommandReply, EditedFile, FileEntry, MemoryAuthor,
-    MemoryChangeId, MemoryChangeKind, MemoryId, MemoryScope, NewMemory, RecalledMemory,
-    ScopeFilter, ShownChange, ShownMemory, TakenEdit, TakenEditKind, Timestamp, Trust,
+    MemoryChangeId, MemoryChangeKind, MemoryId, MemoryScope, NewMemory, ScopeFilter, ShownChange,
+    ShownMemory, TakenEdit, TakenEditKind, Timestamp, Trust,
 };
 
 use super::Backend;
@@ -254,25 +254,4 @@ pub async fn write_memory_stores_a_text_once(backend: &impl Backend) {
     }
     let tea = world.ports.memory_files.memories_of(&ann).await.unwrap().memories.remove(1);
     assert_eq!((tea.trust, tea.source.session), (Trust::User, Some(session("a"))));
-}
-
-/// The memories of a turn are kept even if the turn never gets an answer.
-pub async fn record_recalled_keeps_the_memories_of_a_turn_without_steps(backend: &impl Backend) {
-    let world = World::new(backend).await;
-    let a = session("a");
-    let recalled = vec![RecalledMemory {
-        id: MemoryId(1),
-        scope: MemoryScope::Everyone,
-        text: "the key".to_owned(),
-        trust: Trust::Low,
-        written_at: Timestamp(5),
-    }];
-    world.say(&a, "1").await;
-    let turn = world.take(&a).await;
-    world.ports.log.record_recalled(turn.id, &recalled).await.unwrap();
-    let world = world.restart().await;
-    let turn = world.take(&a).await;
-    assert_eq!(turn.recalled, recalled);
-    world.reply(turn.id, "ok").await;
-    world.ports.log.record_recalled(turn.id, &[]).await.unwrap_err();
 }

@@ -302,7 +302,7 @@ rules! {
         remember_records_source_trust_and_change
         undo_memory_change_restores_the_state_before_the_last_change
         forget_by_call_and_by_command_acts_once
-        recalled_memories_are_logged_with_the_first_step_or_the_answer
+        record_recalled_keeps_the_memories_with_their_turn
         nearest_compares_vectors_of_the_requested_scopes_and_model
         vector_of_a_changed_memory_is_removed;
     memory_files:
@@ -312,8 +312,7 @@ rules! {
         take_in_forgets_nothing_for_the_file_of_another_log
         take_in_keeps_the_trust_of_an_edited_memory
         changed_scopes_follow_every_change
-        write_memory_stores_a_text_once
-        record_recalled_keeps_the_memories_of_a_turn_without_steps;
+        write_memory_stores_a_text_once;
     consolidations:
         backlogs_count_uncovered_memories_by_scope
         end_consolidation_applies_edits_that_can_be_undone

@@ -5,9 +5,8 @@ use std::time::Duration;
 use avocet_protocol::{
     Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
     Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, LoggedInbound, MessageId,
-    NewInbound, NewStep, NewWait, Outcome, Planned, RecalledMemory, Sender, SessionId, Settlement,
-    StoreError, Suspects, Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage, WaitId,
-    WaitKind,
+    NewInbound, NewStep, NewWait, Outcome, Planned, Sender, SessionId, Settlement, StoreError,
+    Suspects, Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 use serde_json::{Map, json};
 
@@ -72,17 +71,6 @@ impl<'b> World<'b> {
 
     /// Records a step with calls of these tools.
     pub(super) async fn step(&self, turn: TurnId, number: u32, tools: &[&str]) -> Vec<CallId> {
-        self.step_with(turn, number, tools, &[]).await
-    }
-
-    /// Records a step whose request contains these memories.
-    pub(super) async fn step_with(
-        &self,
-        turn: TurnId,
-        number: u32,
-        tools: &[&str],
-        recalled: &[RecalledMemory],
-    ) -> Vec<CallId> {
         let calls = tools.iter().map(|name| call(name)).collect();
         let usage = Usage::new(10, 1);
         let step = NewStep {
@@ -93,7 +81,6 @@ impl<'b> World<'b> {
             reasoning: None,
             usage,
             trust: Trust::Full,
-            recalled: recalled.to_vec(),
         };
         self.ports.log.record_step(turn, &step).await.unwrap();
         (0..).zip(tools).map(|(ordinal, _)| CallId { turn, step: number, ordinal }).collect()
@@ -210,7 +197,6 @@ pub(super) fn reply(text: &str) -> Settlement {
             text: text.to_owned(),
             usage: Usage::default(),
             trust: Trust::Full,
-            recalled: Vec::new(),
         }),
         notice: None,
         reply: Some(planned(&session("a"), &[text])),
