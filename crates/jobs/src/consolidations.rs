@@ -7,22 +7,15 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Clock, Consolidate, ConsolidateError, ConsolidationReport, Consolidations, MemoryScope,
-    StoreError, Timestamp,
+    StoreError, Timestamp, or_pending,
 };
-use avocet_supervise::{Group, Restart};
+use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
 use crate::times::ScheduleTimes;
+use crate::{AFTER_ERROR, RESTART};
 
-/// The pause after an error of the log.
-const AFTER_ERROR: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
-
-const RESTART: Restart = Restart {
-    first: Duration::from_secs(1),
-    longest: Duration::from_mins(1),
-    healthy_after: Duration::from_mins(1),
-};
 
 /// The times of consolidations.
 #[derive(Debug, Clone)]
@@ -79,12 +72,7 @@ impl ConsolidationTimer {
         };
         while !self.stop.is_cancelled() {
             let is_idle_rule = matches!(self.times, ConsolidationTimes::Idle { .. });
-            let until_next = async {
-                match next {
-                    Some(next) => self.clock.sleep_until(next).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let until_next = or_pending(next.map(|next| self.clock.sleep_until(next)));
             tokio::select! {
                 () = self.stop.cancelled() => return,
                 () = self.log.memories_changed(), if is_idle_rule => {}

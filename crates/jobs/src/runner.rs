@@ -2,31 +2,22 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Clock, Content, DedupeKey, Deliveries, Destinations, DueClaim, DueRun, DueWork, EndedSchedules,
     Inbound, InboundKind, NOTHING_NEW, NewInbound, RunResult, Schedule, ScheduleChange, ScheduleId,
-    ScheduledWork, Schedules, SessionId, StoreError, Timestamp, WakeLanes,
+    ScheduledWork, Schedules, SessionId, StoreError, Timestamp, WakeLanes, or_pending,
 };
-use avocet_supervise::{Group, Restart};
+use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
 use crate::due::{Due, due};
 use crate::times::ScheduleTimes;
+use crate::{AFTER_ERROR, RESTART};
 
 /// The most schedules that are read at once.
 const AT_ONCE: u32 = 100;
-
-/// The pause after an error of the log.
-const AFTER_ERROR: Duration = Duration::from_mins(1);
-
-const RESTART: Restart = Restart {
-    first: Duration::from_secs(1),
-    longest: Duration::from_mins(1),
-    healthy_after: Duration::from_mins(1),
-};
 
 /// Reads checklists before a model is asked.
 #[async_trait]
@@ -78,12 +69,7 @@ impl Runner {
                     Some(parts.clock.now().after(AFTER_ERROR))
                 }
             };
-            let until_next = async {
-                match next {
-                    Some(next) => parts.clock.sleep_until(next).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let until_next = or_pending(next.map(|next| parts.clock.sleep_until(next)));
             recheck = tokio::select! {
                 () = stop.cancelled() => return,
                 () = parts.schedules.schedules_changed() => false,

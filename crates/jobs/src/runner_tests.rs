@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

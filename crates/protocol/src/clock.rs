@@ -80,6 +80,14 @@ pub async fn within<T>(
     }
 }
 
+/// Waits for `work`; never returns if it is `None`.
+pub async fn or_pending<T>(work: Option<impl Future<Output = T>>) -> T {
+    match work {
+        Some(work) => work.await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

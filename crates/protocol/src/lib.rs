@@ -70,7 +70,7 @@ pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
 pub use channel_config::{ChannelAccounts, ChannelConfig};
-pub use clock::{Clock, Elapsed, Timestamp, within};
+pub use clock::{Clock, Elapsed, Timestamp, or_pending, within};
 pub use consolidate::{
     Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, ReportedEdit,
     ReportedMemory,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{EXPIRED, OpenWait, Resolution, StoreError, WaitKind};
+use avocet_protocol::{EXPIRED, OpenWait, Resolution, StoreError, WaitKind, or_pending};
 
 use crate::lane::Lanes;
 
@@ -21,12 +21,7 @@ pub(crate) async fn watch(lanes: Arc<Lanes>) {
                 Some(AFTER_ERROR)
             }
         };
-        let until_next = async {
-            match next {
-                Some(wait) => lanes.parts.clock.sleep(wait).await,
-                None => std::future::pending().await,
-            }
-        };
+        let until_next = or_pending(next.map(|wait| lanes.parts.clock.sleep(wait)));
         tokio::select! {
             () = stopping.cancelled() => return,
             () = lanes.new_wait.notified() => {}

@@ -5,7 +5,6 @@ mod own;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Choice, Clock, DeliveryId, MessageId, MessageStatus, Outcome, SenderId, TurnEvent, TurnId,
+    or_pending,
 };
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
@@ -176,6 +176,7 @@ impl TerminalChat {
             talk.show_activity();
             let (link, clock) = (talk.link.clone(), talk.clock.clone());
             let deadline = talk.deadline();
+            let sleep = |until: Duration| clock.sleep(until.saturating_sub(clock.elapsed()));
             tokio::select! {
                 biased;
                 Some(line) = typed.next(), if talk.takes_input() => {
@@ -194,20 +195,9 @@ impl TerminalChat {
                 // it.
                 notice = link.hear(), if !talk.is_sending() => talk.handle(notice).await,
                 Some(ended) = talk.outcomes.next() => talk.ended(ended),
-                () = sleep_until(clock.as_ref(), deadline) => {}
+                () = or_pending(deadline.map(sleep)) => {}
             }
             talk.own.forget_finished(talk.clock.elapsed());
-        }
-    }
-}
-
-/// Sleeps until the deadline; forever if it is `None`.
-fn sleep_until(clock: &dyn Clock, deadline: Option<Duration>) -> impl Future<Output = ()> {
-    let sleep = deadline.map(|deadline| clock.sleep(deadline.saturating_sub(clock.elapsed())));
-    async {
-        match sleep {
-            Some(sleep) => sleep.await,
-            None => std::future::pending().await,
         }
     }
 }

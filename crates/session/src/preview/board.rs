@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Content, TurnEvent, TurnId};
+use avocet_protocol::{Clock, Content, TurnEvent, TurnId, or_pending};
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
@@ -120,12 +120,7 @@ impl BoardPreview<'_> {
         // A quick child is not shown.
         let mut due = Some(clock.elapsed() + self.interval);
         loop {
-            let show = async {
-                match due {
-                    Some(due) => clock.sleep(due.saturating_sub(clock.elapsed())).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let show = or_pending(due.map(|due| clock.sleep(due.saturating_sub(clock.elapsed()))));
             tokio::select! {
                 biased;
                 () = over.cancelled() => break,

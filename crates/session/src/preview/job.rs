@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::{JobId, TurnEvent, WaitKind};
 
+use super::words::awaited;
 use crate::job_plan::ShownJob;
 
 /// The state of the line. Times are those of `Clock::elapsed`.
@@ -81,13 +82,7 @@ impl JobDraft {
 
 /// Returns the line of a job that waits.
 pub(super) fn waiting(id: JobId, kind: WaitKind) -> String {
-    let event = match kind {
-        WaitKind::Approval => "an approval",
-        WaitKind::Answer => "an answer",
-        WaitKind::Child => "another agent",
-        WaitKind::Choice => "a decision",
-    };
-    format!("Job {id} is waiting for {event}")
+    format!("Job {id} is waiting for {}", awaited(kind))
 }
 
 #[cfg(test)]

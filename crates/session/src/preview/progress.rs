@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     ChatAddress, ChildMode, Clock, Content, Delivery, DeliveryId, Destinations, Origin, PlatformId,
-    TurnEvent, TurnId, TurnRecord, WaitKind, task_name, within,
+    TurnEvent, TurnId, TurnRecord, WaitKind, or_pending, task_name, within,
 };
 use avocet_supervise::catch;
 use dashmap::DashMap;
@@ -95,12 +95,7 @@ impl<'l> ProgressPreview<'l> {
         let mut due = Some(clock.elapsed() + QUICK.max(self.interval));
         let mut not_before = Duration::ZERO;
         loop {
-            let show = async {
-                match due {
-                    Some(due) => clock.sleep(due.saturating_sub(clock.elapsed())).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let show = or_pending(due.map(|due| clock.sleep(due.saturating_sub(clock.elapsed()))));
             tokio::select! {
                 biased;
                 () = over.cancelled() => return,
@@ -172,7 +167,7 @@ impl Lanes {
             LastProgress::Done => "done".to_owned(),
             LastProgress::Failed => "failed".to_owned(),
             LastProgress::Cancelled => "cancelled".to_owned(),
-            LastProgress::Waiting(kind) => format!("waiting for {}", kind.word()),
+            LastProgress::Waiting(kind) => format!("waiting for {}", words::awaited(kind)),
         });
         let planned = self.parts.channels.plan(chat, &Content::text(text)).ok();
         let Some(content) = planned.and_then(|planned| planned.chunks.into_iter().next()) else {

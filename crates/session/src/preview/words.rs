@@ -1,6 +1,6 @@
 //! Prepares incomplete text for display: whole words, closed fences, one message.
 
-use avocet_protocol::Content;
+use avocet_protocol::{Content, WaitKind};
 
 /// Minimum length for a preview: in words, or in characters for languages without spaces between
 /// words.
@@ -9,6 +9,16 @@ const FEW_CHARS: usize = 24;
 
 /// Mark for a text that continues.
 const GOES_ON: &str = "…";
+
+/// Returns the event that a wait ends with.
+pub(super) fn awaited(kind: WaitKind) -> &'static str {
+    match kind {
+        WaitKind::Approval => "an approval",
+        WaitKind::Answer => "an answer",
+        WaitKind::Child => "another agent",
+        WaitKind::Choice => "a decision",
+    }
+}
 
 /// Returns the text without a last word that may still grow.
 pub(super) fn complete_words(text: &str) -> &str {
