@@ -9,14 +9,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     ChangedMemory, Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationEnd,
-    ConsolidationId, ConsolidationReport, ConsolidationState, Consolidations, Delta, Memory,
-    MemoryChangeId, MemoryEdit, MemoryId, MemoryScope, Message, Model, ModelRequest,
+    ConsolidationId, ConsolidationReport, ConsolidationState, Consolidations, Delta, EditRefused,
+    Memory, MemoryChangeId, MemoryEdit, MemoryId, MemoryScope, Message, Model, ModelRequest,
     NewConsolidation, Purpose, ReportedEdit, ReportedMemory, Spent, StoreError, Trust,
     UpkeepBudget, estimated_tokens, within,
 };
 use jiff::tz::TimeZone;
 
-use crate::tidy_plan::{ActionRefused, ShownMemories, TidyAction, read_plan};
+use crate::tidy_plan::{
+    ActionRefused, DateAction, MergeAction, ReplaceAction, ShownMemories, TidyAction, read_plan,
+};
 use crate::words;
 
 /// The instructions for the model.
@@ -323,7 +325,7 @@ fn line(memory: &Memory, zone: &TimeZone) -> String {
 /// Describes the actions of a run with their results. `applied` are those of the accepted actions.
 fn report(
     judged: &[JudgedAction],
-    applied: Vec<Result<Vec<MemoryChangeId>, avocet_protocol::EditRefused>>,
+    applied: Vec<Result<Vec<MemoryChangeId>, EditRefused>>,
     shown: &[&Memory],
 ) -> Vec<ReportedEdit> {
     let mut applied = applied.into_iter();
@@ -340,22 +342,19 @@ fn report(
             let found = shown.iter().find(|memory| memory.id == *id);
             ReportedMemory { id: *id, text: found.map_or_else(String::new, |one| one.text.clone()) }
         };
+        let new = |id: MemoryId, text: &str| ReportedMemory { id, text: text.trim().to_owned() };
         let (kind, before, after) = match action {
-            TidyAction::Merge(merge) => {
-                let newest = shown.iter().filter(|memory| merge.merge.contains(&memory.id));
+            TidyAction::Merge(MergeAction { merge, text: merged }) => {
+                let newest = shown.iter().filter(|memory| merge.contains(&memory.id));
                 let newest = newest.max_by_key(|memory| (memory.source.written_at, memory.id));
-                let after = newest.map(|memory| memory.id);
-                ("merge", merge.merge.iter().map(text).collect(), after.map(|id| (id, &merge.text)))
+                let after = newest.map(|memory| new(memory.id, merged));
+                ("merge", merge.iter().map(text).collect(), after)
             }
-            TidyAction::Date(date) => {
-                ("date", vec![text(&date.date)], Some((date.date, &date.text)))
+            TidyAction::Date(DateAction { date, text: dated }) => {
+                ("date", vec![text(date)], Some(new(*date, dated)))
             }
-            TidyAction::Replace(replace) => ("replace", vec![text(&replace.replace)], None),
-        };
-        let after = match (action, after) {
-            (TidyAction::Replace(replace), _) => Some(text(&replace.by)),
-            (_, after) => {
-                after.map(|(id, text)| ReportedMemory { id, text: text.trim().to_owned() })
+            TidyAction::Replace(ReplaceAction { replace, by }) => {
+                ("replace", vec![text(replace)], Some(text(by)))
             }
         };
         ReportedEdit { kind: kind.to_owned(), before, after, refused, changes }

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::{Memory, MemoryEdit, MemoryId, MemoryVersion, index_text};
+use avocet_protocol::{MAX_MEMORY_BYTES, Memory, MemoryEdit, MemoryId, MemoryVersion, index_text};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use crate::words::{is_in, telling};
 
-/// Maximum bytes of a text, as in `memory_write`.
-const MAX_BYTES: usize = 2 * 1024;
 /// A new text has at least this share of known words.
 const KNOWN_SHARE: f64 = 0.6;
 /// A merge keeps at least this share of the telling words of each part.
@@ -61,7 +59,7 @@ pub(crate) enum ActionRefused {
     Unknown(MemoryId),
     #[error("the text is empty")]
     Empty,
-    #[error("the text is {0} bytes long; a memory has at most {MAX_BYTES}")]
+    #[error("the text is {0} bytes long; a memory has at most {MAX_MEMORY_BYTES}")]
     TooLong(usize),
     #[error("too many words of the text are new")]
     NewWords,
@@ -194,7 +192,7 @@ fn check_related(old: &Memory, new: &Memory) -> Result<(), ActionRefused> {
 fn check_size(text: &str) -> Result<(), ActionRefused> {
     match text.len() {
         _ if search_words(text).is_empty() => Err(ActionRefused::Empty),
-        bytes if bytes > MAX_BYTES => Err(ActionRefused::TooLong(bytes)),
+        bytes if bytes > MAX_MEMORY_BYTES => Err(ActionRefused::TooLong(bytes)),
         _ => Ok(()),
     }
 }
