@@ -130,105 +130,46 @@ impl MarkUntrusted for RequestMarks {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use async_trait::async_trait;
-    use avocet_protocol::{
-        Backlog, ChangedMemory, ConsolidateError, ConsolidateRequest, ConsolidationEnd,
-        ConsolidationId, ConsolidationReport, EditRefused, Memory, MemoryChangeId, MemoryScope,
-        NewConsolidation, StoreError,
-    };
+    use avocet_protocol::{ConsolidateError, ConsolidateRequest, ConsolidationReport, MemoryScope};
+    use avocet_store::testing::TempStore;
     use avocet_testkit::ManualClock;
 
     use super::*;
 
-    /// Memories that always have enough to consolidate. Counts the runs.
-    #[derive(Debug, Default)]
-    struct Waiting(AtomicUsize);
+    /// Refuses every run.
+    #[derive(Debug)]
+    struct NoRuns;
 
     #[async_trait]
-    impl Consolidations for Waiting {
-        async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
-            let scope = MemoryScope::Everyone;
-            Ok(vec![Backlog { scope, memories: 99, failed_at: None }])
-        }
-        async fn backlog_of(
-            &self,
-            _: &MemoryScope,
-            _: u32,
-        ) -> Result<Vec<ChangedMemory>, StoreError> {
-            Ok(Vec::new())
-        }
-        async fn related_memories(
-            &self,
-            _: &MemoryScope,
-            _: &str,
-            _: u32,
-        ) -> Result<Vec<Memory>, StoreError> {
-            Ok(Vec::new())
-        }
-        async fn begin_consolidation(
-            &self,
-            _: &NewConsolidation,
-        ) -> Result<Option<ConsolidationId>, StoreError> {
-            Ok(None)
-        }
-        async fn end_consolidation(
-            &self,
-            _: ConsolidationId,
-            _: &ConsolidationEnd,
-        ) -> Result<Vec<Result<Vec<MemoryChangeId>, EditRefused>>, StoreError> {
-            Ok(Vec::new())
-        }
-        async fn consolidations(
-            &self,
-            _: u32,
-        ) -> Result<Vec<avocet_protocol::Consolidation>, StoreError> {
-            Ok(Vec::new())
-        }
-        async fn last_message(&self) -> Result<Option<Timestamp>, StoreError> {
-            Ok(None)
-        }
-        async fn memories_changed(&self) {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    #[async_trait]
-    impl Consolidate for Waiting {
+    impl Consolidate for NoRuns {
         async fn consolidate(
             &self,
             _: &ConsolidateRequest,
         ) -> Result<Vec<ConsolidationReport>, ConsolidateError> {
-            Ok(Vec::new())
+            Err(ConsolidateError::Runs(0))
         }
         async fn consolidate_due(
             &self,
-            scope: &MemoryScope,
+            _: &MemoryScope,
         ) -> Result<ConsolidationReport, ConsolidateError> {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            let (scope, edits) = (scope.clone(), Vec::new());
-            Ok(ConsolidationReport { scope, shown: 1, edits, error: None })
+            Err(ConsolidateError::Runs(0))
         }
     }
 
     #[tokio::test]
-    async fn f19_consolidation_that_is_off_never_asks_and_never_wakes() {
-        for (when, expected) in [("off", 0), ("idle", 1), ("0 4 * * *", 0)] {
-            let (waiting, clock) = (Arc::<Waiting>::default(), Arc::<ManualClock>::default());
+    async fn f19_consolidation_that_is_off_has_no_task() {
+        const TASK: &[&str] = &["test/consolidations"];
+        let clock: Arc<dyn Clock> = Arc::<ManualClock>::default();
+        let log = TempStore::new();
+        let store = log.open(clock.clone()).await;
+        for (when, tasks) in [("off", &[][..]), ("idle", TASK), ("0 4 * * *", TASK)] {
             let consolidation =
                 ConsolidationSettings { when: when.to_owned(), ..ConsolidationSettings::default() };
             let group = Group::new("test");
-            let (log, work) = (waiting.clone(), waiting.clone());
-            let of_times: Arc<dyn Clock> = clock.clone();
-            start(&consolidation, log, work, &of_times, &group).unwrap();
-            for _ in 0..100 {
-                tokio::task::yield_now().await;
-            }
-            let wakes = clock.advance_to_next();
-            assert_eq!(wakes, when != "off", "{when}: a timer only if it is on");
-            assert_eq!(waiting.0.load(Ordering::SeqCst), expected, "{when}: at the start");
-            group.cancel();
+            start(&consolidation, store.clone(), Arc::new(NoRuns), &clock, &group).unwrap();
+            assert_eq!(group.live(), tasks, "{when}");
+            group.abort();
         }
     }
 
