@@ -11,12 +11,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::parse::{self, LOG_FORMAT};
-use super::repository::{Git, GitOutcome, check_name, check_ref, wrong};
+use super::repository::{Git, GitOutcome, NoGit, check_name, check_ref, wrong};
 
 /// The most commits that are listed.
 const MOST_COMMITS: &str = "--max-count=50";
 /// The most changed files that an error names.
 const MOST_NAMED: usize = 5;
+/// The call of git that names the branch and the changed files.
+const STATUS: [&str; 5] =
+    ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty"];
 
 /// Begins a branch at the current commit. `None` without a sandbox for programs.
 #[derive(Debug)]
@@ -58,15 +61,15 @@ impl Tool for JobBranchTool {
         let Some(git) = &self.0 else {
             return Ok(without_branch("programs are switched off here"));
         };
-        match begin(git, &arguments.branch, context).await {
-            Err(ToolError::ExecutionFailed(why)) if why.contains("is not a git repository") => {
-                Ok(without_branch("the workspace is not a git repository"))
+        let status = match git.attempt(None, &STATUS, context).await? {
+            Ok(GitOutcome::Well(text)) => parse::status(&text),
+            Ok(GitOutcome::Wrong(why)) => return Err(wrong(&STATUS, &why)),
+            Err(NoGit::NotInstalled) => return Ok(without_branch("git is not installed")),
+            Err(NoGit::NoRepository(_)) => {
+                return Ok(without_branch("the workspace is not a git repository"));
             }
-            Err(ToolError::ExecutionFailed(why)) if why.contains("git is not installed") => {
-                Ok(without_branch("git is not installed"))
-            }
-            begun => Ok(json!(begun?).into()),
-        }
+        };
+        Ok(json!(begin(git, &arguments.branch, &status, context).await?).into())
     }
 }
 
@@ -76,8 +79,12 @@ fn without_branch(why: &str) -> ToolOutcome {
 }
 
 /// Begins the branch, or goes on with the one that an interrupted run has begun.
-async fn begin(git: &Git, branch: &str, context: &ToolContext) -> Result<JobBranch, ToolError> {
-    let status = status(git, context).await?;
+async fn begin(
+    git: &Git,
+    branch: &str,
+    status: &Value,
+    context: &ToolContext,
+) -> Result<JobBranch, ToolError> {
     let base = status["commit"].as_str().map(str::to_owned);
     let current = status["branch"].as_str().map(str::to_owned);
     let note = "commit your work on this branch with git_add and git_commit".to_owned();
@@ -85,7 +92,7 @@ async fn begin(git: &Git, branch: &str, context: &ToolContext) -> Result<JobBran
         let from = found(git, &["rev-parse", "--abbrev-ref", "@{-1}"], context).await?;
         return Ok(JobBranch { branch: current, from, base, note });
     }
-    let changed = changed(&status);
+    let changed = changed(status);
     if !changed.is_empty() {
         let named = changed.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
         return Err(ToolError::ExecutionFailed(format!(
@@ -122,12 +129,6 @@ async fn found(
         GitOutcome::Well(text) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
         GitOutcome::Wrong(_) => Ok(None),
     }
-}
-
-async fn status(git: &Git, context: &ToolContext) -> Result<Value, ToolError> {
-    const WORDS: [&str; 5] =
-        ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty"];
-    Ok(parse::status(&git.run(None, &WORDS, context).await?))
 }
 
 /// Returns the changed files that git knows. Other files stay beside the commits of a job.
@@ -189,7 +190,7 @@ impl Tool for JobCommitsTool {
             GitOutcome::Wrong(_) if arguments.base.is_none() => Vec::new(),
             GitOutcome::Wrong(why) => return Err(wrong(&words, &why)),
         };
-        let status = status(git, context).await?;
+        let status = parse::status(&git.run(None, &STATUS, context).await?);
         let untracked = status["untracked"].as_array().map_or(0, Vec::len);
         let left_out = status["left_out"].as_u64().unwrap_or_default();
         let uncommitted = (changed(&status).len() + untracked) as u64 + left_out;

@@ -90,6 +90,18 @@ pub(super) enum GitOutcome {
     Wrong(String),
 }
 
+/// The reason why git cannot work in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoGit {
+    #[error("git is not installed on this system: its operator has to install it")]
+    NotInstalled,
+    #[error(
+        "{0} is not a git repository; give the directory of one as repository, or create one there \
+         with exec_shell: git init"
+    )]
+    NoRepository(String),
+}
+
 impl Git {
     pub(in crate::builtin) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
         Self { programs: Programs::new(roots, shell), changes: false }
@@ -188,6 +200,17 @@ impl Git {
         arguments: &[&str],
         context: &ToolContext,
     ) -> Result<GitOutcome, ToolError> {
+        let asked = self.attempt(repository, arguments, context).await?;
+        asked.map_err(|no_git| ToolError::ExecutionFailed(no_git.to_string()))
+    }
+
+    /// Like [`Git::ask`], but tells apart why git cannot work there at all.
+    pub(super) async fn attempt(
+        &self,
+        repository: Option<&str>,
+        arguments: &[&str],
+        context: &ToolContext,
+    ) -> Result<Result<GitOutcome, NoGit>, ToolError> {
         self.programs.check_allowed("git")?;
         let directory = self.programs.directory(repository.map(str::to_owned), context).await?;
         let Allowed { rights, filters } = self.allowed(repository, arguments).await?;
@@ -210,26 +233,22 @@ impl Git {
             output: MAX_OUTPUT,
             rights,
         };
-        let ran = self.programs.run(wanted, context).await;
-        let Done { end, output, notes: _ } = ran.map_err(|error| match error {
-            ToolError::ExecutionFailed(why) if why.contains("there is no program git") => {
-                let none = "git is not installed on this system: its operator has to install it";
-                ToolError::ExecutionFailed(none.to_owned())
+        let Done { end, output, notes: _ } = match self.programs.run(wanted, context).await {
+            Ok(done) => done,
+            Err(ToolError::ExecutionFailed(why)) if why.contains("there is no program git") => {
+                return Ok(Err(NoGit::NotInstalled));
             }
-            error => error,
-        })?;
+            Err(error) => return Err(error),
+        };
         let text = output.text();
         if end == ProgramExit::Code(0) {
-            return Ok(GitOutcome::Well(text));
+            return Ok(Ok(GitOutcome::Well(text)));
         }
         if text.contains("not a git repository") {
             let place = repository.filter(|place| !place.is_empty()).unwrap_or("the workspace");
-            return Err(ToolError::ExecutionFailed(format!(
-                "{place} is not a git repository; give the directory of one as repository, or \
-                    create one there with exec_shell: git init"
-            )));
+            return Ok(Err(NoGit::NoRepository(place.to_owned())));
         }
-        Ok(GitOutcome::Wrong(text))
+        Ok(Ok(GitOutcome::Wrong(text)))
     }
 
     fn limit(&self) -> Duration {
