@@ -79,7 +79,7 @@ fn edits_of_memory_files_are_taken_in_with_and_without_a_daemon() {
     assert_eq!(texts(&home), ["the door is open"]);
     save(&home, "1. one");
     let checked = run(&home, &["doctor", "--offline"]);
-    assert!(checked.out.contains("lines that are no part of the memory (1)"), "{checked:?}");
+    assert!(checked.out.contains("lines that are not part of the memory (1)"), "{checked:?}");
     assert_eq!(daemon.logged("memory file needs a correction"), 1);
     stop(daemon);
 }

@@ -236,7 +236,7 @@ async fn lines_that_are_no_entries_stay_in_the_file_and_are_reported() {
     let harness = MirrorHarness::new().await;
     harness.save("everyone.md", "My notes\n\n- a fact\n\n1. numbered\n");
     let report = harness.sync().await;
-    assert!(report.problems[0].contains("lines that are no part of the memory (2)"), "{report:?}");
+    assert!(report.problems[0].contains("lines that are not part of the memory (2)"), "{report:?}");
     assert_eq!(harness.texts("everyone").await, ["a fact"]);
     harness.write("everyone", "more").await;
     harness.sync().await;

@@ -58,7 +58,7 @@ pub struct ModelReply {
     /// `true` if a filter of the provider ended the answer.
     pub filtered: bool,
     /// `true` if the model signals that the whole task is done. The signal, such as a last line `TASK
-    /// COMPLETE`, is no part of the text.
+    /// COMPLETE`, is not part of the text.
     pub is_done: bool,
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn read_file(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Adds the skills in a directory, by name. A folder without a `SKILL.md` is no skill.
+/// Adds the skills in a directory, by name. A folder without a `SKILL.md` is left out.
 fn add_directory(directory: &Path, found: &mut FoundSkills) {
     let mut entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

@@ -51,7 +51,7 @@ pub(super) enum SyncError {
     Store(#[from] StoreError),
 }
 
-/// The edits of a file, and the lines that are none.
+/// The edits of a file, and the lines that are not entries.
 #[derive(Debug)]
 struct TakenFile {
     edits: u64,
@@ -116,7 +116,7 @@ impl<'s> ScopeFile<'s> {
         let file = self.place.path();
         (lines > 0).then(|| {
             format!(
-                "{}: it has lines that are no part of the memory ({lines}); see \"Not taken in\" at its end",
+                "{}: it has lines that are not part of the memory ({lines}); see \"Not taken in\" at its end",
                 file.display()
             )
         })

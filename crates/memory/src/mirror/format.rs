@@ -19,9 +19,9 @@ const HELP: [&str; 4] = [
     "     new entry without one. Avocet reads this file before its next answer.",
     "-->",
 ];
-/// The heading above lines that are no entries.
+/// The heading above lines that are not entries.
 const REST: &str = "## Not taken in";
-const REST_HELP: &str = "<!-- These lines are no part of the memory: begin an entry with \"- \", with at most 2048 \
+const REST_HELP: &str = "<!-- These lines are not part of the memory: begin an entry with \"- \", with at most 2048 \
     bytes. -->";
 
 /// The content of a file.
@@ -31,7 +31,7 @@ pub(super) struct ParsedFile {
     pub(super) scope: Option<MemoryScope>,
     pub(super) shown_to: Option<ShownChange>,
     pub(super) entries: Vec<FileEntry>,
-    /// Lines that are no entries.
+    /// Lines that are not entries.
     pub(super) rest: Vec<String>,
 }
 
@@ -178,7 +178,7 @@ fn shown_to(line: &str) -> Option<ShownChange> {
     Some(ShownChange { id: id.parse().ok()?, at: Timestamp(at.parse().ok()?) })
 }
 
-/// Returns the file of a scope, with these lines that are no entries.
+/// Returns the file of a scope, with these lines that are not entries.
 pub(super) fn render(scope: &MemoryScope, state: &ScopeMemories, rest: &[String]) -> String {
     let ScopeMemories { memories, last: ShownChange { id, at } } = state;
     let mut file = format!("{HEADING}{scope}\n\n{SHOWN_TO}{id} {} {COMMENT_END}\n", at.0);

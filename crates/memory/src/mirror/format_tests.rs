@@ -46,7 +46,7 @@ fn file_shows_scope_change_and_entries() {
     assert!(REST_HELP.contains(&MAX_MEMORY_BYTES.to_string()));
 }
 
-/// What a file shows is read back without an edit, whatever the text looks like.
+/// An unchanged file contains no edits, for every text.
 #[test]
 fn file_returns_every_text_unchanged() {
     let long = "x".repeat(2 * MAX_MEMORY_BYTES);
