@@ -12,7 +12,8 @@ use crate::oracle::{key, parse};
 use crate::person::{Progress, named, pause};
 use crate::platform::{ChatPlatform, ShownMessage};
 use crate::script::{
-    Script, ScriptLine, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
+    Script, ScriptLine, is_about_open_question, is_choice_reply, is_command_reply,
+    is_unconfirmed_command_reply,
 };
 
 /// The interval at which people look at the platform.
@@ -158,9 +159,8 @@ impl ReadMessages {
                 self.choices.retain(|(_, known)| *known != says);
                 self.choices.push((message.id, says));
             }
-            _ if text == "I continue without it." => self.settled += 1,
-            _ if text.starts_with("There is nothing to decide") => {}
-            _ if is_about_open_question(text) => {}
+            _ if text.contains("I continue without it.") => self.settled += 1,
+            _ if is_choice_reply(text) || is_about_open_question(text) => {}
             _ if is_command_reply(text) => {
                 let (plain, marked) = &mut self.command_replies;
                 *if message.marked { marked } else { plain } += 1;

@@ -12,7 +12,8 @@ use crate::SharedOracle;
 use crate::model::KINDS;
 use crate::oracle::{AskedMessage, key, parse};
 use crate::script::{
-    Script, ScriptLine, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
+    Script, ScriptLine, is_about_open_question, is_choice_reply, is_command_reply,
+    is_unconfirmed_command_reply,
 };
 
 /// Messages that a person sends without waiting for the answers.
@@ -202,9 +203,7 @@ impl SimulatedPerson {
                 self.skip(chunk);
                 return true;
             }
-            _ if text == "I continue without it."
-                || text.starts_with("There is nothing to decide") => {}
-            _ if is_about_open_question(text) => {}
+            _ if is_choice_reply(text) || is_about_open_question(text) => {}
             _ if is_command_reply(text) => self.hear_command_reply(repeat),
             _ if is_unconfirmed_command_reply(text) => self.hear_command_reply(true),
             _ => self.fail(text),

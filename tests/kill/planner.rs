@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::SharedOracle;
 use crate::person::{LOOK_AGAIN, THINK, pause};
-use crate::script::is_about_open_question;
+use crate::script::{is_about_open_question, is_choice_reply};
 use crate::work::{WORK, WorkKind, count, parse_work, work_key};
 
 /// Pieces of work that a planner has open at once.
@@ -169,8 +169,7 @@ impl Planner {
         let named: Vec<(&str, &str)> = words.filter_map(parse_work).collect();
         match (text, &named[..]) {
             (TICK, []) => self.oracle.work.tick(repeat),
-            _ if text == "I continue without it."
-                || text.starts_with("There is nothing to decide")
+            _ if is_choice_reply(text)
                 || text.starts_with(&format!("done {TICK}"))
                 || is_late_cancel(text)
                 // A planner asks for more work while a turn waits for its choice.

@@ -119,6 +119,15 @@ pub(crate) fn is_unconfirmed_command_reply(text: &str) -> bool {
         && REPLIES.iter().any(|reply| text.contains(&format!("“{reply}")))
 }
 
+/// Returns `true` for the reply to a choice that skips, and for a report that this reply may be
+/// lost.
+pub(crate) fn is_choice_reply(text: &str) -> bool {
+    ["I continue without it.", "There is nothing to decide"].iter().any(|reply| {
+        text.starts_with(reply)
+            || text.starts_with("I could not confirm") && text.contains(&format!("“{reply}"))
+    })
+}
+
 /// Returns `true` for a notice that a message waits behind a question, and for a report that this
 /// notice may be lost.
 pub(crate) fn is_about_open_question(text: &str) -> bool {

@@ -86,7 +86,8 @@ impl World {
         .await;
         let sink = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let config = format!(
-            "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n\
+            "[models.\"fake/*\"]\ncontext = 65_536\n\
+         [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n\
              [agents.defaults]\nmodel = \"fake/fake\"\n[agents.{WORKER}]\n[daemon]\ndrain_seconds = 0\n{channels}",
             model.base_url()
         );
