@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use avocet_testkit::socket::SocketClient;
@@ -13,51 +14,90 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cli::DurabilitySetting;
-use crate::clock::look;
+use crate::clock::{look, now, sleep};
+use crate::fake::TOOL_FILE;
+use crate::model::{ModelManner, ModelProcess};
 use crate::process::Process;
 
 /// Short, because the path of a socket has at most 107 bytes.
 const SOCKET: &str = "run/s";
+/// Directory of the daemon's data in its home.
+pub(crate) const DATA: &str = "data";
+/// Time without work after which a daemon counts as settled.
+const SETTLED: Duration = Duration::from_millis(200);
+/// Maximum wait for a daemon to settle.
+const SETTLES_WITHIN: Duration = Duration::from_secs(30);
 
-/// A home directory with a configuration file.
+/// A home directory with a configuration file, and the model of its daemon.
 #[derive(Debug)]
 pub(crate) struct Home {
     program: PathBuf,
     directory: TempDir,
+    _model: ModelProcess,
 }
 
 /// The configuration of a daemon.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct HomeSpec {
     pub(crate) durability: DurabilitySetting,
-    /// The URL of the model fake.
-    pub(crate) base_url: &'a str,
-    /// Maximum number of turns that run at the same time. `None` for the default.
-    pub(crate) max_running: Option<usize>,
+    pub(crate) model: ModelManner,
+    pub(crate) log: LogLevel,
+}
+
+/// The lines in the log of a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogLevel {
+    /// The default.
+    Info,
+    /// Each statement of the store, too.
+    Statements,
+}
+
+impl HomeSpec {
+    pub(crate) fn new(durability: DurabilitySetting) -> Self {
+        Self { durability, model: ModelManner::default(), log: LogLevel::Info }
+    }
 }
 
 impl Home {
-    pub(crate) fn new(program: &Path, below: &Path, setting: Setting<'_>) -> Result<Self> {
+    pub(crate) fn new(program: &Path, below: &Path, spec: &HomeSpec) -> Result<Self> {
         let made = tempfile::Builder::new().prefix("bench-").tempdir_in(below);
         let directory = made.with_context(|| format!("no directory below {}", below.display()))?;
-        fs::write(directory.path().join("config.toml"), config(setting))?;
-        Ok(Self { program: program.to_owned(), directory })
+        let model = ModelProcess::start(&spec.model)?;
+        fs::write(directory.path().join("config.toml"), config(spec, &model.base_url()))?;
+        Ok(Self { program: program.to_owned(), directory, _model: model })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.directory.path().join(SOCKET)
+        self.path().join(SOCKET)
     }
 
     pub(crate) fn database(&self) -> PathBuf {
-        self.directory.path().join("data/avocet.db")
+        self.path().join(DATA).join("avocet.db")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path().join("log")
+    }
+
+    /// Starts the program, waits until its socket answers, and until the work of the start is done.
+    pub(crate) async fn start(&self) -> Result<DaemonProcess> {
+        let daemon = self.start_now().await?;
+        fs::write(self.path().join(DATA).join("workspace").join(TOOL_FILE), "Buy milk.\n")?;
+        daemon.settle().await?;
+        Ok(daemon)
     }
 
     /// Starts the program and waits until its socket answers.
-    pub(crate) async fn start(&self) -> Result<DaemonProcess> {
-        let log = self.directory.path().join("log");
+    pub(crate) async fn start_now(&self) -> Result<DaemonProcess> {
         let mut command = Command::new(&self.program);
-        command.args(["run", "--config", "config.toml"]).current_dir(self.directory.path());
-        command.env_clear().env("HOME", self.directory.path());
+        command.args(["run", "--config", "config.toml"]).current_dir(self.path());
+        command.env_clear().env("HOME", self.path());
+        let log = self.log();
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
         let mut daemon = DaemonProcess { child: command.spawn()?, log };
         let socket = self.socket();
@@ -71,15 +111,19 @@ impl Home {
     }
 }
 
-fn config(Setting { durability, base_url, max_running }: Setting<'_>) -> String {
-    let sessions =
-        max_running.map_or(String::new(), |most| format!("[sessions]\nmax_running = {most}\n"));
+fn config(spec: &HomeSpec, base_url: &str) -> String {
+    let level = match spec.log {
+        LogLevel::Info => "info",
+        LogLevel::Statements => "info,avocet_store=trace",
+    };
     format!(
-        "data_dir = \"data\"\ndurability = \"{}\"\n\
-         [gateway]\nsocket = \"{SOCKET}\"\n{sessions}\
+        "data_dir = \"{DATA}\"\ndurability = \"{}\"\n\
+         [log]\nlevel = \"{level}\"\n\
+         [gateway]\nsocket = \"{SOCKET}\"\n\
+         [models.\"fake/*\"]\ncontext = 65_536\n\
          [providers.fake]\nkind = \"openai\"\nbase_url = \"{base_url}\"\n\
          [agents.defaults]\nmodel = \"fake/fake\"\n",
-        durability.word()
+        spec.durability.word()
     )
 }
 
@@ -93,6 +137,20 @@ pub(crate) struct DaemonProcess {
 impl DaemonProcess {
     pub(crate) fn process(&self) -> Process {
         Process(self.child.id())
+    }
+
+    /// Waits until the daemon has used no CPU time for a while.
+    pub(crate) async fn settle(&self) -> Result<()> {
+        let began = now();
+        let mut cpu = self.process().cpu()?;
+        while began.elapsed() < SETTLES_WITHIN {
+            sleep(SETTLED).await;
+            let before = std::mem::replace(&mut cpu, self.process().cpu()?);
+            if cpu == before {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Stops the program with SIGTERM, which moves the content of the WAL file into the database.

@@ -10,17 +10,19 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use crate::clock::{now, soon};
+use crate::fake::REPLY;
 use crate::latencies::Latencies;
-use crate::model::{ModelQuestion, REPLY};
 
-/// The size and kind of a load.
+/// The text of the messages under load.
+pub(crate) const QUESTION: &str = "hello";
+
+/// The size of a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoadSpec {
     pub(crate) sessions: usize,
     /// Turns of all sessions together.
     pub(crate) turns: usize,
     pub(crate) limit: Duration,
-    pub(crate) ask: ModelQuestion,
     /// Number of turns after which a session continues in a new chat.
     pub(crate) turns_per_chat: usize,
 }
@@ -76,29 +78,11 @@ impl LoadSpec {
                 if chat.turns == self.turns_per_chat {
                     chat = ChatClient::open(socket, names.next()).await?;
                 }
-                took.push(chat.turn(self.ask).await?);
+                took.push(chat.turn(QUESTION).await?);
             }
             Ok::<_, anyhow::Error>(took)
         });
         let took = try_join_all(talking).await?.concat();
-        Ok(Loaded { latencies: Latencies::new(took), took: left.began.elapsed() })
-    }
-
-    /// Measures admissions alone: from `ask` until the daemon confirms that the message is in the
-    /// log.
-    pub(crate) async fn admissions(&self, socket: &Path, names: &ChatNames) -> Result<Loaded> {
-        let left = Left::new(self);
-        let asking = (0..self.sessions).map(async |_| {
-            let mut took = Vec::new();
-            let chat = ChatClient::connect(socket, names.next()).await?;
-            while left.take() {
-                let asked = now();
-                chat.ask(self.ask).await?;
-                took.push(asked.elapsed());
-            }
-            Ok::<_, anyhow::Error>(took)
-        });
-        let took = try_join_all(asking).await?.concat();
         Ok(Loaded { latencies: Latencies::new(took), took: left.began.elapsed() })
     }
 }
@@ -111,27 +95,18 @@ pub(crate) struct ChatClient {
 }
 
 impl ChatClient {
-    pub(crate) async fn connect(socket: &Path, name: String) -> Result<Self> {
-        let client = SocketClient::connect(socket).await.context("the socket")?;
-        Ok(Self { client, name, turns: 0 })
-    }
-
     pub(crate) async fn open(socket: &Path, name: String) -> Result<Self> {
-        let chat = Self::connect(socket, name).await?;
+        let client = SocketClient::connect(socket).await.context("the socket")?;
+        let chat = Self { client, name, turns: 0 };
         chat.call("attach", json!({ "chat": chat.name })).await?;
         Ok(chat)
     }
 
-    /// Asks, and returns when the daemon has the message in its log.
-    pub(crate) async fn ask(&self, ask: ModelQuestion) -> Result<()> {
-        self.call("ask", json!({ "session": self.name, "text": ask.text() })).await
-    }
-
     /// Asks and waits for the reply. Returns the time that this took.
-    pub(crate) async fn turn(&mut self, ask: ModelQuestion) -> Result<Duration> {
+    pub(crate) async fn turn(&mut self, text: &str) -> Result<Duration> {
         self.turns += 1;
         let asked = now();
-        self.ask(ask).await?;
+        self.call("ask", json!({ "session": self.name, "text": text })).await?;
         let delivery = soon("a reply", self.delivery()).await??;
         let took = asked.elapsed();
         let text = &delivery["params"]["text"];

@@ -1,123 +1,66 @@
-//! A fake model that answers at once. The text of the user's message selects the answer.
+//! The process of a model fake, seen from the load generator. Killed on drop.
 
-use std::sync::{Arc, OnceLock};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
-use futures_util::future::try_join_all;
-use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
-use crate::clock::{now, soon};
-use crate::latencies::Latencies;
-use crate::load::Loaded;
+/// The behaviour of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ModelManner {
+    /// Time before each answer.
+    pub(crate) delay: Duration,
+    pub(crate) calls: ToolCalls,
+    /// File for the body of the first request.
+    pub(crate) keep: Option<PathBuf>,
+}
 
-/// A question to the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ModelQuestion {
-    /// The model answers.
-    Plain,
-    /// The model calls one tool that only reads, then answers.
-    OneTool,
-    /// The model never answers.
+/// The tool calls of each turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ToolCalls {
+    #[default]
     Never,
+    /// One `read_file` before the reply.
+    ReadFile,
 }
 
-/// The text of every answer.
-pub(crate) const REPLY: &str = "ok";
-
-impl ModelQuestion {
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::Plain => "hello",
-            Self::OneTool => "look around",
-            Self::Never => "say nothing",
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "without tools",
-            Self::OneTool => "with a tool call",
-            Self::Never => "without an end",
-        }
-    }
-}
-
-/// The fake model, and the first request that it received.
+/// A running model fake.
 #[derive(Debug)]
-pub(crate) struct FakeModel {
-    server: OpenAiFake,
-    first: Arc<OnceLock<Value>>,
+pub(crate) struct ModelProcess {
+    child: Child,
+    port: u16,
 }
 
-impl FakeModel {
-    pub(crate) async fn start() -> Self {
-        let first = Arc::new(OnceLock::new());
-        let (kept, never) = (first.clone(), Arc::new(Semaphore::new(0)));
-        let server = OpenAiFake::start_forgetful(move |request| {
-            kept.get_or_init(|| request.clone());
-            answer(request, &never)
-        });
-        Self { server: server.await, first }
+impl ModelProcess {
+    pub(crate) fn start(manner: &ModelManner) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["model", "--delay", &manner.delay.as_millis().to_string()]);
+        if manner.calls == ToolCalls::ReadFile {
+            command.arg("--tool");
+        }
+        if let Some(file) = &manner.keep {
+            command.arg("--keep").arg(file);
+        }
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("the model fake has no stdout")?;
+        let mut model = Self { child, port: 0 };
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        model.port = line.trim().parse().context("the model fake has printed no port")?;
+        Ok(model)
     }
 
     pub(crate) fn base_url(&self) -> String {
-        self.server.base_url()
-    }
-
-    /// Measures the fake itself, without the program: repeats the program's first request until
-    /// `limit`, on several connections.
-    pub(crate) async fn alone(&self, connections: usize, limit: Duration) -> Result<Loaded> {
-        let body = self.first.get().context("the model has had no request yet")?.to_string();
-        let url = self.base_url();
-        let address = url.trim_start_matches("http://").trim_end_matches("/v1");
-        let length = body.len();
-        let request = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\n\
-             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        );
-        let began = now();
-        let asking = (0..connections).map(async |_| {
-            let mut stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            let mut took = Vec::new();
-            while began.elapsed() < limit {
-                let asked = now();
-                soon("the fake", ask(&mut stream, request.as_bytes())).await??;
-                took.push(asked.elapsed());
-            }
-            Ok::<_, anyhow::Error>(took)
-        });
-        let took = try_join_all(asking).await?.concat();
-        Ok(Loaded { latencies: Latencies::new(took), took: began.elapsed() })
+        format!("http://127.0.0.1:{}/v1", self.port)
     }
 }
 
-fn answer(request: &Value, never: &Arc<Semaphore>) -> ModelAnswer {
-    let asked = last_user_text(request);
-    if asked == ModelQuestion::OneTool.text() && last_results(request).is_empty() {
-        return ModelAnswer::call("list_directory", json!({}));
+impl Drop for ModelProcess {
+    fn drop(&mut self) {
+        // Fails only if the process has already ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
-    let reply = ModelAnswer::says(REPLY);
-    if asked == ModelQuestion::Never.text() {
-        return ModelAnswer::When(never.clone(), Box::new(reply));
-    }
-    reply
-}
-
-/// Sends one request and reads until the end of the chunked answer.
-async fn ask(stream: &mut TcpStream, request: &[u8]) -> Result<()> {
-    const END: &[u8] = b"\r\n0\r\n\r\n";
-    stream.write_all(request).await?;
-    let mut answer = Vec::with_capacity(4096);
-    while !answer.ends_with(END) {
-        if stream.read_buf(&mut answer).await? == 0 {
-            anyhow::bail!("the fake closed the connection");
-        }
-    }
-    Ok(())
 }

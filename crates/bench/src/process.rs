@@ -1,23 +1,54 @@
 //! Figures of a process from proc(5).
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 
 /// The id of a running process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process(pub(crate) u32);
 
 /// Memory, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryUse {
-    /// Resident memory, with all shared pages.
+    /// Resident memory, with mapped files.
     pub(crate) rss: u64,
-    /// The same, but each shared page is divided by the number of its processes.
-    pub(crate) pss: u64,
+    /// Resident memory without files: heaps and stacks.
+    pub(crate) anonymous: u64,
+}
+
+/// Context switches of a thread, or of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ContextSwitches {
+    /// Number of times that a thread has gone to sleep. Each sleep ends with a wake-up.
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+}
+
+/// Context switches of each thread so far, by thread id.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadSwitches(BTreeMap<String, ContextSwitches>);
+
+impl ThreadSwitches {
+    /// Returns the switches since then. Those of a thread that has ended meanwhile are lost.
+    pub(crate) fn since(&self, before: &Self) -> ContextSwitches {
+        let mut sum = ContextSwitches::default();
+        for (thread, now) in &self.0 {
+            let then = before.0.get(thread).copied().unwrap_or_default();
+            sum.voluntary += now.voluntary.saturating_sub(then.voluntary);
+            sum.involuntary += now.involuntary.saturating_sub(then.involuntary);
+        }
+        sum
+    }
+}
+
+impl ContextSwitches {
+    pub(crate) fn all(self) -> u64 {
+        self.voluntary + self.involuntary
+    }
 }
 
 impl Process {
@@ -25,7 +56,7 @@ impl Process {
         Self(std::process::id())
     }
 
-    /// CPU time so far, in user and in system mode.
+    /// CPU time so far, in user and in system mode, also of threads that have ended.
     pub(crate) fn cpu(self) -> Result<Duration> {
         let [own, _children] = cpu(&self.read("stat")?).context("stat has no times")?;
         Ok(own)
@@ -38,27 +69,25 @@ impl Process {
     }
 
     pub(crate) fn memory(self) -> Result<MemoryUse> {
-        let found = memory(&self.read("status")?, &self.read("smaps_rollup")?);
-        found.context("status has no VmRSS, or smaps_rollup no Pss")
+        memory(&self.read("status")?).context("status has no VmRSS or RssAnon")
     }
 
-    /// Bytes that the process has had written to the disk so far.
-    pub(crate) fn written(self) -> Result<u64> {
-        field(&self.read("io")?, "write_bytes").context("io has no write_bytes")
-    }
-
-    /// Number of times that the threads have gone to sleep so far. Each sleep ends with a wake-up.
-    pub(crate) fn wake_ups(self) -> Result<u64> {
-        let mut sum = 0;
+    /// Reads the context switches of all threads that run now.
+    pub(crate) fn switches(self) -> Result<ThreadSwitches> {
+        let mut threads = ThreadSwitches::default();
         for thread in fs::read_dir(format!("/proc/{}/task", self.0))? {
-            match fs::read_to_string(thread?.path().join("status")) {
-                Ok(status) => sum += field(&status, "voluntary_ctxt_switches").unwrap_or(0),
+            let thread = thread?;
+            match fs::read_to_string(thread.path().join("status")) {
+                Ok(status) => {
+                    let id = thread.file_name().to_string_lossy().into_owned();
+                    threads.0.insert(id, switches(&status));
+                }
                 // The thread has ended meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(sum)
+        Ok(threads)
     }
 
     fn read(self, name: &str) -> Result<String> {
@@ -95,13 +124,21 @@ fn ticks(field: &str) -> Option<Duration> {
     field.parse().ok().map(|ticks: u64| Duration::from_millis(10 * ticks))
 }
 
-fn memory(status: &str, smaps_rollup: &str) -> Option<MemoryUse> {
-    let (rss, pss) = (field(status, "VmRSS")?, field(smaps_rollup, "Pss")?);
-    Some(MemoryUse { rss: rss * 1024, pss: pss * 1024 })
+fn memory(status: &str) -> Option<MemoryUse> {
+    let (rss, anonymous) = (field(status, "VmRSS")?, field(status, "RssAnon")?);
+    Some(MemoryUse { rss: rss * 1024, anonymous: anonymous * 1024 })
+}
+
+fn switches(status: &str) -> ContextSwitches {
+    let of = |name: &str| field(status, name).unwrap_or(0);
+    ContextSwitches {
+        voluntary: of("voluntary_ctxt_switches"),
+        involuntary: of("nonvoluntary_ctxt_switches"),
+    }
 }
 
 /// Parses the number in a line `name: number unit`.
-fn field(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn field(text: &str, name: &str) -> Option<u64> {
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
     text.lines().find_map(value)?.split_whitespace().next()?.parse().ok()
 }
@@ -126,11 +163,24 @@ mod tests {
 
     #[test]
     fn memory_is_in_kibibytes() {
-        let status = "Name:\ta\nVmHWM:\t   9 kB\nVmRSS:\t   12 kB\n";
-        let smaps =
-            "00-ff ---p 00000000 00:00 0 [rollup]\nRss: 12 kB\nPss:  7 kB\nPss_Dirty: 1 kB\n";
-        assert_eq!(memory(status, smaps), Some(MemoryUse { rss: 12 * 1024, pss: 7 * 1024 }));
-        assert_eq!(memory(smaps, status), None);
+        let status = "Name:\ta\nVmHWM:\t   9 kB\nVmRSS:\t   12 kB\nRssAnon:\t   7 kB\n";
+        let expected = MemoryUse { rss: 12 * 1024, anonymous: 7 * 1024 };
+        assert_eq!(memory(status), Some(expected));
+        assert_eq!(memory("Name:\ta\n"), None);
+    }
+
+    #[test]
+    fn switches_since_count_new_threads_and_forget_ended_ones() {
+        let of = |threads: &[(&str, u64)]| {
+            let switches = |&(id, voluntary): &(&str, u64)| {
+                (id.to_owned(), ContextSwitches { voluntary, involuntary: 1 })
+            };
+            ThreadSwitches(threads.iter().map(switches).collect())
+        };
+        let (before, after) = (of(&[("1", 10), ("2", 50)]), of(&[("1", 15), ("3", 7)]));
+        let expected = ContextSwitches { voluntary: 12, involuntary: 1 };
+        assert_eq!(after.since(&before), expected);
+        assert_eq!(expected.all(), 13);
     }
 
     #[test]
@@ -138,6 +188,6 @@ mod tests {
         let this = Process::this();
         assert!(this.memory().unwrap().rss > 0);
         assert!(this.cpu().unwrap() <= cpu_of_all().unwrap());
-        assert!(this.written().is_ok() && this.wake_ups().is_ok());
+        assert!(!this.switches().unwrap().0.is_empty());
     }
 }

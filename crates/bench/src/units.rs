@@ -1,28 +1,88 @@
 //! Numbers for people, with units and few digits.
 
+use std::time::Duration;
+
 use avocet_protocol::thousands;
 
-/// Formats microseconds, for example `1.23 ms`.
-pub(crate) fn span(micros: u64) -> String {
-    match micros {
-        0..1_000 => format!("{micros} us"),
-        1_000..10_000 => format!("{:.2} ms", micros as f64 / 1e3),
-        10_000..100_000 => format!("{:.1} ms", micros as f64 / 1e3),
-        100_000..1_000_000 => format!("{:.0} ms", micros as f64 / 1e3),
-        _ => format!("{:.2} s", micros as f64 / 1e6),
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FigureUnit {
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Minutes,
+    PerSecond,
+    /// A plain number.
+    Number,
+    /// A ratio.
+    Times,
+    Bytes,
+    /// 1,000 bytes.
+    Kilobytes,
+    /// 1,000,000 bytes.
+    Megabytes,
+    /// 1,048,576 bytes.
+    Mebibytes,
+    Percent,
+}
+
+impl FigureUnit {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Seconds => " s",
+            Self::Milliseconds => " ms",
+            Self::Microseconds => " us",
+            Self::Minutes => " min",
+            Self::PerSecond => "/s",
+            Self::Number => "",
+            Self::Times => " x",
+            Self::Bytes => " B",
+            Self::Kilobytes => " kB",
+            Self::Megabytes => " MB",
+            Self::Mebibytes => " MiB",
+            Self::Percent => " %",
+        }
+    }
+
+    /// Formats a figure with its unit, for example `1.23 ms`.
+    pub(crate) fn show(self, value: f64) -> String {
+        format!("{}{}", self.bare(value), self.word())
+    }
+
+    /// Formats the smallest and the largest of some figures, for example `1.20..1.31`.
+    pub(crate) fn spread(self, min: f64, max: f64) -> String {
+        format!("{}..{}", self.bare(min), self.bare(max))
+    }
+
+    /// Formats a goal, for example `0.8 ms`, with the digits that it needs.
+    pub(crate) fn goal(self, value: f64) -> String {
+        let number =
+            if value < 1000.0 { value.to_string() } else { thousands(value.round() as u64) };
+        format!("{number}{}", self.word())
+    }
+
+    fn bare(self, value: f64) -> String {
+        match self {
+            Self::Bytes | Self::PerSecond if value >= 10.0 => thousands(value.round() as u64),
+            Self::Bytes => format!("{value:.0}"),
+            Self::PerSecond => format!("{value:.1}"),
+            Self::Number if value.fract() == 0.0 => thousands(value as u64),
+            _ => number(value),
+        }
     }
 }
 
-/// Formats a size, for example `1.5 KiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
-    let (mut size, mut unit) = (bytes as f64, 0);
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
+pub(crate) fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// Formats a number with three digits.
+fn number(value: f64) -> String {
+    match value {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => thousands(value.round() as u64),
     }
-    let digits = usize::from(unit > 0);
-    format!("{size:.digits$} {}", UNITS[unit])
 }
 
 /// Formats a number, for example `12,345`.
@@ -36,31 +96,26 @@ pub(crate) fn plural(number: usize, word: &str) -> String {
     format!("{} {word}{s}", count(number))
 }
 
-/// Formats a rate, for example `1,234`. Below 10, it has one decimal place.
-pub(crate) fn per_second(rate: f64) -> String {
-    if rate < 10.0 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_units_and_few_digits() {
+    fn figures_have_units_and_few_digits() {
         let cases = [
-            (span(0), "0 us"),
-            (span(999), "999 us"),
-            (span(1_234), "1.23 ms"),
-            (span(12_345), "12.3 ms"),
-            (span(123_456), "123 ms"),
-            (span(1_234_567), "1.23 s"),
-            (bytes(1023), "1023 B"),
-            (bytes(1536), "1.5 KiB"),
-            (bytes(3 * 1024 * 1024), "3.0 MiB"),
+            (FigureUnit::Seconds.show(0.5234), "0.52 s"),
+            (FigureUnit::Milliseconds.show(12.345), "12.3 ms"),
+            (FigureUnit::Milliseconds.show(1234.5), "1,235 ms"),
+            (FigureUnit::Times.show(9.999), "10.0 x"),
+            (FigureUnit::PerSecond.show(0.0), "0.0/s"),
+            (FigureUnit::PerSecond.show(1233.4), "1,233/s"),
+            (FigureUnit::Bytes.show(3945.0), "3,945 B"),
+            (FigureUnit::Number.spread(5.0, 6.0), "5..6"),
+            (FigureUnit::Number.show(5.25), "5.25"),
+            (FigureUnit::PerSecond.goal(2500.0), "2,500/s"),
+            (FigureUnit::Mebibytes.goal(2.5), "2.5 MiB"),
             (plural(1, "session"), "1 session"),
             (plural(64, "session"), "64 sessions"),
-            (per_second(7.25), "7.2"),
-            (per_second(1234.5), "1,235"),
         ];
         for (text, expected) in cases {
             assert_eq!(text, expected);
