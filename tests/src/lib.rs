@@ -21,6 +21,10 @@ pub const WEB: &str = "AVOCET_TEST_WEB";
 /// `mcp_lookup` and `mcp_board`, `description.txt` the description of the latter.
 pub const FOREIGN: &str = "AVOCET_TEST_FOREIGN";
 
+/// The environment variable with the address at which a test asks the counting program for its
+/// allocations.
+pub const ALLOCATIONS: &str = "AVOCET_TEST_ALLOCATIONS";
+
 /// The file in that directory with the names that are looked up on the web, one per line.
 pub const LOOKED_UP: &str = "looked-up.txt";
 
