@@ -8,7 +8,7 @@ use avocet_llm::benching::Writes;
 use avocet_llm::{
     Anthropic, AnthropicConfig, Gemini, GeminiConfig, OpenAi, OpenAiApi, OpenAiConfig,
 };
-use avocet_protocol::{Message, ModelRequest, RequestOptions, SentCall, ToolSpec};
+use avocet_protocol::{Message, ModelRequest, SentCall, ToolSpec};
 use avocet_testkit::ManualClock;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -79,7 +79,7 @@ fn request(messages: usize) -> ModelRequest {
         tools: (0..20).map(tool).collect(),
         deferred: [].into(),
         images: BTreeMap::new(),
-        options: RequestOptions::default(),
+        ..ModelRequest::default()
     }
 }
 

@@ -4,8 +4,6 @@ use std::time::Duration;
 use avocet_protocol::{Image, ImageRef, Message, Usage};
 use avocet_testkit::{ManualClock, Scripted, ScriptedModel};
 
-use avocet_protocol::RequestOptions;
-
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -16,7 +14,7 @@ fn request() -> ModelRequest {
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::new(),
-        options: RequestOptions::default(),
+        ..ModelRequest::default()
     }
 }
 

@@ -167,9 +167,7 @@ fn translated(style: ToolStyle, request: &ModelRequest) -> Option<ModelRequest> 
     };
     let dialect = style.dialect().unwrap_or(dialects::PLAIN);
     let messages = dialects::as_text(dialect, &request.messages, tools);
-    let (tools, deferred) = (Arc::new([]), request.deferred.clone());
-    let (images, options) = (request.images.clone(), request.options);
-    Some(ModelRequest { messages, tools, deferred, images, options })
+    Some(ModelRequest { messages, tools: Arc::new([]), ..request.clone() })
 }
 
 #[async_trait]

@@ -38,13 +38,8 @@ async fn ask_with(
 ) -> (ModelRequest, ModelReply, String) {
     let model = Arc::new(ScriptedModel::new(vec![answer]));
     let messages = vec![Message::user("Read it.")];
-    let request = ModelRequest {
-        deferred: [].into(),
-        messages,
-        tools,
-        images: Default::default(),
-        options: Default::default(),
-    };
+    let request =
+        ModelRequest { messages, tools, images: Default::default(), ..ModelRequest::default() };
     let shown = Mutex::new(String::new());
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
@@ -62,11 +57,10 @@ async fn dialected_as_sent_leaves_out_our_own_schema_keys() {
     tool.parameters["properties"]["path"]["x-aliases"] = json!(["file"]);
     let messages = vec![Message::user("Read it.")];
     let request = ModelRequest {
-        deferred: [].into(),
         messages,
         tools: [tool].into(),
         images: Default::default(),
-        options: Default::default(),
+        ..ModelRequest::default()
     };
     let model = Arc::new(ScriptedModel::new(Vec::new()));
     let sent = Dialected::new(model, ToolStyle::Native).as_sent(&request).await;

@@ -311,6 +311,10 @@ impl Embedder for ServedEmbedder {
         &self.name
     }
 
+    fn price(&self) -> Option<Price> {
+        self.price
+    }
+
     async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError> {
         if texts.iter().any(|text| text.trim().is_empty()) {
             return Err(EmbedError::Refused(self.says("a text without words has no vector")));

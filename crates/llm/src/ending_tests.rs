@@ -29,11 +29,10 @@ async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelRe
     let model = Arc::new(ScriptedModel::new(vec![answer]));
     let messages = vec![Message::user("Do it.")];
     let request = ModelRequest {
-        deferred: [].into(),
         messages,
         tools: tools.into(),
         images: Default::default(),
-        options: Default::default(),
+        ..ModelRequest::default()
     };
     let (shown, now) = (Mutex::new(Vec::new()), Mutex::new(String::new()));
     let show = |delta: Delta<'_>| {

@@ -5,6 +5,7 @@
 mod answer;
 mod errors;
 mod length;
+mod offered;
 mod probe;
 mod read;
 mod wait;
@@ -24,6 +25,8 @@ use avocet_protocol::{
 pub(crate) use answer::{AnswerError, AnswerPiece, CompleteAnswer, Framing, StreamedAnswer};
 use length::max_answer;
 pub(crate) use length::{ITEM, MAX_ANSWER};
+pub use offered::OfferedModel;
+pub(crate) use offered::{ListForm, one_page, openai_model};
 pub use probe::Probe;
 pub(crate) use probe::texts;
 

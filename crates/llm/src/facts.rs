@@ -1,14 +1,18 @@
 //! Known facts about a model and their sources: the operator, the provider's table, the model's
-//! server, or the list of well-known models.
+//! server, the catalogue, or the list of well-known models.
 
 mod builtin;
+mod catalogue;
 mod config;
+mod litellm;
 
 use avocet_protocol::{Effort, ModelFacts, Price};
 
 use crate::{TextCalls, ToolStyle};
 
 pub(crate) use builtin::{BuiltIn, host};
+pub(crate) use catalogue::CatalogueFacts;
+pub use catalogue::{BadCatalogue, Catalogue, CatalogueSummary};
 pub use config::{ModelConfig, ModelTable};
 
 /// Facts about a model from one source. A field is `None` if the source omits it.
@@ -49,6 +53,12 @@ impl Facts {
     }
 }
 
+/// Returns the facts about a model from the shipped catalogue and the list of well-known models.
+pub(crate) fn shipped_facts(model: &str, base_url: &str) -> Facts {
+    let host = host(base_url);
+    Catalogue::default().facts(model, host).or(BuiltIn::of(model, host).facts)
+}
+
 /// Facts that a model's server reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Learned {
@@ -69,6 +79,8 @@ pub enum FactSource {
     Provider,
     /// The model's server.
     Server,
+    /// The catalogue of models.
+    Catalogue,
     /// The list of well-known models.
     BuiltIn,
 }
@@ -81,6 +93,7 @@ impl FactSource {
             Self::Models => "models",
             Self::Provider => "provider",
             Self::Server => "server",
+            Self::Catalogue => "catalogue",
             Self::BuiltIn => "built-in",
         }
     }

@@ -9,8 +9,10 @@ use avocet_protocol::{
     Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, RequestOptions, Spent,
 };
 
-use crate::endpoint::Probe;
-use crate::facts::{BuiltIn, FactSource, Facts, KnownFacts, Learned, host};
+use crate::endpoint::{OfferedModel, Probe};
+use crate::facts::{
+    BuiltIn, Catalogue, CatalogueFacts, FactSource, Facts, KnownFacts, Learned, host,
+};
 use crate::keys::KeyRing;
 use crate::{Dialected, ToolStyle};
 
@@ -30,6 +32,16 @@ pub(crate) trait Served: Model {
     /// [`ModelError`] as for a request.
     async fn probe(&self) -> Result<Probe, ModelError>;
 
+    /// Returns the models that the provider offers, with the facts of its list. By default, the API
+    /// has no list.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request.
+    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+        let (model, detail) = (self.name().to_owned(), "the API has no list of models".to_owned());
+        Err(ModelError::Refused { model, detail, lasting: true })
+    }
+
     /// The API keys of the provider.
     fn keys(&self) -> &KeyRing;
 }
@@ -44,22 +56,30 @@ pub struct KnownModel {
 }
 
 /// The facts about a model that are known without asking its server.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ConfiguredFacts {
     pub(crate) models: Facts,
     pub(crate) provider: Facts,
+    pub(crate) catalogue: CatalogueFacts,
     pub(crate) built_in: BuiltIn,
+    /// The provider's name for the model, and the host of the provider: the key in a catalogue.
+    name: String,
+    host: Option<String>,
 }
 
 impl ConfiguredFacts {
     /// Gathers the facts about `model` at `base_url`: those that the provider's table states about
     /// all its models, and those of `[models]`.
     pub(crate) fn new(model: &str, base_url: &str, table: Facts, models: Facts) -> Self {
-        let built_in = BuiltIn::of(model, host(base_url));
+        let host = host(base_url);
+        let (built_in, catalogue) =
+            (BuiltIn::of(model, host), Catalogue::default().facts(model, host));
         // A request for more output than the model allows would be refused.
-        let most = built_in.facts.max_output.unwrap_or(u64::MAX);
+        let most = catalogue.or(built_in.facts).max_output.unwrap_or(u64::MAX);
         let max_output = table.max_output.map(|tokens| tokens.min(most));
-        Self { models, provider: Facts { max_output, ..table }, built_in }
+        let provider = Facts { max_output, ..table };
+        let (name, host) = (model.to_owned(), host.map(str::to_owned));
+        Self { models, provider, catalogue, built_in, name, host }
     }
 
     /// The limit on the output of a request, in tokens; `None` if the operator states none.
@@ -82,11 +102,14 @@ impl ConfiguredFacts {
             Facts { context, max_output, images, tools, price, thinking, ..Facts::default() };
         let is_auto = self.is_auto();
         let stated = |facts: Facts| Facts { tools: facts.tools.filter(|_| !is_auto), ..facts };
+        // The server of a model with open weights may allow less than the hosts in the catalogue.
         KnownFacts::from_all(&[
             (FactSource::Models, stated(self.models)),
             (FactSource::Provider, stated(self.provider)),
             (FactSource::Server, server),
+            (FactSource::Catalogue, self.catalogue.here),
             (FactSource::BuiltIn, self.built_in.facts),
+            (FactSource::Catalogue, self.catalogue.elsewhere),
         ])
     }
 }
@@ -97,6 +120,15 @@ impl KnownModel {
     pub(crate) fn new<M: Served + 'static>(model: M, said: ConfiguredFacts) -> Self {
         let model = Arc::new(model);
         Self { asked: model.clone(), model, said }
+    }
+
+    /// Returns the same model with the facts of this catalogue instead of the shipped one.
+    #[must_use]
+    pub fn with_catalogue(&self, catalogue: &Catalogue) -> Self {
+        let said = &self.said;
+        let found = catalogue.facts(&said.name, said.host.as_deref());
+        let said = ConfiguredFacts { catalogue: found, ..said.clone() };
+        Self { model: self.model.clone(), asked: self.asked.clone(), said }
     }
 
     /// Returns all known facts with their sources. May ask the server once.
@@ -120,6 +152,20 @@ impl KnownModel {
         Dialected::new(self.asked.clone(), known.tool_style())
             .with_text_calls(known.text_calls())
             .with_auto(self.said.is_auto())
+    }
+
+    /// Returns the models that the provider offers. Facts that its list omits come from the
+    /// catalogue and the list of well-known models.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request.
+    pub async fn offered(&self, catalogue: &Catalogue) -> Result<Vec<OfferedModel>, ModelError> {
+        let host = self.said.host.as_deref();
+        let with_known = |OfferedModel { name, facts }: OfferedModel| {
+            let known = catalogue.facts(&name, host).or(BuiltIn::of(&name, host).facts);
+            OfferedModel { facts: facts.or(known), name }
+        };
+        Ok(self.model.offered().await?.into_iter().map(with_known).collect())
     }
 
     /// Checks that the model can be used: see `Served::probe`.
@@ -163,7 +209,11 @@ impl Model for KnownModel {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let known = self.known().await;
-        let model = self.dialected(known);
+        // An answer by a schema is JSON, which a dialect could read as a call.
+        let model: Arc<dyn Model> = match request.answer_schema {
+            Some(_) => self.asked.clone(),
+            None => Arc::new(self.dialected(known)),
+        };
         let priced = |spent: &Spent| {
             let cost = spent.cost.or_else(|| known.price.map(|(price, _)| price.of(spent.usage)));
             Spent { cost, ..spent.clone() }

@@ -62,20 +62,38 @@ async fn known_facts_of_the_operator_precede_the_servers_and_the_built_in_ones()
         facts: ModelFacts { context: Some(3), ..ModelFacts::default() },
         ..Learned::default()
     };
-    let all = ConfiguredFacts { models: of(1), provider: of(2), built_in };
+    let catalogue = CatalogueFacts { here: of(5), elsewhere: of(6) };
+    let elsewhere = CatalogueFacts { here: Facts::default(), elsewhere: of(6) };
+    let all = ConfiguredFacts {
+        models: of(1),
+        provider: of(2),
+        catalogue,
+        built_in,
+        ..ConfiguredFacts::default()
+    };
     let none = Facts::default();
     let table = [
-        (all, learned, Some((1, FactSource::Models))),
-        (ConfiguredFacts { models: none, ..all }, learned, Some((2, FactSource::Provider))),
+        (all.clone(), learned, Some((1, FactSource::Models))),
+        (ConfiguredFacts { models: none, ..all.clone() }, learned, Some((2, FactSource::Provider))),
         (
-            ConfiguredFacts { models: none, provider: none, ..all },
+            ConfiguredFacts { models: none, provider: none, ..all.clone() },
             learned,
             Some((3, FactSource::Server)),
         ),
         (
-            ConfiguredFacts { models: none, provider: none, ..all },
+            ConfiguredFacts { models: none, provider: none, ..all.clone() },
+            Learned::default(),
+            Some((5, FactSource::Catalogue)),
+        ),
+        (
+            ConfiguredFacts { catalogue: elsewhere, built_in, ..ConfiguredFacts::default() },
             Learned::default(),
             Some((4, FactSource::BuiltIn)),
+        ),
+        (
+            ConfiguredFacts { catalogue: elsewhere, ..ConfiguredFacts::default() },
+            Learned::default(),
+            Some((6, FactSource::Catalogue)),
         ),
         (ConfiguredFacts::default(), Learned::default(), None),
     ];
@@ -99,7 +117,8 @@ async fn known_images_are_on_only_if_a_source_reports_them() {
     for (operator, server, known, expected) in table {
         let learned = Learned { images: server, ..Learned::default() };
         let built_in = BuiltIn { facts: sees(known), dialect: None };
-        let said = ConfiguredFacts { models: Facts::default(), provider: sees(operator), built_in };
+        let said =
+            ConfiguredFacts { provider: sees(operator), built_in, ..ConfiguredFacts::default() };
         let model = KnownModel::new(fake(vec![], learned).1, said);
         assert_eq!(model.facts().await.images, expected);
     }
@@ -126,7 +145,7 @@ async fn known_tool_style_without_native_calls_is_the_dialect_of_the_model_famil
         let learned = Learned { native_tools, ..Learned::default() };
         let built_in = BuiltIn { facts: tools(known), dialect };
         let said =
-            ConfiguredFacts { models: Facts::default(), provider: tools(operator), built_in };
+            ConfiguredFacts { provider: tools(operator), built_in, ..ConfiguredFacts::default() };
         let model = KnownModel::new(fake(vec![], learned).1, said);
         assert_eq!(model.known().await.tool_style(), expected);
     }
@@ -141,13 +160,7 @@ fn request() -> ModelRequest {
         aliases: Vec::new(),
     };
     let (messages, images) = (vec![Message::user("hi")], Default::default());
-    ModelRequest {
-        deferred: [].into(),
-        messages,
-        tools: Arc::new([tool]),
-        images,
-        options: Default::default(),
-    }
+    ModelRequest { messages, tools: Arc::new([tool]), images, ..ModelRequest::default() }
 }
 
 #[tokio::test]

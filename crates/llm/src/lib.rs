@@ -6,6 +6,7 @@
 mod acme;
 #[cfg(test)]
 mod acme_tests;
+mod answer_schema;
 mod anthropic;
 #[cfg(feature = "testing")]
 pub mod benching;
@@ -13,6 +14,7 @@ mod chain;
 #[cfg(test)]
 mod contract;
 mod cool_down;
+mod deferred;
 mod detail;
 mod dialected;
 mod dialects;
@@ -47,8 +49,11 @@ pub use chain::Chain;
 pub use cool_down::CoolDowns;
 pub use dialected::{Dialected, TextCalls, ToolStyle};
 pub use embeddings::{EmbeddingsConfig, ServedEmbedder};
-pub use endpoint::Probe;
-pub use facts::{Fact, FactSource, Facts, KnownFacts, Learned, ModelConfig, ModelTable};
+pub use endpoint::{OfferedModel, Probe};
+pub use facts::{
+    BadCatalogue, Catalogue, CatalogueSummary, Fact, FactSource, Facts, KnownFacts, Learned,
+    ModelConfig, ModelTable,
+};
 pub use gemini::{Gemini, GeminiConfig};
 pub use health::Health;
 pub use keys::ApiKeys;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Arguments, Delta, Image, ImageRef, Message, Model, ModelError, ModelReply, ModelRequest,
-    RequestOptions, SentCall, ToolCall, ToolSpec,
+    SentCall, ToolCall, ToolSpec,
 };
 use avocet_testkit::http::{Later, Piece};
 use avocet_testkit::{ManualClock, ModelAnswer};
@@ -48,8 +48,39 @@ pub(crate) fn request() -> ModelRequest {
         }]),
         deferred: [].into(),
         images: BTreeMap::new(),
-        options: RequestOptions::default(),
+        ..ModelRequest::default()
     }
+}
+
+/// A request with a core, with `use_tools`, with these loaded tools, and with other tools that are
+/// deferred. Each call is a step of its own, with the id `c` and its number, and is said to succeed
+/// or to fail.
+pub(crate) fn grouped_request(calls: &[(&str, Value, bool)], loaded: &[&str]) -> ModelRequest {
+    const OTHERS: [(&str, &str); 3] =
+        [("job_list", "job"), ("git_status", "git"), ("git_log", "git")];
+    let spec = |(name, group): (&str, &str)| ToolSpec {
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        group: group.to_owned(),
+        description: format!("does {name}"),
+        parameters: json!({ "type": "object", "properties": {} }),
+    };
+    let (core, loader) = (spec(("read_file", "files")), spec(("use_tools", "use_tools")));
+    let tools = [core, loader]
+        .into_iter()
+        .chain(loaded.iter().map(|name| spec((name, name.split('_').next().unwrap()))));
+    let others = OTHERS.into_iter().filter(|(name, _)| !loaded.contains(name));
+    let mut messages = vec![Message::user("hi")];
+    for (number, (name, arguments, ok)) in calls.iter().enumerate() {
+        let (id, name) = (format!("c{number}"), (*name).to_owned());
+        let arguments = arguments.as_object().unwrap().clone();
+        let call = SentCall { id: id.clone(), name, arguments };
+        messages.push(Message::assistant("", vec![call]));
+        let result = "You can call: tools".to_owned();
+        messages.push(Message::ToolResult { call: id, ok: *ok, result });
+    }
+    let (tools, deferred) = (tools.collect(), others.map(spec).collect());
+    ModelRequest { messages, tools, deferred, ..ModelRequest::default() }
 }
 
 /// The model `provider/model` behind a server, with the operator's facts about it.
@@ -221,6 +252,6 @@ pub(crate) fn with_image(bytes: &[u8]) -> ModelRequest {
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),
-        options: RequestOptions::default(),
+        ..ModelRequest::default()
     }
 }

@@ -11,6 +11,9 @@ use avocet_protocol::Delta;
 use code::Code;
 use control_tokens::{ControlToken, ControlTokenMatch};
 
+/// Undecided text of fewer bytes is read again with each piece.
+const SHORT: usize = 1024;
+
 /// Removes hidden parts from a streamed answer. The result is the same however the answer is
 /// divided.
 #[derive(Debug, Default)]
@@ -19,6 +22,8 @@ pub(crate) struct Visible {
     text: String,
     /// Received text that is still undecided.
     open: String,
+    /// The length of `open` at which reading is tried again.
+    patience: usize,
     part: AnswerPart,
     /// `true` after something was hidden: blanks before the first visible word are removed with it.
     has_hidden: bool,
@@ -80,7 +85,16 @@ impl Visible {
     /// to have been reasoning.
     pub(crate) fn push(&mut self, piece: &str, show: impl Fn(Delta<'_>)) {
         self.open.push_str(piece);
+        if self.open.len() < self.patience {
+            return;
+        }
         self.read(false, show);
+        // Long undecided text is read again at growing intervals, so that the cost stays a multiple
+        // of its length.
+        self.patience = match self.open.len() {
+            short @ ..SHORT => short,
+            long => long + long / 8,
+        };
     }
 
     /// Ends the answer and returns the visible text.

@@ -2,7 +2,9 @@
 //! words.
 
 mod content;
+mod deferral;
 mod history;
+mod output;
 mod stream;
 mod thinking;
 
@@ -48,13 +50,14 @@ impl ModelApi for MessagesApi {
     }
 }
 
-/// Returns the results of the calls in the last message of a request, in order.
+/// Returns the results of the calls in the last message of a request, in order. The result is empty
+/// if it refers to tools.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
     let last = request["messages"].as_array().and_then(|messages| messages.last());
     let blocks = last.and_then(|message| message["content"].as_array()).into_iter().flatten();
     let results = blocks.filter(|block| block["type"] == "tool_result");
-    results.map(|result| result["content"].as_str().unwrap()).collect()
+    results.map(|result| result["content"].as_str().unwrap_or_default()).collect()
 }
 
 /// A refusal in the words of the real API.
@@ -100,11 +103,13 @@ fn check(request: &HttpRequest) -> Result<Value, AnthropicRefusal> {
         .map_err(|error| invalid(format!("The request body is not valid JSON: {error}")))?;
     check_model(&body)?;
     check_tools(&body)?;
+    deferral::check(&body)?;
     check_system(&body["system"])?;
     let messages =
         body["messages"].as_array().ok_or_else(|| invalid("messages: Field required"))?;
     history::check(messages, body["thinking"]["type"] == "enabled")?;
     check_caching(&body)?;
+    output::check(&body["output_config"])?;
     Ok(body)
 }
 

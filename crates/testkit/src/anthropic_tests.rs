@@ -373,3 +373,28 @@ fn anthropic_requires_unchanged_thinking_blocks() {
         refuses(&thinking(&messages), 400, message);
     }
 }
+
+#[test]
+fn anthropic_checks_deferred_tools_and_references_to_them() {
+    let tool = |name: &str, deferred: bool| json!({ "name": name, "input_schema": { "type": "object" }, "defer_loading": deferred });
+    let mut marked = tool("look", true);
+    marked["cache_control"] = json!({ "type": "ephemeral" });
+    let refers = |name: &str| {
+        let content = json!([{ "type": "tool_reference", "tool_name": name }]);
+        let result = json!({ "type": "tool_result", "tool_use_id": "a", "content": content });
+        json!([user(&[text("hi")]), assistant(&[call("a")]), user(&[result])])
+    };
+    let (first, other) = (tool("load", false), tool("look", true));
+    let request = |messages: &Value, tools: &[&Value]| with(messages, &json!({ "tools": tools }));
+    check(&asked(&request(&refers("look"), &[&first, &other]))).unwrap();
+    let undefined = "has no corresponding tool definition";
+    let cases = [
+        (request(&refers("look"), &[&other]), "All tools have defer_loading set."),
+        (request(&refers("look"), &[&first, &marked]), "cannot have both defer_loading=true"),
+        (request(&refers("load"), &[&first, &other]), undefined),
+        (request(&refers("walk"), &[&first, &other]), undefined),
+    ];
+    for (body, message) in cases {
+        refuses(&body, 400, message);
+    }
+}

@@ -181,7 +181,20 @@ fn check_generation(config: &Value) -> Result<(), GeminiRefusal> {
     if config.is_null() {
         return Ok(());
     }
-    check_fields(config, &["maxOutputTokens", "thinkingConfig"], "generation_config")?;
+    const KNOWN: [&str; 4] =
+        ["maxOutputTokens", "responseJsonSchema", "responseMimeType", "thinkingConfig"];
+    check_fields(config, &KNOWN, "generation_config")?;
+    if config.get("responseJsonSchema").is_some_and(|schema| !schema.is_object()) {
+        return Err(invalid("Invalid value at 'generation_config.response_json_schema'"));
+    }
+    if config.get("responseJsonSchema").is_some()
+        && config["responseMimeType"] != "application/json"
+    {
+        return Err(invalid(
+            "Forced function calling or a response schema requires a response mime type: \
+             'application/json'",
+        ));
+    }
     let most = config["maxOutputTokens"].as_u64().unwrap_or(MOST_TOKENS);
     if most == 0 {
         return Err(invalid("max_output_tokens must be positive."));

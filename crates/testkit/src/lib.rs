@@ -20,6 +20,7 @@ pub mod http;
 mod image;
 mod model;
 mod model_fake;
+pub mod model_lists;
 mod models;
 mod multipart;
 pub mod ollama;

@@ -89,7 +89,8 @@ impl ScriptedModel {
 
     /// Returns a model whose answers depend on the request.
     pub fn answering(answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static) -> Self {
-        let (answer, facts) = (Box::new(answer), ModelFacts::default());
+        let context = Some(ModelFacts::ASSUMED_CONTEXT);
+        let (answer, facts) = (Box::new(answer), ModelFacts { context, ..ModelFacts::default() });
         Self { name: NAME, answer, facts, requests: Mutex::default() }
     }
 

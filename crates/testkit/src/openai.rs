@@ -215,6 +215,13 @@ fn check(request: &HttpRequest, images: ImageInput) -> Result<Value, OpenAiRefus
             "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
         ));
     }
+    let format = &body["response_format"];
+    if !format.is_null() {
+        if format["type"] != "json_schema" {
+            return Err(invalid("Invalid value: 'response_format.type'."));
+        }
+        check_answer_schema(&format["json_schema"], "response_format.json_schema")?;
+    }
     for tool in body["tools"].as_array().into_iter().flatten() {
         check_name(&tool["function"]["name"], "tools[].function.name")?;
         if tool["function"]["parameters"]["type"] != "object" {
@@ -223,6 +230,24 @@ fn check(request: &HttpRequest, images: ImageInput) -> Result<Value, OpenAiRefus
     }
     check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice), images)?;
     Ok(body)
+}
+
+/// Checks the schema of an answer, at `place`.
+pub(crate) fn check_answer_schema(format: &Value, place: &str) -> Result<(), OpenAiRefusal> {
+    if format["name"].as_str().is_none() {
+        return Err(invalid(format!("Missing required parameter: '{place}.name'.")));
+    }
+    check_name(&format["name"], &format!("{place}.name"))?;
+    if !format["schema"].is_object() {
+        return Err(invalid(format!("Missing required parameter: '{place}.schema'.")));
+    }
+    if format["strict"] == true && format["schema"]["additionalProperties"] != false {
+        return Err(invalid(
+            "Invalid schema for response_format 'answer': In context=(), 'additionalProperties' is \
+             required to be supplied and to be false.",
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the list of models. It requires the key.

@@ -43,6 +43,10 @@ pub struct AnthropicConfig {
     /// `true` to let the provider cache the beginning of a conversation for some minutes. This
     /// makes the next request cheaper and faster. Default: `true`.
     pub prompt_caching: bool,
+    /// `true` to send tools that are not loaded yet as deferred tools. The provider counts a tool
+    /// once the model has loaded it, and its cache of the conversation stays valid. For Claude
+    /// Sonnet 4, Opus 4 and later. Default: `false`.
+    pub deferred_tools: bool,
 }
 
 impl Default for AnthropicConfig {
@@ -59,6 +63,7 @@ impl Default for AnthropicConfig {
             thinking_tokens: None,
             images: None,
             prompt_caching: true,
+            deferred_tools: false,
         }
     }
 }

@@ -14,8 +14,9 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::endpoint::{Endpoint, NamedWindow, Probe, texts};
-use crate::facts::{BuiltIn, host};
+use crate::answer_schema::{self, with_answer_schema};
+use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, texts};
+use crate::facts::{Facts, shipped_facts};
 use crate::keys::KeyRing;
 use crate::known_model::Served;
 use answer::AnthropicAnswer;
@@ -47,7 +48,7 @@ impl Anthropic {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
         // The API counts reasoning as output. An operator's limit above the built-in one wins.
-        let known = BuiltIn::of(model, host(&config.base_url)).facts.max_output;
+        let known = shipped_facts(model, &config.base_url).max_output;
         let most_tokens = known.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         let most_tokens = most_tokens.max(config.max_output_tokens);
         let options = AnthropicOptions {
@@ -57,6 +58,7 @@ impl Anthropic {
             form: ThinkingForm::of(model),
             most_tokens,
             caching: config.prompt_caching,
+            deferral: config.deferred_tools.into(),
         };
         let endpoint = Endpoint {
             name: format!("{provider}/{model}"),
@@ -81,7 +83,12 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 impl Anthropic {
     /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec(&AnthropicRequest::new(&self.endpoint.name, &self.options, request))
+        let body = serde_json::to_vec(&AnthropicRequest::new(
+            &self.endpoint.name,
+            &self.options,
+            request,
+        ))?;
+        with_answer_schema(body, request, answer_schema::anthropic)
     }
 
     /// The request body without the thoughts of earlier answers.
@@ -123,8 +130,28 @@ impl Model for Anthropic {
     }
 }
 
+/// Reads a model of the list.
+fn offered_model(model: &Value) -> Option<OfferedModel> {
+    let tokens = |key: &str| model[key].as_u64().filter(|tokens| *tokens > 0);
+    let (context, max_output) = (tokens("max_input_tokens"), tokens("max_tokens"));
+    let name = model["id"].as_str()?.to_owned();
+    Some(OfferedModel { name, facts: Facts { context, max_output, ..Facts::default() } })
+}
+
+fn next_page(page: &Value) -> Option<(&'static str, String)> {
+    let last = page["last_id"].as_str().filter(|_| page["has_more"] == true)?;
+    Some(("after_id", last.to_owned()))
+}
+
 #[async_trait]
 impl Served for Anthropic {
+    /// See Anthropic API reference, "List Models".
+    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+        let url = self.endpoint.url.replace("/v1/messages", "/v1/models?limit=1000");
+        let form = ListForm { key: "data", model: offered_model, next: next_page };
+        self.endpoint.offered::<AnthropicAnswer>(&url, form).await
+    }
+
     /// Asks for the model first, because the list omits some valid names (Anthropic API reference,
     /// "Get a Model").
     async fn probe(&self) -> Result<Probe, ModelError> {
@@ -147,6 +174,10 @@ impl Served for Anthropic {
         &self.endpoint.keys
     }
 }
+
+#[cfg(test)]
+#[path = "deferral_tests.rs"]
+mod deferral_tests;
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::answer::SAID;
 use super::thinking::{RequestThinking, ThinkingForm};
+use crate::deferred::{Deferral, PlacedTools};
 use crate::schema::WireSchema;
 
 /// Maximum bytes of a picture: the API allows 5 MB of base64.
@@ -29,6 +30,7 @@ pub(super) struct AnthropicOptions {
     pub(super) most_tokens: u32,
     /// `true` if the provider caches the beginning of the conversation.
     pub(super) caching: bool,
+    pub(super) deferral: Deferral,
 }
 
 /// A request body. Serialised without a copy of its texts.
@@ -100,13 +102,28 @@ enum BlockKind<'r> {
     },
     ToolResult {
         tool_use_id: &'r str,
-        content: &'r str,
+        content: ResultContent<'r>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
     /// A reasoning block, unchanged.
     #[serde(untagged)]
     Thought(&'r Map<String, Value>),
+}
+
+/// A text, or references to deferred tools, whose definitions the API inserts here (Anthropic API,
+/// "Tool search tool", "Custom tool search implementation").
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum ResultContent<'r> {
+    Text(&'r str),
+    Tools(Vec<ToolReference<'r>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "tool_reference")]
+struct ToolReference<'r> {
+    tool_name: &'r str,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,6 +138,9 @@ struct AnthropicTool<'r> {
     name: &'r str,
     description: &'r str,
     input_schema: WireSchema<'r>,
+    /// `true` if the model gets the tool by a reference only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    defer_loading: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
 }
@@ -156,6 +176,7 @@ impl<'r> AnthropicRequest<'r> {
         let is_allowed = !has_budget || may_think(&request.messages, name);
         let RequestThinking { thinking, output_config, room } =
             if is_allowed { asked } else { RequestThinking::default() };
+        let tools = PlacedTools::new(request, options.deferral);
         let mut body = Self {
             model: &options.model,
             max_tokens: options.max_tokens(room),
@@ -163,11 +184,11 @@ impl<'r> AnthropicRequest<'r> {
             thinking,
             output_config,
             system: Vec::new(),
-            tools: request.tools.iter().map(AnthropicTool::from).collect(),
+            tools: wire_tools(&tools),
             messages: Vec::new(),
         };
         for message in &request.messages {
-            body.add(message, name, options, request);
+            body.add(message, name, options, request, &tools);
         }
         if options.caching {
             body.mark_for_caching();
@@ -181,6 +202,7 @@ impl<'r> AnthropicRequest<'r> {
         name: &str,
         options: &AnthropicOptions,
         request: &'r ModelRequest,
+        tools: &PlacedTools<'r>,
     ) {
         match message {
             Message::System { text } => self.system.extend(text_block(text)),
@@ -194,7 +216,8 @@ impl<'r> AnthropicRequest<'r> {
                 self.add_message(AnthropicRole::Assistant, step(text, calls, own));
             }
             Message::ToolResult { call, ok, result } => {
-                let (tool_use_id, content, is_error) = (call, result, !ok);
+                let (tool_use_id, is_error) = (call, !ok);
+                let content = result_content(result, tools.loaded_by(call).unwrap_or_default());
                 let kind = BlockKind::ToolResult { tool_use_id, content, is_error };
                 self.add_message(AnthropicRole::User, [kind.into()]);
             }
@@ -215,14 +238,14 @@ impl<'r> AnthropicRequest<'r> {
     }
 
     /// Marks the part that the next request repeats: the tools, the instructions, and the
-    /// conversation without its newest message.
+    /// conversation without its newest message. The API refuses a mark at a deferred tool.
     fn mark_for_caching(&mut self) {
         let before_newest = self.messages.len().checked_sub(2);
         let history = before_newest.and_then(|place| self.messages[place].content.last_mut());
         for block in self.system.last_mut().into_iter().chain(history) {
             block.cache_control = Some(CacheControl::Ephemeral);
         }
-        if let Some(tool) = self.tools.last_mut() {
+        if let Some(tool) = self.tools.iter_mut().rfind(|tool| !tool.defer_loading) {
             tool.cache_control = Some(CacheControl::Ephemeral);
         }
     }
@@ -308,9 +331,21 @@ fn call_block(call: &SentCall) -> Block<'_> {
     BlockKind::ToolUse { id, name, input: arguments }.into()
 }
 
-impl<'r> From<&'r ToolSpec> for AnthropicTool<'r> {
-    fn from(tool: &'r ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters, .. } = tool;
-        Self { name, description, input_schema: WireSchema(parameters), cache_control: None }
+fn wire_tools<'r>(tools: &PlacedTools<'r>) -> Vec<AnthropicTool<'r>> {
+    let first = tools.first.iter().map(|tool| wire_tool(tool, false));
+    first.chain(tools.deferred.iter().map(|tool| wire_tool(tool, true))).collect()
+}
+
+fn wire_tool(tool: &ToolSpec, defer_loading: bool) -> AnthropicTool<'_> {
+    let ToolSpec { name, description, parameters, .. } = tool;
+    let input_schema = WireSchema(parameters);
+    AnthropicTool { name, description, input_schema, defer_loading, cache_control: None }
+}
+
+fn result_content<'r>(text: &'r str, loaded: &[&'r ToolSpec]) -> ResultContent<'r> {
+    if loaded.is_empty() {
+        return ResultContent::Text(text);
     }
+    let references = loaded.iter().map(|tool| ToolReference { tool_name: &tool.name });
+    ResultContent::Tools(references.collect())
 }

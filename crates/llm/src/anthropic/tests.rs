@@ -357,7 +357,7 @@ async fn anthropic_request_has_an_image_without_text() {
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),
-        options: Default::default(),
+        ..ModelRequest::default()
     };
     assert_eq!(shows(&request).await[0]["type"], "image");
 }

@@ -38,16 +38,11 @@ impl ThinkingForm {
         if !name.contains("claude") {
             return Self::Unknown;
         }
-        let numbers = name.split(|c: char| !c.is_ascii_alphanumeric());
-        // A number of more digits is a date.
-        let mut version =
-            numbers.filter(|part| part.len() <= 2).filter_map(|part| part.parse().ok());
-        let major: Option<u32> = version.next();
-        match (major, version.next().unwrap_or(0)) {
-            (None, _) | (Some(5..), _) => Self::Always,
-            (Some(4), 6..) => Self::OnDemand,
-            (Some(4), _) | (Some(3), 7..) => Self::Budget,
-            (Some(_), _) => Self::Never,
+        match version(&name) {
+            None | Some((5.., _)) => Self::Always,
+            Some((4, 6..)) => Self::OnDemand,
+            Some((4, _) | (3, 7..)) => Self::Budget,
+            Some(_) => Self::Never,
         }
     }
 
@@ -95,6 +90,14 @@ impl ThinkingForm {
             Self::Always => adaptive(effort.map(|effort| effort.max(Effort::Low)), tokens),
         }
     }
+}
+
+/// Returns the major and minor version in the name of a model.
+fn version(name: &str) -> Option<(u32, u32)> {
+    let numbers = name.split(|c: char| !c.is_ascii_alphanumeric());
+    // A number of more digits is a date.
+    let mut version = numbers.filter(|part| part.len() <= 2).filter_map(|part| part.parse().ok());
+    Some((version.next()?, version.next().unwrap_or(0)))
 }
 
 /// Thinking with an effort; `None` for the model's default. The thoughts are summarised, so that

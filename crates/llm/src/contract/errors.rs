@@ -29,10 +29,13 @@ pub(super) async fn complete_returns_a_refusal_with_its_text_and_does_not_retry<
         assert!(error.to_string().contains(&says) && error.to_string().contains(W::NAME));
         assert_eq!(served.server.requests().len(), 1);
     }
-    for says in ["prompt is too long: 9 tokens", "maximum context length is 8192 tokens"] {
-        let error = asked::<W>(refused::<W>(400, says)).await.reply.unwrap_err();
-        assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
-    }
+    let window_of = async |says: &str| match asked::<W>(refused::<W>(400, says)).await.reply {
+        Err(ModelError::TooLong { window, .. }) => window,
+        other => panic!("{says}: {other:?}"),
+    };
+    // A window comes from the refusal if it names one, and from no other number.
+    assert_eq!(window_of("maximum context length is 8192 tokens").await, Some(8192));
+    assert_eq!(window_of("prompt is too long: 9999 tokens").await, None);
     let page = ModelAnswer::Status(400, Vec::new(), "<html>\n  Oops.\n</html>".to_owned());
     let error = asked::<W>(page).await.reply.unwrap_err().to_string();
     assert_eq!(error, format!("{} refused the request: 400: a web page", W::NAME));

@@ -1,6 +1,7 @@
 //! The contract of all HTTP providers: one suite of tests, which each wire (API format) runs
 //! against its strict fake. To add a wire, add a file in `wires/` that ends with `suite!`.
 
+mod answer_schema;
 mod calls;
 mod errors;
 mod failures;
@@ -73,6 +74,8 @@ enum Ability {
     LateStatus,
     /// Reasoning is sent back with the calls that it led to.
     KeptThoughts,
+    /// The API takes the JSON Schema of an answer.
+    AnswerSchema,
 }
 
 /// A piece of an answer, in the order of generation.
@@ -172,6 +175,7 @@ fn refused<W: Wire>(status: u16, says: &str) -> ModelAnswer {
 macro_rules! suite {
     ($wire:ty) => {
         $crate::contract::suite! { $wire:
+            answer_schema::complete_sends_the_schema_of_an_answer_that_the_api_accepts,
             calls::complete_reads_text_and_a_call_of_one_answer,
             calls::complete_joins_calls_from_their_pieces,
             calls::f8_complete_reads_arguments_in_many_forms,

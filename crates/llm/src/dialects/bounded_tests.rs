@@ -1,7 +1,13 @@
 //! Tests that reading ends in time, whatever a reply repeats.
 
-use super::{ReplyReader, TextEnd};
+use std::cell::RefCell;
+
+use avocet_protocol::Delta;
+
+use super::{ReplyReader, Streamed, TextEnd};
 use crate::fuzzing::tools;
+use crate::visible::Visible;
+use crate::visible::code::scanned;
 
 #[test]
 fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
@@ -67,5 +73,37 @@ fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
             let reader = ReplyReader::new(instructed, &tools);
             reader.read(&text, TextEnd::Complete);
         }
+    }
+}
+
+/// Streams a text in short pieces up to a chat, and returns the bytes in which ends of lines were
+/// searched for.
+fn scanned_bytes(text: &str) -> usize {
+    let tools = tools();
+    let reader = ReplyReader::new(None, &tools);
+    let (mut visible, mut streamed) = (Visible::keeping_calls(), Streamed::new(reader));
+    scanned::take();
+    // All these texts are ASCII.
+    for piece in text.as_bytes().chunks(20) {
+        let passed = RefCell::new(String::new());
+        visible.push(std::str::from_utf8(piece).unwrap(), |delta| {
+            if let Delta::Text(text) = delta {
+                passed.borrow_mut().push_str(text);
+            }
+        });
+        streamed.push(&passed.into_inner(), |_| ());
+    }
+    streamed.read(&visible.finish(|_| ()), TextEnd::Complete);
+    scanned::take()
+}
+
+#[test]
+fn streamed_text_that_stays_undecided_is_scanned_in_linear_time() {
+    const BYTES: usize = 64 * 1024;
+    let pieces =
+        ["`", "~", "> ", ">", "1", " ", "> \n", "> a\n", "> `", "`a", "``a```", "``` ", "- ", "a"];
+    for piece in pieces {
+        let scanned = scanned_bytes(&piece.repeat(BYTES / piece.len()));
+        assert!(scanned < 50 * BYTES, "{piece:?}: {scanned} bytes scanned of {BYTES}");
     }
 }

@@ -196,7 +196,7 @@ impl ReaderState {
     /// The step for the start of a line; `None` for an ordinary line.
     fn at_line(&self, reader: &ReplyReader<'_>, place: &ReplyPosition<'_>) -> Option<ReaderStep> {
         let rest = place.rest;
-        let line_bytes = rest.find('\n').map(|end| end + 1);
+        let line_bytes = code::line_bytes(rest);
         let line = &rest[..line_bytes.unwrap_or(rest.len())];
         let lead = code::lead(line);
         let may_be = |rest| code::can_be_fence(rest) || ending::may_be_mark(rest);

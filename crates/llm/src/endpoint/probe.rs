@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Message, ModelError, ModelRequest, RequestOptions, nearest};
+use avocet_protocol::{Message, ModelError, ModelRequest, nearest};
 use serde_json::Value;
 
 use super::{Endpoint, MAX_ANSWER, MAX_BODY, RequestAttempt, StreamedAnswer};
@@ -104,7 +104,7 @@ impl Endpoint {
             tools: [].into(),
             deferred: [].into(),
             images: BTreeMap::new(),
-            options: RequestOptions::default(),
+            ..ModelRequest::default()
         };
         let body = body(&request).map_err(|error| self.bad_answer(error.to_string()))?;
         let key = self.keys.current(self.clock.elapsed()).key;

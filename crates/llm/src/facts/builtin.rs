@@ -197,7 +197,12 @@ const FAMILIES: &[Family] = &[
     family(&["qwen2.5vl*", "qwen2.5-vl*", "qwen-2.5-vl*", "qwen2.5-omni*"]).sees(),
     family(&["qwen3*"]).calls_or(ToolStyle::Hermes),
     family(&["qwen3", "qwen3:*", "qwen3-0.6b*", "qwen3-1.7b*", "qwen3-4b*", "qwen3-8b*", "qwen3-14b*", "qwen3-30b*", "qwen3-32b*", "qwen3-235b*"]).context(32 * K).blind().calls_or(ToolStyle::Hermes),
-    family(&["qwen3-4b*-2507*", "qwen3-30b*-2507*", "qwen3-235b*-2507*", "qwen3-coder:*", "qwen3-coder-30b*", "qwen3-coder-480b*"]).context(256 * K).blind().calls_or(ToolStyle::Hermes),
+    family(&["qwen3-4b*-2507*", "qwen3-30b*-2507*", "qwen3-235b*-2507*"]).context(256 * K).blind().calls_or(ToolStyle::Hermes),
+    family(&["qwen3-coder", "qwen3-coder:*", "qwen3-coder-30b*", "qwen3-coder-480b*"]).context(256 * K).blind().calls_or(ToolStyle::Qwen),
+    family(&["qwen3-coder-*"]).calls_or(ToolStyle::Qwen),
+    family(&["glm-4.5*", "glm-4.6*", "glm-4.7*"]).calls_or(ToolStyle::Glm),
+    family(&["minimax-m2*"]).calls_or(ToolStyle::Minimax),
+    family(&["seed-oss*"]).calls_or(ToolStyle::Seed),
     family(&["mistral", "mistral:*", "mistral-7b*"]).context(32 * K).blind().calls_or(ToolStyle::Mistral),
     family(&["mistral-nemo*", "open-mistral-nemo*"]).context(128 * K).blind().calls_or(ToolStyle::Mistral),
     family(&["mistral-small3.1*", "mistral-small3.2*", "mistral-small-3.1*", "mistral-small-3.2*"]).context(128 * K).sees().calls_or(ToolStyle::Mistral),
@@ -205,6 +210,9 @@ const FAMILIES: &[Family] = &[
     family(&["mixtral:8x22b*", "mixtral-8x22b*", "open-mixtral-8x22b*"]).context(64 * K).blind().calls_or(ToolStyle::Mistral),
     family(&["devstral", "devstral:*", "devstral-small-2505*", "devstral-small-2507*"]).context(128 * K).blind().calls_or(ToolStyle::Mistral),
     family(&["pixtral-12b*"]).context(128 * K).sees().calls_or(ToolStyle::Mistral),
+    // The markup of DeepSeek and Kimi consists of control tokens. Servers may leave them out of a
+    // text, so a model without native calls is asked for JSON. Its markup is read as well.
+    family(&["kimi-k2*"]).calls_or(ToolStyle::Json),
     family(&["deepseek-chat", "deepseek-v3*"]).context(128_000).blind().calls_or(ToolStyle::Json),
     family(&["deepseek-reasoner", "deepseek-r1*"]).context(128_000).blind(),
     family(&["phi3.5*", "phi-3.5-mini*"]).context(128 * K).blind().writes(ToolStyle::Json),

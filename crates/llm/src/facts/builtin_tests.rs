@@ -65,7 +65,7 @@ fn builtin_facts_of_an_unknown_model_are_none() {
 
 #[test]
 fn builtin_tool_style_is_that_of_the_model_family() {
-    use ToolStyle::{Harmony, Hermes, Json, Llama, Mistral, Native};
+    use ToolStyle::{Glm, Harmony, Hermes, Json, Llama, Minimax, Mistral, Native, Qwen, Seed};
     let table = [
         ("gpt-oss:20b", Some(Native), Some(Harmony)),
         ("openai/gpt-oss-120b", Some(Native), Some(Harmony)),
@@ -75,6 +75,14 @@ fn builtin_tool_style_is_that_of_the_model_family() {
         ("llama3:8b", Some(Json), Some(Json)),
         ("NousResearch/Hermes-3-Llama-3.1-8B", Some(Hermes), Some(Hermes)),
         ("Qwen2.5-7B-Instruct", Some(Native), Some(Hermes)),
+        ("qwen3:8b", Some(Native), Some(Hermes)),
+        ("qwen3-coder:30b", Some(Native), Some(Qwen)),
+        ("Qwen/Qwen3-Coder-Next", Some(Native), Some(Qwen)),
+        ("zai-org/GLM-4.5-Air", Some(Native), Some(Glm)),
+        ("MiniMax-M2.1", Some(Native), Some(Minimax)),
+        ("ByteDance-Seed/Seed-OSS-36B-Instruct", Some(Native), Some(Seed)),
+        ("moonshotai/Kimi-K2-Instruct", Some(Native), Some(Json)),
+        ("deepseek-v3.1:671b", Some(Native), Some(Json)),
         ("mistral:7b-instruct", Some(Native), Some(Mistral)),
         ("mixtral:8x7b", Some(Json), Some(Json)),
         ("mixtral:8x22b", Some(Native), Some(Mistral)),

@@ -17,7 +17,9 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::endpoint::{Endpoint, NamedWindow, Probe, texts};
+use crate::Facts;
+use crate::answer_schema::{self, with_answer_schema};
+use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, texts};
 use crate::facts::{BuiltIn, host};
 use crate::keys::KeyRing;
 use crate::known_model::Served;
@@ -88,7 +90,9 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 impl Gemini {
     /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec(&GeminiRequest::new(&self.endpoint.name, &self.options, request))
+        let body =
+            serde_json::to_vec(&GeminiRequest::new(&self.endpoint.name, &self.options, request))?;
+        with_answer_schema(body, request, answer_schema::gemini)
     }
 }
 
@@ -122,8 +126,32 @@ impl Model for Gemini {
     }
 }
 
+/// Reads a model of the list; `None` if it makes no text, such as a model for embeddings.
+fn offered_model(model: &Value) -> Option<OfferedModel> {
+    let methods = model["supportedGenerationMethods"].as_array();
+    if methods.is_some_and(|all| !all.iter().any(|one| one == "generateContent")) {
+        return None;
+    }
+    let tokens = |key: &str| model[key].as_u64().filter(|tokens| *tokens > 0);
+    let (context, max_output) = (tokens("inputTokenLimit"), tokens("outputTokenLimit"));
+    let name = model["name"].as_str()?.trim_start_matches("models/").to_owned();
+    Some(OfferedModel { name, facts: Facts { context, max_output, ..Facts::default() } })
+}
+
+fn next_page(page: &Value) -> Option<(&'static str, String)> {
+    Some(("pageToken", page["nextPageToken"].as_str()?.to_owned()))
+}
+
 #[async_trait]
 impl Served for Gemini {
+    /// See Gemini API reference, "models.list".
+    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+        let one = self.endpoint.url.trim_end_matches(ASK);
+        let (list, _) = one.rsplit_once('/').unwrap_or((one, ""));
+        let form = ListForm { key: "models", model: offered_model, next: next_page };
+        self.endpoint.offered::<GeminiAnswer>(&format!("{list}?pageSize=1000"), form).await
+    }
+
     /// See Gemini API reference, "models.get" and "models.list".
     async fn probe(&self) -> Result<Probe, ModelError> {
         let endpoint = &self.endpoint;

@@ -358,7 +358,7 @@ async fn gemini_request_replaces_an_unsupported_image_with_a_line_of_text() {
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),
-        options: Default::default(),
+        ..ModelRequest::default()
     };
     assert_eq!(shows(&request).await, json!([{ "text": "look" }]));
 }

@@ -54,9 +54,10 @@ impl Model for Offline {
         "offline/commands"
     }
 
-    /// Reports a price of zero.
+    /// Reports a price of zero, and the window that the agent keeps anyway.
     async fn facts(&self) -> ModelFacts {
-        ModelFacts { price: Some(Price::default()), ..ModelFacts::default() }
+        let context = Some(ModelFacts::ASSUMED_CONTEXT);
+        ModelFacts { context, price: Some(Price::default()), ..ModelFacts::default() }
     }
 
     async fn complete(

@@ -15,8 +15,9 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::endpoint::{Endpoint, NamedWindow, Probe, texts};
-use crate::facts::Learned;
+use crate::answer_schema::{self, with_answer_schema};
+use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, one_page, texts};
+use crate::facts::{Facts, Learned};
 use crate::keys::{ApiKeys, KeyRing};
 use crate::known_model::Served;
 use answer::OllamaAnswer;
@@ -130,8 +131,23 @@ fn is_in_the_cloud(model: &str) -> bool {
     model.ends_with("-cloud") || model.ends_with(":cloud")
 }
 
+/// Reads a model of the list. A local model is free of charge.
+fn offered_model(model: &Value) -> Option<OfferedModel> {
+    let name = model["name"].as_str()?.to_owned();
+    let price = (!is_in_the_cloud(&name)).then(Price::default);
+    Some(OfferedModel { name, facts: Facts { price, ..Facts::default() } })
+}
+
 #[async_trait]
 impl Served for Ollama {
+    /// See Ollama API, "List Local Models".
+    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+        let url = format!("{}/api/tags", self.config.server());
+        let form = ListForm { key: "models", model: offered_model, next: one_page };
+        let found = self.endpoint.offered::<OllamaAnswer>(&url, form).await;
+        found.map_err(|error| self.advised(error))
+    }
+
     async fn learned(&self) -> Learned {
         let Card { images, tools, .. } = self.cards.card().await;
         Learned { facts: self.facts().await, images, native_tools: tools }
@@ -185,8 +201,10 @@ impl Model for Ollama {
     ) -> Result<ModelReply, ModelError> {
         let options = self.options(self.cards.card().await, request.options.effort);
         let most = options.num_predict;
-        let body =
-            || serde_json::to_vec(&OllamaRequest::new(&self.endpoint.name, &options, request));
+        let body = || {
+            let body = OllamaRequest::new(&self.endpoint.name, &options, request);
+            with_answer_schema(serde_json::to_vec(&body)?, request, answer_schema::ollama)
+        };
         let answered = self.endpoint.ask::<OllamaAnswer>(request, most, body, deltas).await;
         answered.map_err(|error| self.advised(error))
     }

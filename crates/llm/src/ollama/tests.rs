@@ -336,7 +336,7 @@ async fn ollama_request_has_images_in_the_format_of_the_api() {
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),
-        options: Default::default(),
+        ..ModelRequest::default()
     };
     let message = sent(Known::default(), &request, |_| {}).await["messages"][0].clone();
     assert_eq!(message, json!({ "role": "user", "content": "look" }));

@@ -80,6 +80,10 @@ impl OpenAiConfig {
             ("stream_usage", !self.stream_usage),
             ("system_role", self.system_role != SystemRole::System),
         ];
+        if self.deferred_tools && self.api == OpenAiApi::Chat {
+            let error = "it is for api = \"responses\" only; leave it out".to_owned();
+            return Err(("deferred_tools", error));
+        }
         match of_chat.into_iter().find(|(_, set)| *set && self.api != OpenAiApi::Chat) {
             Some((key, _)) => Err((key, "it is for api = \"chat\" only; leave it out".to_owned())),
             None => Ok(()),

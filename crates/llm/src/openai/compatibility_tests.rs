@@ -216,7 +216,7 @@ async fn openai_responses_api_accepts_the_switches_that_fit_it() {
 #[test]
 fn openai_config_check_names_the_key_of_an_impossible_switch() {
     type ConfigChange = fn(&mut OpenAiConfig);
-    let table: [(ConfigChange, &str, &str); 9] = [
+    let table: [(ConfigChange, &str, &str); 10] = [
         (
             |config| drop(config.extra_body.insert("messages".to_owned(), json!([]))),
             "extra_body",
@@ -257,6 +257,11 @@ fn openai_config_check_names_the_key_of_an_impossible_switch() {
             },
             "stream_usage",
             "it is for api = \"chat\" only",
+        ),
+        (
+            |config| config.deferred_tools = true,
+            "deferred_tools",
+            "it is for api = \"responses\" only; leave it out",
         ),
     ];
     for (change, key, says) in table {

@@ -82,6 +82,10 @@ pub struct OpenAiConfig {
     /// `true` to request token counts in a stream. Set it to `false` for servers that refuse
     /// `stream_options`; tokens are then estimated. For `chat` only. Default: `true`.
     pub stream_usage: bool,
+    /// `true` to send tools that the model loads at the place where it loads them, so that the
+    /// provider's cache of the conversation stays valid. For `responses` and GPT-5.4 or later (not
+    /// GPT-5.4 nano). Default: `false`.
+    pub deferred_tools: bool,
     /// HTTP headers of every request, in addition to the API key. The values may be secrets.
     /// Default: `{}`.
     pub headers: BTreeMap<String, Secret>,
@@ -115,6 +119,7 @@ impl Default for OpenAiConfig {
             system_role: SystemRole::System,
             stream: true,
             stream_usage: true,
+            deferred_tools: false,
             headers: BTreeMap::new(),
             extra_body: BTreeMap::new(),
             untrusted: false,

@@ -101,7 +101,11 @@ fn context(list: &Value, model: &str) -> Option<u64> {
         [only] => Some(only),
         _ => None,
     };
-    let found = models.iter().find(|one| one["id"] == model).or(only)?;
+    listed_context(models.iter().find(|one| one["id"] == model).or(only)?)
+}
+
+/// The context size of an entry of the list.
+pub(crate) fn listed_context(found: &Value) -> Option<u64> {
     let meta = &found["meta"];
     let places = [
         &found["max_model_len"],

@@ -20,11 +20,15 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::endpoint::{Endpoint, NamedWindow, Probe, texts};
+use crate::answer_schema::{self, with_answer_schema};
+use crate::endpoint::{
+    Endpoint, ListForm, NamedWindow, OfferedModel, Probe, one_page, openai_model, texts,
+};
 use crate::keys::KeyRing;
 use crate::known_model::Served;
 use answer::OpenAiChatAnswer;
 use facts::ContextSize;
+pub(crate) use facts::listed_context;
 use options::OpenAiOptions;
 use request::OpenAiChatRequest;
 
@@ -92,10 +96,15 @@ impl OpenAi {
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let options = &self.options;
         match self.api {
-            OpenAiApi::Chat => options.written(&OpenAiChatRequest::new(options, request)),
+            OpenAiApi::Chat => {
+                let body = options.written(&OpenAiChatRequest::new(options, request))?;
+                with_answer_schema(body, request, answer_schema::openai_chat)
+            }
             OpenAiApi::Responses => {
                 let name = &self.endpoint.name;
-                options.written(&responses::ResponsesRequest::new(name, options, request))
+                let body = responses::ResponsesRequest::new(name, options, request);
+                let body = options.written(&body)?;
+                with_answer_schema(body, request, answer_schema::openai_responses)
             }
         }
     }
@@ -132,6 +141,12 @@ impl Model for OpenAi {
 
 #[async_trait]
 impl Served for OpenAi {
+    /// See OpenAI API reference, "List models".
+    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+        let form = ListForm { key: "data", model: openai_model, next: one_page };
+        self.endpoint.offered::<OpenAiChatAnswer>(self.context.url(), form).await
+    }
+
     async fn probe(&self) -> Result<Probe, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.options.model);
         let names = |list: &Value| texts(&list["data"], "id");

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::OpenAiConfig;
 use super::compatibility::{MaxTokensField, SystemRole};
 use super::thinking::{EffortFields, ThinkingWire};
+use crate::deferred::Deferral;
 use crate::facts::{BuiltIn, host};
 
 /// See [`OpenAiConfig`].
@@ -26,6 +27,7 @@ pub(super) struct OpenAiOptions {
     pub(super) system_role: SystemRole,
     pub(super) stream: bool,
     pub(super) stream_usage: bool,
+    pub(super) deferral: Deferral,
     extra_body: Map<String, Value>,
 }
 
@@ -45,6 +47,7 @@ impl OpenAiOptions {
             system_role: config.system_role,
             stream: config.stream,
             stream_usage: config.stream_usage,
+            deferral: config.deferred_tools.into(),
             extra_body: extra_body.into_iter().collect(),
         }
     }

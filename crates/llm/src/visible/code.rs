@@ -33,8 +33,8 @@ impl Code {
     /// Classifies the start of a text; `is_all` means that the text is complete. Opens or closes
     /// the fence if the text begins with one.
     pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> CodeStep {
-        let line_bytes = rest.find('\n').map(|end| end + 1);
         if self.at_line {
+            let line_bytes = line_bytes(rest);
             if line_bytes.is_none() && !is_all && can_be_fence(rest) {
                 return CodeStep::Wait;
             }
@@ -44,7 +44,7 @@ impl Code {
             }
         }
         match self.fence {
-            Some(_) => CodeStep::Code(line_bytes.unwrap_or(rest.len())),
+            Some(_) => CodeStep::Code(line_bytes(rest).unwrap_or(rest.len())),
             None if rest.starts_with('`') => span(rest, is_all),
             None => CodeStep::Text(match rest.find(['`', '\n']) {
                 Some(end) if rest[end..].starts_with('`') => end,
@@ -74,6 +74,34 @@ impl Code {
             Some(_) => return false,
         };
         true
+    }
+}
+
+/// The length of the first line with its end; `None` if the line is incomplete. A caller that asks
+/// more than once for each line needs quadratic time.
+pub(crate) fn line_bytes(text: &str) -> Option<usize> {
+    let found = text.find('\n').map(|end| end + 1);
+    #[cfg(test)]
+    scanned::add(found.unwrap_or(text.len()));
+    found
+}
+
+/// Counts the bytes in which ends of lines were searched for.
+#[cfg(test)]
+pub(crate) mod scanned {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BYTES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn add(bytes: usize) {
+        BYTES.set(BYTES.get() + bytes);
+    }
+
+    /// Returns the bytes of this thread since the last call.
+    pub(crate) fn take() -> usize {
+        BYTES.replace(0)
     }
 }
 

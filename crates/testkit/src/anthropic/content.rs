@@ -95,6 +95,8 @@ fn check_result(result: &Value, here: &str) -> Result<(), AnthropicRefusal> {
     }
     match &result["content"] {
         Value::Null | Value::String(_) => Ok(()),
+        // The references are checked against the tools of the request.
+        Value::Array(blocks) if blocks.iter().all(|one| one["type"] == "tool_reference") => Ok(()),
         Value::Array(blocks) => blocks.iter().try_for_each(|block| check_text(block, "messages")),
         _ => Err(invalid(format!("{here}.content: Input should be a valid string"))),
     }

@@ -35,9 +35,6 @@ pub(super) fn check_form(
 ) -> Result<(), AnthropicRefusal> {
     let kind = thinking["type"].as_str();
     let effort = &output["effort"];
-    if let Some(other) = unknown_field(output, &["effort"]) {
-        return Err(invalid(format!("output_config.{other}: Extra inputs are not permitted")));
-    }
     if model == MODEL {
         return match kind {
             Some("adaptive") => Err(invalid("adaptive thinking is not supported on this model")),

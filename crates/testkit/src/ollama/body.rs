@@ -15,6 +15,7 @@ pub(super) fn check(body: &Value) -> Result<(), OllamaRefusal> {
         ("truncate", Value::is_boolean, "bool"),
         ("shift", Value::is_boolean, "bool"),
         ("options", Value::is_object, "map[string]interface {}"),
+        ("format", |value| value.is_object() || *value == "json", "json.RawMessage"),
     ] {
         check_type(&body[field], is_right, field, wanted)?;
     }

@@ -2,12 +2,13 @@
 //! refuses, in its words.
 
 mod input;
+mod search;
 mod stream;
 mod thinking;
 
 use serde_json::Value;
 
-use super::{OpenAiRefusal, check_key, check_name, invalid, wrong_url};
+use super::{OpenAiRefusal, check_answer_schema, check_key, check_name, invalid, wrong_url};
 use crate::answer::{ModelAnswer, Spoken};
 use crate::http::HttpRequest;
 use crate::model_fake::{ModelApi, ModelFake, results_at_end, unknown_field};
@@ -19,6 +20,9 @@ pub use thinking::thought;
 pub const MODEL: &str = "gpt-5-test";
 /// A model without thinking.
 pub const PLAIN: &str = "gpt-4-test";
+
+/// The name with which a test lets the model search for tools.
+pub const TOOL_SEARCH: &str = "tool_search";
 
 /// A server at `http://ADDRESS/v1`, with `/responses`.
 pub type ResponsesFake = ModelFake<ResponsesApi>;
@@ -75,15 +79,28 @@ fn check(request: &HttpRequest) -> Result<Value, OpenAiRefusal> {
         .map_err(|_| invalid("We could not parse the JSON body of your request."))?;
     check_fields(&body)?;
     check_options(&body)?;
+    let format = &body["text"]["format"];
+    if !format.is_null() {
+        if let Some(other) = unknown_field(format, &["type", "name", "schema", "strict"]) {
+            return Err(invalid(format!("Unknown parameter: 'text.format.{other}'.")));
+        }
+        if format["type"] != "json_schema" {
+            return Err(invalid("Invalid value: 'text.format.type'."));
+        }
+        check_answer_schema(format, "text.format")?;
+    }
+    search::check(&body)?;
     for (place, tool) in body["tools"].as_array().into_iter().flatten().enumerate() {
-        check_tool(tool, place)?;
+        if tool["type"] != "tool_search" {
+            check_tool(tool, place)?;
+        }
     }
     input::check(&body["input"], body["store"] == false)?;
     Ok(body)
 }
 
 fn check_fields(body: &Value) -> Result<(), OpenAiRefusal> {
-    const FIELDS: [&str; 11] = [
+    const FIELDS: [&str; 12] = [
         "model",
         "instructions",
         "input",
@@ -95,6 +112,7 @@ fn check_fields(body: &Value) -> Result<(), OpenAiRefusal> {
         "reasoning",
         "temperature",
         "prompt_cache_key",
+        "text",
     ];
     match unknown_field(body, &FIELDS) {
         Some(other) => Err(invalid(format!("Unknown parameter: '{other}'."))),

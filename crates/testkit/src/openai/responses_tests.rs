@@ -182,3 +182,43 @@ fn responses_without_stream_returns_one_body() {
     let whole: Value = serde_json::from_str(&whole).unwrap();
     assert_eq!(whole["output"][0]["content"][0]["text"], "ok");
 }
+
+#[test]
+fn responses_checks_searches_for_tools() {
+    let search = json!({ "type": "tool_search", "execution": "client", "description": "loads",
+        "parameters": { "type": "object", "properties": {} } });
+    let tool = json!({ "type": "function", "name": "f", "strict": false, "defer_loading": true,
+        "parameters": { "type": "object", "properties": {} } });
+    let searched = json!({ "type": "tool_search_call", "call_id": "s", "execution": "client",
+        "status": "completed", "arguments": {} });
+    let found = json!({ "type": "tool_search_output", "call_id": "s", "execution": "client",
+        "status": "completed", "tools": [tool] });
+    let named = json!({ "type": "function_call", "call_id": "1", "name": "f", "namespace": "f",
+        "arguments": "{}" });
+    let valid = |input: Value| {
+        let mut body = body(&input);
+        body["tools"] = json!([search]);
+        body
+    };
+    let whole = valid(json!([user(), searched, found, named, output("1")]));
+    check(&asked(&whole)).unwrap();
+    let mut plain = whole.clone();
+    plain["model"] = json!(PLAIN);
+    let mut shown = found.clone();
+    shown["tools"][0]["defer_loading"] = json!(false);
+    let cases = [
+        (plain, "Tool 'tool_search' is not supported"),
+        (with("tools", &json!([tool])), "Deferred tools require the 'tool_search' tool."),
+        (valid(json!([user(), searched])), "No tool output found for function call s."),
+        (valid(json!([user(), found])), "No tool call found"),
+        (valid(json!([user(), searched, shown])), "not deferred"),
+        (
+            valid(json!([user(), searched, found, call("1", "{}"), output("1")])),
+            "Missing namespace for function_call \"f\"",
+        ),
+        (valid(json!([user(), named, output("1")])), "namespace"),
+    ];
+    for (body, message) in cases {
+        refuses(&body, message);
+    }
+}

@@ -98,7 +98,7 @@ impl Wire for AcmeLines {
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
     const MEDIA_TYPE: &'static str = "application/x-ndjson";
     const CANNOT: &'static [Ability] =
-        &[Ability::CountedCache, Ability::Filters, Ability::KeptThoughts];
+        &[Ability::AnswerSchema, Ability::CountedCache, Ability::Filters, Ability::KeptThoughts];
 
     async fn start(answer: Answering, _: &Setup) -> Server {
         let base_url = |fake: &AcmeFake| format!("http://{}", fake.server.address());

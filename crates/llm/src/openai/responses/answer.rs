@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage, plain_json};
+use avocet_protocol::{ToolCall, USE_TOOLS, Usage, plain_json};
 use serde_json::Value;
 
 use super::event::{Response, ResponsesEvent, ResponsesUsage};
@@ -136,6 +136,12 @@ impl ResponsesAnswer {
                 let mut arguments = String::new();
                 self.bytes += name.len() + replace(&mut arguments, &item["arguments"]);
                 Item::Called { name, arguments }
+            }
+            // A search that this program runs is a call of `use_tools`.
+            "tool_search_call" if item["execution"] == "client" => {
+                let mut arguments = String::new();
+                self.bytes += USE_TOOLS.len() + replace(&mut arguments, &item["arguments"]);
+                Item::Called { name: USE_TOOLS.to_owned(), arguments }
             }
             "reasoning" => Item::Thought(None),
             _ => Item::Other,

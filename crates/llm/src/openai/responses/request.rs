@@ -1,10 +1,11 @@
 //! The request body (OpenAI API reference, "Create a model response").
 
-use avocet_protocol::{ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec};
+use avocet_protocol::{ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec, USE_TOOLS};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::SAID;
+use crate::deferred::{Deferral, PlacedTools};
 use crate::openai::options::OpenAiOptions;
 use crate::openai::request::data_url;
 use crate::schema::WireSchema;
@@ -46,12 +47,30 @@ enum Item<'r> {
     FunctionCall {
         call_id: &'r str,
         name: &'r str,
+        /// The name again for a tool that was loaded by a [`Item::ToolSearchOutput`]. The API
+        /// refuses its calls otherwise.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        namespace: Option<&'r str>,
         /// JSON in a string.
         arguments: String,
     },
     FunctionCallOutput {
         call_id: &'r str,
         output: &'r str,
+    },
+    /// A call of `use_tools` (OpenAI API, "Tool search", "Client-executed tool search").
+    ToolSearchCall {
+        call_id: &'r str,
+        execution: &'static str,
+        status: &'static str,
+        arguments: &'r Map<String, Value>,
+    },
+    /// The tools that the call loads.
+    ToolSearchOutput {
+        call_id: &'r str,
+        execution: &'static str,
+        status: &'static str,
+        tools: Vec<ResponsesTool<'r>>,
     },
     /// A reasoning item, unchanged.
     #[serde(untagged)]
@@ -74,13 +93,22 @@ enum InputPart<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct ResponsesTool<'r> {
-    r#type: &'static str,
-    name: &'r str,
-    description: &'r str,
-    parameters: WireSchema<'r>,
-    /// Always `false`: the default, `true`, requires schemas without optional parameters.
-    strict: bool,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ResponsesTool<'r> {
+    Function {
+        name: &'r str,
+        description: &'r str,
+        parameters: WireSchema<'r>,
+        /// Always `false`: the default, `true`, requires schemas without optional parameters.
+        strict: bool,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        defer_loading: bool,
+    },
+    ToolSearch {
+        execution: &'static str,
+        description: &'r str,
+        parameters: WireSchema<'r>,
+    },
 }
 
 impl<'r> ResponsesRequest<'r> {
@@ -92,11 +120,12 @@ impl<'r> ResponsesRequest<'r> {
     ) -> Self {
         let effort = options.effort(request.options.effort).reasoning_effort;
         let thinks = effort.is_some() || is_reasoning(&options.model);
+        let tools = PlacedTools::new(request, options.deferral);
         let mut body = Self {
             model: &options.model,
             instructions: None,
             input: Vec::new(),
-            tools: request.tools.iter().map(ResponsesTool::from).collect(),
+            tools: wire_tools(&tools, options.deferral),
             stream: options.stream,
             store: false,
             include: if thinks { &["reasoning.encrypted_content"] } else { &[] },
@@ -105,12 +134,18 @@ impl<'r> ResponsesRequest<'r> {
             reasoning: effort.map(|effort| Effort { effort }),
         };
         for message in &request.messages {
-            body.add(message, name, request);
+            body.add(message, name, request, &tools);
         }
         body
     }
 
-    fn add(&mut self, message: &'r Message, name: &str, request: &'r ModelRequest) {
+    fn add(
+        &mut self,
+        message: &'r Message,
+        name: &str,
+        request: &'r ModelRequest,
+        tools: &PlacedTools<'r>,
+    ) {
         match message {
             Message::System { text } => self.instructions = Some(text),
             Message::User { text, images } => {
@@ -120,21 +155,28 @@ impl<'r> ResponsesRequest<'r> {
             Message::Assistant { text, calls, reasoning } => {
                 // Reasoning without a call is obsolete.
                 let own = reasoning.as_ref().filter(|own| own.model == name && !calls.is_empty());
-                self.step(text, calls, own);
+                self.step(text, calls, own, tools);
             }
             Message::ToolResult { call, result, .. } => {
-                self.input.push(Item::FunctionCallOutput { call_id: call, output: result });
+                self.input.push(result_item(call, result, tools));
             }
         }
     }
 
     /// Adds the text and the calls of a step, each after the reasoning that led to it. The API
     /// refuses a request with unused reasoning.
-    fn step(&mut self, text: &'r str, calls: &'r [SentCall], own: Option<&'r Reasoning>) {
+    fn step(
+        &mut self,
+        text: &'r str,
+        calls: &'r [SentCall],
+        own: Option<&'r Reasoning>,
+        tools: &PlacedTools<'r>,
+    ) {
         let content = InputContent::Text(text);
         let said =
             (!text.trim().is_empty()).then_some(Item::Message { role: "assistant", content });
-        let (mut said, mut calls) = (said.into_iter(), calls.iter().map(Item::from));
+        let (mut said, mut calls) =
+            (said.into_iter(), calls.iter().map(|call| call_item(call, tools)));
         let mut thoughts = Vec::new();
         for part in own.and_then(|own| own.content.as_array()).into_iter().flatten() {
             let led_to = match part {
@@ -180,17 +222,46 @@ fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -
     if parts.len() == 1 { InputContent::Text(text) } else { InputContent::Parts(parts) }
 }
 
-impl<'r> From<&'r SentCall> for Item<'r> {
-    fn from(call: &'r SentCall) -> Self {
-        let arguments = Value::Object(call.arguments.clone()).to_string();
-        Self::FunctionCall { call_id: &call.id, name: &call.name, arguments }
+/// The words of a search that this program runs.
+const BY_US: &str = "client";
+const DONE: &str = "completed";
+
+fn call_item<'r>(call: &'r SentCall, tools: &PlacedTools<'r>) -> Item<'r> {
+    let SentCall { id: call_id, name, arguments } = call;
+    if tools.loaded_by(call_id).is_some() {
+        return Item::ToolSearchCall { call_id, execution: BY_US, status: DONE, arguments };
+    }
+    let arguments = Value::Object(arguments.clone()).to_string();
+    let namespace = tools.is_loaded(name).then_some(name.as_str());
+    Item::FunctionCall { call_id, name, namespace, arguments }
+}
+
+fn result_item<'r>(call_id: &'r str, output: &'r str, tools: &PlacedTools<'r>) -> Item<'r> {
+    match tools.loaded_by(call_id) {
+        Some(loaded) => {
+            let tools = loaded.iter().map(|tool| function(tool, true)).collect();
+            Item::ToolSearchOutput { call_id, execution: BY_US, status: DONE, tools }
+        }
+        None => Item::FunctionCallOutput { call_id, output },
     }
 }
 
-impl<'r> From<&'r ToolSpec> for ResponsesTool<'r> {
-    fn from(tool: &'r ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters, .. } = tool;
-        let parameters = WireSchema(parameters);
-        Self { r#type: "function", name, description, parameters, strict: false }
-    }
+/// The tools at the beginning. The API takes the definitions of the others from the item that loads
+/// them.
+fn wire_tools<'r>(tools: &PlacedTools<'r>, deferral: Deferral) -> Vec<ResponsesTool<'r>> {
+    let wire = |tool: &&'r ToolSpec| match deferral {
+        Deferral::Native if tool.name == USE_TOOLS => ResponsesTool::ToolSearch {
+            execution: BY_US,
+            description: &tool.description,
+            parameters: WireSchema(&tool.parameters),
+        },
+        _ => function(tool, false),
+    };
+    tools.first.iter().map(wire).collect()
+}
+
+fn function(tool: &ToolSpec, defer_loading: bool) -> ResponsesTool<'_> {
+    let ToolSpec { name, description, parameters, .. } = tool;
+    let parameters = WireSchema(parameters);
+    ResponsesTool::Function { name, description, parameters, strict: false, defer_loading }
 }

@@ -6,14 +6,16 @@ use avocet_protocol::{
     Effort, Message, Model, ModelReply, ModelRequest, Reasoning, RequestOptions, Secret, SentCall,
 };
 use avocet_testkit::http::Piece;
-use avocet_testkit::openai::responses::{MODEL, PLAIN, ResponsesFake, event, response, thought};
+use avocet_testkit::openai::responses::{
+    MODEL, PLAIN, ResponsesFake, TOOL_SEARCH, event, response, thought,
+};
 use avocet_testkit::openai::{KEY, stream_head};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::request::is_reasoning;
 use super::thoughts;
-use crate::testing::{ShownReply, ask, call, request, with_image};
+use crate::testing::{ShownReply, ask, call, grouped_request, request, with_image};
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
 async fn start(
@@ -320,4 +322,77 @@ async fn responses_request_follows_the_effort_of_the_request() {
         assert_eq!(sent["reasoning"]["effort"], word, "{name} {effort:?}");
         assert_eq!(sent["max_output_tokens"], most, "{name} {effort:?}");
     }
+}
+
+#[tokio::test]
+async fn deferred_tools_follow_the_call_that_loads_them() {
+    let git = json!({ "group": "git" });
+    let calls = [
+        ("use_tools", git, true),
+        ("git_log", json!({}), true),
+        ("use_tools", json!({ "group": "guit" }), false),
+    ];
+    let request = grouped_request(&calls, &["git_log", "git_status"]);
+    let (fake, model) = start(ModelAnswer::says("ok"), MODEL, |config| {
+        config.deferred_tools = true;
+    })
+    .await;
+    model.complete(&request, &|_| ()).await.unwrap();
+    assert_eq!(fake.refusals(), [""; 0]);
+    let sent = fake.requests().remove(0);
+    let parameters = json!({ "type": "object", "properties": {} });
+    let function = |name: &str| {
+        json!({ "type": "function", "name": name, "description": format!("does {name}"),
+            "parameters": parameters, "strict": false })
+    };
+    let search = json!({ "type": "tool_search", "execution": "client",
+        "description": "does use_tools", "parameters": parameters });
+    assert_eq!(sent["tools"], json!([function("read_file"), search]));
+    let deferred = |name: &str| {
+        let mut tool = function(name);
+        tool["defer_loading"] = json!(true);
+        tool
+    };
+    let searched = |id: &str, group: &str| {
+        json!({ "type": "tool_search_call", "call_id": id, "execution": "client",
+            "status": "completed", "arguments": { "group": group } })
+    };
+    let found = |id: &str, tools: &[Value]| {
+        json!({ "type": "tool_search_output", "call_id": id, "execution": "client",
+            "status": "completed", "tools": tools })
+    };
+    let expected = [
+        searched("c0", "git"),
+        found("c0", &[deferred("git_log"), deferred("git_status")]),
+        json!({ "type": "function_call", "call_id": "c1", "name": "git_log",
+            "namespace": "git_log", "arguments": "{}" }),
+        json!({ "type": "function_call_output", "call_id": "c1", "output": "You can call: tools" }),
+        searched("c2", "guit"),
+        found("c2", &[]),
+    ];
+    assert_eq!(sent["input"].as_array().unwrap()[1..], expected);
+}
+
+#[tokio::test]
+async fn tool_search_is_a_call_of_use_tools() {
+    let answer = ModelAnswer::call(TOOL_SEARCH, json!({ "group": "git" }));
+    let answer = ModelAnswer::thinks("hm", answer);
+    let (_fake, model) = start(answer, MODEL, |_| ()).await;
+    let ShownReply { reply, shown } = ask(&model).await;
+    let calls = reply.unwrap().calls;
+    let called: Vec<_> =
+        calls.iter().map(|call| (call.name.as_str(), call.arguments.to_object())).collect();
+    let arguments = json!({ "group": "git" }).as_object().unwrap().clone();
+    assert_eq!(called, [("use_tools", arguments)]);
+    assert_eq!(shown, "");
+}
+
+#[tokio::test]
+async fn tool_search_of_the_server_is_no_call() {
+    let searched = json!({ "type": "tool_search_call", "execution": "server", "call_id": null,
+        "status": "completed", "arguments": { "paths": ["crm"] } });
+    let said = json!({ "type": "message", "content": [{ "type": "output_text", "text": "ok" }] });
+    let whole = response("completed", &[searched, said], &Value::Null);
+    let reply = reply_of(&[json!({ "type": "response.completed", "response": whole })]).await;
+    assert_eq!((reply.calls.len(), reply.text.as_str()), (0, "ok"));
 }

@@ -24,7 +24,9 @@ pub(super) fn check(input: &Value, sealed: bool) -> Result<(), OpenAiRefusal> {
         match kind.unwrap_or_default() {
             "message" => check_message(item, place)?,
             "function_call" => open.push(check_call(item, place)?),
-            "function_call_output" => {
+            // The module `search` checks their contents.
+            "tool_search_call" => open.push(item["call_id"].as_str().unwrap_or_default()),
+            "function_call_output" | "tool_search_output" => {
                 let id = item["call_id"].as_str().unwrap_or_default();
                 let Some(found) = open.iter().position(|call| *call == id) else {
                     return Err(invalid(format!(
@@ -32,7 +34,7 @@ pub(super) fn check(input: &Value, sealed: bool) -> Result<(), OpenAiRefusal> {
                     )));
                 };
                 open.remove(found);
-                if !item["output"].is_string() {
+                if !item["output"].is_string() && kind == Some("function_call_output") {
                     return Err(missing(place, "output"));
                 }
             }

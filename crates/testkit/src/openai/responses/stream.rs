@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{MODEL, thought};
+use super::{MODEL, TOOL_SEARCH, thought};
 use crate::answer::Spoken;
 
 /// Returns an event of a stream, as text for a chunk of its body.
@@ -65,6 +65,11 @@ fn items(spoken: &Spoken) -> Vec<Value> {
             "status": "completed", "content": [part] }));
     }
     items.extend(spoken.calls.iter().enumerate().map(|(number, (name, arguments))| {
+        if name == TOOL_SEARCH {
+            return json!({ "id": format!("tsc_{number}"), "type": "tool_search_call",
+                "status": "completed", "execution": "client",
+                "call_id": format!("call_{number}"), "arguments": arguments });
+        }
         json!({ "id": format!("fc_{number}"), "type": "function_call", "status": "completed",
             "call_id": format!("call_{number}"), "name": name,
             "arguments": arguments.to_string() })
@@ -78,6 +83,7 @@ fn begun(item: &Value) -> Value {
     let (key, nothing) = match item["type"].as_str() {
         Some("message") => ("content", json!([])),
         Some("function_call") => ("arguments", json!("")),
+        Some("tool_search_call") => ("arguments", json!({})),
         // The beginning of the encrypted thought.
         _ => ("encrypted_content", json!("gAAAA")),
     };

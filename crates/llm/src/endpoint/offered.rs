@@ -1,0 +1,117 @@
+//! Reads the whole list of the models that a provider offers, page by page.
+
+use std::fmt::Write;
+
+use avocet_protocol::{ModelError, Price};
+use serde_json::Value;
+
+use super::{Endpoint, StreamedAnswer};
+use crate::Facts;
+
+/// Most pages that are read of a list.
+const MAX_PAGES: usize = 50;
+
+/// A model that a provider offers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferedModel {
+    /// The provider's name for it.
+    pub name: String,
+    /// The facts that the list states.
+    pub facts: Facts,
+}
+
+/// The form of an API's list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListForm {
+    /// The key of the array of models in a page.
+    pub(crate) key: &'static str,
+    /// Reads one model; `None` for entries that cannot answer.
+    pub(crate) model: fn(&Value) -> Option<OfferedModel>,
+    /// Returns the parameter and value of the URL of the next page; `None` after the last page.
+    pub(crate) next: fn(&Value) -> Option<(&'static str, String)>,
+}
+
+impl Endpoint {
+    /// Returns all models of the list at `url`, sorted by name.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request to a model, and if there is no list.
+    pub(crate) async fn offered<A: StreamedAnswer>(
+        &self,
+        url: &str,
+        form: ListForm,
+    ) -> Result<Vec<OfferedModel>, ModelError> {
+        let mut found = Vec::new();
+        let mut page_url = url.to_owned();
+        for _ in 0..MAX_PAGES {
+            let page = self.look::<A>(&page_url).await?;
+            let models = page.as_ref().and_then(|page| page[form.key].as_array());
+            let (Some(page), Some(models)) = (&page, models) else {
+                let detail = "the server has no list of models".to_owned();
+                return Err(ModelError::Refused {
+                    model: self.name.clone(),
+                    detail,
+                    lasting: true,
+                });
+            };
+            found.extend(models.iter().filter_map(form.model));
+            let Some((parameter, value)) = (form.next)(page).filter(|_| !models.is_empty()) else {
+                break;
+            };
+            let sign = if url.contains('?') { '&' } else { '?' };
+            page_url = format!("{url}{sign}{parameter}={}", encoded(&value));
+        }
+        found.sort_by(|one: &OfferedModel, other| one.name.cmp(&other.name));
+        found.dedup_by(|one, other| one.name == other.name);
+        Ok(found)
+    }
+}
+
+/// Returns the form of a list that consists of a single page.
+pub(crate) fn one_page(_: &Value) -> Option<(&'static str, String)> {
+    None
+}
+
+/// Reads a model of a list in the formats of OpenAI, vLLM, OpenRouter, Groq, Mistral and llama.cpp.
+pub(crate) fn openai_model(model: &Value) -> Option<OfferedModel> {
+    let name = model["id"].as_str()?.to_owned();
+    let images = model["architecture"]["input_modalities"].as_array();
+    let images = images.map(|all| all.iter().any(|one| one == "image"));
+    let tokens = |place: &Value| place.as_u64().filter(|tokens| *tokens > 0);
+    let max_output = tokens(&model["top_provider"]["max_completion_tokens"]);
+    let context = crate::openai::listed_context(model);
+    let pricing = &model["pricing"];
+    let price = |key: &str| {
+        let amount: f64 = pricing[key].as_str()?.parse().ok()?;
+        (0.0..1.0).contains(&amount).then_some(amount * 1e6)
+    };
+    let price = price("prompt").zip(price("completion")).map(|(input, output)| Price {
+        input,
+        output,
+        cached: price("input_cache_read"),
+        cache_write: price("input_cache_write"),
+    });
+    Some(OfferedModel {
+        name,
+        facts: Facts { context, max_output, images, price, ..Facts::default() },
+    })
+}
+
+/// Encodes a value for a URL (RFC 3986).
+fn encoded(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte));
+            }
+            // Writing to a `String` always succeeds.
+            other => write!(text, "%{other:02X}").unwrap_or_default(),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "offered_tests.rs"]
+mod tests;
