@@ -46,6 +46,7 @@ const COMMANDS: &[&str] = &[
     "memory show",
     "memory undo",
     "models",
+    "models update",
     "pair",
     "pair approve",
     "pair deny",

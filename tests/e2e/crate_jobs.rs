@@ -41,7 +41,8 @@ impl Project {
         let toolchain = toolchain();
         let path = format!("{}/bin:/usr/local/bin:/usr/bin:/bin", toolchain.display());
         let config = format!(
-            "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n[agents.defaults]\n\
+            "[models.\"fake/*\"]\ncontext = 65_536\n\
+         [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n[agents.defaults]\n\
              model = \"fake/fake\"\n[sandbox]\nread = [{:?}]\n",
             model.base_url(),
             toolchain.display().to_string(),

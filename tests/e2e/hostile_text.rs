@@ -57,7 +57,8 @@ fn home(model: &OpenAiFake) -> Home {
     let name = HOSTILE.chars().filter(|c| !c.is_whitespace());
     let name: String = name.map(|c| format!("\\U{:08X}", u32::from(c))).collect();
     let config = format!(
-        "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 0\n\
+        "[models.\"fake/*\"]\ncontext = 65_536\n\
+         [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 0\n\
          [agents.defaults]\nmodel = \"fake/{name}\"\n[tools.policy]\nwrite_file = \"ask\"\n",
         model.base_url()
     );

@@ -198,7 +198,8 @@ async fn scripted(answers: Vec<ModelAnswer>) -> OpenAiFake {
 
 fn with_model(home: Home, fake: &OpenAiFake, more: &str) -> Home {
     home.with_config(&format!(
-        "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n[agents.defaults]\nmodel = \
+        "[models.\"fake/*\"]\ncontext = 65_536\n\
+         [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n[agents.defaults]\nmodel = \
             \"fake/m\"\n{more}",
         fake.base_url()
     ))

@@ -118,7 +118,8 @@ fn config(
         })
         .collect();
     format!(
-        "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 0\n\
+        "[models.\"fake/*\"]\ncontext = 65_536\n\
+         [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 0\n\
          [agents.defaults]\nmodel = \"fake/fake\"\ntools = {{ core = [\"*\"] }}\n\
          [tools.web_search]\nprovider = \"searxng\"\nbase_url = \"{}\"\n\
          [channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\npreview_seconds = 0\n\

@@ -53,6 +53,35 @@ async fn anthropic_runs_a_tool_call_and_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn anthropic_deferred_tools_are_loaded_by_reference_and_then_called() {
+    let model = AnthropicFake::start(|request| match last_results(request)[..] {
+        [] => ModelAnswer::call("use_tools", json!({ "group": "search" })),
+        // References instead of a text.
+        [""] => ModelAnswer::call("search_files", json!({ "pattern": "hello" })),
+        [..] => ModelAnswer::says("done"),
+    })
+    .await;
+    let home = home(&model, "deferred_tools = true\n");
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    chat.ask("Where is hello?").await;
+    assert_eq!(chat.reply().await.text, "done");
+    stop(daemon).await;
+    assert_eq!(model.refusals(), [""; 0]);
+    let requests = model.requests();
+    let [first, .., last] = &requests[..] else { panic!() };
+    let at_the_beginning = |request: &Value| {
+        let tools = request["tools"].as_array().unwrap().iter();
+        tools.filter(|tool| tool["defer_loading"] != true).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(at_the_beginning(first), at_the_beginning(last));
+    let references = last["messages"][2]["content"][0]["content"].to_string();
+    assert!(references.contains(r#""tool_name":"search_files""#), "{references}");
+    let found = last_results(last).concat();
+    assert!(found.contains("hello"), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn anthropic_thinking_before_a_call_survives_a_crash_and_is_never_shown() {
     let model = AnthropicFake::start(looks_first).await;
     let home = home(&model, "thinking_tokens = 2048\n");

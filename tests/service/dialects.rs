@@ -2,10 +2,16 @@
 
 use std::fs;
 
-use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_testkit::http::Piece;
+use avocet_testkit::ollama::{self, OllamaFake};
+use avocet_testkit::openai::{
+    ModelAnswer, OpenAiFake, delta_event, event, last_results, last_user_text,
+};
 use avocet_testkit::telegram::{SentMessage, TelegramFake};
-use serde_json::Value;
+use avocet_tests::{Home, program};
+use serde_json::{Value, json};
 
+use crate::chat::AttachedChat;
 use crate::model::first_and_then;
 use crate::patience::{stop, with_timeout};
 use crate::telegram::{ANN, TOKEN, home};
@@ -72,4 +78,129 @@ async fn f7_dialect_native_with_text_calls_runs_tools_and_shows_no_markup() {
     assert!(requests.iter().all(|request| request["tools"].is_array()));
     let called = &requests[1]["messages"][2]["tool_calls"][0]["function"]["name"];
     assert_eq!(called, "write_file");
+}
+
+/// Calls of `read_file` in the formats of families, with text before them.
+const WRITTEN: [(&str, &str); 3] = [
+    (
+        "deepseek",
+        "I look it up.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read_file<｜tool▁sep｜>\
+         {\"path\": \"a\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    ),
+    (
+        "glm",
+        "I look it up.\n<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n\
+         </tool_call>",
+    ),
+    (
+        "qwen",
+        "I look it up.\n\n<tool_call>\n<function=read_file>\n<parameter=path>\na\n</parameter>\n\
+         </function>\n</tool_call>",
+    ),
+];
+
+/// Parts of the calls that no chat may see.
+const WRITTEN_MARKS: [&str; 5] = ["tool", "<", "arg_", "parameter", "read_file"];
+
+/// Returns an answer whose body arrives byte by byte.
+fn in_bytes(media_type: &str, events: &[String]) -> ModelAnswer {
+    let mut pieces = vec![Piece::head(200, &[("content-type", media_type)])];
+    pieces.extend(events.concat().as_bytes().chunks(1).map(Piece::chunk));
+    pieces.push(Piece::end());
+    ModelAnswer::Raw(pieces)
+}
+
+/// Returns the events of OpenAI's API, with a delta for each character.
+fn openai_events(text: &str) -> Vec<String> {
+    let delta = |letter: char| delta_event(&json!({ "content": letter }), None);
+    let end = [delta_event(&json!({}), Some("stop")), event("[DONE]")];
+    text.chars().map(delta).chain(end).collect()
+}
+
+/// Returns the lines of Ollama's API, with one for each character.
+fn ollama_lines(text: &str) -> Vec<String> {
+    let line = |content: &str, is_done: bool| {
+        ollama::line(&json!({
+            "model": ollama::MODEL, "created_at": "2026-01-01T00:00:00Z",
+            "message": { "role": "assistant", "content": content }, "done": is_done,
+        }))
+    };
+    let letters = text.chars().map(|letter| line(&letter.to_string(), false));
+    letters.chain([line("", true)]).collect()
+}
+
+/// Returns the text that a request to read with a family asks for: `deepseek in bytes`.
+fn asked_for(text: &str) -> (&'static str, bool) {
+    let found = WRITTEN.iter().find(|(family, _)| text.starts_with(family)).unwrap();
+    (found.1, text.ends_with("in bytes"))
+}
+
+/// Starts a daemon with a provider of this kind, and asks for a call in each format, in words and in
+/// single bytes.
+async fn reads_each_format(kind: &str, base_url: &str, model: &str) {
+    let config = format!(
+        "[providers.fake]\nkind = \"{kind}\"\nbase_url = \"{base_url}\"\nmax_retries = 0\n\
+         tools = \"auto\"\n[agents.defaults]\nmodel = \"fake/{model}\"\n\
+         [models.\"fake/*\"]\ncontext = 60_000\n"
+    );
+    let home = Home::new(program!()).with_config(&config);
+    fs::create_dir_all(home.workspace()).unwrap();
+    fs::write(home.workspace().join("a"), "the content").unwrap();
+    let daemon = home.daemon();
+    for (family, _) in WRITTEN {
+        for cut in ["words", "bytes"] {
+            let case = format!("{family} in {cut}");
+            let chat = AttachedChat::join(&home, &format!("{family}-{cut}")).await;
+            chat.ask(&case).await;
+            let reply = chat.reply().await.text;
+            assert_eq!(reply, "It says: the content", "{case}");
+            let shown = home.run(&["sessions", "show", &format!("terminal:local:{family}-{cut}")]);
+            assert!(shown.out.contains("I look it up."), "{case}: {}", shown.out);
+            let answers = shown.out.lines().filter(|line| line.contains("I look it up."));
+            for line in answers {
+                assert!(!WRITTEN_MARKS.iter().any(|mark| line.contains(mark)), "{case}: {line}");
+            }
+        }
+    }
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
+
+/// Answers with the result of the call that stands in the last message or results of a request.
+fn says_result(results: &[&str]) -> Option<ModelAnswer> {
+    let result = results.last()?;
+    Some(ModelAnswer::says(match result {
+        result if result.contains("the content") => "It says: the content".to_owned(),
+        other => format!("Unexpected: {other}"),
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dialect_auto_runs_calls_of_model_families_at_every_cut_with_openai() {
+    let model = OpenAiFake::start(|request| {
+        says_result(&last_results(request)).unwrap_or_else(|| {
+            match asked_for(last_user_text(request)) {
+                (text, false) => ModelAnswer::says(text),
+                (text, true) => in_bytes("text/event-stream", &openai_events(text)),
+            }
+        })
+    })
+    .await;
+    reads_each_format("openai", &model.base_url(), "any").await;
+    assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dialect_auto_runs_calls_of_model_families_at_every_cut_with_ollama() {
+    let model = OllamaFake::start(|request| {
+        says_result(&ollama::last_results(request)).unwrap_or_else(|| {
+            match asked_for(last_user_text(request)) {
+                (text, false) => ModelAnswer::says(text),
+                (text, true) => in_bytes("application/x-ndjson", &ollama_lines(text)),
+            }
+        })
+    })
+    .await;
+    reads_each_format("ollama", &model.base_url(), ollama::MODEL).await;
+    assert_eq!(model.refusals(), [""; 0]);
 }

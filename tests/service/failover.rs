@@ -11,7 +11,10 @@ use crate::patience::stop;
 fn config(first: &OpenAiFake, second: &OpenAiFake) -> String {
     let provider = |name: &str, model: &OpenAiFake| {
         let url = model.base_url();
-        format!("[providers.{name}]\nkind = \"openai\"\nbase_url = \"{url}\"\nmax_retries = 0\n")
+        format!(
+            "[models.\"{name}/*\"]\ncontext = 65_536\n[providers.{name}]\nkind = \"openai\"\n\
+             base_url = \"{url}\"\nmax_retries = 0\n"
+        )
     };
     let agent = "[agents.defaults]\nmodel = \"one/fake\"\nfallbacks = [\"two/fake\"]\n";
     format!("{}{}{agent}", provider("one", first), provider("two", second))

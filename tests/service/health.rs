@@ -308,3 +308,53 @@ async fn f36_doctor_names_a_context_that_is_too_small() {
     assert!(check["says"].as_str().unwrap().contains("only 4,096 tokens"), "{check}");
     assert!(check["fix"].as_str().unwrap().contains("--ctx-size"), "{check}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_checks_each_key_of_a_provider_and_shows_none() {
+    const BAD: &str = "sk-expired-1234567890";
+    let model = OpenAiFake::start_listing(&["good"], |_| ModelAnswer::says("Hello.")).await;
+    let config = provider(&model.base_url(), "")
+        .replace("api_key = \"${FAKE_KEY}\"", "api_key = [\"${FAKE_KEY}\", \"${OTHER_KEY}\"]");
+    for (first, second) in [(KEY, BAD), (BAD, KEY)] {
+        let home = Home::new(program!()).with_config(&config);
+        let home = home.with("FAKE_KEY", first).with("OTHER_KEY", second);
+        let (code, found) = json(&home, &["doctor"]).await;
+        assert_eq!(code, DOWN, "{found}");
+        let checks = found["providers"].as_array().unwrap();
+        for (place, key) in [(1, first), (2, second)] {
+            let start = format!("key {place} of 2: ");
+            let has_start = |check: &&Value| {
+                check["name"] == "fake/good" && check["says"].as_str().unwrap().starts_with(&start)
+            };
+            let check = checks.iter().find(has_start).unwrap_or_else(|| panic!("{found}"));
+            let (state, says) = match key {
+                KEY => ("good", "the key and the model are good"),
+                _ => ("bad", "refused the key (401"),
+            };
+            assert_eq!(check["state"], state, "{check}");
+            assert!(check["says"].as_str().unwrap().contains(says), "{check}");
+        }
+        let shown = format!("{found}");
+        assert!(!shown.contains(KEY) && !shown.contains(BAD), "{shown}");
+    }
+    assert_eq!(model.requests().len(), 0, "nothing was paid for");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dummy_key_of_a_few_letters_is_not_cut_out_of_the_log_and_errors() {
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Hello.")).await;
+    let home = Home::new(program!()).with_config(&provider(&model.base_url(), ""));
+    let home = home.with("FAKE_KEY", "good");
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    chat.ask("hello").await;
+    let reply = chat.reply().await.text;
+    assert!(
+        reply.contains("fake/good refused the key (401: Incorrect API key provided: good.)"),
+        "{reply}"
+    );
+    let shown = ran(&home, &["doctor"]).await.out;
+    let (_, log) = stop(daemon).await;
+    assert!(log.contains("fake/good") && shown.contains("fake/good"), "{log}{shown}");
+    assert!(!log.contains("[secret]") && !shown.contains("[secret]"), "{log}{shown}");
+}

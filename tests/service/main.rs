@@ -22,6 +22,7 @@ mod health;
 mod hostile;
 mod idle;
 mod jobs;
+mod json_answers;
 mod load;
 mod log;
 mod media;

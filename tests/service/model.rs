@@ -14,7 +14,8 @@ use crate::patience::until;
 /// Returns a configuration whose agent asks this model.
 pub(crate) fn config(model: &OpenAiFake, more: &str) -> String {
     format!(
-        "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n[agents.defaults]\n\
+        "[models.\"fake/*\"]\ncontext = 65_536\n\
+         [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n[agents.defaults]\n\
          model = \"fake/fake\"\n{more}",
         model.base_url()
     )

@@ -24,7 +24,7 @@ fn home(one: &OpenAiFake, two: &OpenAiFake, more: &str) -> Home {
         format!("[providers.{name}]\nkind = \"openai\"\nbase_url = \"{}\"\n", model.base_url())
     };
     Home::new(program!()).with_config(&format!(
-        "{}{}[agents.defaults]\nmodel = \"one/small\"\n{more}",
+        "[models.\"one/*\"]\ncontext = 65_536\n{}{}[agents.defaults]\nmodel = \"one/small\"\n{more}",
         provider("one", one),
         provider("two", two)
     ))
@@ -106,4 +106,44 @@ async fn agent_uses_its_model_and_workspace_in_its_sessions() {
     let written = home.path(".config/avocet/work/who.txt");
     assert_eq!(fs::read_to_string(written).unwrap(), "two");
     assert!(!home.workspace().join("who.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_answer_of_an_unknown_model_names_the_window_and_the_budget_that_hold() {
+    let model = OpenAiFake::start(|_| ModelAnswer::says("At your service.")).await;
+    let config = |more: &str| {
+        let url = model.base_url();
+        format!(
+            "[providers.fake]\nkind = \"openai\"\nbase_url = \"{url}\"\n[agents.defaults]\n\
+             model = \"fake/nobody-knows\"\n{more}"
+        )
+    };
+    let home = Home::new(program!()).with_config(&config(""));
+    let remark = "[The window of fake/nobody-knows is unknown: 65,536 tokens are assumed. Its price \
+        is unknown: all models without a price may use 20,000,000 tokens a day. Set `context` and \
+        `price` in [models]. This note comes once in a conversation.]";
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    chat.ask("hello").await;
+    assert_eq!(chat.reply().await.text, "At your service.");
+    assert_eq!(chat.reply().await.text, remark);
+    stop(daemon).await;
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    chat.ask("again").await;
+    assert_eq!(chat.reply().await.text, "At your service.");
+    let waited = home.run(&["ask", "bob", "hello", "--wait"]);
+    assert_eq!(waited.out, "At your service.\n", "scripts get the text of the model alone");
+    stop(daemon).await;
+    let requests = format!("{:?}", model.requests());
+    assert!(!requests.contains("are assumed"), "{requests}");
+
+    let home = home.with_config(&config("[models.\"fake/*\"]\ncontext = 32_000\n"));
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "carl").await;
+    for text in ["one", "two"] {
+        chat.ask(text).await;
+        assert_eq!(chat.reply().await.text, "At your service.");
+    }
+    stop(daemon).await;
 }

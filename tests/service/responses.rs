@@ -3,7 +3,7 @@
 
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::openai::KEY;
-use avocet_testkit::openai::responses::{MODEL, ResponsesFake, last_results, thought};
+use avocet_testkit::openai::responses::{MODEL, ResponsesFake, TOOL_SEARCH, last_results, thought};
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
@@ -21,17 +21,22 @@ fn looks_first(request: &Value) -> ModelAnswer {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn responses_reasoning_goes_back_encrypted_after_a_crash_and_is_never_shown() {
-    let model = ResponsesFake::start(looks_first).await;
+fn home(model: &ResponsesFake, more: &str) -> Home {
     let config = format!(
         "[providers.openai]\nkind = \"openai\"\napi = \"responses\"\nbase_url = \"{}\"\n\
-         api_key = \"${{KEY}}\"\n[agents.defaults]\nmodel = \"openai/{MODEL}\"\n",
+         api_key = \"${{KEY}}\"\n{more}[agents.defaults]\nmodel = \"openai/{MODEL}\"\n",
         model.base_url()
     );
     let home = Home::new(program!()).with_config(&config).with("KEY", KEY);
     std::fs::create_dir_all(home.workspace()).unwrap();
     std::fs::write(home.workspace().join("a"), "hello").unwrap();
+    home
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn responses_reasoning_goes_back_encrypted_after_a_crash_and_is_never_shown() {
+    let model = ResponsesFake::start(looks_first).await;
+    let home = home(&model, "");
     let mut daemon = doomed(&home, "close-step:after");
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
@@ -57,4 +62,33 @@ async fn responses_reasoning_goes_back_encrypted_after_a_crash_and_is_never_show
     assert_eq!(second["input"][2]["type"], "function_call");
     let shown = home.run(&["sessions", "show", "terminal:local:ann", "--json"]);
     assert!(shown.out.contains("It says:") && !shown.out.contains(secret), "{shown:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn responses_deferred_tools_are_found_by_a_search_and_then_called() {
+    let model = ResponsesFake::start(|request| {
+        let items = request["input"].as_array().unwrap();
+        match (items.last().unwrap()["type"].as_str(), &last_results(request)[..]) {
+            (Some("tool_search_output"), _) => {
+                ModelAnswer::call("search_files", json!({ "pattern": "hello" }))
+            }
+            (_, []) => ModelAnswer::call(TOOL_SEARCH, json!({ "group": "search" })),
+            _ => ModelAnswer::says("done"),
+        }
+    })
+    .await;
+    let home = home(&model, "deferred_tools = true\n");
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    chat.ask("Where is hello?").await;
+    assert_eq!(chat.reply().await.text, "done");
+    stop(daemon).await;
+    assert_eq!(model.refusals(), [""; 0]);
+    let requests = model.requests();
+    let [first, _, last] = &requests[..] else { panic!("{requests:?}") };
+    assert_eq!(first["tools"], last["tools"]);
+    let (before, after) = (first["input"].as_array().unwrap(), last["input"].as_array().unwrap());
+    assert_eq!(before[..], after[..before.len()], "the conversation only grows");
+    let found = last_results(last).concat();
+    assert!(found.contains("hello"), "{found}");
 }

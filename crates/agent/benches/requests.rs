@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use avocet_agent::benching::messages;
 use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, JobPlan, Marks,
-    PromptSettings, TurnContext, TurnEnd, TurnLimits, UsageMeter,
+    ModelsByTask, PromptSettings, TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
@@ -109,7 +109,11 @@ impl BenchHarness {
         let store = log.open(clock.clone()).await;
         let model = Arc::new(Echo);
         let agent = AgentLoop {
-            models: AgentModels { main: model.clone(), cheap: model },
+            models: AgentModels {
+                main: model.clone(),
+                cheap: model,
+                tasks: ModelsByTask::default(),
+            },
             effort: None,
             toolbox: Arc::new(FakeToolbox::default()),
             core_tools: CoreTools::default(),

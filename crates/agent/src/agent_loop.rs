@@ -16,8 +16,8 @@ use crate::calls::StepContext;
 use crate::context::RequestContext;
 use crate::job_steps::{JobStep, next_job_step};
 use crate::{
-    AgentRecall, Budgets, CoreTools, Marks, TurnContext, TurnLimits, UsageMeter, job, job_steps,
-    withheld,
+    AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, TurnContext, TurnLimits, UsageMeter, job,
+    job_steps, withheld,
 };
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
@@ -58,6 +58,8 @@ pub struct AgentModels {
     pub main: Arc<dyn Model>,
     /// The cheap model for internal work such as summaries. May equal `main`.
     pub cheap: Arc<dyn Model>,
+    /// Models that answer instead of `main`.
+    pub tasks: ModelsByTask,
 }
 
 /// The ports to which an agent writes.
@@ -148,17 +150,32 @@ impl AgentLoop {
     /// ended from outside.
     pub async fn run_tool_loop(
         &self,
-        mut turn: TurnRecord,
+        turn: TurnRecord,
         turn_context: &TurnContext,
         meter: &UsageMeter,
     ) -> Result<TurnEnd, StoreError> {
         let began = self.clock.elapsed();
         let until = began.saturating_add(self.limits.turn.max_duration);
         let usage = UsageContext { meter, purpose: Purpose::Answer, until };
-        let mut context = match self.open_context(&turn, turn_context).await {
+        let context = match self.open_context(&turn, turn_context).await {
             Ok(context) => context,
             Err(no_answer) => return failed(&turn, no_answer),
         };
+        match self.for_task(&context, &turn, turn_context).await {
+            Some((_, agent)) => agent.run_steps(turn, turn_context, context, usage, began).await,
+            None => self.run_steps(turn, turn_context, context, usage, began).await,
+        }
+    }
+
+    /// Runs the steps of a turn with the main model. `began` is the time of the turn's start.
+    async fn run_steps(
+        &self,
+        mut turn: TurnRecord,
+        turn_context: &TurnContext,
+        mut context: RequestContext,
+        usage: UsageContext<'_>,
+        began: Duration,
+    ) -> Result<TurnEnd, StoreError> {
         self.recall_memories(&mut turn, turn_context, &context).await?;
         loop {
             if let Some(waiting) = self.run_open_step(&mut turn, turn_context, &context).await? {
@@ -167,7 +184,8 @@ impl AgentLoop {
             let trust = context.trust(&turn);
             if let Some(text) = withheld::released(&turn) {
                 let (step, usage) = (next_step(&turn), Usage::default());
-                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust }));
+                let remark = self.remark(&turn, &context.past).await;
+                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust, remark }));
             }
             let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
                 JobStep::Fail(notice) => return Ok(TurnEnd::Failed(notice)),
@@ -189,7 +207,8 @@ impl AgentLoop {
             // The request also contains the text that was compacted for it.
             let trust = trust.min(context.trust(&turn));
             if let Some(calls) = goes_on {
-                self.record_step(&mut turn, ModelReply { calls, ..reply }, trust, meter).await?;
+                self.record_step(&mut turn, ModelReply { calls, ..reply }, trust, usage.meter)
+                    .await?;
                 continue;
             }
             let answer = answer(&turn, &reply, trust);
@@ -198,11 +217,12 @@ impl AgentLoop {
                 let iterations = turn.steps.len() + 1;
                 tracing::debug!(iterations, "tool loop complete, returning text response");
                 let text = withheld::with_allowed(&turn, answer.text);
-                return Ok(TurnEnd::Answered(Answer { text, ..answer }));
+                let remark = self.remark(&turn, &context.past).await;
+                return Ok(TurnEnd::Answered(Answer { text, remark, ..answer }));
             }
             let calls = vec![withheld::call(answer.text)];
             let withheld = ModelReply { calls, text: String::new(), ..reply };
-            self.record_step(&mut turn, withheld, trust, meter).await?;
+            self.record_step(&mut turn, withheld, trust, usage.meter).await?;
         }
     }
 
@@ -346,7 +366,7 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
         text.push_str("\n\n[A filter of the model's provider ended the answer here.]");
     }
     let text = withheld::with_denied(turn, text);
-    Answer { step: next_step(turn), text, usage: reply.usage(), trust }
+    Answer { step: next_step(turn), text, usage: reply.usage(), trust, remark: None }
 }
 
 #[cfg(test)]

@@ -84,7 +84,14 @@ impl AgentLoop {
                 BTreeMap::new()
             };
             let options = self.options();
-            let request = ModelRequest { messages, tools, deferred, images, options };
+            let request = ModelRequest {
+                messages,
+                tools,
+                deferred,
+                images,
+                options,
+                ..ModelRequest::default()
+            };
             let tokens = request.estimated_tokens();
             match self.ask_once(request, streaming, usage).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))

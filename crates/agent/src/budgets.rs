@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Clock, Delta, Deltas, FilesError, Model, ModelError, ModelReply, ModelRequest, Money, Origin,
-    Purpose, Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget, UpkeepLedger, thousands,
-    within,
+    Price, Purpose, Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget, UpkeepLedger,
+    thousands, within,
 };
 
 use crate::{AgentLoop, TurnLimits, UsageMeter};
@@ -28,6 +28,9 @@ pub struct Budgets {
     pub day_tokens: Option<u64>,
     /// Tokens of one conversation since its last `/new`, read and written.
     pub session_tokens: Option<u64>,
+    /// Tokens of all models without a known price in one day, read and written. Holds for requests
+    /// to such models, which the limits on costs do not count.
+    pub unpriced_day_tokens: Option<u64>,
 }
 
 impl Default for Budgets {
@@ -38,6 +41,7 @@ impl Default for Budgets {
             session_cost: None,
             day_tokens: None,
             session_tokens: None,
+            unpriced_day_tokens: Some(20_000_000),
         }
     }
 }
@@ -88,7 +92,7 @@ impl AgentLoop {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
-        self.check_budgets(usage).await?;
+        self.check_budgets(model, usage).await?;
         let UsageContext { meter, purpose, until } = usage;
         let left = until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
@@ -114,15 +118,25 @@ impl AgentLoop {
         }
     }
 
-    /// Records the usage so far, and fails if a budget is used up.
-    pub(crate) async fn check_budgets(&self, usage: UsageContext<'_>) -> Result<(), NoAnswer> {
+    /// Records the usage so far, and fails if a budget of requests to this model is used up.
+    pub(crate) async fn check_budgets(
+        &self,
+        model: &dyn Model,
+        usage: UsageContext<'_>,
+    ) -> Result<(), NoAnswer> {
         usage.meter.record(self.logs.ledger.as_ref()).await?;
         let today = self.clock.now().day_start();
         let UsageMeter { turn, session, .. } = usage.meter;
         let spending = self.logs.ledger.spent(*turn, session, today).await?;
         let limit = self.limits.root_tokens.unwrap_or(self.limits.turn.max_tokens);
         let limits = TurnLimits { max_tokens: limit, ..self.limits.turn };
-        match self.limits.budgets.reached(limits, &spending) {
+        let budgets = self.limits.budgets;
+        let mut reached = budgets.reached(limits, &spending);
+        if reached.is_none() && budgets.is_unpriced_day_reached(&spending.day) {
+            let is_unpriced = model.facts().await.price.is_none();
+            reached = is_unpriced.then(|| budgets.unpriced_notice(&spending.day)).flatten();
+        }
+        match reached {
             None => Ok(()),
             Some(notice) => {
                 tracing::info!(notice, "a budget is used up; the request is not made");
@@ -152,6 +166,21 @@ impl Budgets {
             .or_else(|| limits.tokens_reached(turn.usage.total()))
     }
 
+    fn is_unpriced_day_reached(self, day: &Total) -> bool {
+        self.unpriced_day_tokens.is_some_and(|most| day.unpriced >= most)
+    }
+
+    /// Returns the text for the user if the models without a price have used up their tokens.
+    fn unpriced_notice(self, day: &Total) -> Option<String> {
+        let most = self.unpriced_day_tokens.filter(|_| self.is_unpriced_day_reached(day))?;
+        let [spent, most] = [day.unpriced, most].map(thousands);
+        Some(format!(
+            "The budget of this day for models without a known price is spent: {spent} of {most} \
+             tokens. It starts again at 00:00 UTC; a price in [models] (0 for a free model) or \
+             budgets.unpriced_day_tokens raises it."
+        ))
+    }
+
     fn day_reached(self, day: &Total) -> Option<String> {
         let day = Period { name: "day", again: "at 00:00 UTC", total: day };
         day.cost_reached(self.day_cost, "budgets.day_usd")
@@ -168,7 +197,7 @@ pub struct UpkeepMeter {
 }
 
 impl UpkeepMeter {
-    /// Limits work by `day_cost` and `day_tokens`.
+    /// Limits work by `day_cost`, `day_tokens` and `unpriced_day_tokens`.
     #[must_use]
     pub fn new(budgets: Budgets, ledger: Arc<dyn UpkeepLedger>, clock: Arc<dyn Clock>) -> Self {
         Self { budgets, ledger, clock }
@@ -177,9 +206,10 @@ impl UpkeepMeter {
 
 #[async_trait]
 impl UpkeepBudget for UpkeepMeter {
-    async fn used_up(&self) -> Result<Option<String>, StoreError> {
+    async fn used_up(&self, price: Option<Price>) -> Result<Option<String>, StoreError> {
         let day = self.ledger.spent_since(self.clock.now().day_start()).await?;
-        Ok(self.budgets.day_reached(&day))
+        let unpriced = || self.budgets.unpriced_notice(&day).filter(|_| price.is_none());
+        Ok(self.budgets.day_reached(&day).or_else(unpriced))
     }
 
     async fn record(&self, purpose: Purpose, spent: &[Spent]) -> Result<(), StoreError> {

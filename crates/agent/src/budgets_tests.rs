@@ -1,6 +1,8 @@
-use avocet_protocol::Usage;
+use avocet_protocol::{Ledger, ModelFacts, Price, Usage, UsageEntry};
+use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;
+use crate::harness::{AgentHarness, answered, failed};
 
 fn total(tokens: u64, dollars: f64) -> Total {
     Total { usage: Usage::new(tokens, 0), cost: Money::dollars(dollars), unpriced: 0 }
@@ -14,6 +16,7 @@ fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
         session_cost: None,
         day_tokens: None,
         session_tokens: None,
+        unpriced_day_tokens: None,
     };
     let spending =
         Spending { turn: total(10, 1.0), session: total(100, 2.0), day: total(1000, 50.02) };
@@ -71,4 +74,41 @@ fn reached_refuses_any_usage_of_a_zero_budget() {
     let notice = nothing.reached(TurnLimits::default(), &Spending::default());
     assert!(notice.unwrap().contains("$0.00 of $0.00"));
     assert_eq!(Budgets::default().reached(TurnLimits::default(), &Spending::default()), None);
+}
+
+#[tokio::test]
+async fn unpriced_day_tokens_hold_only_for_models_without_a_price() {
+    const USED: u64 = 25;
+    let free = ModelFacts { price: Some(Price::default()), ..ModelFacts::default() };
+    let table = [
+        (ModelFacts::default(), Some(USED), true),
+        (ModelFacts::default(), Some(USED + 1), false),
+        (ModelFacts::default(), None, false),
+        (free, Some(USED), false),
+    ];
+    for (facts, unpriced_day_tokens, is_refused) in table {
+        let mut harness = AgentHarness::new(vec![]).await;
+        let answer = |_: &ModelRequest| Scripted::says("ok");
+        harness.agent.models.main = Arc::new(ScriptedModel::answering(answer).with_facts(facts));
+        harness.agent.limits.budgets.unpriced_day_tokens = unpriced_day_tokens;
+        let spent = Spent { model: "a/b".to_owned(), usage: Usage::new(20, 5), cost: None };
+        harness.say("hi").await;
+        let turn = harness.claim().await;
+        let ledger = harness.store.as_ref();
+        ledger
+            .record_usage(None, &turn.session, &[UsageEntry { purpose: Purpose::Answer, spent }])
+            .await
+            .unwrap();
+        let end = harness.run(turn).await.unwrap();
+        if is_refused {
+            assert_eq!(
+                failed(end),
+                "The budget of this day for models without a known price is spent: 25 of 25 tokens. \
+                 It starts again at 00:00 UTC; a price in [models] (0 for a free model) or \
+                 budgets.unpriced_day_tokens raises it."
+            );
+        } else {
+            assert_eq!(answered(&end), "ok", "{facts:?} {unpriced_day_tokens:?}");
+        }
+    }
 }

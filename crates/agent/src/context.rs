@@ -186,7 +186,7 @@ impl AgentLoop {
             return Ok(messages);
         }
         // Without a budget for the answer, the past stays as it is.
-        self.check_budgets(usage).await?;
+        self.check_budgets(self.models.main.as_ref(), usage).await?;
         self.fits_at_all(context, turn, room)?;
         self.make_room(context, turn, room.messages, usage).await?;
         let mut least = match fits(context, Trim::default()) {
@@ -258,7 +258,7 @@ impl AgentLoop {
         room: u64,
         usage: UsageContext<'_>,
     ) -> Result<(), StoreError> {
-        let gone: Vec<TurnRecord> = past.turns.drain(..turns).collect();
+        let gone: Vec<Arc<TurnRecord>> = past.turns.drain(..turns).collect();
         if gone.is_empty() && !past.has_gap {
             return Ok(());
         }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_loop::next_step;
 use crate::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CallWait, Compaction, CoreTools,
-    JobPlan, Marks, PromptSettings, TurnContext, TurnEnd, UsageMeter,
+    JobPlan, Marks, ModelsByTask, PromptSettings, TurnContext, TurnEnd, UsageMeter,
 };
 
 pub(crate) struct AgentHarness {
@@ -134,7 +134,11 @@ impl AgentHarness {
         asked_by: Vec<LoggedInbound>,
         meter: &UsageMeter,
     ) -> Result<TurnEnd, StoreError> {
-        let turn_context = TurnContext {
+        self.agent.run_tool_loop(turn, &self.turn_context(asked_by), meter).await
+    }
+
+    pub(crate) fn turn_context(&self, asked_by: Vec<LoggedInbound>) -> TurnContext {
+        TurnContext {
             chat: Some(session().address()),
             cancel: CancellationToken::new(),
             asked_by,
@@ -143,8 +147,7 @@ impl AgentHarness {
             roles: Arc::new(FakeRoles),
             grants: [].into(),
             job: self.job.clone(),
-        };
-        self.agent.run_tool_loop(turn, &turn_context, meter).await
+        }
     }
 
     /// Summarises the session as `/compact` does.
@@ -177,6 +180,7 @@ impl AgentHarness {
                 text: text.to_owned(),
                 usage: Usage::default(),
                 trust: Trust::Full,
+                remark: None,
             }),
             notice: None,
             reply: None,
@@ -249,7 +253,11 @@ fn agent(
     clock: &Arc<ManualClock>,
 ) -> AgentLoop {
     AgentLoop {
-        models: AgentModels { main: model.clone(), cheap: model.clone() },
+        models: AgentModels {
+            main: model.clone(),
+            cheap: model.clone(),
+            tasks: ModelsByTask::default(),
+        },
         effort: None,
         toolbox: toolbox.clone(),
         core_tools: CoreTools::fixed(vec!["*".to_owned()]),

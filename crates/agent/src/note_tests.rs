@@ -14,7 +14,7 @@ async fn answer_is_lost(harness: &AgentHarness, step: u32, text: &str, error: &s
     let (text, usage, trust) = (text.to_owned(), Usage::default(), Trust::Full);
     let settlement = Settlement {
         outcome: Outcome::Replied,
-        answer: Some(Answer { step, text, usage, trust }),
+        answer: Some(Answer { step, text, usage, trust, remark: None }),
         notice: None,
         reply: Some(Planned { address: session().address(), chunks }),
         spent: Vec::new(),

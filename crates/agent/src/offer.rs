@@ -9,14 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_protocol::{
     CallResult, LoggedCall, ModelFacts, Past, SkillLimit, ToolCall, ToolSpec, Toolbox, TurnRecord,
-    USE_SKILL, fits,
+    USE_SKILL, USE_TOOLS, fits, groups_to_load,
 };
 use serde_json::{Value, json};
 
 use crate::truncate::{READ_RESULT, is_cut};
-
-/// The tool that loads the schemas of a group. The tool loop runs its calls.
-const USE_TOOLS: &str = "use_tools";
 
 /// The core of an agent without a list of its own.
 const CORE: [&str; 11] = [
@@ -154,7 +151,7 @@ pub(crate) fn loaded(
     turn: &TurnRecord,
 ) -> Vec<String> {
     let mut loaded: Vec<String> = Vec::new();
-    let turns = past.turns.iter().chain([turn]);
+    let turns = past.turns.iter().map(Arc::as_ref).chain([turn]);
     let calls = turns.flat_map(|turn| &turn.steps).flat_map(|step| &step.calls);
     for call in calls {
         let mut load = |is_wanted: &dyn Fn(&ToolSpec) -> bool| {
@@ -168,7 +165,7 @@ pub(crate) fn loaded(
             load(&|spec| spec.name == READ_RESULT);
         }
         if call.call.name == USE_TOOLS {
-            let groups = groups(&call.call, specs);
+            let groups = groups_to_load(&call.call.arguments.to_object(), specs);
             load(&|spec| groups.contains(&spec.group.as_str()));
             continue;
         }
@@ -197,7 +194,7 @@ pub(crate) fn use_tools_result(
         return None;
     }
     let specs = specs();
-    let wanted = groups(call, &specs);
+    let wanted = groups_to_load(&call.arguments.to_object(), &specs);
     let names = |is_wanted: &dyn Fn(&ToolSpec) -> bool| {
         let names = specs.iter().filter(|spec| is_wanted(spec)).map(|spec| spec.name.as_str());
         names.collect::<Vec<_>>().join(", ")
@@ -213,21 +210,6 @@ pub(crate) fn use_tools_result(
     }
     let loaded = names(&|spec| wanted.contains(&spec.group.as_str()));
     Some(CallResult::ok(json!(format!("You can call: {loaded}"))))
-}
-
-/// Returns the groups that a call of `use_tools` names, also by one of their tools.
-fn groups<'s>(call: &ToolCall, specs: &'s [ToolSpec]) -> Vec<&'s str> {
-    let given = call.arguments.to_object();
-    let texts = given.values().flat_map(|value| match value {
-        Value::Array(values) => values.iter().filter_map(Value::as_str).collect(),
-        other => other.as_str().into_iter().collect::<Vec<_>>(),
-    });
-    let words = texts.flat_map(|text| text.split(|c: char| c == ',' || c.is_whitespace()));
-    let group = |word: &str| {
-        let of = |spec: &&ToolSpec| spec.group.eq_ignore_ascii_case(word) || spec.is_called(word);
-        specs.iter().find(of).map(|spec| spec.group.as_str())
-    };
-    words.filter_map(group).collect()
 }
 
 fn is_core(core: &[String], spec: &ToolSpec) -> bool {

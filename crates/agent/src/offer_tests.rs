@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use avocet_protocol::{
     Arguments, CallId, CallState, Step, ToolSpec, Trust, TurnId, TurnLog, Usage,
 };
@@ -168,7 +170,7 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
         let toolbox = FakeToolbox::default();
         let now = loaded(&toolbox, &specs(), &core(), &Past::default(), &turn);
         assert_eq!(now, expected, "{name} {arguments}");
-        let past = Past { turns: vec![turn.clone()], ..Past::default() };
+        let past = Past { turns: vec![Arc::new(turn.clone())], ..Past::default() };
         let empty = TurnRecord { steps: Vec::new(), ..turn };
         let later = loaded(&toolbox, &specs(), &core(), &past, &empty);
         assert_eq!(later, expected, "in a later turn: {name} {arguments}");

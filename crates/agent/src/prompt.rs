@@ -1,19 +1,19 @@
 //! Shows the request that a model would get for a turn, part by part, for inspection.
 
-use std::collections::BTreeMap;
-
 use avocet_protocol::{Effort, ModelRequest, TurnRecord, estimated_tokens};
 
 use crate::budgets::NoAnswer;
 use crate::history::{Trim, beginning, past_turn};
 use crate::note::recalled;
-use crate::{AgentLoop, TurnContext, make_valid, window};
+use crate::{AgentLoop, ModelTask, TurnContext, make_valid, window};
 
 /// The next request, without its pictures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptReport {
     /// `provider/model`.
     pub model: String,
+    /// The task that chose the model; `None` for the agent's main model.
+    pub task: Option<ModelTask>,
     /// The thinking effort; `None` for the setting of the model.
     pub effort: Option<Effort>,
     /// The token limit of the request, estimated.
@@ -82,14 +82,18 @@ impl AgentLoop {
             part("recalled memories".to_owned(), estimated_tokens(&text));
         }
         let messages = make_valid(context.messages(turn, Trim::default()));
-        let (images, options) = (BTreeMap::new(), self.options());
-        let request = ModelRequest { messages, tools, deferred, images, options };
+        let options = self.options();
+        let request =
+            ModelRequest { messages, tools, deferred, options, ..ModelRequest::default() };
         let known: u64 = parts.iter().map(|part| part.tokens).sum();
         let rest = request.estimated_tokens().saturating_sub(known);
         parts.push(PromptPart { name: "this turn".to_owned(), tokens: rest });
-        let request = self.models.main.as_sent(&request).await;
-        let room = window::room(facts, self.limits.turn);
-        let (model, effort) = (self.models.main.name().to_owned(), self.effort);
-        Ok(PromptReport { model, effort, room, parts, request })
+        let routed = self.for_task(&context, turn, turn_context).await;
+        let (task, agent) = routed.map_or((None, None), |(task, agent)| (Some(task), Some(agent)));
+        let model = agent.as_ref().map_or(&self.models.main, |agent| &agent.models.main);
+        let request = model.as_sent(&request).await;
+        let room = window::room(model.facts().await, self.limits.turn);
+        let (model, effort) = (model.name().to_owned(), self.effort);
+        Ok(PromptReport { model, task, effort, room, parts, request })
     }
 }

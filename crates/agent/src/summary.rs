@@ -1,10 +1,11 @@
 //! Writes summaries, with the cheap model, that replace turns which are no longer sent.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use avocet_protocol::{
-    CompactedPast, Delta, Message, ModelError, ModelRequest, Past, Purpose, RequestOptions, Roles,
-    SessionId, StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
+    CompactedPast, Delta, Message, ModelError, ModelRequest, Past, Purpose, Roles, SessionId,
+    StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
 };
 
 use crate::budgets::{NoAnswer, UsageContext};
@@ -128,7 +129,7 @@ impl AgentLoop {
     pub(crate) async fn summarise(
         &self,
         past: &Past,
-        turns: &[TurnRecord],
+        turns: &[Arc<TurnRecord>],
         room: u64,
         usage: UsageContext<'_>,
     ) -> Result<Summary, StoreError> {
@@ -142,7 +143,7 @@ impl AgentLoop {
         &self,
         PieceLimits { window, pieces: most }: PieceLimits,
         past: &Past,
-        turns: &[TurnRecord],
+        turns: &[Arc<TurnRecord>],
         room: u64,
         usage: UsageContext<'_>,
     ) -> Result<Summary, StoreError> {
@@ -200,7 +201,7 @@ impl AgentLoop {
             tools: [].into(),
             deferred: [].into(),
             images: BTreeMap::new(),
-            options: RequestOptions::default(),
+            ..ModelRequest::default()
         };
         let cheap = self.models.cheap.as_ref();
         let reply = self.ask_within_budgets(cheap, usage, &request, &|_: Delta<'_>| ()).await?;
@@ -211,7 +212,7 @@ impl AgentLoop {
     }
 
     /// Writes the turns as text for the model that summarises, in pieces of `tokens` tokens.
-    fn pieces(&self, past: &Past, turns: &[TurnRecord], tokens: u64) -> Vec<String> {
+    fn pieces(&self, past: &Past, turns: &[Arc<TurnRecord>], tokens: u64) -> Vec<String> {
         let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
         let messages = turns.iter().flat_map(|turn| past_turn(past, turn, self.view()));
         for message in messages {

@@ -1,5 +1,7 @@
 //! Computes the trust level of a request: the lowest of all its parts.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
     LoggedCall, LoggedInbound, Origin, Past, Roles, Seen, SeenCall, Step, Trust, TurnRecord,
 };
@@ -70,7 +72,7 @@ fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
 /// root turn, if this one is a child. Trusted results are left out: they repeat what the model told
 /// the tool.
 pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
-    let turns = || past.turns.iter().chain([turn]);
+    let turns = || past.turns.iter().map(Arc::as_ref).chain([turn]);
     let steps = || turns().flat_map(|turn| turn.steps.iter().map(move |step| (turn, step)));
     let steered = steps().flat_map(|(_, step)| &step.steered);
     let asked = turns().flat_map(|turn| turn.origin.messages());

@@ -16,10 +16,7 @@ const STEPS: usize = 4;
 
 /// Returns the tokens that a request may have.
 pub(crate) fn room(facts: ModelFacts, limits: TurnLimits) -> u64 {
-    match facts.context {
-        None => limits.context_tokens,
-        Some(window) => of(window, facts.max_output, limits),
-    }
+    of(facts.context.unwrap_or(ModelFacts::ASSUMED_CONTEXT), facts.max_output, limits)
 }
 
 /// Returns the tokens that a request may have in a window of `window` tokens, beside an answer.
@@ -111,6 +108,8 @@ pub(crate) fn if_it_fits(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use avocet_testkit::Scripted;
     use jiff::tz::TimeZone;
 
@@ -125,7 +124,8 @@ mod tests {
         let turn = harness.record().await;
         let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
         for (count, has_gap, goes) in [(0, false, 0), (6, false, 1), (6, true, 3), (1, true, 1)] {
-            let past = Past { turns: vec![turn.clone(); count], has_gap, ..Past::default() };
+            let turns = std::iter::repeat_n(Arc::new(turn.clone()), count).collect();
+            let past = Past { turns, has_gap, ..Past::default() };
             assert_eq!(turns_to_go(&past, view, u64::MAX), goes, "{count} {has_gap}");
         }
     }
@@ -137,7 +137,7 @@ mod tests {
             room(facts, TurnLimits::default())
         };
         let table = [
-            (None, None, 64_000),
+            (None, None, 57_344),
             (Some(1_000_000), None, 64_000),
             (Some(32_768), None, 24_576),
             (Some(32_768), Some(4096), 28_672),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use avocet_agent::{
     ABOUT_MARKS, AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, Marks,
-    PromptSettings, TurnLimits,
+    ModelsByTask, PromptSettings, TurnLimits,
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
@@ -196,6 +196,7 @@ impl AgentFactory {
             models: AgentModels {
                 main: models.model(&profile.model, &profile.fallbacks)?,
                 cheap: cheap(profile, models.as_ref())?,
+                tasks: by_task(profile, models.as_ref())?,
             },
             effort: profile.effort,
             toolbox,
@@ -297,6 +298,18 @@ fn cheap(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<Arc<dyn Model
         Some(cheap) => models.model(cheap, &[slice::from_ref(model), fallbacks].concat()),
         None => models.model(model, fallbacks),
     }
+}
+
+/// Returns the models by task, each with the main model as a fallback.
+fn by_task(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<ModelsByTask, NoModel> {
+    let AgentDefaults { model, fallbacks, models: tasks, .. } = agent;
+    let behind = [slice::from_ref(model), fallbacks].concat();
+    let of = |name: &Option<String>| name.as_ref().map(|name| models.model(name, &behind));
+    Ok(ModelsByTask {
+        vision: of(&tasks.vision).transpose()?,
+        long: of(&tasks.long).transpose()?,
+        code: of(&tasks.code).transpose()?,
+    })
 }
 
 /// Returns the tools whose schemas each request of an agent contains. An agent with a list of tools

@@ -9,14 +9,21 @@ use avocet_supervise::Group;
 
 /// Converts the configured limits on costs.
 pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
-    let avocet_config::Budgets { turn_usd, day_usd, session_usd, day_tokens, session_tokens } =
-        configured;
+    let avocet_config::Budgets {
+        turn_usd,
+        day_usd,
+        session_usd,
+        day_tokens,
+        session_tokens,
+        unpriced_day_tokens,
+    } = configured;
     Budgets {
         turn_cost: turn_usd.map(Money::dollars),
         day_cost: day_usd.map(Money::dollars),
         session_cost: session_usd.map(Money::dollars),
         day_tokens: *day_tokens,
         session_tokens: *session_tokens,
+        unpriced_day_tokens: *unpriced_day_tokens,
     }
 }
 
@@ -41,7 +48,7 @@ pub(crate) fn tell_unknown_prices(
                 Holds::ByDefault => tracing::info!(
                     model,
                     "the price of this model is unknown: the budgets in dollars that hold by default \
-                     do not count it"
+                     do not count it; budgets.unpriced_day_tokens limits it"
                 ),
             }
         }

@@ -14,6 +14,7 @@ use crate::commands::db::DbCommand;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::jobs::JobCommand;
 use crate::commands::memory::MemoryCommand;
+use crate::commands::models::ModelsArgs;
 use crate::commands::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::prompt::PromptArgs;
 use crate::commands::run::RunArgs;
@@ -75,12 +76,9 @@ pub(crate) enum Command {
     /// Show, search, export or correct what the agent remembers.
     #[command(subcommand)]
     Memory(MemoryCommand),
-    /// List the configured models, the facts about each, and their sources.
-    Models {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    /// List the configured models, the facts about each, and their sources; or the models that a
+    /// provider offers.
+    Models(ModelsArgs),
     /// List, approve or deny the pairing codes of strangers.
     #[command(subcommand)]
     Pair(PairCommand),

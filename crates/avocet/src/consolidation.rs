@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{ABOUT_MARKS, Marks, UpkeepMeter};
-use avocet_config::{AgentDefaults, ConfigError, ConsolidationSettings, Document, Settings};
+use avocet_config::{ConfigError, ConsolidationSettings, Document, Settings};
 use avocet_jobs::{ConsolidationTimer, ConsolidationTimes, ScheduleTimes, ZoneCalendar};
 use avocet_memory::{Consolidator, ConsolidatorLimits, ConsolidatorParts, MarkUntrusted};
 use avocet_protocol::{
@@ -57,9 +57,9 @@ fn times(
 
 /// Returns the name of the model.
 pub(crate) fn model(settings: &Settings) -> &str {
-    let AgentDefaults { model, cheap_model, .. } = &settings.agents.defaults;
+    let defaults = &settings.agents.defaults;
     let own = settings.memory.consolidation.model.as_ref();
-    own.or(cheap_model.as_ref()).unwrap_or(model)
+    own.or(defaults.cheap()).map_or(defaults.answering(), String::as_str)
 }
 
 /// The budgets of the day for work without a conversation.

@@ -27,6 +27,7 @@ use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::intake::run_channels;
+use crate::json_answers::JsonAnswers;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
@@ -109,7 +110,7 @@ impl RunningDaemon {
         let (connections, wakes) = Connections::open(configuration, &store, &clock, &group).await?;
         let ProbedShells { shells, cgroup } =
             ProbedShells::probe(configuration, &store, &clock, &group).await?;
-        let models = Arc::new(Models::new(document, settings, clock.clone())?);
+        let models = Arc::new(Models::of(configuration, clock.clone())?);
         let memories = SearchedMemories::configured(configuration, &store, &clock)?;
         let parts = session_parts(
             context,
@@ -140,6 +141,8 @@ impl RunningDaemon {
         }
         let Timers { schedules, consolidator } =
             Timers::start(configuration, &connections, &store, &models, &clock, &intake).await?;
+        let ask_json =
+            Arc::new(JsonAnswers::new(configuration, models.clone(), store.clone(), &clock));
         let Connections { channels, attach, deliverer, bus, .. } = connections;
         let examiner = Examiner {
             configuration: configuration.clone(),
@@ -167,6 +170,7 @@ impl RunningDaemon {
                 access: bus.clone(),
                 mirror: memories.mirror(),
                 memories: memories.memories,
+                ask_json,
                 consolidate: consolidator,
                 query: store.clone(),
                 report: Arc::new(reporter),

@@ -16,8 +16,11 @@ pub(crate) enum Exit {
     Done = 0,
     /// Failure; the message has the reason.
     Failed = 1,
-    /// The database or its audit table is damaged, or of a newer version. A retry does not help.
-    Database = 65,
+    /// A file or a value in the arguments is unusable.
+    Usage = 2,
+    /// The database or its audit table is damaged, or of a newer version; or a model gave no answer
+    /// by the JSON Schema. A retry does not help.
+    Data = 65,
     /// No daemon answers.
     NoDaemon = 69,
     /// This system has no sandbox layers for programs. Only `avocet doctor` ends so.
@@ -35,7 +38,7 @@ pub(crate) enum Exit {
 
 /// The help text about exit codes.
 pub(crate) const HELP: &str = "Exit codes: 0 success, 1 failure, 2 wrong usage, 65 the database or its audit \
-    table is damaged or of a newer version, 69 no daemon answers, 71 this system has no sandbox layers \
+    table is damaged or of a newer version, or a model gave no answer by the schema (ask), 69 no daemon answers, 71 this system has no sandbox layers \
     for programs (doctor), 74 the data directory was deleted or replaced while the daemon ran, 75 \
     temporary failure (try again later), 76 a provider, a channel or the disk is down (status, doctor), \
     78 the configuration cannot be used.";
@@ -79,7 +82,7 @@ fails_with! {
         OpenError::Locked { .. } | OpenError::Older { .. } => Exit::TryLater,
         OpenError::Directory { .. } | OpenError::Pragma { .. } => Exit::Configuration,
         OpenError::Newer { .. } | OpenError::Damaged { .. } | OpenError::Undecided { .. } => {
-            Exit::Database
+            Exit::Data
         }
         OpenError::Store(error) => log_exit(error),
     };
@@ -99,7 +102,7 @@ impl From<CopyError> for Failure {
     fn from(error: CopyError) -> Self {
         match error {
             CopyError::Open(error) => error.into(),
-            CopyError::NotWhole { .. } => Self { exit: Exit::Database, error: error.into() },
+            CopyError::NotWhole { .. } => Self { exit: Exit::Data, error: error.into() },
             error => Self { exit: Exit::Failed, error: error.into() },
         }
     }
@@ -107,7 +110,7 @@ impl From<CopyError> for Failure {
 
 fn log_exit(error: &StoreError) -> Exit {
     match error {
-        StoreError::Damaged { .. } => Exit::Database,
+        StoreError::Damaged { .. } => Exit::Data,
         StoreError::Replaced { .. } => Exit::Lost,
         error if error.is_transient() => Exit::TryLater,
         _ => Exit::Failed,

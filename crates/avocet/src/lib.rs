@@ -3,6 +3,7 @@
 mod agents;
 mod audit;
 mod budgets;
+mod catalogue;
 mod checkup;
 mod cli;
 mod commands;
@@ -16,6 +17,7 @@ mod environment;
 mod exit;
 mod hardening;
 mod intake;
+mod json_answers;
 mod link;
 mod logging;
 mod memories;
@@ -145,7 +147,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Doctor(doctor) => commands::doctor::run(context, doctor).await,
         Command::Job(command) => commands::jobs::run(context, command).await,
         Command::Link(link) => commands::people::link(context, link).await,
-        Command::Models { json } => commands::models::run(context, json).await,
+        Command::Models(args) => commands::models::run(context, args).await,
         Command::Memory(command) => commands::memory::run(context, command).await,
         Command::Pair(command) => commands::people::pair(context, command).await,
         Command::People(command) => commands::people::people(context, command).await,

@@ -1,13 +1,17 @@
 //! The models of a configuration with its facts about them; each model is made once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_config::{ConfigError, Document, Profile, Settings, profiles};
-use avocet_llm::{Chain, ConfiguredModel, CoolDowns, Health, ModelConfig, ModelTable, Offline};
+use avocet_config::{ConfigError, Document, Profile, Settings, TaskModels, profiles};
+use avocet_llm::{
+    Catalogue, Chain, ConfiguredModel, CoolDowns, Health, ModelConfig, ModelTable, Offline,
+};
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Price};
 
-use crate::registry;
+use crate::places::Configuration;
+use crate::{catalogue, registry};
 
 /// The provider that exists without configuration.
 const EMBEDDED: &str = "offline";
@@ -40,6 +44,8 @@ pub(crate) struct Models {
     cool_downs: Arc<CoolDowns>,
     health: Arc<Health>,
     clock: Arc<dyn Clock>,
+    /// The file of an updated catalogue, read for each model that is made. `None`: the shipped one.
+    catalogue: Option<PathBuf>,
     made: Mutex<BTreeMap<String, CachedModel>>,
 }
 
@@ -52,7 +58,17 @@ struct CachedModel {
 }
 
 impl Models {
-    pub(crate) fn new(
+    /// Makes the models of a configuration, with the catalogue in its data directory.
+    pub(crate) fn of(
+        configuration: &Configuration,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ConfigError> {
+        let Configuration { document, settings, data_dir, .. } = configuration;
+        let models = Self::new(document, settings, clock)?;
+        Ok(Self { catalogue: Some(catalogue::file(data_dir)), ..models })
+    }
+
+    fn new(
         document: &Document,
         settings: &Settings,
         clock: Arc<dyn Clock>,
@@ -68,6 +84,7 @@ impl Models {
             cool_downs: Arc::new(CoolDowns::new(clock.clone())),
             health: Arc::new(Health::new(clock.clone())),
             clock,
+            catalogue: None,
             made: Mutex::default(),
         })
     }
@@ -116,7 +133,18 @@ impl Models {
             return Ok(ConfiguredModel::Embedded(Arc::new(Offline::new(self.clock.clone()))));
         }
         let facts = self.table.of(name);
-        registry::model(&self.document, provider, model, facts, self.clock.clone())
+        let made = registry::model(&self.document, provider, model, facts, self.clock.clone())?;
+        Ok(match (made, &self.catalogue) {
+            (ConfiguredModel::Served(model), Some(_)) => {
+                ConfiguredModel::Served(Arc::new(model.with_catalogue(&self.catalogue())))
+            }
+            (made, _) => made,
+        })
+    }
+
+    /// Reads the catalogue of models.
+    pub(crate) fn catalogue(&self) -> Catalogue {
+        self.catalogue.as_deref().map_or_else(Catalogue::default, catalogue::read)
     }
 }
 
@@ -157,6 +185,10 @@ fn named(profiles: &[Profile]) -> Vec<(String, String)> {
             fallbacks.map(|(place, name)| (path(&format!("fallbacks[{place}]")), name.clone())),
         );
         named.extend(agent.cheap_model.clone().map(|name| (path("cheap_model"), name)));
+        let TaskModels { vision, long, code, .. } = &agent.models;
+        for (task, name) in [("vision", vision), ("long", long), ("code", code)] {
+            named.extend(name.clone().map(|name| (path(&format!("models.{task}")), name)));
+        }
         named
     };
     profiles.iter().flat_map(of).collect()

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Limits on the cost of models, including jobs and sub-agents. They are checked before every
 /// request against the cost so far, so the last answer may exceed them. `"none"` means unlimited;
 /// with 0, all requests to models are refused. A model without a known price counts towards limits
-/// in tokens only.
+/// in tokens only, and has one of its own.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budgets {
@@ -30,6 +30,11 @@ pub struct Budgets {
     /// Default: `"none"`.
     #[serde(deserialize_with = "tokens")]
     pub session_tokens: Option<u64>,
+    /// Maximum tokens in one day of all models whose price is unknown, input and output together.
+    /// The limits in dollars do not count such models. It holds for requests to them; set the price
+    /// of a free model to 0 in `[models]`. Default: 20,000,000.
+    #[serde(deserialize_with = "tokens")]
+    pub unpriced_day_tokens: Option<u64>,
 }
 
 impl Budgets {
@@ -46,6 +51,7 @@ impl Default for Budgets {
             session_usd: None,
             day_tokens: None,
             session_tokens: None,
+            unpriced_day_tokens: Some(20_000_000),
         }
     }
 }

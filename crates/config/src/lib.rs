@@ -3,6 +3,7 @@
 //! the components.
 
 mod agent_tools;
+mod agents;
 mod backup;
 mod budgets;
 mod document;
@@ -19,6 +20,7 @@ mod skills;
 mod syntax;
 
 pub use agent_tools::AgentTools;
+pub use agents::{AgentDefaults, Agents, TaskModels};
 pub use backup::Backup;
 pub use budgets::Budgets;
 pub use document::{ConfigError, Document, Environment};
@@ -29,8 +31,7 @@ pub use reader::{PLACES, References, Unresolved};
 pub use retention::Retention;
 pub use schedules::{Heartbeat, ScheduleTable};
 pub use settings::{
-    AgentDefaults, Agents, Attachments, Audit, Daemon, Durability, Gateway, Log, LogFormat,
-    Sandbox, Sessions, Settings,
+    Attachments, Audit, Daemon, Durability, Gateway, Log, LogFormat, Sandbox, Sessions, Settings,
 };
 pub use shipped::{SHIPPED, Shipped};
 pub use skills::Skills;

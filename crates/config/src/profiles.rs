@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::keys::schema;
 use crate::shipped::{SHIPPED, Shipped};
 use crate::{AgentDefaults, ConfigError, Document};
 
@@ -110,7 +109,7 @@ fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
         return Err(document.unknown_key(&path, &[DEFAULTS, DEFAULT]));
     }
     let mut table = document.keys_at(&path)?;
-    document.check_keys(&path, &Value::Object(table.clone()), &schema::<ProfileKeys>())?;
+    document.check_table::<ProfileKeys>(&path, &Value::Object(table.clone()), &[])?;
     let own = table.keys().cloned().collect();
     let mut list = |key: &str| -> Result<Vec<String>, ConfigError> {
         let value = table.remove(key).unwrap_or_else(|| Value::Array(Vec::new()));
@@ -128,12 +127,36 @@ fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
         return Err(document.error_at(&at, message));
     }
     let mut whole = document.keys_at(&self::path(DEFAULTS))?;
+    name_models(document, &self::path(DEFAULTS), &mut whole)?;
+    name_models(document, &path, &mut table)?;
     let shipped = SHIPPED.iter().filter(|shipped| shipped.name == name).flat_map(Shipped::keys);
     overlay(&mut whole, shipped.collect());
     overlay(&mut whole, table);
     let agent = document.read_as(&path, Value::Object(whole))?;
     check_limits(document, &path, &agent)?;
     Ok(Profile { name: name.to_owned(), agent, sessions, people, own })
+}
+
+/// The keys of `models` that have another name beside it.
+const NAMES: [(&str, &str); 2] = [("default", "model"), ("cheap", "cheap_model")];
+
+/// Moves keys of `models` to their other names, so that a profile inherits each of them by itself.
+fn name_models(
+    document: &Document,
+    path: &str,
+    table: &mut Map<String, Value>,
+) -> Result<(), ConfigError> {
+    for (key, other) in NAMES {
+        let models = table.get_mut("models").and_then(Value::as_object_mut);
+        let Some(model) = models.and_then(|models| models.remove(key)) else { continue };
+        if table.get(other).is_some_and(|named| *named != model) {
+            let at = format!("{path}.models.{key}");
+            let message = format!("`{at}`: `{other}` names another model; remove one of both");
+            return Err(document.error_at(&at, message));
+        }
+        table.insert(other.to_owned(), model);
+    }
+    Ok(())
 }
 
 /// The keys of the instructions. A table with one of them inherits none of them.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::TaskModels;
 
 fn read(text: &str) -> Result<Vec<Profile>, String> {
     let document = Document::parse(text.to_owned(), None, &|_| None).unwrap();
@@ -184,5 +185,32 @@ fn profiles_error_names_the_table_of_the_agent() {
     ];
     for (text, error) in table {
         assert_eq!(read(text).unwrap_err(), format!("the configuration:{error}"), "{text}");
+    }
+}
+
+#[test]
+fn profiles_inherit_each_model_of_a_task_by_itself() {
+    let text = "[agents.defaults]\nmodels = { default = \"a/one\", cheap = \"a/small\", long = \"a/long\" }\n\
+        [agents.work]\nmodel = \"a/work\"\n[agents.see]\nmodels = { vision = \"a/eyes\" }\n";
+    let found = read(text).unwrap();
+    let of = |name: &str| {
+        let agent = &found.iter().find(|profile| profile.name == name).unwrap().agent;
+        let TaskModels { vision, long, .. } = agent.models.clone();
+        (agent.answering().to_owned(), agent.cheap().cloned(), vision, long)
+    };
+    let some = |name: &str| Some(name.to_owned());
+    let default = ("a/one".to_owned(), some("a/small"), None, some("a/long"));
+    assert_eq!(of("default"), default);
+    assert_eq!(of("work"), ("a/work".to_owned(), some("a/small"), None, some("a/long")));
+    assert_eq!(of("see"), ("a/one".to_owned(), some("a/small"), some("a/eyes"), None));
+    for (text, error) in [
+        (
+            "[agents.defaults]\nmodel = \"a/b\"\nmodels = { default = \"a/c\" }\n",
+            "`agents.defaults.models.default`: `model` names another model; remove one of both",
+        ),
+        ("[agents.work]\nmodels = { visoin = \"a/c\" }\n", "unknown key `visoin`"),
+    ] {
+        let refused = read(text).unwrap_err();
+        assert!(refused.contains(error), "{refused}");
     }
 }

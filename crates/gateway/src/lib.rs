@@ -2,6 +2,7 @@
 //! the daemon's own user can open.
 
 mod approvals;
+mod ask_json;
 mod client;
 mod connection;
 mod consolidate;
@@ -20,6 +21,7 @@ mod values;
 mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
+pub use ask_json::answer_in_json;
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
 pub use consolidate::answer_about_consolidation;
 pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::parts::GatewayParts;
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
-use crate::{approvals, consolidate, jobs, lists, memories, people, schedules, tasks};
+use crate::{approvals, ask_json, consolidate, jobs, lists, memories, people, schedules, tasks};
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +142,10 @@ pub(crate) async fn answer(
             let answer = memories::answer_about_memories(memories, mirror, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
+        other if ask_json::METHODS.contains(&other) => {
+            let answer = ask_json::answer_in_json(parts.ask_json.as_ref(), other, params).await;
+            answer.unwrap_or_else(|| Err(unknown(other)))
+        }
         other if consolidate::METHODS.contains(&other) => {
             let consolidate = parts.consolidate.as_ref();
             let answer = consolidate::answer_about_consolidation(consolidate, other, params);
@@ -172,6 +176,7 @@ fn unknown(method: &str) -> RpcError {
     let lists = lists::METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS);
     let others = memories::METHODS.into_iter().chain(jobs::METHODS).chain(tasks::METHODS);
     let others = lists.chain(others).chain(schedules::METHODS).chain(consolidate::METHODS);
+    let others = others.chain(ask_json::METHODS);
     let mut known: Vec<&str> = METHODS.into_iter().chain(others).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccessControl, Approvals, Attach, ChannelName, Clock, Consolidate, Deliveries, JobControl,
-    Memories, MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, Tasks, TurnEvents,
+    AccessControl, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate, Deliveries,
+    JobControl, Memories, MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, Tasks,
+    TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -17,6 +18,7 @@ pub struct GatewayParts {
     pub memories: Arc<dyn Memories>,
     /// `None` if the memory has no files.
     pub mirror: Option<Arc<dyn MemoryMirror>>,
+    pub ask_json: Arc<dyn AskJson>,
     pub consolidate: Arc<dyn Consolidate>,
     pub query: Arc<dyn Query>,
     pub report: Arc<dyn Report>,

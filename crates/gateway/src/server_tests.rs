@@ -60,12 +60,18 @@ async fn server_errors_name_the_reason() {
             "dance",
             json!({}),
             -32601,
-            "there is no method \"dance\"; there are approval.decide, approval.list, ask, attach, doctor, \
+            "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, doctor, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              sessions.list, sessions.show, status, task.cancel, task.list, \
              task.show, usage, wait",
+        ),
+        (
+            "ask.json",
+            json!({"session": "terminal:local:a", "text": "x", "schema": false}),
+            -32602,
+            "the JSON Schema is invalid: the whole: nothing is valid",
         ),
         (
             "attach",

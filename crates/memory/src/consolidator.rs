@@ -11,8 +11,8 @@ use avocet_protocol::{
     ChangedMemory, Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationEnd,
     ConsolidationId, ConsolidationReport, ConsolidationState, Consolidations, Delta, EditRefused,
     Memory, MemoryChangeId, MemoryEdit, MemoryId, MemoryScope, Message, Model, ModelRequest,
-    NewConsolidation, Purpose, ReportedEdit, ReportedMemory, RequestOptions, Spent, StoreError,
-    Trust, UpkeepBudget, estimated_tokens, within,
+    NewConsolidation, Purpose, ReportedEdit, ReportedMemory, Spent, StoreError, Trust,
+    UpkeepBudget, estimated_tokens, within,
 };
 use jiff::tz::TimeZone;
 
@@ -154,14 +154,15 @@ impl Consolidator {
         effect: RunEffect,
         most_runs: u32,
     ) -> Result<ConsolidationReport, ConsolidateError> {
-        let ConsolidatorParts { log, budget, clock, .. } = &self.parts;
+        let ConsolidatorParts { log, model, budget, clock, .. } = &self.parts;
         let memories = self.memories(scope).await?;
         let nothing =
             ConsolidationReport { scope: scope.clone(), shown: 0, edits: Vec::new(), error: None };
         if memories.count == 0 {
             return Ok(nothing);
         }
-        if let Some(notice) = budget.used_up().await? {
+        let price = model.facts().await.price;
+        if let Some(notice) = budget.used_up(price).await? {
             return Err(ConsolidateError::Budget(notice));
         }
         let day_start = clock.now().day_start();
@@ -241,7 +242,7 @@ impl Consolidator {
         memories: &[Memory],
     ) -> Result<Result<String, String>, StoreError> {
         let ConsolidatorParts { model, budget, clock, .. } = &self.parts;
-        if let Some(notice) = budget.used_up().await? {
+        if let Some(notice) = budget.used_up(model.facts().await.price).await? {
             return Ok(Err(notice));
         }
         let request = self.request(run, trust, memories);
@@ -284,7 +285,7 @@ impl Consolidator {
             tools: [].into(),
             deferred: [].into(),
             images: BTreeMap::new(),
-            options: RequestOptions::default(),
+            ..ModelRequest::default()
         }
     }
 

@@ -1,5 +1,6 @@
 use avocet_protocol::{
-    ConsolidationId, Memories, MemoryAuthor, ModelError, Query as _, ScopeFilter, UsageBy,
+    ConsolidationId, Memories, MemoryAuthor, ModelError, ModelFacts, Price, Query as _,
+    ScopeFilter, UsageBy,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -12,13 +13,26 @@ use crate::tests::{remember, remember_with};
 #[derive(Debug)]
 struct Budget {
     store: Arc<SqliteStore>,
-    is_used_up: Mutex<bool>,
+    used_up: Mutex<UsedUp>,
+}
+
+/// The models whose requests the budget refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UsedUp {
+    No,
+    ForAll,
+    ForUnpriced,
 }
 
 #[async_trait]
 impl UpkeepBudget for Budget {
-    async fn used_up(&self) -> Result<Option<String>, StoreError> {
-        Ok(self.is_used_up.lock().unwrap().then(|| "the budget is spent".to_owned()))
+    async fn used_up(&self, price: Option<Price>) -> Result<Option<String>, StoreError> {
+        let is_used_up = match *self.used_up.lock().unwrap() {
+            UsedUp::No => false,
+            UsedUp::ForAll => true,
+            UsedUp::ForUnpriced => price.is_none(),
+        };
+        Ok(is_used_up.then(|| "the budget is spent".to_owned()))
     }
 
     async fn record(&self, purpose: Purpose, spent: &[Spent]) -> Result<(), StoreError> {
@@ -59,7 +73,7 @@ impl ConsolidatorHarness {
     async fn with(model: ScriptedModel, limits: ConsolidatorLimits) -> Self {
         let (log, clock) = (TempStore::new(), Arc::<ManualClock>::default());
         let store = log.open(clock.clone()).await;
-        let budget = Arc::new(Budget { store: store.clone(), is_used_up: Mutex::new(false) });
+        let budget = Arc::new(Budget { store: store.clone(), used_up: Mutex::new(UsedUp::No) });
         let model = Arc::new(model);
         let parts = ConsolidatorParts {
             log: store.clone(),
@@ -224,10 +238,26 @@ async fn consolidate_asks_nothing_without_new_memories_or_with_a_spent_budget() 
     let reports = harness.consolidator.consolidate(&request).await.unwrap();
     assert_eq!((reports.len(), reports[0].shown), (1, 0));
     harness.remember("Ben drinks coffee").await;
-    *harness.budget.is_used_up.lock().unwrap() = true;
+    *harness.budget.used_up.lock().unwrap() = UsedUp::ForAll;
     let refused = harness.consolidator.consolidate(&request).await;
     assert_eq!(refused, Err(ConsolidateError::Budget("the budget is spent".to_owned())));
     assert_eq!(harness.store.consolidations(9).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn consolidate_keeps_the_budget_of_models_without_a_price() {
+    let free = ModelFacts { price: Some(Price::default()), ..ModelFacts::default() };
+    for (facts, is_refused) in [(ModelFacts::default(), true), (free, false)] {
+        let model = ScriptedModel::new(vec![Scripted::says(r#"{"actions":[]}"#)]);
+        let harness = ConsolidatorHarness::with(model.with_facts(facts), LIMITS).await;
+        harness.remember("Ben drinks coffee").await;
+        *harness.budget.used_up.lock().unwrap() = UsedUp::ForUnpriced;
+        let request = ConsolidateRequest { scope: None, dry_run: false };
+        let done = harness.consolidator.consolidate(&request).await;
+        let refused = ConsolidateError::Budget("the budget is spent".to_owned());
+        assert_eq!(done.err(), is_refused.then_some(refused), "{facts:?}");
+        assert_eq!(harness.model.requests().is_empty(), is_refused, "{facts:?}");
+    }
 }
 
 #[tokio::test]

@@ -133,7 +133,10 @@ struct RequestBudget {
 
 #[async_trait]
 impl avocet_protocol::UpkeepBudget for RequestBudget {
-    async fn used_up(&self) -> Result<Option<String>, StoreError> {
+    async fn used_up(
+        &self,
+        _: Option<avocet_protocol::Price>,
+    ) -> Result<Option<String>, StoreError> {
         let mut left = self.left.lock().unwrap();
         let is_over = *left == 0;
         *left = left.saturating_sub(1);

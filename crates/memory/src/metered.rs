@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{EmbedError, EmbeddedTexts, Embedder, Purpose, UpkeepBudget};
+use avocet_protocol::{EmbedError, EmbeddedTexts, Embedder, Price, Purpose, UpkeepBudget};
 
 /// An embedding model that asks the budget before each request and records the usage after it. A
 /// request that its caller abandons is not recorded.
@@ -27,8 +27,12 @@ impl Embedder for MeteredEmbedder {
         self.embedder.name()
     }
 
+    fn price(&self) -> Option<Price> {
+        self.embedder.price()
+    }
+
     async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError> {
-        let used_up = self.budget.used_up().await;
+        let used_up = self.budget.used_up(self.price()).await;
         match used_up.map_err(|error| EmbedError::Failed(error.to_string()))? {
             None => {}
             Some(notice) => return Err(EmbedError::Refused(notice)),

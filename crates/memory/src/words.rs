@@ -1,6 +1,7 @@
 //! The words of a request that tell something about its subject.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use avocet_protocol::index_text;
 
@@ -37,14 +38,16 @@ const COMMON: &[&str] = &[
     "안녕 하세 세요 니다 습니 입니 나요 내가 나의 무엇 어디 언제 누구 있어 있나 인가",
 ];
 
+static COMMON_WORDS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| COMMON.iter().flat_map(|words| words.split_whitespace()).collect());
+
 /// Returns the telling words of a text, each once, as an index has them.
 pub(crate) fn telling(text: &str) -> Vec<String> {
-    let common: HashSet<&str> = COMMON.iter().flat_map(|words| words.split_whitespace()).collect();
     let mut seen = HashSet::new();
     let tells = |word: &&str| {
         word.chars().nth(1).is_some()
             && !word.chars().all(is_hiragana)
-            && !common.contains(word)
+            && !COMMON_WORDS.contains(word)
             && seen.insert((*word).to_owned())
     };
     index_text(text).split_whitespace().filter(tells).take(MOST).map(str::to_owned).collect()

@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::Spent;
+use crate::{Price, Spent};
 
 /// Turns texts into vectors. Texts with a similar meaning get vectors with a similar direction.
 #[async_trait]
@@ -12,6 +12,11 @@ pub trait Embedder: fmt::Debug + Send + Sync {
     /// The provider and the model, as `local/nomic-embed-text`. Vectors of different models cannot
     /// be compared.
     fn name(&self) -> &str;
+
+    /// The price of its tokens; `None` if unknown.
+    fn price(&self) -> Option<Price> {
+        None
+    }
 
     /// Turns each text into a vector.
     ///

@@ -4,6 +4,7 @@ mod access;
 mod address;
 mod allow;
 mod approvals;
+mod ask_json;
 mod asker;
 mod attach;
 mod bus;
@@ -52,6 +53,7 @@ mod table;
 mod text;
 mod tokens;
 mod tool;
+mod tool_groups;
 mod tool_outcome;
 mod toolbox;
 mod transcribe;
@@ -63,6 +65,7 @@ pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, Stor
 pub use address::{ChatAddress, SessionId};
 pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
+pub use ask_json::{AskJson, AskJsonError, JsonAnswer, JsonQuestion};
 pub use asker::Asker;
 pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
@@ -163,6 +166,7 @@ pub use tool::{
     Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,
     Verdict,
 };
+pub use tool_groups::{USE_TOOLS, groups_to_load};
 pub use tool_outcome::{
     ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
 };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::{Effort, ImageRef, Message, Money, Price, Reasoning, ToolCall, ToolSpec};
 
 /// One request to a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelRequest {
     /// A valid history, as the agent's validator defines it.
     pub messages: Vec<Message>,
@@ -24,6 +24,9 @@ pub struct ModelRequest {
     /// The pictures of the messages that are sent along; other pictures are omitted. Empty for a
     /// model without vision.
     pub images: BTreeMap<ImageRef, Image>,
+    /// The JSON Schema of the answer, if it has to be JSON. Providers with structured output get it;
+    /// the caller validates the answer in any case.
+    pub answer_schema: Option<Arc<serde_json::Value>>,
     /// How the model is asked.
     pub options: RequestOptions,
 }
@@ -195,6 +198,11 @@ pub struct ModelFacts {
     pub price: Option<Price>,
     /// `true` if it can think before it answers, `false` if it cannot; `None` if unknown.
     pub thinking: Option<bool>,
+}
+
+impl ModelFacts {
+    /// The window, in tokens, that is assumed of a model whose window is unknown.
+    pub const ASSUMED_CONTEXT: u64 = 65_536;
 }
 
 /// A language model behind a provider. Dropping the future cancels a request.

@@ -4,6 +4,7 @@
 mod names;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unicode_normalization::UnicodeNormalization;
@@ -16,6 +17,13 @@ pub(crate) use names::is_of_packages;
 
 /// The configuration key that opens secret files.
 pub const SECRET_FILES: &str = "[tools] secret_files";
+
+/// The names of secret files. They compile at the first use, because a start needs none of them. If
+/// they did not compile, every file would count as secret.
+static SECRET_NAMES: LazyLock<Option<GlobSet>> = LazyLock::new(|| fixed(NAMES, PatternKind::Paths));
+/// The harmless names among those.
+static HARMLESS_NAMES: LazyLock<Option<GlobSet>> =
+    LazyLock::new(|| fixed(HARMLESS, PatternKind::Names));
 
 /// An invalid pattern of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,8 +47,7 @@ impl From<EntryKind> for PathKind {
 /// beside it.
 #[derive(Debug)]
 pub(crate) struct Secrets {
-    names: GlobSet,
-    /// Names that do not count as secrets.
+    /// Names that do not count as secrets here.
     opened_names: GlobSet,
     /// Opened paths from the root, whatever their content.
     opened_paths: GlobSet,
@@ -63,11 +70,8 @@ impl Secrets {
         let beside = beside.iter().map(|pattern| pattern.trim_start_matches('/').to_owned());
         let names = names.iter().map(|pattern| format!("**/{pattern}"));
         let own = own.iter().map(|path| plain(path)).collect();
-        let owned =
-            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         Ok(Self {
-            names: set(owned(NAMES).into_iter(), PatternKind::Paths)?,
-            opened_names: set(owned(HARMLESS).into_iter().chain(names), PatternKind::Names)?,
+            opened_names: set(names, PatternKind::Names)?,
             opened_paths: set(paths.into_iter().cloned(), PatternKind::Paths)?,
             opened_beside: set(beside, PatternKind::Paths)?,
             own,
@@ -115,8 +119,12 @@ impl Secrets {
         if self.own.iter().any(|own| plain.starts_with(own)) {
             return Some("it is the daemon's own");
         }
-        let has_name = self.names.is_match(&plain) && !self.opened_names.is_match(&path);
-        let is_secret = kind == PathKind::File && has_name;
+        let has_name = || {
+            let has = SECRET_NAMES.as_ref().is_none_or(|names| names.is_match(&plain));
+            let is_harmless = || HARMLESS_NAMES.as_ref().is_some_and(|names| names.is_match(&path));
+            has && !is_harmless() && !self.opened_names.is_match(&path)
+        };
+        let is_secret = kind == PathKind::File && has_name();
         is_secret.then_some("by its name it holds a password or a key")
     }
 }
@@ -156,6 +164,11 @@ fn is_unseen(letter: char) -> bool {
 enum PatternKind {
     Names,
     Paths,
+}
+
+/// Compiles patterns of the source.
+fn fixed(patterns: &[&str], kind: PatternKind) -> Option<GlobSet> {
+    set(patterns.iter().map(|&pattern| pattern.to_owned()), kind).ok()
 }
 
 fn set(patterns: impl Iterator<Item = String>, kind: PatternKind) -> Result<GlobSet, BadPattern> {

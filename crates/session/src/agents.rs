@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_agent::{AgentLoop, AgentModels};
+use avocet_agent::{AgentLoop, AgentModels, ModelsByTask};
 use avocet_protocol::{
     Effort, LineageTurn, Model, Models, PersonId, SessionId, SessionStatus, SkillCall, fits,
     specificity,
@@ -262,7 +262,7 @@ impl Agents {
         match self.models.model(name, &agent.fallbacks) {
             Ok(model) => {
                 let cheap = self.cheap_before(agent, name).unwrap_or_else(|| model.clone());
-                let models = AgentModels { main: model, cheap };
+                let models = AgentModels { main: model, cheap, tasks: ModelsByTask::default() };
                 AgentLoop { models, ..agent.run.clone() }
             }
             Err(error) => {

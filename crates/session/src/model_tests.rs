@@ -69,10 +69,33 @@ async fn model_command_shows_the_current_model_its_reason_and_the_alternatives()
     let said = says(&harness, &["/model", "/model a/known", "/model "]).await;
     let list = "\n\nThe models of the configuration:\n\
         a/known: 128 thousand tokens, $0.5 in and $1.5 out a million\n\
-        b/new: context unknown, price unknown\n\n\
+        b/new: 66 thousand tokens, price unknown\n\n\
         /model provider/model chooses one for this conversation.";
     assert_eq!(said[0], format!("test/scripted answers here, set by the configuration.{list}"));
     assert_eq!(said[2], format!("a/known answers here, chosen with /model.{list}"));
+}
+
+#[tokio::test]
+async fn first_answer_of_a_model_with_an_unknown_window_is_followed_by_a_remark() {
+    let remark = "[The window of b/new is unknown: 65,536 tokens are assumed.";
+    // A text that a tool has sent is not sent twice; the remark still comes.
+    let sends = Scripted::calls(&[("say", json!({"text": "done"}))]);
+    for first in [vec![], vec![sends]] {
+        let answers = [Scripted::says("done"), Scripted::says("again")];
+        let model = ScriptedModel::new(first.into_iter().chain(answers).collect());
+        let model = Arc::new(model.named("b/new").with_facts(ModelFacts::default()));
+        let models = BTreeMap::from([("b/new", model.clone())]);
+        let harness = SessionHarness::with(parrot(), Setup { models, ..Setup::default() }).await;
+        says(&harness, &["/model b/new"]).await;
+        harness.say("one").await;
+        let said = harness.channel.texts(3).await;
+        assert!(said[1] == "done" && said[2].starts_with(remark), "{said:?}");
+        harness.say("two").await;
+        let said = harness.channel.texts(4).await;
+        assert_eq!(said[3], "again");
+        let requests = format!("{:?}", model.requests());
+        assert!(!requests.contains("is unknown"), "the model does not read it: {requests}");
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Budgets, CoreTools, Marks,
-    PromptSettings,
+    ModelsByTask, PromptSettings,
 };
 use avocet_bus::{Admission, Bus, Wakes};
 use avocet_outbox::{Channels, Deliverer};
@@ -135,7 +135,11 @@ fn agent_loop(
     budgets: Budgets,
 ) -> AgentLoop {
     AgentLoop {
-        models: AgentModels { main: model.clone(), cheap: model.clone() },
+        models: AgentModels {
+            main: model.clone(),
+            cheap: model.clone(),
+            tasks: ModelsByTask::default(),
+        },
         effort: None,
         toolbox: tools.clone(),
         core_tools: CoreTools::fixed(vec!["*".to_owned()]),
@@ -185,7 +189,8 @@ fn agents(run: AgentLoop, attachments: &AttachmentFetcher, setup: &Setup) -> Age
         Agent { name, run, fallbacks, has_cheap_model: false, jobs }
     };
     let work = setup.work.clone().map(|(model, files)| {
-        let models = AgentModels { main: model.clone(), cheap: model };
+        let models =
+            AgentModels { main: model.clone(), cheap: model, tasks: ModelsByTask::default() };
         let attachments = AttachmentFetcher { files: files.clone(), ..attachments.clone() };
         let attachments = Arc::new(attachments);
         let run = AgentLoop { models, files, attachments, ..run.clone() };

@@ -109,14 +109,17 @@ impl Lanes {
             let planned = self.plan_reply(turn, to, &answer.text, answer.trust).await;
             // Sent texts were planned by the same channel, so compare with the planned text.
             let shown = planned.as_ref().map(shown_text).unwrap_or_default();
+            let remark =
+                answer.remark.as_deref().and_then(|text| self.plan(to, &Content::text(text)));
             if sent.iter().any(|sent| same_words(sent, &shown)) {
                 tracing::debug!(turn = %turn.id, "the message tool has already sent this text");
                 self.retract_preview(turn, chat).await;
+                settlement.reply = remark;
             } else if self.has_no_news(turn, &answer.text).await? {
                 tracing::debug!(turn = %turn.id, "the scheduled task has nothing new to report");
                 self.retract_preview(turn, chat).await;
             } else {
-                settlement.reply = planned;
+                settlement.reply = planned.map(|planned| followed_by(planned, remark));
             }
         }
         settlement.answer = Some(answer);
@@ -322,6 +325,13 @@ impl Lanes {
         let chats = roles.owners_chats().into_iter();
         chats.filter_map(|chat| self.parts.channels.plan(&chat, &notice).ok()).collect()
     }
+}
+
+/// Adds the chunks of a remark below those of a reply.
+fn followed_by(mut planned: Planned, remark: Option<Planned>) -> Planned {
+    let below = remark.into_iter().flat_map(|remark| remark.chunks);
+    planned.chunks.extend(below.map(|chunk| Content { reply_to: None, ..chunk }));
+    planned
 }
 
 /// Joins the texts of all chunks, like `TurnLog::sent_texts`.

@@ -7,7 +7,8 @@ use super::*;
 
 /// A session whose model has this ability to think.
 async fn session_of(thinking: Option<bool>) -> (SessionHarness, Arc<ScriptedModel>) {
-    let facts = ModelFacts { thinking, ..ModelFacts::default() };
+    let context = Some(ModelFacts::ASSUMED_CONTEXT);
+    let facts = ModelFacts { thinking, context, ..ModelFacts::default() };
     let model = ScriptedModel::answering(|request| Scripted::says(last_said(request)));
     let model = Arc::new(model.named("b/new").with_facts(facts));
     let setup = Setup { models: BTreeMap::from([("b/new", model.clone())]), ..Setup::default() };

@@ -46,6 +46,8 @@ mod missing;
 mod open;
 mod outbox;
 mod past;
+mod past_cache;
+mod past_turns;
 mod people;
 mod precheck;
 mod preview;
@@ -91,6 +93,7 @@ pub use space::{LogSize, RowSpace, file_bytes, vacuum};
 pub use writer::Durability;
 
 use check::RunningCheck;
+use past_cache::PastCache;
 use readers::Readers;
 use tx::{Db, Result, Tx};
 use writer::{ChangeNotices, Writer};
@@ -111,6 +114,7 @@ pub struct SqliteStore {
     missing: Option<(Timestamp, String)>,
     changed: Arc<ChangeNotices>,
     check: RunningCheck,
+    pasts: Arc<PastCache>,
 }
 
 impl SqliteStore {

@@ -1,116 +1,62 @@
 //! The past of a session that its requests contain, and its compaction.
 
-use std::ops::ControlFlow;
-
 use avocet_protocol::{
     CompactedPast, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, Trust, TurnId,
 };
-use rusqlite::{Row, params};
+use rusqlite::params;
 
+use crate::past_cache::CachedRead;
+use crate::past_turns::{PastTurns, TurnRange, past_turns};
+use crate::rows;
 use crate::rows::chunks::insert_notice;
 use crate::rows::messages::{INBOUND, inbound};
-use crate::rows::{self, RowResult};
-use crate::turn_record::read_turns;
 use crate::tx::{Db, Result, Tx};
 
-/// Factor by which the bytes read may exceed the budget, since shortened turns count less than they
-/// hold.
-const MOST_TIMES: usize = 16;
-
 /// Returns the past of a session before a turn.
-pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
-    let compacted = compacted_past(db, session)?;
-    let trusted_to = trusted_to(db, session)?;
-    let past = Past { compacted, trusted_to, ..Past::default() };
-    let PastTurns { ids, has_gap } = past_turns(db, session, before, &past.compacted, budget)?;
-    if ids.is_empty() {
-        return Ok(past);
-    }
-    Ok(Past { turns: read_turns(db, &ids)?, has_gap, ..past })
-}
-
-/// The turns of a past, newest first.
-struct PastTurns {
-    ids: Vec<TurnId>,
-    /// `true` if older turns do not fit.
-    has_gap: bool,
-}
-
-/// Chooses the newest turns of a session that fit into `budget` bytes, at least one.
-fn past_turns(
+pub(crate) fn past(
     db: Db<'_>,
     session: &SessionId,
     before: TurnId,
-    compacted: &CompactedPast,
     budget: usize,
-) -> Result<PastTurns> {
-    let left_out = compacted.summary_to.map_or(0, |turn| turn.0);
-    let mut turns = PastTurns { ids: Vec::new(), has_gap: false };
-    let (mut used, mut read) = (0_usize, 0_usize);
-    // Measures the text of each turn without loading it. Turns begin in the order of their
-    // messages, so all turns before a forgotten one are forgotten too. A child has no messages.
-    db.rows_while(
-        "SELECT id, coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
-                 <= (SELECT fresh_from FROM sessions WHERE id = ?1), 0) AS forgotten, \
-             (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = turns.id) \
-                 + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = turns.id) \
-                 + coalesce(octet_length(recalled), 0) AS texts, \
-             (SELECT coalesce(sum(octet_length(reasoning)), 0) FROM steps WHERE turn = turns.id) \
-                 AS reasoning, \
-             (SELECT coalesce(sum(octet_length(arguments) + coalesce(octet_length(result), 0)), 0) \
-                 FROM calls WHERE turn = turns.id) AS calls, \
-             (SELECT coalesce(sum(min(octet_length(arguments), ?4) \
-                 + min(coalesce(octet_length(result), 0), ?4)), 0) \
-                 FROM calls WHERE turn = turns.id) AS short_calls \
-         FROM turns WHERE session = ?1 AND id < ?2 AND id > ?3 \
-             AND state IN ('done', 'cancelled', 'failed') \
-         ORDER BY id DESC",
-        params![session.as_str(), before.0, left_out, Past::SHORT + Past::REMARK],
-        |row| {
-            if row.get("forgotten")? {
-                return Ok(ControlFlow::Break(()));
-            }
-            let id = TurnId(row.get("id")?);
-            let TurnBytes { whole, shortened } = turn_bytes(row)?;
-            let is_recent = turns.ids.len() < Past::RECENT && Some(id) > compacted.shortened_to;
-            used = used.saturating_add(if is_recent { whole } else { shortened });
-            read = read.saturating_add(whole);
-            let is_too_much = used > budget || read / MOST_TIMES > budget;
-            if is_too_much && !turns.ids.is_empty() {
-                turns.has_gap = true;
-                return Ok(ControlFlow::Break(()));
-            }
-            turns.ids.push(id);
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    Ok(turns)
+    cache: &CachedRead,
+) -> Result<Past> {
+    let SessionMarks { fresh_from, compacted, trusted_to } = session_marks(db, session)?;
+    let range = TurnRange { session, before, budget, fresh_from, compacted: &compacted };
+    let PastTurns { turns, has_gap } = past_turns(db, &range, cache)?;
+    Ok(Past { compacted, turns, has_gap, trusted_to })
 }
 
-fn compacted_past(db: Db<'_>, session: &SessionId) -> Result<CompactedPast> {
+/// The marks that a session puts on its past.
+#[derive(Default)]
+struct SessionMarks {
+    /// Messages of this id and below are forgotten.
+    fresh_from: i64,
+    compacted: CompactedPast,
+    /// The last turn, and the last step of it, that an owner has declared trusted.
+    trusted_to: Option<(TurnId, Option<u32>)>,
+}
+
+fn session_marks(db: Db<'_>, session: &SessionId) -> Result<SessionMarks> {
     let turn = |id: i64| (id > 0).then_some(TurnId(id));
     let found = db.row(
-        "SELECT summary, summary_to, shortened_to, summary_trust FROM sessions WHERE id = ?1",
+        "SELECT fresh_from, summary, summary_to, shortened_to, summary_trust, believed_turn, \
+             believed_step FROM sessions WHERE id = ?1",
         [session.as_str()],
         |row| {
-            Ok(CompactedPast {
-                summary: row.get(0)?,
-                summary_to: turn(row.get(1)?),
-                shortened_to: turn(row.get(2)?),
-                trust: rows::trust(row, "summary_trust")?,
+            let believed_step = row.get(6)?;
+            Ok(SessionMarks {
+                fresh_from: row.get(0)?,
+                compacted: CompactedPast {
+                    summary: row.get(1)?,
+                    summary_to: turn(row.get(2)?),
+                    shortened_to: turn(row.get(3)?),
+                    trust: rows::trust(row, "summary_trust")?,
+                },
+                trusted_to: turn(row.get(5)?).map(|turn| (turn, believed_step)),
             })
         },
     )?;
     Ok(found.unwrap_or_default())
-}
-
-/// Returns the last turn, and the last step of it, that an owner has declared trusted.
-fn trusted_to(db: Db<'_>, session: &SessionId) -> Result<Option<(TurnId, Option<u32>)>> {
-    db.row(
-        "SELECT believed_turn, believed_step FROM sessions WHERE id = ?1 AND believed_turn > 0",
-        [session.as_str()],
-        |row| Ok((TurnId(row.get(0)?), row.get(1)?)),
-    )
 }
 
 /// Returns the lowest trust level in the session's past: that of its newest turn, whose requests
@@ -124,9 +70,10 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
         [session.as_str()],
         |row| row.get(0).map(TurnId),
     )?;
-    let Some(newest) = newest else { return Ok(compacted_past(db, session)?.trust) };
+    let marks = session_marks(db, session)?;
+    let Some(newest) = newest else { return Ok(marks.compacted.trust) };
     // The last trusted step, including its results, which are part of the next step's request.
-    let trusted = match trusted_to(db, session)? {
+    let trusted = match marks.trusted_to {
         Some((turn, _)) if turn > newest => return Ok(Trust::Full),
         Some((turn, step)) if turn == newest => step.map_or(-1, i64::from),
         _ => -2,
@@ -153,20 +100,6 @@ pub(crate) fn mark_as_trusted(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
         [session.as_str()],
     )?;
     Ok(())
-}
-
-/// Size of a turn's text in bytes.
-struct TurnBytes {
-    whole: usize,
-    /// Size with shortened results.
-    shortened: usize,
-}
-
-fn turn_bytes(row: &Row<'_>) -> RowResult<TurnBytes> {
-    let texts: usize = row.get("texts")?;
-    let (reasoning, calls): (usize, usize) = (row.get("reasoning")?, row.get("calls")?);
-    let short_calls: usize = row.get("short_calls")?;
-    Ok(TurnBytes { whole: texts + reasoning + calls, shortened: texts + short_calls })
 }
 
 /// Compacts the past. Returns `false` if it was forgotten meanwhile.

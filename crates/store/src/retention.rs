@@ -66,11 +66,14 @@ impl SqliteStore {
         after: i64,
         before: Timestamp,
     ) -> Result<RemovedBatch> {
-        self.write("remove-old", Durability::Process, move |tx| match part {
-            OldRows::Results => each_turn(tx, after, before, remove_results),
-            OldRows::Turns => each_turn(tx, after, before, remove_turn),
-            OldRows::Messages => remove_messages(tx, after, before),
-            OldRows::Deliveries => remove_deliveries(tx, after, before),
+        self.write("remove-old", Durability::Process, move |tx| {
+            tx.changed.past.set(true);
+            match part {
+                OldRows::Results => each_turn(tx, after, before, remove_results),
+                OldRows::Turns => each_turn(tx, after, before, remove_turn),
+                OldRows::Messages => remove_messages(tx, after, before),
+                OldRows::Deliveries => remove_deliveries(tx, after, before),
+            }
         })
         .await
     }

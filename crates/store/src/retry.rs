@@ -67,6 +67,7 @@ fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
         params![failed.0, ANSWERED],
         |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)),
     )?;
+    tx.changed.past.set(true);
     for (id, key) in messages {
         tx.update("UPDATE inbound SET key = 'retried ' || id WHERE id = ?1", [id])?;
         tx.insert(

@@ -11,6 +11,7 @@ use rusqlite::params;
 use crate::calls;
 use crate::ledger::{credible, unless_ended};
 use crate::past;
+use crate::past_cache::CachedRead;
 use crate::rows::messages::{NEXT, steered};
 use crate::rows::turns::{
     ANCESTORS, RunningTurn, must_run, note_progress, reset_deaths, session_of,
@@ -22,8 +23,8 @@ use crate::{Durability, SqliteStore};
 #[async_trait]
 impl TurnLog for SqliteStore {
     async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
-        let session = session.clone();
-        self.read(move |db| past::past(db, &session, before, budget)).await
+        let (session, cache) = (session.clone(), CachedRead::begin(&self.pasts));
+        self.read(move |db| past::past(db, &session, before, budget, &cache)).await
     }
 
     async fn record_compaction(

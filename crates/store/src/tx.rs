@@ -117,6 +117,8 @@ pub(crate) struct Tx<'c> {
 pub(crate) struct ChangeMarks {
     pub(crate) memories: Cell<bool>,
     pub(crate) schedules: Cell<bool>,
+    /// Set if the transaction changes or removes a part of an ended turn, which may be cached.
+    pub(crate) past: Cell<bool>,
 }
 
 impl Tx<'_> {

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
+use crate::past_cache::PastCache;
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Capacity of the queue; callers wait while it is full.
@@ -91,6 +92,7 @@ pub(crate) struct WriterParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) changed: Arc<ChangeNotices>,
+    pub(crate) pasts: Arc<PastCache>,
 }
 
 /// The notices of committed changes. Each has one waiter.
@@ -364,6 +366,9 @@ impl Thread {
         self.execute("COMMIT")?;
         if counts {
             self.last_file.committed(synced, now);
+        }
+        if changed.past.get() {
+            self.parts.pasts.clear();
         }
         self.parts.changed.notify(&changed);
         Ok(())

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "sqlite/cached_past.rs"]
+mod cached_past;
 #[path = "sqlite/checking.rs"]
 mod checking;
 #[path = "sqlite/mutations.rs"]

@@ -1,8 +1,9 @@
 //! Checks each provider's key and models, if possible without paying for an answer.
 
-use avocet_llm::{ConfiguredModel, KnownModel, Probe, ToolStyle};
+use avocet_config::Budgets;
+use avocet_llm::{ConfiguredModel, KnownFacts, KnownModel, Probe, ToolStyle};
 use avocet_protocol::{
-    Check, CheckState, Embedder as _, ModelError, Models as _, thousands, within,
+    Check, CheckState, Embedder as _, ModelError, ModelFacts, Models as _, thousands, within,
 };
 use futures_util::future::join_all;
 
@@ -89,9 +90,21 @@ async fn check(
     }
     let mut found = vec![check];
     if works && model.is_some() {
-        found.extend(of_model(name, &table, &known).await);
+        found.extend(of_facts(examiner, name, &table, &known).await);
     }
     found
+}
+
+/// Checks what is known about a model.
+async fn of_facts(
+    examiner: &Examiner,
+    name: &str,
+    table: &str,
+    model: &KnownModel,
+) -> impl Iterator<Item = Check> + use<> {
+    let facts = model.known().await;
+    let budgets = &examiner.configuration.settings.budgets;
+    of_model(name, table, &facts).into_iter().chain(unknown_facts(name, &facts, budgets))
 }
 
 /// Asks the provider, within a time limit.
@@ -128,7 +141,7 @@ async fn each_key(
         let says = format!("key {} of {keys}: {}", place + 1, check.says);
         found.push(Check { says, ..check });
         if place == 0 && model.is_some() {
-            found.extend(of_model(name, &table, &known).await);
+            found.extend(of_facts(examiner, name, &table, &known).await);
         }
     }
     found
@@ -183,8 +196,7 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
 }
 
 /// Reports abilities of the model that fall short of the agent's needs.
-async fn of_model(name: &str, table: &str, model: &KnownModel) -> Option<Check> {
-    let known = model.known().await;
+fn of_model(name: &str, table: &str, known: &KnownFacts) -> Option<Check> {
     if matches!(known.tools, Some((ToolStyle::None, _))) {
         let says = "the model gets no tools (`tools = \"none\"`)";
         return Some(Check::fair(
@@ -201,6 +213,24 @@ async fn of_model(name: &str, table: &str, model: &KnownModel) -> Option<Check> 
     let fix = "start the server with more (llama.cpp: --ctx-size 32768, vLLM: --max-model-len), or set \
                context_tokens in the table of an Ollama provider";
     Some(Check::fair(name, says, fix))
+}
+
+/// Reports facts of the model that nobody states, and the values that hold instead.
+fn unknown_facts(name: &str, known: &KnownFacts, budgets: &Budgets) -> Option<Check> {
+    let mut unknown = Vec::new();
+    if known.context.is_none() {
+        let assumed = thousands(ModelFacts::ASSUMED_CONTEXT);
+        unknown.push(format!("its context is unknown, and {assumed} tokens are assumed"));
+    }
+    if known.price.is_none() {
+        let limit = match budgets.unpriced_day_tokens {
+            Some(tokens) => format!("{} tokens a day", thousands(tokens)),
+            None => "no limit, because budgets.unpriced_day_tokens is \"none\"".to_owned(),
+        };
+        unknown.push(format!("its price is unknown, and its budget is {limit}"));
+    }
+    let fix = "set `context` and `price` in [models], or run `avocet models update`";
+    (!unknown.is_empty()).then(|| Check::fair(format!("{name}: facts"), unknown.join("; "), fix))
 }
 
 /// Checks the transcription provider.

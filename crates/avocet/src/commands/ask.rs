@@ -1,18 +1,26 @@
 //! `avocet ask`: sends a message to the agent.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait};
+use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait, answer_in_json};
 use avocet_protocol::{
-    AcceptedAs, Clock, Content, DedupeKey, Inbound, MessageId, MessageStatus, Outcome, Publish,
-    Sender, SenderId, SessionId, within,
+    AcceptedAs, Clock, Content, DedupeKey, Inbound, JsonAnswer, JsonQuestion, MessageId,
+    MessageStatus, Outcome, Publish, Sender, SenderId, SessionId, plain_io, within,
 };
 use clap::Args;
+use serde_json::Value;
 
-use crate::commands::{LOOK_AGAIN, OfflineLog, Reached, bus_to_log, connect, reach, text_or_stdin};
+use crate::commands::{
+    LOOK_AGAIN, OfflineLog, Reached, bus_to_log, call, connect, reach, text_or_stdin,
+};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
+use crate::json_answers::{JsonAnswers, validator};
 use crate::link::new_key;
+use crate::models::Models;
 use crate::output::{print, print_json, show};
 use crate::places::{Configuration, Uses};
 use crate::values::session_id;
@@ -34,13 +42,22 @@ pub(crate) struct AskArgs {
     /// Stop waiting after this many seconds; the reply still goes to the chat.
     #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = seconds)]
     timeout: Option<u64>,
+    /// Ask for an answer that is JSON by the JSON Schema in this file, and print it. The agent's
+    /// model answers outside of the conversation and without tools. Exits with 65 if it cannot.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "wait"])]
+    schema: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, Failure> {
-    let AskArgs { session, text, key, wait, timeout, json } = ask;
+    let AskArgs { session, text, key, wait, timeout, schema, json } = ask;
+    if let Some(file) = schema {
+        let schema = read_schema(&file)?;
+        let text = text_or_stdin(text)?;
+        return in_json(context, &JsonQuestion { session, text, schema }, json).await;
+    }
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
     let key = match key {
@@ -76,6 +93,48 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
             }
         }
     }
+}
+
+/// Asks for an answer by a JSON Schema. If no daemon runs, this process asks the model.
+async fn in_json(
+    context: &CommandContext,
+    question: &JsonQuestion,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let method = "ask.json";
+    let found: JsonAnswer = call(context, method, question, async |log, params| {
+        // Other than most commands on a log, this one sends a request.
+        let configuration = Configuration::load(context, Uses::Everything)?;
+        let clock = &context.clock;
+        let models = Arc::new(Models::of(&configuration, clock.clone())?);
+        let asker = JsonAnswers::new(&configuration, models, log.store.clone(), clock);
+        Ok(answer_in_json(&asker, method, params).await)
+    })
+    .await?;
+    match &found.answer {
+        Some(answer) if !json => print_json(answer)?,
+        _ if json => print_json(&found)?,
+        _ => {}
+    }
+    if found.answer.is_some() {
+        return Ok(Exit::Done);
+    }
+    let JsonAnswer { model, requests, faults, .. } = &found;
+    let faults = faults.join("; ");
+    let message =
+        format!("{model} gave no answer by the schema in {requests} requests; the last: {faults}");
+    Err(Failure::new(Exit::Data, message))
+}
+
+/// Reads a JSON Schema and checks it.
+fn read_schema(file: &Path) -> Result<Value, Failure> {
+    let unusable = |why: String| {
+        Failure::new(Exit::Usage, format!("cannot use the schema {}: {why}", file.display()))
+    };
+    let text = fs::read_to_string(file).map_err(|error| unusable(plain_io(&error)))?;
+    let schema = serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?;
+    validator(&schema).map_err(unusable)?;
+    Ok(schema)
 }
 
 /// Writes the message into the log, as if it had come over the socket.

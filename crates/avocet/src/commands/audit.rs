@@ -88,7 +88,7 @@ async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
         Some(log) => check(&log, file).await?,
         None => Checked { rows: 0, head: None, noted: None, fault: None },
     };
-    let exit = if checked.fault.is_some() { Exit::Database } else { Exit::Done };
+    let exit = if checked.fault.is_some() { Exit::Data } else { Exit::Done };
     let Checked { rows, head, noted, fault } = &checked;
     if json {
         let file = file.display().to_string();
@@ -99,7 +99,7 @@ async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     }
     match fault {
         Some(fault) => Err(Failure::new(
-            Exit::Database,
+            Exit::Data,
             format!(
                 "{fault} ({rows} rows checked). The table was changed, or replaced by an older \
                     one. Once you know why, remove {} so that a new head is noted",

@@ -38,9 +38,8 @@ pub(crate) async fn run(context: &CommandContext, args: ConsolidateArgs) -> Resu
     let reports: Vec<ConsolidationReport> = call(context, method, &request, async |log, params| {
         // Other than most commands on a log, this one sends a request.
         let configuration = Configuration::load(context, Uses::Everything)?;
-        let Configuration { document, settings, .. } = &configuration;
         let clock = &context.clock;
-        let models = Arc::new(Models::new(document, settings, clock.clone())?);
+        let models = Arc::new(Models::of(&configuration, clock.clone())?);
         let consolidator = consolidator(&configuration, &models, &log.store, clock)?;
         Ok(answer_about_consolidation(consolidator.as_ref(), method, params).await)
     })

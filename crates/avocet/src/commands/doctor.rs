@@ -134,7 +134,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let examiner = Examiner {
         channels: Arc::new(Channels::new(channels)),
-        models: Arc::new(Models::new(document, settings, context.clock.clone())?),
+        models: Arc::new(Models::of(&configuration, context.clock.clone())?),
         walls: layers::checks(&configuration, &shells, cgroup),
         mirror: None,
         is_daemon: false,

@@ -1,20 +1,75 @@
-//! `avocet models`: lists the configured models, the known facts about each, and their sources.
+//! `avocet models`: lists the configured models, the known facts about each, and their sources; or
+//! the models that providers offer. `update` replaces the catalogue.
 
+mod offered;
+
+use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read};
+use std::time::Duration;
 
-use avocet_llm::{ConfiguredModel, Fact, KnownFacts, TextCalls, ToolStyle};
-use avocet_protocol::{Models as _, PlainTable, Price, thousands};
+use avocet_llm::{
+    Catalogue, CatalogueSummary, ConfiguredModel, Fact, KnownFacts, TextCalls, ToolStyle,
+};
+use avocet_net::{HttpClient, NetError, check_public_url};
+use avocet_protocol::{Models as _, PlainTable, Price, plain_io, thousands, within};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::catalogue;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::show;
 use crate::places::{Configuration, Uses};
 
+/// Most bytes of a table of models.
+const MAX_TABLE: usize = 16 * 1024 * 1024;
+/// The timeout for fetching a table.
+const FETCH: Duration = Duration::from_mins(1);
+
 const LEGEND: &str = "In brackets, the source: your table [models], the provider's table, the model's \
-    server, or the list\nof well-known models. The first source counts; a value without a source is unknown.\n";
+    server, the catalogue,\nor the list of well-known models. The first source counts. A model with an \
+    unknown context is\nassumed to have 65_536 tokens, and budgets.unpriced_day_tokens limits models \
+    without a price.\n";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ModelsArgs {
+    #[command(subcommand)]
+    command: Option<ModelsCommand>,
+    /// List the models that this provider offers. Without a name: of all configured providers.
+    #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = "")]
+    offered: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModelsCommand {
+    /// Replace the catalogue of models: their contexts, abilities and prices.
+    Update {
+        /// File or URL of a catalogue, or of LiteLLM's table of models in JSON.
+        source: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) async fn run(context: &CommandContext, args: ModelsArgs) -> Result<Exit, Failure> {
+    let ModelsArgs { command, offered, json } = args;
+    match (command, offered) {
+        (Some(ModelsCommand::Update { source, json }), _) => update(context, &source, json).await,
+        (None, Some(provider)) => {
+            offered::run(context, Some(provider).filter(|name| !name.is_empty()), json).await
+        }
+        (None, None) => configured(context, json).await,
+    }
+}
 
 /// A model and its known facts.
 struct ModelRow {
@@ -23,9 +78,9 @@ struct ModelRow {
     known: Option<KnownFacts>,
 }
 
-pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
-    let Configuration { document, settings, .. } = Configuration::load(context, Uses::Log)?;
-    let models = Models::new(&document, &settings, context.clock.clone())?;
+async fn configured(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, Uses::Log)?;
+    let models = Models::of(&configuration, context.clock.clone())?;
     let mut rows = Vec::new();
     for name in models.configured() {
         let made = models
@@ -38,6 +93,69 @@ pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Fa
         rows.push(ModelRow { name, known });
     }
     show(json, &rows.iter().map(ModelRow::json).collect::<Vec<_>>(), || table(&rows))
+}
+
+/// Replaces the catalogue. A faulty one changes nothing.
+async fn update(context: &CommandContext, source: &str, json: bool) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let failed = |why: String| Failure::new(Exit::Failed, why);
+    let kept =
+        |why: String| failed(format!("cannot use {source}: {why}; the catalogue is unchanged"));
+    let text = if source.starts_with("http://") || source.starts_with("https://") {
+        fetched(context, source).await.map_err(kept)?
+    } else {
+        read(source).map_err(kept)?
+    };
+    let now = jiff::Timestamp::from_millisecond(context.clock.now().0).unwrap_or_default();
+    let date = now.strftime("%Y-%m-%d").to_string();
+    let catalogue =
+        Catalogue::read(text, source, &date).map_err(|error| kept(error.to_string()))?;
+    let file = catalogue::file(&configuration.data_dir);
+    catalogue::replace(&file, &catalogue).map_err(|error| {
+        failed(format!("cannot write {}: {}", file.display(), plain_io(&error)))
+    })?;
+    let CatalogueSummary { source, date, models } = catalogue.summary();
+    let written = json!({ "models": models, "source": source, "date": date, "file": file });
+    show(json, &written, || {
+        let file = file.display();
+        format!(
+            "{file} now has {models} models of {date}. A running daemon reads it at its next start.\n"
+        )
+    })
+}
+
+fn read(path: &str) -> Result<String, String> {
+    let read = || {
+        let mut text = String::new();
+        File::open(path)?.take(MAX_TABLE as u64 + 1).read_to_string(&mut text)?;
+        Ok::<_, io::Error>(text)
+    };
+    let text = read().map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => "it is not a text in UTF-8".to_owned(),
+        _ => plain_io(&error),
+    })?;
+    (text.len() <= MAX_TABLE).then_some(text).ok_or_else(too_long)
+}
+
+/// Fetches a text from the public Internet.
+async fn fetched(context: &CommandContext, url: &str) -> Result<String, String> {
+    check_public_url(url).map_err(|error| error.to_string())?;
+    let fetch = async {
+        let client = HttpClient::untrusted(&BTreeMap::new())?;
+        let response = client.get(url, &[]).await?;
+        match response.status() {
+            200 => response.beginning(MAX_TABLE).await.map(Ok),
+            status => Ok(Err(format!("the server answers with status {status}"))),
+        }
+    };
+    let fetched = within(context.clock.as_ref(), FETCH, fetch).await;
+    let fetched = fetched.map_err(|_| format!("no answer within {} s", FETCH.as_secs()))?;
+    let (text, is_cut) = fetched.map_err(|error: NetError| error.to_string())??;
+    (!is_cut).then_some(text).ok_or_else(too_long)
+}
+
+fn too_long() -> String {
+    format!("it is longer than {} MiB", MAX_TABLE / 1024 / 1024)
 }
 
 fn table(rows: &[ModelRow]) -> String {

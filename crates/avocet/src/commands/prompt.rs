@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_agent::{AgentLogs, JobPlan, PromptPart, PromptReport, TurnContext};
+use avocet_agent::{AgentLogs, JobPlan, ModelTask, PromptPart, PromptReport, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
@@ -109,7 +109,7 @@ async fn ask(
     let workspaces = Arc::new(AgentWorkspaces::open(configuration, logs)?);
     // The shell stays unused, so its start number is arbitrary.
     let shells = Shells::probe(configuration, &context.clock, &context.root).await?;
-    let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
+    let models = Arc::new(Models::of(configuration, context.clock.clone())?);
     let events = Arc::new(Events::default());
     // The command sends no request, so it recalls by words alone.
     let memories = SearchedMemories::by_words(store);
@@ -176,7 +176,7 @@ async fn ask(
 }
 
 fn as_json(prompt: &PromptReport) -> serde_json::Value {
-    let PromptReport { model, effort, room, parts, request } = prompt;
+    let PromptReport { model, task, effort, room, parts, request } = prompt;
     let part = |part: &PromptPart| json!({ "name": part.name, "tokens": part.tokens });
     let tool = |tool: &ToolSpec| {
         json!({
@@ -190,6 +190,7 @@ fn as_json(prompt: &PromptReport) -> serde_json::Value {
         |tool: &ToolSpec| json!({ "name": tool.name, "group": tool.group, "bytes": tool.bytes() });
     json!({
         "model": model,
+        "task": task.map(ModelTask::key),
         "effort": effort,
         "room": room,
         "tokens": request.estimated_tokens(),
@@ -201,11 +202,13 @@ fn as_json(prompt: &PromptReport) -> serde_json::Value {
 }
 
 fn text(prompt: &PromptReport) -> String {
-    let PromptReport { model, effort, room, parts, request } = prompt;
+    let PromptReport { model, task, effort, room, parts, request } = prompt;
     let all = request.estimated_tokens();
     let (all, room) = (thousands(all), thousands(*room));
+    let why = task.map(|task| format!(" ({}: {})", task.key(), task.reason()));
+    let why = why.unwrap_or_default();
     let effort = effort.map(|effort| format!(", thinking {}", effort.word())).unwrap_or_default();
-    let mut text = format!("{model}{effort}: about {all} of {room} tokens\n\n");
+    let mut text = format!("{model}{why}{effort}: about {all} of {room} tokens\n\n");
     let rows = parts.iter().map(|part| [part.name.clone(), thousands(part.tokens)]);
     text.push_str(&rows.collect::<PlainTable>().to_string());
     for message in &request.messages {

@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
         }
     };
     let settings = &configuration.settings;
-    let model = &settings.agents.defaults.model;
+    let model = settings.agents.defaults.answering();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         data_dir = %configuration.data_dir.display(),

@@ -48,7 +48,7 @@ async fn without_daemon(
         pid: None,
         uptime_seconds: 0,
         data_dir: data_dir.display().to_string(),
-        model: configuration.settings.agents.defaults.model.clone(),
+        model: configuration.settings.agents.defaults.answering().to_owned(),
         log: match &log {
             Some(log) => log.log_status().await?,
             None => LogStatus::default(),

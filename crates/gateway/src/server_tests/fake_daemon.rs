@@ -5,17 +5,18 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, AddSchedule, ApprovalDecision,
-    Approvals, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode, Consolidate,
-    ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor, DaemonStatus,
-    DedupeKey, DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits,
-    JobRequest, JobRules, JobState, JobStatus, LogStatus, Memories, Memory, MemoryAuthor,
-    MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus, NewMemory,
-    OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError,
-    Query, Report, Role, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId, ScopeFilter,
-    SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary, ShownSchedule,
-    StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage,
-    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy,
-    UsageRow, WaitId, WordCounts, WrittenMemory,
+    Approvals, AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink,
+    ChildMode, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content,
+    Cursor, DaemonStatus, DedupeKey, DeliveryId, Enqueued, FoundMemory, Handover, Inbound,
+    JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer,
+    JsonQuestion, LogStatus, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
+    MemoryId, MemoryScope, MessageId, MessageStatus, NewMemory, OpenApproval, Origin, Outbound,
+    Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report, Role,
+    ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId, ScopeFilter, SessionId,
+    SessionReports, SessionRow, SessionStatus, SessionSummary, ShownSchedule, StoreError,
+    SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage, TurnEvent,
+    TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy, UsageRow,
+    WaitId, WordCounts, WrittenMemory,
 };
 use serde_json::json;
 
@@ -340,6 +341,20 @@ impl Consolidate for FakeDaemon {
         _: &MemoryScope,
     ) -> Result<ConsolidationReport, ConsolidateError> {
         Err(ConsolidateError::Runs(0))
+    }
+}
+
+#[async_trait]
+impl AskJson for FakeDaemon {
+    async fn ask_json(&self, question: &JsonQuestion) -> Result<JsonAnswer, AskJsonError> {
+        match question.schema.as_bool() {
+            Some(false) => Err(AskJsonError::Schema("the whole: nothing is valid".to_owned())),
+            _ => {
+                let answer = Some(question.text.clone().into());
+                let (model, faults) = ("a/b".to_owned(), Vec::new());
+                Ok(JsonAnswer { model, requests: 1, answer, faults })
+            }
+        }
     }
 }
 

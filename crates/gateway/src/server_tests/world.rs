@@ -36,6 +36,7 @@ impl World {
             access: daemon.clone(),
             memories: daemon.clone(),
             mirror: None,
+            ask_json: daemon.clone(),
             consolidate: daemon.clone(),
             query: daemon.clone(),
             report: daemon.clone(),

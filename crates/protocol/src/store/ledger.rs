@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use crate::{Money, SessionId, Spent, Timestamp, TurnId, Usage};
+use crate::{Money, Price, SessionId, Spent, Timestamp, TurnId, Usage};
 
 /// The ledger of model usage and cost.
 #[async_trait]
@@ -51,8 +51,9 @@ pub trait UpkeepLedger: fmt::Debug + Send + Sync {
 /// The budgets of the day for requests that belong to no conversation.
 #[async_trait]
 pub trait UpkeepBudget: fmt::Debug + Send + Sync {
-    /// Returns the notice of the budget that is used up; `None` if a request may be made.
-    async fn used_up(&self) -> Result<Option<String>>;
+    /// Returns the notice of the budget that is used up; `None` if a request to a model of this
+    /// price may be made. The price is `None` if it is unknown.
+    async fn used_up(&self, price: Option<Price>) -> Result<Option<String>>;
 
     /// Records the usage of a request.
     async fn record(&self, purpose: Purpose, spent: &[Spent]) -> Result<()>;

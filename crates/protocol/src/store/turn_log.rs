@@ -2,6 +2,7 @@
 //! model.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -89,7 +90,7 @@ pub struct Past {
     /// The compacted part, which stands for the turns up to [`CompactedPast::summary_to`].
     pub compacted: CompactedPast,
     /// The turns after that, oldest first.
-    pub turns: Vec<TurnRecord>,
+    pub turns: Vec<Arc<TurnRecord>>,
     /// `true` if turns between both were left out for lack of room.
     pub has_gap: bool,
     /// The position up to which an owner has declared the read text as trusted: the turn, and the

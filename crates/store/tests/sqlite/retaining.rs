@@ -13,9 +13,11 @@ use tempfile::TempDir;
 use crate::support::open;
 
 /// Adds an ended turn of the session `s`, with a row in every table that refers to turns.
-fn add_turn(log: &Connection, turn: i64) {
+pub(crate) fn add_turn(log: &Connection, turn: i64) {
     let content = format!("{{\"text\":\"word{turn}\"}}");
     let result = format!("\"{}\"", "r".repeat(1000));
+    let reasoning = r#"{"model":"a/b","content":[]}"#;
+    let arguments = r#"{"object":{}}"#;
     let sql = format!(
         "INSERT OR IGNORE INTO sessions (id, used_at) VALUES ('terminal:local:s', 1);
          INSERT INTO turns (id, session, state, started_at, ended_at) \
@@ -26,9 +28,9 @@ fn add_turn(log: &Connection, turn: i64) {
              state, outcome, turn, received_at) VALUES ({turn}, 'terminal:local:s', 'terminal', 'local', \
              's', 'k{turn}', 'u1', 'text', '{content}', 0, 'done', 'replied', {turn}, {turn});
          INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, reasoning) \
-             VALUES ({turn}, 0, 'answer{turn}', 1, 1, 1, '[]'), ({turn} + 1000, 0, 'sub', 1, 1, 1, NULL);
+             VALUES ({turn}, 0, 'answer{turn}', 1, 1, 1, '{reasoning}'), ({turn} + 1000, 0, 'sub', 1, 1, 1, NULL);
          INSERT INTO calls (turn, step, ordinal, name, arguments, state, ok, result) \
-             VALUES ({turn}, 0, 0, 'spawn', '{{}}', 'finished', 1, '{result}');
+             VALUES ({turn}, 0, 0, 'spawn', '{arguments}', 'finished', 1, '{result}');
          INSERT INTO kept_results (handle, session, body) VALUES ('t{turn}s0c0', 'terminal:local:s', '1');
          INSERT INTO waits (turn, step, ordinal, kind, child, expires_at, resolved) \
              VALUES ({turn}, 0, 0, 'child', {turn} + 1000, 1, 1);
@@ -59,7 +61,7 @@ fn count(log: &Connection, sql: &str) -> i64 {
 }
 
 /// Removes rows as the daemon does: batch by batch.
-async fn remove(store: &SqliteStore, part: OldRows, before: i64) -> u64 {
+pub(crate) async fn remove(store: &SqliteStore, part: OldRows, before: i64) -> u64 {
     let (mut removed, mut after) = (0, 0);
     loop {
         let batch = store.remove_old(part, after, Timestamp(before)).await.unwrap();
@@ -71,7 +73,7 @@ async fn remove(store: &SqliteStore, part: OldRows, before: i64) -> u64 {
     }
 }
 
-async fn opened(turns: std::ops::Range<i64>) -> (TempDir, SqliteStore, Connection) {
+pub(crate) async fn opened(turns: std::ops::Range<i64>) -> (TempDir, SqliteStore, Connection) {
     let directory = TempDir::new().unwrap();
     open(directory.path()).await.unwrap().close().await;
     let log = log(directory.path());

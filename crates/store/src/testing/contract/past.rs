@@ -1,5 +1,7 @@
 //! Rules of a session's past: whole turns, summaries of older ones, `/compact`.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
     CallResult, Claim, CommandAction, CommandEffect, CommandReply, CompactedPast, MessageId,
     NewStep, Past, SessionId, StoreError, ToolClass, Trust, TurnId, TurnRecord, Usage,
@@ -39,7 +41,7 @@ async fn answer_with(
 /// Returns the texts that the next turn reads, and `true` if the past has a gap.
 async fn seen(world: &World<'_>, a: &SessionId, budget: usize) -> (Vec<String>, bool) {
     let past = world.ports.log.history(a, TurnId(i64::MAX), budget).await.unwrap();
-    let text = |turn: &TurnRecord| {
+    let text = |turn: &Arc<TurnRecord>| {
         assert_eq!(turn.steps.len(), 2);
         turn.origin.messages()[0].model_text()
     };

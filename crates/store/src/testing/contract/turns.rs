@@ -5,7 +5,7 @@ use std::time::Duration;
 use avocet_protocol::{
     AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandEffect,
     CommandReply, InboundKind, LoggedInbound, Outcome, QueueMode, SessionId, SettledTurn,
-    Settlement, StoreError, Suspects, Timestamp, ToolClass, TurnState, WaitKind,
+    Settlement, StoreError, Suspects, Timestamp, ToolClass, TurnId, TurnState, WaitKind,
 };
 
 use super::Backend;
@@ -204,7 +204,14 @@ pub async fn retry_reruns_a_failed_turn_for_its_sender_or_an_owner(backend: &imp
 
     assert_eq!(retry(&world, Some("another")).await, CommandEffect::Nothing);
     let again = CommandEffect::Resolved(a.clone());
+    let retried = async || {
+        let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
+        let keys = past.turns[0].origin.messages().iter().map(|one| &one.message.inbound.key);
+        keys.map(|key| key.as_str().starts_with("retried ")).collect::<Vec<_>>()
+    };
+    assert_eq!(retried().await, [false, false]);
     assert_eq!(retry(&world, Some("user")).await, again);
+    assert_eq!(retried().await, [true, true], "the past shows the keys as they are now");
     let world = world.restart().await;
     let turn = world.take(&a).await;
     let texts: Vec<_> = turn.origin.messages().iter().map(LoggedInbound::model_text).collect();

@@ -205,6 +205,7 @@ pub(super) fn reply(text: &str) -> Settlement {
             text: text.to_owned(),
             usage: Usage::default(),
             trust: Trust::Full,
+            remark: None,
         }),
         notice: None,
         reply: Some(planned(&session("a"), &[text])),

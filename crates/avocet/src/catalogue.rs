@@ -1,0 +1,60 @@
+//! The catalogue of models: the shipped one, or the one that `avocet models update` wrote into the
+//! data directory.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use avocet_llm::Catalogue;
+use avocet_protocol::plain_io;
+
+/// Returns the file of an updated catalogue.
+pub(crate) fn file(data_dir: &Path) -> PathBuf {
+    data_dir.join("models.txt")
+}
+
+/// Reads the updated catalogue; the shipped one if there is none.
+pub(crate) fn read(file: &Path) -> Catalogue {
+    let error = match fs::read_to_string(file) {
+        Ok(text) => match Catalogue::read(text, "", "") {
+            Ok(catalogue) => return catalogue,
+            Err(error) => error.to_string(),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => return Catalogue::default(),
+        Err(error) => plain_io(&error),
+    };
+    let file = file.display();
+    tracing::warn!(%file, error, "cannot read the catalogue of models; using the shipped one");
+    Catalogue::default()
+}
+
+/// Replaces the updated catalogue atomically.
+pub(crate) fn replace(file: &Path, catalogue: &Catalogue) -> io::Result<()> {
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let new = file.with_extension("new");
+    let mut written = File::create(&new)?;
+    written.write_all(catalogue.text().as_bytes())?;
+    written.sync_all()?;
+    fs::rename(&new, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_uses_the_shipped_catalogue_until_a_valid_one_is_there() {
+        let home = tempfile::tempdir().unwrap();
+        let file = file(home.path());
+        assert_eq!(read(&file), Catalogue::default());
+        fs::write(&file, "avocet models 1\n").unwrap();
+        assert_eq!(read(&file), Catalogue::default());
+        let text = "avocet models 1\nsource s\ndate d\n\n[a]\nm 1 1 - - - - -\n".to_owned();
+        let updated = Catalogue::read(text, "", "").unwrap();
+        replace(&file, &updated).unwrap();
+        assert_eq!(read(&file), updated);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,214 @@
+//! The ended turns of the sessions that were active last. An ended turn changes only in
+//! [`ChangeMarks::past`](crate::tx::ChangeMarks) transactions, which empty the cache, so that a
+//! turn reads only those that ended since the one before it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::{SessionId, TurnId, TurnRecord};
+
+/// Maximum size of all cached turns in bytes, as [`CachedTurn::bytes`] counts them.
+const MOST_BYTES: usize = 4 << 20;
+/// Estimated memory of a turn and its messages beside their text, in bytes.
+const TURN_BYTES: usize = 1024;
+
+/// The cached turns of all sessions.
+#[derive(Debug, Default)]
+pub(crate) struct PastCache {
+    pasts: Mutex<CachedPasts>,
+}
+
+#[derive(Debug, Default)]
+struct CachedPasts {
+    /// Number of times that the cache was emptied.
+    emptied: u64,
+    /// Number of insertions, which orders the sessions by their last read.
+    inserted: u64,
+    bytes: usize,
+    sessions: HashMap<SessionId, CachedSession>,
+}
+
+#[derive(Debug)]
+struct CachedSession {
+    inserted: u64,
+    bytes: usize,
+    turns: CachedTurns,
+}
+
+/// The cache for one read. Turns that it has read are cached only if the cache has not been emptied
+/// since its beginning.
+#[derive(Debug)]
+pub(crate) struct CachedRead {
+    cache: Arc<PastCache>,
+    /// See [`CachedPasts::emptied`].
+    emptied: u64,
+}
+
+/// All ended turns of a session in a range of ids.
+#[derive(Debug, Clone)]
+pub(crate) struct CachedTurns {
+    /// The range begins after this turn.
+    pub(crate) after: TurnId,
+    /// The turns, oldest first. The last one ends the range.
+    pub(crate) turns: Vec<CachedTurn>,
+}
+
+/// An ended turn.
+#[derive(Debug, Clone)]
+pub(crate) struct CachedTurn {
+    pub(crate) record: Arc<TurnRecord>,
+    pub(crate) size: MeasuredTurn,
+}
+
+/// An ended turn and the size of its text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MeasuredTurn {
+    pub(crate) id: TurnId,
+    /// Its newest message; `None` for a child.
+    pub(crate) newest_message: Option<i64>,
+    /// Bytes of the whole text.
+    pub(crate) whole: usize,
+    /// Bytes with shortened results.
+    pub(crate) shortened: usize,
+}
+
+impl CachedTurn {
+    fn bytes(&self) -> usize {
+        self.size.whole + TURN_BYTES
+    }
+}
+
+impl PastCache {
+    /// Forgets all turns, because a transaction has changed ended ones.
+    pub(crate) fn clear(&self) {
+        let mut pasts = self.lock();
+        *pasts = CachedPasts { emptied: pasts.emptied + 1, ..CachedPasts::default() };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CachedPasts> {
+        self.pasts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CachedRead {
+    /// Begins a read. Call this before its transaction begins.
+    pub(crate) fn begin(cache: &Arc<PastCache>) -> Self {
+        Self { emptied: cache.lock().emptied, cache: cache.clone() }
+    }
+
+    /// Returns the cached turns of a session, if all of them come before `before`.
+    pub(crate) fn turns(&self, session: &SessionId, before: TurnId) -> Option<CachedTurns> {
+        let pasts = self.cache.lock();
+        let turns = &pasts.sessions.get(session)?.turns;
+        turns.turns.last().is_some_and(|last| last.size.id < before).then(|| turns.clone())
+    }
+
+    /// Caches the turns of a session in place of those cached before. The sessions that were read
+    /// least recently make room.
+    pub(crate) fn insert(&self, session: &SessionId, turns: CachedTurns) {
+        let mut pasts = self.cache.lock();
+        if pasts.emptied != self.emptied {
+            return;
+        }
+        pasts.remove(session);
+        let bytes = turns.turns.iter().map(CachedTurn::bytes).sum();
+        if turns.turns.is_empty() || bytes > MOST_BYTES {
+            return;
+        }
+        while pasts.bytes + bytes > MOST_BYTES {
+            let Some(oldest) = pasts.oldest() else { break };
+            pasts.remove(&oldest);
+        }
+        pasts.inserted += 1;
+        pasts.bytes += bytes;
+        let inserted = pasts.inserted;
+        pasts.sessions.insert(session.clone(), CachedSession { inserted, bytes, turns });
+    }
+}
+
+impl CachedPasts {
+    fn remove(&mut self, session: &SessionId) {
+        if let Some(removed) = self.sessions.remove(session) {
+            self.bytes -= removed.bytes;
+        }
+    }
+
+    fn oldest(&self) -> Option<SessionId> {
+        let sessions = self.sessions.iter();
+        sessions.min_by_key(|(_, cached)| cached.inserted).map(|(session, _)| session.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::{Origin, Timestamp, TurnState, Undelivered};
+
+    use super::*;
+
+    fn session(name: &str) -> SessionId {
+        format!("terminal:local:{name}").parse().unwrap()
+    }
+
+    /// Turns with these ids, each of this size.
+    fn turns(ids: &[i64], whole: usize) -> CachedTurns {
+        let turn = |id: &i64| {
+            let record = TurnRecord {
+                id: TurnId(*id),
+                session: session("a"),
+                state: TurnState::Done,
+                started_at: Timestamp(0),
+                origin: Origin::Messages(Vec::new()),
+                steps: Vec::new(),
+                notice: None,
+                undelivered: Undelivered::default(),
+                recalled: Vec::new(),
+                reports: avocet_protocol::SessionReports::default(),
+            };
+            let size = MeasuredTurn { id: TurnId(*id), newest_message: None, whole, shortened: 0 };
+            CachedTurn { record: Arc::new(record), size }
+        };
+        CachedTurns { after: TurnId(0), turns: ids.iter().map(turn).collect() }
+    }
+
+    fn cached(read: &CachedRead, name: &str, before: i64) -> Option<usize> {
+        read.turns(&session(name), TurnId(before)).map(|turns| turns.turns.len())
+    }
+
+    #[test]
+    fn turns_are_returned_only_if_all_come_before_the_wanted_one() {
+        let read = CachedRead::begin(&Arc::default());
+        read.insert(&session("a"), turns(&[1, 5], 1));
+        for (before, expected) in [(6, Some(2)), (5, None), (2, None)] {
+            assert_eq!(cached(&read, "a", before), expected, "{before}");
+        }
+        assert_eq!(cached(&read, "b", 6), None);
+        read.insert(&session("a"), turns(&[], 1));
+        assert_eq!(cached(&read, "a", 6), None, "nothing is left to cache");
+    }
+
+    #[test]
+    fn insert_makes_room_by_the_sessions_that_were_read_least_recently() {
+        let read = CachedRead::begin(&Arc::default());
+        let third = MOST_BYTES / 3 - TURN_BYTES;
+        let insert = |name: &str, bytes| read.insert(&session(name), turns(&[1], bytes));
+        ["a", "b", "c", "a", "d"].into_iter().for_each(|name| insert(name, third));
+        let kept = ["a", "b", "c", "d"].map(|name| cached(&read, name, 2).is_some());
+        assert_eq!(kept, [true, false, true, true]);
+        insert("a", MOST_BYTES);
+        assert_eq!(cached(&read, "a", 2), None, "too large");
+        assert_eq!(cached(&read, "d", 2), Some(1), "it has taken the room of nothing");
+    }
+
+    #[test]
+    fn turns_that_were_read_before_a_change_are_not_cached_after_it() {
+        let cache = Arc::<PastCache>::default();
+        let before = CachedRead::begin(&cache);
+        before.insert(&session("a"), turns(&[1], 1));
+        cache.clear();
+        assert_eq!(cached(&before, "a", 2), None);
+        before.insert(&session("a"), turns(&[1], 1));
+        assert_eq!(cached(&before, "a", 2), None);
+        CachedRead::begin(&cache).insert(&session("a"), turns(&[1], 1));
+        assert_eq!(cached(&before, "a", 2), Some(1));
+    }
+}
