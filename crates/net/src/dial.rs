@@ -1,6 +1,7 @@
 //! The real network: the system's resolver, and connections to judged addresses.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -37,7 +38,7 @@ impl Dial for Pinned {
         body: Option<&[u8]>,
         to: &[SocketAddr],
     ) -> Result<Box<dyn DialResponse>, NetError> {
-        let client = builder().dns_resolver(Judged(to.to_vec())).build();
+        let client = builder().dns_resolver(Arc::new(Judged(to.to_vec()))).build();
         let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
         let request = match body {
             None => client.get(url.clone()),

@@ -16,6 +16,7 @@ mod proxy;
 mod public;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::Secret;
@@ -135,7 +136,7 @@ impl HttpClient {
     /// The same as [`Self::with_headers`].
     pub fn untrusted(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
         let public = Public::of_this_host();
-        Self::built(builder().dns_resolver(public.clone()), headers, Some(public))
+        Self::built(builder().dns_resolver(Arc::new(public.clone())), headers, Some(public))
     }
 
     fn built(
