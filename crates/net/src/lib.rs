@@ -16,7 +16,7 @@ mod proxy;
 mod public;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use avocet_protocol::Secret;
@@ -50,11 +50,19 @@ const SHORTEST_SECRET: usize = 8;
 /// A client for endpoints that the operator has configured.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
-    client: reqwest::Client,
+    client: Arc<LazyClient>,
     /// Values of the headers that every request has. `redacted` removes them from texts.
     secrets: Vec<Secret>,
     /// Restricts requests to the public Internet, if present.
     public: Option<Public>,
+}
+
+/// A client that is built for its first request, because it parses the certificates of the system.
+/// That takes ten milliseconds and a megabyte, which a start should not pay.
+#[derive(Debug)]
+struct LazyClient {
+    headers: HeaderMap,
+    built: OnceLock<reqwest::Client>,
 }
 
 /// An error before the answer begins, or while its body is read.
@@ -111,22 +119,25 @@ fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), NetEr
     Ok((name, value))
 }
 
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl HttpClient {
     /// Returns a client with its own pool of connections.
-    ///
-    /// # Errors
-    /// [`NetError::Invalid`] if the system's certificates cannot be used.
-    pub fn new() -> Result<Self, NetError> {
-        Self::with_headers(&BTreeMap::new())
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of(HeaderMap::new(), Vec::new(), None)
     }
 
     /// Returns a client that adds these headers to every request.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] if a header cannot be sent, or if the system's certificates cannot be
-    /// used.
+    /// [`NetError::Invalid`] if a header cannot be sent.
     pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        Self::built(builder(), headers, None)
+        Self::checked(headers, None)
     }
 
     /// Returns a client like [`Self::with_headers`], for an endpoint whose operator is untrusted.
@@ -135,21 +146,36 @@ impl HttpClient {
     /// # Errors
     /// The same as [`Self::with_headers`].
     pub fn untrusted(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        let public = Public::of_this_host();
-        Self::built(builder().dns_resolver(Arc::new(public.clone())), headers, Some(public))
+        Self::checked(headers, Some(Public::of_this_host()))
     }
 
-    fn built(
-        builder: reqwest::ClientBuilder,
+    fn checked(
         headers: &BTreeMap<String, Secret>,
         public: Option<Public>,
     ) -> Result<Self, NetError> {
         let secrets = headers.values().cloned().collect();
         let headers = headers.iter().map(|(name, value)| header(name, value));
-        let headers = headers.collect::<Result<HeaderMap, NetError>>()?;
-        let client = builder.pool_idle_timeout(IDLE).default_headers(headers).build();
-        let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
-        Ok(Self { client, secrets, public })
+        Ok(Self::of(headers.collect::<Result<HeaderMap, NetError>>()?, secrets, public))
+    }
+
+    fn of(headers: HeaderMap, secrets: Vec<Secret>, public: Option<Public>) -> Self {
+        let client = Arc::new(LazyClient { headers, built: OnceLock::new() });
+        Self { client, secrets, public }
+    }
+
+    /// Returns the client of the HTTP library, and builds it for the first request.
+    fn client(&self) -> Result<&reqwest::Client, NetError> {
+        let LazyClient { headers, built } = &*self.client;
+        if let Some(client) = built.get() {
+            return Ok(client);
+        }
+        let builder = builder().pool_idle_timeout(IDLE).default_headers(headers.clone());
+        let builder = match &self.public {
+            Some(public) => builder.dns_resolver(Arc::new(public.clone())),
+            None => builder,
+        };
+        let client = builder.build().map_err(|error| NetError::Invalid(detail(error)))?;
+        Ok(built.get_or_init(|| client))
     }
 
     /// Refuses a URL whose host is a forbidden address or name. Resolved addresses are checked
@@ -180,7 +206,7 @@ impl HttpClient {
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
         self.check(url)?;
-        let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        let request = self.client()?.post(url).header(CONTENT_TYPE, "application/json").body(body);
         send(with_headers(request, headers)?).await
     }
 
@@ -191,7 +217,7 @@ impl HttpClient {
     /// [`NetError`] if the request fails before an answer begins.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
         self.check(url)?;
-        send(with_headers(self.client.get(url), headers)?).await
+        send(with_headers(self.client()?.get(url), headers)?).await
     }
 
     /// Posts a form with a file (RFC 7578) and returns when the answer begins.
@@ -211,7 +237,7 @@ impl HttpClient {
             form.text((*name).to_owned(), (*value).to_owned())
         });
         let form = fields.part(part.to_owned(), file);
-        let request = self.client.post(url).multipart(form);
+        let request = self.client()?.post(url).multipart(form);
         send(bearer.into_iter().fold(request, |request, key| request.bearer_auth(key.expose())))
             .await
     }
