@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::*;
-use crate::{HttpClient, builder};
+use crate::HttpClient;
 
 #[derive(Debug)]
 struct FixedResolver(Vec<(&'static str, Vec<&'static str>)>);
