@@ -9,6 +9,7 @@ mod audit;
 mod bad_config;
 mod bad_input;
 mod book;
+mod certificates;
 mod chat;
 mod cli;
 mod coder;

@@ -57,8 +57,8 @@ pub struct HttpClient {
     public: Option<Public>,
 }
 
-/// A client that is built for its first request, because it parses the certificates of the system.
-/// That takes ten milliseconds and a megabyte, which a start should not pay.
+/// A client that is built for its first request: building it parses the certificates of the system,
+/// and a start should not wait for that.
 #[derive(Debug)]
 struct LazyClient {
     headers: HeaderMap,
