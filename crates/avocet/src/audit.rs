@@ -2,14 +2,16 @@
 //! have to change this note, and the journal, too.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Audit, AuditCheck, AuditHead, Clock, StoreError};
 use avocet_supervise::{Group, blocking};
+
+use crate::disk;
 
 /// The interval at which the head is noted. Each check wakes the daemon, even an idle one.
 const EVERY: Duration = Duration::from_mins(5);
@@ -166,17 +168,7 @@ fn read(file: &Path) -> io::Result<Option<AuditHead>> {
 
 /// Replaces the noted head atomically.
 fn write(file: &Path, head: &AuditHead) -> io::Result<()> {
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    if let Some(directory) = file.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    let mut options = File::options();
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut written = options.write(true).create(true).truncate(true).open(&new)?;
-    writeln!(written, "{head}")?;
-    written.sync_all()?;
-    fs::rename(&new, file)
+    disk::replace(file, format!("{head}\n").as_bytes())
 }
 
 #[cfg(test)]

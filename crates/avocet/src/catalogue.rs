@@ -1,12 +1,14 @@
 //! The catalogue of models: the shipped one, or the one that `avocet models update` wrote into the
 //! data directory.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use avocet_llm::Catalogue;
 use avocet_protocol::plain_io;
+
+use crate::disk;
 
 /// Returns the file of an updated catalogue.
 pub(crate) fn file(data_dir: &Path) -> PathBuf {
@@ -30,14 +32,7 @@ pub(crate) fn read(file: &Path) -> Catalogue {
 
 /// Replaces the updated catalogue atomically.
 pub(crate) fn replace(file: &Path, catalogue: &Catalogue) -> io::Result<()> {
-    if let Some(directory) = file.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    let new = file.with_extension("new");
-    let mut written = File::create(&new)?;
-    written.write_all(catalogue.text().as_bytes())?;
-    written.sync_all()?;
-    fs::rename(&new, file)
+    disk::replace(file, catalogue.text().as_bytes())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use avocet_protocol::{DiskStatus, LastExchanges};
@@ -32,6 +33,21 @@ pub(crate) fn status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
         None => is_full(data_dir).then(full),
     };
     DiskStatus { free_bytes, fault, writes }
+}
+
+/// Replaces a file atomically, and makes its directory. Only this user can read it.
+pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new");
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut options = File::options();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    let mut written = options.open(&new)?;
+    written.write_all(content)?;
+    written.sync_all()?;
+    fs::rename(&new, file)
 }
 
 /// Writes a file into a directory, waits until it is on disk, and removes it. Returns `false` if
