@@ -38,10 +38,10 @@ pub(crate) enum Exit {
 
 /// The help text about exit codes.
 pub(crate) const HELP: &str = "Exit codes: 0 success, 1 failure, 2 wrong usage, 65 the database or its audit \
-    table is damaged or of a newer version, or a model gave no answer by the schema (ask), 69 no daemon answers, 71 this system has no sandbox layers \
-    for programs (doctor), 74 the data directory was deleted or replaced while the daemon ran, 75 \
-    temporary failure (try again later), 76 a provider, a channel or the disk is down (status, doctor), \
-    78 the configuration cannot be used.";
+    table is damaged or of a newer version, or a model gave no answer by the schema (ask), 69 no \
+    daemon answers, 71 this system has no sandbox layers for programs (doctor), 74 the data directory \
+    was deleted or replaced while the daemon ran, 75 temporary failure (try again later), 76 a \
+    provider, a channel or the disk is down (status, doctor), 78 the configuration cannot be used.";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

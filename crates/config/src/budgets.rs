@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Limits on the cost of models, including jobs and sub-agents. They are checked before every
 /// request against the cost so far, so the last answer may exceed them. `"none"` means unlimited;
 /// with 0, all requests to models are refused. A model without a known price counts towards limits
-/// in tokens only, and has one of its own.
+/// in tokens only; `unpriced_day_tokens` is for such models alone.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budgets {

@@ -140,7 +140,7 @@ fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
 /// The keys of `models` that have another name beside it.
 const NAMES: [(&str, &str); 2] = [("default", "model"), ("cheap", "cheap_model")];
 
-/// Moves keys of `models` to their other names, so that a profile inherits each of them by itself.
+/// Moves keys of `models` to their other names, so that a profile inherits each of them separately.
 fn name_models(
     document: &Document,
     path: &str,

@@ -215,7 +215,7 @@ fn of_model(name: &str, table: &str, known: &KnownFacts) -> Option<Check> {
     Some(Check::fair(name, says, fix))
 }
 
-/// Reports facts of the model that nobody states, and the values that hold instead.
+/// Reports unknown facts of the model, and the values that hold instead.
 fn unknown_facts(name: &str, known: &KnownFacts, budgets: &Budgets) -> Option<Check> {
     let mut unknown = Vec::new();
     if known.context.is_none() {

@@ -103,7 +103,7 @@ async fn in_json(
 ) -> Result<Exit, Failure> {
     let method = "ask.json";
     let found: JsonAnswer = call(context, method, question, async |log, params| {
-        // Other than most commands on a log, this one sends a request.
+        // Unlike most commands on a log, this one sends a request.
         let configuration = Configuration::load(context, Uses::Everything)?;
         let clock = &context.clock;
         let models = Arc::new(Models::of(&configuration, clock.clone())?);

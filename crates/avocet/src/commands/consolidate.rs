@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &CommandContext, args: ConsolidateArgs) -> Resu
     let request = ConsolidateRequest { scope, dry_run };
     let method = "memory.consolidate";
     let reports: Vec<ConsolidationReport> = call(context, method, &request, async |log, params| {
-        // Other than most commands on a log, this one sends a request.
+        // Unlike most commands on a log, this one sends a request.
         let configuration = Configuration::load(context, Uses::Everything)?;
         let clock = &context.clock;
         let models = Arc::new(Models::of(&configuration, clock.clone())?);
