@@ -84,7 +84,7 @@ impl ProviderConfig for AcmeConfig {
         let table = Facts { images: Some(self.images), max_output, ..Facts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
-        let model = Acme::new(provider, model, config, clock);
+        let model = Acme::new(provider, model, config, clock)?;
         Ok(KnownModel::new(model, facts).into())
     }
 }
@@ -99,7 +99,12 @@ pub(crate) struct Acme {
 }
 
 impl Acme {
-    fn new(provider: &str, model: &str, config: AcmeConfig, clock: Arc<dyn Clock>) -> Self {
+    fn new(
+        provider: &str,
+        model: &str,
+        config: AcmeConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NetError> {
         let endpoint = Endpoint {
             name: format!("{provider}/{model}"),
             url: format!("{}/answer", config.base_url.trim_end_matches('/')),
@@ -107,11 +112,11 @@ impl Acme {
             headers,
             retries: config.max_retries,
             limits: config.timeouts(),
-            http: HttpClient::new(),
+            http: HttpClient::new()?,
             window: NamedWindow::default(),
             clock,
         };
-        Self { endpoint, model: model.to_owned(), config }
+        Ok(Self { endpoint, model: model.to_owned(), config })
     }
 
     fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {

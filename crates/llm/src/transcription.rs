@@ -89,7 +89,7 @@ impl Transcription {
     pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let url = format!("{}/audio/transcriptions", config.base_url.trim_end_matches('/'));
         let http = match config.reach() {
-            Reach::Everywhere => Ok(HttpClient::new()),
+            Reach::Everywhere => HttpClient::new(),
             Reach::PublicOnly => HttpClient::untrusted(&BTreeMap::new()),
         };
         Ok(Self { url, config, http: http?, clock })

@@ -16,7 +16,7 @@ mod proxy;
 mod public;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::Secret;
@@ -50,19 +50,11 @@ const SHORTEST_SECRET: usize = 8;
 /// A client for endpoints that the operator has configured.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
-    client: Arc<LazyClient>,
+    client: reqwest::Client,
     /// Values of the headers that every request has. `redacted` removes them from texts.
     secrets: Vec<Secret>,
     /// Restricts requests to the public Internet, if present.
     public: Option<Public>,
-}
-
-/// A client that is built for its first request: building it parses the certificates of the system,
-/// and a start should not wait for that.
-#[derive(Debug)]
-struct LazyClient {
-    headers: HeaderMap,
-    built: OnceLock<reqwest::Client>,
 }
 
 /// An error before the answer begins, or while its body is read.
@@ -119,25 +111,22 @@ fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), NetEr
     Ok((name, value))
 }
 
-impl Default for HttpClient {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl HttpClient {
     /// Returns a client with its own pool of connections.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::of(HeaderMap::new(), Vec::new(), None)
+    ///
+    /// # Errors
+    /// [`NetError::Invalid`] if the system's certificates cannot be used.
+    pub fn new() -> Result<Self, NetError> {
+        Self::with_headers(&BTreeMap::new())
     }
 
     /// Returns a client that adds these headers to every request.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] if a header cannot be sent.
+    /// [`NetError::Invalid`] if a header cannot be sent, or if the system's certificates cannot be
+    /// used.
     pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        Self::checked(headers, None)
+        Self::built(builder(), headers, None)
     }
 
     /// Returns a client like [`Self::with_headers`], for an endpoint whose operator is untrusted.
@@ -146,36 +135,21 @@ impl HttpClient {
     /// # Errors
     /// The same as [`Self::with_headers`].
     pub fn untrusted(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        Self::checked(headers, Some(Public::of_this_host()))
+        let public = Public::of_this_host();
+        Self::built(builder().dns_resolver(Arc::new(public.clone())), headers, Some(public))
     }
 
-    fn checked(
+    fn built(
+        builder: reqwest::ClientBuilder,
         headers: &BTreeMap<String, Secret>,
         public: Option<Public>,
     ) -> Result<Self, NetError> {
         let secrets = headers.values().cloned().collect();
         let headers = headers.iter().map(|(name, value)| header(name, value));
-        Ok(Self::of(headers.collect::<Result<HeaderMap, NetError>>()?, secrets, public))
-    }
-
-    fn of(headers: HeaderMap, secrets: Vec<Secret>, public: Option<Public>) -> Self {
-        let client = Arc::new(LazyClient { headers, built: OnceLock::new() });
-        Self { client, secrets, public }
-    }
-
-    /// Returns the client of the HTTP library, and builds it for the first request.
-    fn client(&self) -> Result<&reqwest::Client, NetError> {
-        let LazyClient { headers, built } = &*self.client;
-        if let Some(client) = built.get() {
-            return Ok(client);
-        }
-        let builder = builder().pool_idle_timeout(IDLE).default_headers(headers.clone());
-        let builder = match &self.public {
-            Some(public) => builder.dns_resolver(Arc::new(public.clone())),
-            None => builder,
-        };
-        let client = builder.build().map_err(|error| NetError::Invalid(detail(error)))?;
-        Ok(built.get_or_init(|| client))
+        let headers = headers.collect::<Result<HeaderMap, NetError>>()?;
+        let client = builder.pool_idle_timeout(IDLE).default_headers(headers).build();
+        let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
+        Ok(Self { client, secrets, public })
     }
 
     /// Refuses a URL whose host is a forbidden address or name. Resolved addresses are checked
@@ -206,7 +180,7 @@ impl HttpClient {
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
         self.check(url)?;
-        let request = self.client()?.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
         send(with_headers(request, headers)?).await
     }
 
@@ -217,7 +191,7 @@ impl HttpClient {
     /// [`NetError`] if the request fails before an answer begins.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
         self.check(url)?;
-        send(with_headers(self.client()?.get(url), headers)?).await
+        send(with_headers(self.client.get(url), headers)?).await
     }
 
     /// Posts a form with a file (RFC 7578) and returns when the answer begins.
@@ -237,7 +211,7 @@ impl HttpClient {
             form.text((*name).to_owned(), (*value).to_owned())
         });
         let form = fields.part(part.to_owned(), file);
-        let request = self.client()?.post(url).multipart(form);
+        let request = self.client.post(url).multipart(form);
         send(bearer.into_iter().fold(request, |request, key| request.bearer_auth(key.expose())))
             .await
     }

@@ -5,7 +5,7 @@ use super::*;
 async fn post(fake: &HttpFake, path: &str) -> Result<HttpResponse, NetError> {
     let url = format!("http://{}/{path}", fake.address());
     let headers = [("authorization", "Bearer sk-1"), ("x-version", "1")];
-    HttpClient::new().post_json(&url, &headers, b"{}".to_vec()).await
+    HttpClient::new().unwrap().post_json(&url, &headers, b"{}".to_vec()).await
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn f15_net_errors_do_not_name_the_url() {
     let half = || vec![Piece::head(200, &[]), Piece::chunk(b"x"), Piece::Close];
     let cut = HttpFake::start(move |_| half()).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let client = HttpClient::new();
+    let client = HttpClient::new().unwrap();
     let refused = client.post_json(&format!("http://{unused}/bot123:secret"), &[], vec![]).await;
     let invalid = client.post_json("http://[bad/bot123:secret", &[], vec![]).await;
     let url = format!("http://{unused}/");
@@ -151,7 +151,7 @@ async fn get_sends_its_headers() {
     })
     .await;
     let url = format!("http://{}/models", fake.address());
-    let client = HttpClient::new();
+    let client = HttpClient::new().unwrap();
     let response = client.get(&url, &[("authorization", "Bearer sk-1")]).await.unwrap();
     assert_eq!(response.text(99).await.unwrap(), "{}");
     let error = client.get(&url, &[("authorization", "secret\n")]).await.unwrap_err();

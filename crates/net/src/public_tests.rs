@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::*;
-use crate::HttpClient;
+use crate::{HttpClient, builder};
 
 #[derive(Debug)]
 struct FixedResolver(Vec<(&'static str, Vec<&'static str>)>);
@@ -58,7 +58,8 @@ async fn public_client_sends_no_request_to_a_private_address() {
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     let public = public(vec![("a.org", vec!["127.0.0.1"])]);
-    let client = HttpClient::checked(&BTreeMap::new(), Some(public)).unwrap();
+    let builder = builder().dns_resolver(Arc::new(public.clone()));
+    let client = HttpClient::built(builder, &BTreeMap::new(), Some(public)).unwrap();
     for (host, expected) in [
         ("127.0.0.1", "127.0.0.1 is not public"),
         ("[::1]", "::1 is not public"),

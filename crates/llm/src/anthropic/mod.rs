@@ -67,7 +67,7 @@ impl Anthropic {
             headers,
             retries: config.max_retries,
             limits: config.limits(),
-            http: HttpClient::new(),
+            http: HttpClient::new()?,
             window: NamedWindow::default(),
             clock,
         };

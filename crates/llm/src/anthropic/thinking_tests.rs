@@ -81,7 +81,7 @@ async fn anthropic_thinking_is_the_same_if_cut_at_any_byte() {
     let url = format!("{}/v1/messages", fake.base_url());
     let body = json!({ "model": MODEL, "max_tokens": 1, "messages": [{ "role": "user", "content": "hi" }] });
     let headers = [("x-api-key", KEY), ("anthropic-version", VERSION)];
-    let http = HttpClient::new();
+    let http = HttpClient::new().unwrap();
     let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await.unwrap();
     let stream = answer.text(usize::MAX).await.unwrap();
     let reply = ask_for(cut_up(stream_head(), stream.as_bytes(), &[1])).await.reply.unwrap();

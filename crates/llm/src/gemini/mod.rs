@@ -64,7 +64,7 @@ impl Gemini {
             headers,
             retries: config.max_retries,
             limits: config.limits(),
-            http: HttpClient::new(),
+            http: HttpClient::new()?,
             window: NamedWindow::default(),
             clock,
         };

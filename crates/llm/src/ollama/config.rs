@@ -130,7 +130,7 @@ impl ProviderConfig for OllamaConfig {
         let server = EmbeddingServer {
             wire: EmbeddingWire::Ollama,
             base_url: self.server().to_owned(),
-            http: HttpClient::new(),
+            http: HttpClient::new()?,
             timeout: self.limits().first_token,
             retries: self.max_retries,
             api_key: self.api_key.as_ref().and_then(ApiKeys::first).cloned(),

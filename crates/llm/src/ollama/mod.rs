@@ -48,7 +48,7 @@ impl Ollama {
         config: &OllamaConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        let (server, http) = (config.server(), HttpClient::new());
+        let (server, http) = (config.server(), HttpClient::new()?);
         let cards = Cards {
             url: format!("{server}/api/show"),
             model: model.to_owned(),

@@ -173,7 +173,7 @@ impl SearchEngine {
         let unknown = || NetError::Invalid(format!("there is no provider {provider}"));
         let provider = config.known().ok_or_else(unknown)?;
         let way = match base_url {
-            Some(_) => Way::Written(HttpClient::new(), clock),
+            Some(_) => Way::Written(HttpClient::new()?, clock),
             None => Way::Guarded(guarded.clone()),
         };
         let base = base_url.as_deref().or(provider.place).unwrap_or_default();
