@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{Delta, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord};
+use avocet_protocol::{
+    Delta, ModelError, ModelReply, ModelRequest, TOKENS_AN_IMAGE, TurnEvent, TurnRecord,
+};
 
 use crate::agent_loop::next_step;
 use crate::budgets::{NoAnswer, UsageContext};
@@ -73,7 +75,7 @@ impl AgentLoop {
         let mut attempts = 0;
         loop {
             let offer = self.offered_tools(context, turn, turn_context, facts);
-            let room = context.room(facts, self.limits.turn, &offer.tools);
+            let room = context.room(facts, self.limits.turn, offer.tokens);
             let messages = self.fit(context, turn, room, usage).await?;
             // A compaction may have left out the turns that used a group of tools.
             let offer = self.offered_tools(context, turn, turn_context, facts);
@@ -83,6 +85,8 @@ impl AgentLoop {
             } else {
                 BTreeMap::new()
             };
+            let pictures = images.len() as u64 * TOKENS_AN_IMAGE;
+            let tokens = window::tokens(&messages) + offer.tokens + pictures;
             let options = self.options();
             let request = ModelRequest {
                 messages,
@@ -92,7 +96,6 @@ impl AgentLoop {
                 options,
                 ..ModelRequest::default()
             };
-            let tokens = request.estimated_tokens();
             match self.ask_once(request, streaming, usage).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
                     if attempts < MAX_SHORTER_REQUESTS =>

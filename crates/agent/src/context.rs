@@ -90,16 +90,11 @@ impl RequestContext {
         conversation(&self.instructions.text(), &past, turn, self.view(), trim)
     }
 
-    /// Returns the space for a request, from the model's facts and its earlier refusals.
-    pub(crate) fn room(
-        &self,
-        facts: ModelFacts,
-        limits: crate::TurnLimits,
-        tools: &[ToolSpec],
-    ) -> Room {
+    /// Returns the space for a request whose tools have so many tokens, from the model's facts and
+    /// its earlier refusals.
+    pub(crate) fn room(&self, facts: ModelFacts, limits: crate::TurnLimits, tools: u64) -> Room {
         let room =
             self.narrow.iter().map(|(_, room)| *room).fold(window::room(facts, limits), u64::min);
-        let tools = tools.iter().map(ToolSpec::estimated_tokens).sum();
         Room { messages: room.saturating_sub(tools), tools, has_vision: facts.images }
     }
 
@@ -122,7 +117,7 @@ impl AgentLoop {
         let instructions = Instructions::read(system, file.as_deref(), self.files.as_ref()).await;
         let mut instructions = instructions.map_err(NoAnswer::Instructions)?;
         if let Some(list) = self.skills.listed().await
-            && self.specs(turn, turn_context).iter().any(is_use_skill)
+            && self.specs(turn, turn_context).iter().any(|spec| spec.name == USE_SKILL)
         {
             instructions.add_skills(list);
         }
@@ -143,14 +138,7 @@ impl AgentLoop {
         let specs = self.specs(turn, turn_context);
         let core = self.core_tools.of(facts, self.limits.turn.context_tokens);
         let loaded = offer::loaded(self.toolbox.as_ref(), &specs, core, &context.past, turn);
-        let offer = self.core_tools.offer(&specs, core, loaded);
-        if context.instructions.have_skills() || !specs.iter().any(is_use_skill) {
-            return offer;
-        }
-        let others = |specs: &[ToolSpec]| {
-            specs.iter().filter(|spec| !is_use_skill(spec)).cloned().collect::<Arc<[ToolSpec]>>()
-        };
-        Offer { tools: others(&offer.tools), deferred: others(&offer.deferred) }.into()
+        self.core_tools.offer(&specs, core, loaded, context.instructions.have_skills())
     }
 
     /// Returns every tool that may be called.
@@ -299,10 +287,6 @@ impl AgentLoop {
         };
         format!("I could not answer: {model} has room for {all} tokens, and {what}.")
     }
-}
-
-fn is_use_skill(spec: &ToolSpec) -> bool {
-    spec.name == USE_SKILL
 }
 
 #[cfg(test)]

@@ -80,26 +80,31 @@ impl CoreTools {
         if window <= SMALL_WINDOW { &self.small } else { &self.large }
     }
 
-    /// Returns the offer of these tools, from memory if it was made before.
+    /// Returns the offer of these tools, from memory if it was made before. `use_skill` is part of it
+    /// only if the agent has skills.
     pub(crate) fn offer(
         &self,
         specs: &Arc<[ToolSpec]>,
         core: &Arc<[String]>,
         loaded: Vec<String>,
+        have_skills: bool,
     ) -> Arc<Offer> {
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |known: &&KnownOffer| {
-            Arc::ptr_eq(&known.specs, specs) && known.core == *core && known.loaded == loaded
+            let KnownOffer { core: known_core, loaded: known_loaded, .. } = known;
+            Arc::ptr_eq(&known.specs, specs)
+                && (known_core, known_loaded, known.have_skills) == (core, &loaded, have_skills)
         };
         if let Some(known) = offers.iter().find(is_same) {
             return known.offer.clone();
         }
-        let offer = Arc::new(Offer::new(specs, core, &loaded));
+        let offer = Offer::new(specs, core, &loaded);
+        let offer = Arc::new(if have_skills { offer } else { offer.without(USE_SKILL) });
         if offers.len() == MAX_OFFERS {
             offers.remove(0);
         }
         let (specs, core) = (specs.clone(), core.clone());
-        offers.push(KnownOffer { specs, core, loaded, offer: offer.clone() });
+        offers.push(KnownOffer { specs, core, loaded, have_skills, offer: offer.clone() });
         offer
     }
 }
@@ -110,6 +115,7 @@ struct KnownOffer {
     specs: Arc<[ToolSpec]>,
     core: Arc<[String]>,
     loaded: Vec<String>,
+    have_skills: bool,
     offer: Arc<Offer>,
 }
 
@@ -121,6 +127,8 @@ pub(crate) struct Offer {
     pub(crate) tools: Arc<[ToolSpec]>,
     /// The other tools.
     pub(crate) deferred: Arc<[ToolSpec]>,
+    /// The tokens of `tools` in a request, estimated.
+    pub(crate) tokens: u64,
 }
 
 impl Offer {
@@ -128,7 +136,7 @@ impl Offer {
         let (core, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) =
             specs.iter().partition(|spec| is_core(core, spec));
         if others.len() < LEAST_DEFERRED {
-            return Self { tools: specs.iter().map(whole).collect(), deferred: [].into() };
+            return Self::of(specs.iter().map(whole).collect(), [].into());
         }
         let is_loaded = |spec: &ToolSpec| loaded.contains(&spec.name);
         let core = core.into_iter();
@@ -138,7 +146,19 @@ impl Offer {
         let named = |name: &String| others.iter().find(|spec| spec.name == *name);
         tools.extend(loaded.iter().filter_map(named).map(|spec| whole(spec)));
         let deferred = others.into_iter().filter(|spec| !is_loaded(spec)).cloned().collect();
-        Self { tools: tools.into(), deferred }
+        Self::of(tools.into(), deferred)
+    }
+
+    fn of(tools: Arc<[ToolSpec]>, deferred: Arc<[ToolSpec]>) -> Self {
+        let tokens = tools.iter().map(ToolSpec::estimated_tokens).sum();
+        Self { tools, deferred, tokens }
+    }
+
+    fn without(&self, name: &str) -> Self {
+        let others = |specs: &[ToolSpec]| {
+            specs.iter().filter(|spec| spec.name != name).cloned().collect::<Arc<[ToolSpec]>>()
+        };
+        Self::of(others(&self.tools), others(&self.deferred))
     }
 }
 

@@ -90,7 +90,7 @@ impl AgentLoop {
                 return Some((ModelTask::Vision, model));
             }
             let offer = self.offered_tools(context, &first, turn_context, facts);
-            let room = context.room(facts, self.limits.turn, &offer.tools);
+            let room = context.room(facts, self.limits.turn, offer.tokens);
             if let Some(model) = long
                 && (context.past.has_gap || is_long(&messages, room.messages))
             {

@@ -58,6 +58,8 @@ use cli::{Cli, Command};
 use context::CommandContext;
 use exit::{Exit, Failure};
 
+/// The most threads for tasks. A task waits most of its time, so a few threads run thousands.
+const MOST_WORKERS: usize = 4;
 /// The most threads for blocking work, such as reading files.
 const BLOCKING_THREADS: usize = 16;
 /// The time after which an idle thread for blocking work ends.
@@ -82,6 +84,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     };
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Each thread keeps memory of its own. More blocking work waits in a queue.
+    runtime.worker_threads(workers());
     runtime.max_blocking_threads(BLOCKING_THREADS).thread_keep_alive(KEPT_IDLE);
     let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
@@ -102,6 +105,13 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     });
     stderr::flush();
     exit.into()
+}
+
+/// Returns the number of threads for tasks. They leave one core to the writer and the readers of the
+/// log: with a thread for each core, tasks would move between the threads at every wake-up.
+fn workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores.saturating_sub(1).clamp(1, MOST_WORKERS)
 }
 
 /// Returns `true` for `avocet --version`, which needs no parser.

@@ -1,7 +1,6 @@
 //! A wrapper around every provider's model that reads tool calls written as text, for models that
 //! are instructed to write them so and for models that do so by mistake.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -114,6 +113,35 @@ pub struct Dialected {
     style: ToolStyle,
     text_calls: TextCalls,
     is_auto: bool,
+    /// The tools of the latest request. The next request often has the same.
+    latest: Mutex<Option<ReadableTools>>,
+}
+
+/// The tools of a request, for the reader of its reply.
+#[derive(Debug, Clone)]
+struct ReadableTools {
+    tools: Arc<[ToolSpec]>,
+    deferred: Arc<[ToolSpec]>,
+    /// The callable tools, followed by the end tools.
+    readable: Arc<[ToolSpec]>,
+    /// Number of the callable tools.
+    callable: usize,
+}
+
+impl ReadableTools {
+    fn new(request: &ModelRequest) -> Self {
+        let callable = request.callable();
+        Self {
+            tools: request.tools.clone(),
+            deferred: request.deferred.clone(),
+            callable: callable.len(),
+            readable: ending::with_endings(callable).into(),
+        }
+    }
+
+    fn is_of(&self, request: &ModelRequest) -> bool {
+        Arc::ptr_eq(&self.tools, &request.tools) && Arc::ptr_eq(&self.deferred, &request.deferred)
+    }
 }
 
 impl Dialected {
@@ -124,7 +152,7 @@ impl Dialected {
             ToolStyle::Auto => (ToolStyle::Native, true),
             style => (style, false),
         };
-        Self { model, style, text_calls: TextCalls::default(), is_auto }
+        Self { model, style, text_calls: TextCalls::default(), is_auto, latest: Mutex::default() }
     }
 
     /// Returns the same model with this rule for calls as text.
@@ -138,6 +166,17 @@ impl Dialected {
     #[must_use]
     pub(crate) fn with_auto(self, is_auto: bool) -> Self {
         Self { is_auto, ..self }
+    }
+
+    fn readable_tools(&self, request: &ModelRequest) -> ReadableTools {
+        if self.style == ToolStyle::None {
+            return ReadableTools::new(&ModelRequest::default());
+        }
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*latest {
+            Some(tools) if tools.is_of(request) => tools.clone(),
+            _ => latest.insert(ReadableTools::new(request)).clone(),
+        }
     }
 
     /// Returns `true` if calls in a reply's text must be treated as plain text. `native` are the
@@ -194,11 +233,8 @@ impl Model for Dialected {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let style = self.style;
-        let callable =
-            if style == ToolStyle::None { Cow::Borrowed(&[][..]) } else { request.callable() };
-        let count = callable.len();
-        let readable = ending::with_endings(callable);
-        let tools = &readable[..count];
+        let ReadableTools { readable, callable, .. } = self.readable_tools(request);
+        let tools = &readable[..callable];
         let is_auto = self.is_auto;
         let reader = ReplyReader { is_auto, ..ReplyReader::new(style.dialect(), &readable) };
         let streamed = Mutex::new(Streamed::new(reader));

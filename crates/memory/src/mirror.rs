@@ -113,7 +113,7 @@ impl Mirror {
     ) -> Result<u64, StoreError> {
         let file = ScopeFile::new(self.log.clone(), &self.directory, scope);
         let known = state.files.entry(scope.clone()).or_default();
-        if cause == SyncCause::File && file.is_unchanged(known.stamp).await {
+        if cause == SyncCause::File && file.is_unchanged(known.stamp) {
             return Ok(0);
         }
         let mut taken_in = 0;

@@ -63,10 +63,9 @@ impl<'s> ScopeFile<'s> {
         Self { log, scope, place: FilePlace::of(directory, scope) }
     }
 
-    pub(super) async fn is_unchanged(&self, known: Option<FileStamp>) -> bool {
-        let is_unchanged =
-            move |place: &FilePlace| Ok(place.stamp() == known && !place.has_other());
-        self.on_disk(is_unchanged).await == Ok(true)
+    /// Looks at metadata only, which takes less time than the way to a thread for blocking work.
+    pub(super) fn is_unchanged(&self, known: Option<FileStamp>) -> bool {
+        self.place.stamp() == known && !self.place.has_other()
     }
 
     pub(super) async fn stamp(&self) -> Option<FileStamp> {
