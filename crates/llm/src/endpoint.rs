@@ -102,7 +102,8 @@ impl Endpoint {
                 let used = self.keys.current(self.clock.elapsed());
                 let attempt =
                     RequestAttempt { shown: &shown, key: used.key, max_answer: max_answer(most) };
-                let asking = self.ask_once::<A>(body, input, attempt);
+                // Boxed, because each function that takes a future by value stores it once more.
+                let asking = Box::pin(self.ask_once::<A>(body, input, attempt));
                 let asking = self.limited(self.limits.total, "it did not end", asking);
                 let answered = shown.attempt(&self.name, input, asking).await;
                 others = others.saturating_sub(1);
@@ -136,7 +137,7 @@ impl Endpoint {
         attempt: RequestAttempt<'_>,
     ) -> Result<ModelReply, ModelError> {
         let shown = attempt.shown;
-        let begun = self.begin::<A>(body, attempt);
+        let begun = Box::pin(self.begin::<A>(body, attempt));
         let begun = self.limited(self.limits.first_token, "no answer began", begun).await?;
         let mut visible = Visible::keeping_calls();
         match begun {

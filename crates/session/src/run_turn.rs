@@ -139,7 +139,8 @@ impl Lanes {
             job,
         };
         agent.fetch_attachments(turn).await?;
-        let work = agent.run_tool_loop(turn.clone(), &context, meter);
+        // Boxed, because each function that takes a future by value stores it once more.
+        let work = Box::pin(agent.run_tool_loop(turn.clone(), &context, meter));
         let shown = ShownTurn { turn, lineage, root: context.asked_by.last(), job: shown };
         match self.shown(shown, work).await {
             Ok(Ok(end)) => {

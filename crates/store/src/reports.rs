@@ -74,10 +74,10 @@ pub(crate) fn of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, SessionRe
         "SELECT turn, said_from, chat, text, at, trust, place FROM (SELECT *, \
              row_number() OVER (PARTITION BY turn ORDER BY id DESC) AS place \
              FROM reports WHERE {}) ORDER BY turn, id",
-        TurnIds::OF
+        ids.are("turn")
     );
     let mut found: BTreeMap<TurnId, SessionReports> = BTreeMap::new();
-    db.rows(&sql, [&ids.0], |row| {
+    db.rows(&sql, [ids], |row| {
         let reports = found.entry(TurnId(row.get("turn")?)).or_default();
         if row.get::<_, usize>("place")? > SessionReports::MOST {
             reports.more += 1;

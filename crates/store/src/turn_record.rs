@@ -29,16 +29,28 @@ pub(crate) fn read_turns(db: Db<'_>, ids: &[TurnId]) -> Result<Vec<TurnRecord>> 
         messages: messages(db, &ids)?,
         steps: steps(db, &ids)?,
         calls: calls(db, &ids)?,
-        undelivered: undelivered::of(db, &ids)?,
-        reports: reports::of(db, &ids)?,
+        ..TurnParts::default()
     };
-    db.rows(
+    if have_notes(db, &ids)? {
+        parts.undelivered = undelivered::of(db, &ids)?;
+        parts.reports = reports::of(db, &ids)?;
+    }
+    let sql = format!(
         "SELECT id, session, state, parent, prompt, prompt_trust, label, background, notice, \
-             started_at, recalled FROM turns \
-         WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id",
-        [&ids.0],
-        |row| turn(row, &mut parts),
-    )
+             started_at, recalled FROM turns WHERE {} ORDER BY id",
+        ids.are("id")
+    );
+    db.rows(&sql, [&ids], |row| turn(row, &mut parts))
+}
+
+/// Returns `true` if a turn reports lost deliveries or other sessions to its model, which is rare.
+fn have_notes(db: Db<'_>, ids: &TurnIds) -> Result<bool> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM undelivered WHERE {of}) \
+             OR EXISTS (SELECT 1 FROM reports WHERE {of})",
+        of = ids.are("turn")
+    );
+    db.one(&sql, [ids], |row| row.get(0))
 }
 
 /// The rows of several turns.
@@ -96,10 +108,10 @@ fn turn(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
 fn messages(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, TurnMessages>> {
     let sql = format!(
         "{INBOUND} WHERE {} AND after_step IS NOT {ANSWERED} ORDER BY turn, id",
-        TurnIds::OF
+        ids.are("turn")
     );
     let mut found: BTreeMap<TurnId, TurnMessages> = BTreeMap::new();
-    db.rows(&sql, [&ids.0], |row| {
+    db.rows(&sql, [ids], |row| {
         let turn = found.entry(TurnId(row.get("turn")?)).or_default();
         match row.get("after_step")? {
             None => turn.first.push(inbound(row)?),
@@ -114,10 +126,10 @@ fn steps(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step>>> {
     let sql = format!(
         "SELECT turn, number, text, input_tokens, output_tokens, closed, reasoning, trust, written \
          FROM steps WHERE {} ORDER BY turn, number",
-        TurnIds::OF
+        ids.are("turn")
     );
     let mut found: BTreeMap<TurnId, Vec<Step>> = BTreeMap::new();
-    db.rows(&sql, [&ids.0], |row| {
+    db.rows(&sql, [ids], |row| {
         found.entry(TurnId(row.get("turn")?)).or_default().push(Step {
             number: row.get("number")?,
             text: row.get("text")?,
@@ -138,10 +150,10 @@ fn calls(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<(TurnId, u32), Vec<Logged
     let sql = format!(
         "SELECT turn, step, ordinal, name, arguments, state, allowed, evidence, ok, result, trust \
          FROM calls WHERE {} ORDER BY turn, step, ordinal",
-        TurnIds::OF
+        ids.are("turn")
     );
     let mut found: BTreeMap<(TurnId, u32), Vec<LoggedCall>> = BTreeMap::new();
-    db.rows(&sql, [&ids.0], |row| {
+    db.rows(&sql, [ids], |row| {
         let (turn, step) = (TurnId(row.get("turn")?), row.get("step")?);
         found.entry((turn, step)).or_default().push(LoggedCall {
             id: CallId { turn, step, ordinal: row.get("ordinal")? },

@@ -109,10 +109,10 @@ pub(crate) fn of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Undeliver
         "SELECT turn, chat, what, why, unconfirmed, trust, place FROM (SELECT *, \
              row_number() OVER (PARTITION BY turn ORDER BY id DESC) AS place \
              FROM undelivered WHERE {}) ORDER BY turn, id",
-        TurnIds::OF
+        ids.are("turn")
     );
     let mut found: BTreeMap<TurnId, Undelivered> = BTreeMap::new();
-    db.rows(&sql, [&ids.0], |row| {
+    db.rows(&sql, [ids], |row| {
         let notes = found.entry(TurnId(row.get("turn")?)).or_default();
         if row.get::<_, usize>("place")? > Undelivered::MOST {
             notes.more += 1;

@@ -92,6 +92,8 @@ impl Group {
     pub fn spawn(&self, name: &str, work: impl Future<Output = ()> + Send + 'static) {
         let entry = self.enter(name);
         let number = entry.number;
+        // Boxed, because each function that takes a future by value stores it once more.
+        let work = Box::pin(work);
         let task = tokio::spawn(self.tracker.track_future(async move {
             if let Err(panicked) = catch(work).await {
                 tracing::error!(task = %entry.name, error = %panicked, "task panicked");

@@ -48,7 +48,8 @@ where
                 let keyed = self.clone();
                 self.group.spawn(&key.to_string(), async move {
                     loop {
-                        if let Err(panicked) = catch(work(key.clone())).await {
+                        // Boxed, so that waiting keys stay small.
+                        if let Err(panicked) = catch(Box::pin(work(key.clone()))).await {
                             tracing::error!(%key, error = %panicked, "task panicked");
                         }
                         if keyed.leave_unless_woken(&key) {

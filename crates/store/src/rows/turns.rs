@@ -4,7 +4,8 @@ use avocet_protocol::{
     CallId, ChildMode, LineageTurn, PersonId, SessionId, SkillCall, SkillLimit, StoreError, TurnId,
     TurnState,
 };
-use rusqlite::{Row, params};
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{Row, ToSql, params};
 use serde_json::Value;
 
 use super::{RowResult, json, parsed, to_json, word};
@@ -15,15 +16,36 @@ use crate::tx::{Db, Result, Tx};
 pub(crate) const ANCESTORS: &str = "line (turn) AS (VALUES (?1) UNION \
     SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
-/// The ids of turns as JSON, for the parameter ?1 of [`TurnIds::OF`].
-pub(crate) struct TurnIds(pub(crate) String);
+/// The ids of turns, as a condition on rows. One turn, the usual case, needs no temporary table.
+pub(crate) enum TurnIds {
+    One(i64),
+    /// As JSON.
+    Many(String),
+}
 
 impl TurnIds {
-    /// The condition on rows of other tables that belong to these turns.
-    pub(crate) const OF: &str = "turn IN (SELECT value FROM json_each(?1))";
-
     pub(crate) fn new(ids: &[TurnId]) -> Result<Self> {
-        to_json(&ids.iter().map(|id| id.0).collect::<Vec<_>>()).map(Self)
+        match ids {
+            [id] => Ok(Self::One(id.0)),
+            ids => to_json(&ids.iter().map(|id| id.0).collect::<Vec<_>>()).map(Self::Many),
+        }
+    }
+
+    /// Returns the condition that a column is one of these ids, which are the parameter `?1`.
+    pub(crate) fn are(&self, column: &str) -> String {
+        match self {
+            Self::One(_) => format!("{column} = ?1"),
+            Self::Many(_) => format!("{column} IN (SELECT value FROM json_each(?1))"),
+        }
+    }
+}
+
+impl ToSql for TurnIds {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            Self::One(id) => id.to_sql(),
+            Self::Many(ids) => ids.to_sql(),
+        }
     }
 }
 
