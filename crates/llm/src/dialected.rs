@@ -113,9 +113,12 @@ pub struct Dialected {
     style: ToolStyle,
     text_calls: TextCalls,
     is_auto: bool,
-    /// The tools of the latest request. The next request often has the same.
-    latest: Mutex<Option<ReadableTools>>,
+    latest: LatestTools,
 }
+
+/// The tools of the latest request. The next request often has the same, and then copies none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LatestTools(Arc<Mutex<Option<ReadableTools>>>);
 
 /// The tools of a request, for the reader of its reply.
 #[derive(Debug, Clone)]
@@ -152,7 +155,8 @@ impl Dialected {
             ToolStyle::Auto => (ToolStyle::Native, true),
             style => (style, false),
         };
-        Self { model, style, text_calls: TextCalls::default(), is_auto, latest: Mutex::default() }
+        let (text_calls, latest) = Default::default();
+        Self { model, style, text_calls, is_auto, latest }
     }
 
     /// Returns the same model with this rule for calls as text.
@@ -168,11 +172,17 @@ impl Dialected {
         Self { is_auto, ..self }
     }
 
+    /// Returns the same model with the tools of the request before it.
+    #[must_use]
+    pub(crate) fn with_latest_tools(self, latest: LatestTools) -> Self {
+        Self { latest, ..self }
+    }
+
     fn readable_tools(&self, request: &ModelRequest) -> ReadableTools {
         if self.style == ToolStyle::None {
             return ReadableTools::new(&ModelRequest::default());
         }
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*latest {
             Some(tools) if tools.is_of(request) => tools.clone(),
             _ => latest.insert(ReadableTools::new(request)).clone(),

@@ -9,6 +9,7 @@ use avocet_protocol::{
     Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, RequestOptions, Spent,
 };
 
+use crate::dialected::LatestTools;
 use crate::endpoint::{OfferedModel, Probe};
 use crate::facts::{
     BuiltIn, Catalogue, CatalogueFacts, FactSource, Facts, KnownFacts, Learned, host,
@@ -53,6 +54,7 @@ pub struct KnownModel {
     /// The same model as the trait object that `Dialected` takes.
     asked: Arc<dyn Model>,
     said: ConfiguredFacts,
+    latest_tools: LatestTools,
 }
 
 /// The facts about a model that are known without asking its server.
@@ -119,7 +121,7 @@ impl KnownModel {
     #[must_use]
     pub(crate) fn new<M: Served + 'static>(model: M, said: ConfiguredFacts) -> Self {
         let model = Arc::new(model);
-        Self { asked: model.clone(), model, said }
+        Self { asked: model.clone(), model, said, latest_tools: LatestTools::default() }
     }
 
     /// Returns the same model with the facts of this catalogue instead of the shipped one.
@@ -128,7 +130,8 @@ impl KnownModel {
         let said = &self.said;
         let found = catalogue.facts(&said.name, said.host.as_deref());
         let said = ConfiguredFacts { catalogue: found, ..said.clone() };
-        Self { model: self.model.clone(), asked: self.asked.clone(), said }
+        let (model, asked) = (self.model.clone(), self.asked.clone());
+        Self { model, asked, said, latest_tools: self.latest_tools.clone() }
     }
 
     /// Returns all known facts with their sources. May ask the server once.
@@ -152,6 +155,7 @@ impl KnownModel {
         Dialected::new(self.asked.clone(), known.tool_style())
             .with_text_calls(known.text_calls())
             .with_auto(self.said.is_auto())
+            .with_latest_tools(self.latest_tools.clone())
     }
 
     /// Returns the models that the provider offers. Facts that its list omits come from the
