@@ -270,7 +270,8 @@ fn called(tx: &Tx<'_>, call: CallId) -> Result<Called> {
 fn open_calls(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Called>> {
     tx.db.rows(
         &format!(
-            "{CALLED} WHERE calls.turn = ?1 AND calls.state IN ('started', 'interrupted', 'waiting') \
+            "{CALLED} WHERE calls.turn = ?1 AND (calls.state = 'started' \
+                OR calls.state = 'interrupted' OR calls.state = 'waiting') \
              ORDER BY step, ordinal"
         ),
         [turn.0],

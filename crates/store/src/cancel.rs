@@ -42,7 +42,7 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
     tx.update_one(
         turn,
         "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
-         WHERE id = ?1 AND state IN ('queued', 'running', 'waiting')",
+         WHERE id = ?1 AND (state = 'queued' OR state = 'running' OR state = 'waiting')",
         params![turn.0, state.word(), notice, tx.now.0],
     )?;
     tx.update(
@@ -62,7 +62,8 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
 
 fn open_children(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<TurnId>> {
     tx.db.rows(
-        "SELECT id FROM turns WHERE parent = ?1 AND state IN ('queued', 'running', 'waiting')",
+        "SELECT id FROM turns WHERE parent = ?1 AND (state = 'queued' OR state = 'running' \
+            OR state = 'waiting')",
         [turn.0],
         |row| row.get(0).map(TurnId),
     )

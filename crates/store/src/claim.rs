@@ -74,7 +74,7 @@ fn claiming_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<ClaimingS
         "SELECT mode, model, effort, agent, compact_for IS NOT NULL AS is_compacting, \
              turns.id AS turn, state, suspect, attempts, deaths_alone \
          FROM sessions LEFT JOIN turns ON turns.session = sessions.id \
-             AND state IN ('queued', 'running', 'waiting') \
+             AND (state = 'queued' OR state = 'running' OR state = 'waiting') \
          WHERE sessions.id = ?1",
         [session.as_str()],
         |row| {

@@ -90,8 +90,8 @@ struct OpenWork {
     deliveries: usize,
 }
 
-const OPEN_DELIVERIES: &str =
-    "state IN ('pending', 'sending', 'unknown') AND source NOT IN ('preview', 'notice')";
+const OPEN_DELIVERIES: &str = "(state = 'pending' OR state = 'sending' OR state = 'unknown') \
+        AND source NOT IN ('preview', 'notice')";
 
 fn chats_with_open_work(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, OpenWork>> {
     let rows = tx.db.rows(
@@ -123,7 +123,7 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
             before you repeat it",
     };
     let open = tx.db.rows(
-        "SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting')",
+        "SELECT id FROM turns WHERE (state = 'queued' OR state = 'running' OR state = 'waiting')",
         (),
         |row| row.get(0).map(TurnId),
     )?;
@@ -170,8 +170,10 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
 fn end_deliveries(tx: &Tx<'_>, why: &str) -> Result<usize> {
     let unconfirmed = "UPDATE outbox SET state = 'unconfirmed', error = ?1 WHERE";
     let ended = tx.update(&format!("{unconfirmed} {OPEN_DELIVERIES}"), [why])?;
-    let notices =
-        format!("{unconfirmed} state IN ('pending', 'sending', 'unknown') AND source = 'notice'");
+    let notices = format!(
+        "{unconfirmed} (state = 'pending' OR state = 'sending' \
+            OR state = 'unknown') AND source = 'notice'"
+    );
     tx.update(&notices, [why])?;
     // The turns of these previews have ended; the chat keeps the shown text.
     tx.update("UPDATE outbox SET state = 'sent' WHERE source = 'preview' AND state <> 'sent'", ())?;

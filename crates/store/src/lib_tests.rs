@@ -167,6 +167,21 @@ fn shape(connection: &Connection) -> BTreeSet<String> {
     columns.into_iter().chain(rest).collect()
 }
 
+/// Returns the tables of a turn for whose new rows SQLite builds temporary tables.
+fn slow_tables(connection: &Connection) -> Vec<&'static str> {
+    let opens_temporary_table = |table: &str| {
+        let columns = format!("SELECT count(*) FROM pragma_table_info('{table}')");
+        let columns: usize = connection.query_row(&columns, (), |row| row.get(0)).unwrap();
+        let nulls = vec!["NULL"; columns].join(", ");
+        let mut plan =
+            connection.prepare(&format!("EXPLAIN INSERT INTO {table} VALUES ({nulls})")).unwrap();
+        let mut steps = plan.query_map((), |row| row.get::<_, String>("opcode")).unwrap();
+        steps.any(|step| step.unwrap() == "OpenEphemeral")
+    };
+    let tables = ["sessions", "turns", "inbound", "steps", "calls", "outbox", "usage"];
+    tables.into_iter().filter(|table| opens_temporary_table(table)).collect()
+}
+
 #[tokio::test]
 async fn migrate_gives_a_database_of_version_1_the_current_schema() {
     let directory = TempDir::new().unwrap();
@@ -215,9 +230,12 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
 
     let new = TempDir::new().unwrap();
     open(new.path(), Durability::Synced).await.close().await;
-    let [migrated, new] = [directory, new]
-        .map(|directory| shape(&Connection::open(directory.path().join(DATABASE)).unwrap()));
-    assert_eq!(migrated, new);
+    let databases = [directory, new];
+    let [migrated, new] = databases
+        .each_ref()
+        .map(|directory| Connection::open(directory.path().join(DATABASE)).unwrap());
+    assert_eq!(shape(&migrated), shape(&new));
+    assert_eq!([slow_tables(&migrated), slow_tables(&new)], [[""; 0]; 2]);
 }
 
 #[tokio::test]

@@ -35,7 +35,8 @@ impl Outbox for SqliteStore {
         self.read(|db| {
             db.rows(
                 "SELECT DISTINCT channel, account, chat, NULL AS topic FROM outbox \
-                 WHERE state IN ('pending', 'sending', 'unknown') AND source <> 'preview'",
+                 WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
+                     AND source <> 'preview'",
                 (),
                 rows::address,
             )
@@ -153,7 +154,8 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
              repeat, not_before, held_at, failing_since, error, first_sent_at, platform_id, \
              coalesce(nonce, 'o' || id) AS nonce \
          FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-             AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
+             AND (state = 'pending' OR state = 'sending' OR state = 'unknown') \
+                 AND source <> 'preview' \
          ORDER BY id LIMIT 1",
         rows::chat_key(chat),
         |row| {
@@ -242,7 +244,8 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
 fn has_open_chunk(tx: &Tx<'_>, id: DeliveryId) -> Result<bool> {
     tx.db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox AS open \
-             WHERE open.state IN ('pending', 'sending', 'unknown') AND open.source <> 'preview' \
+             WHERE (open.state = 'pending' OR open.state = 'sending' \
+                 OR open.state = 'unknown') AND open.source <> 'preview' \
                  AND (open.channel, open.account, open.chat) = \
                      (outbox.channel, outbox.account, outbox.chat)) \
          FROM outbox WHERE id = ?1",
@@ -255,7 +258,8 @@ fn has_open_chunk(tx: &Tx<'_>, id: DeliveryId) -> Result<bool> {
 fn abandon_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
     tx.update(
         "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \
-         WHERE state IN ('pending', 'sending', 'unknown') AND state = 'pending' AND id > ?1 \
+         WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
+             AND state = 'pending' AND id > ?1 \
              AND (channel, account, chat) = (SELECT channel, account, chat FROM outbox \
                  WHERE id = ?1) \
              AND EXISTS (SELECT 1 FROM outbox AS dead \

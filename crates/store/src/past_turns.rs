@@ -106,7 +106,7 @@ impl<'a> TurnChoice<'a> {
         }
         let session = self.range.session.as_str();
         db.rows_while(
-            "SELECT id, state IN ('done', 'cancelled', 'failed') AS ended, \
+            "SELECT id, (state = 'done' OR state = 'cancelled' OR state = 'failed') AS ended, \
                  (SELECT max(id) FROM inbound WHERE turn = turns.id) AS newest_message, \
                  (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = turns.id) \
                      + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = turns.id) \

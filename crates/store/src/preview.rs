@@ -73,7 +73,8 @@ pub(crate) fn begin(
 fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
     db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-             AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview')",
+             AND (state = 'pending' OR state = 'sending' OR state = 'unknown') \
+                 AND source <> 'preview')",
         rows::chat_key(chat),
         |row| row.get(0),
     )

@@ -34,7 +34,7 @@ impl Query for SqliteStore {
             db.rows(
                 "SELECT id, used_at, (SELECT count(*) FROM turns WHERE session = sessions.id) \
                      AS turns, (SELECT state FROM turns WHERE session = sessions.id \
-                         AND state IN ('queued', 'running', 'waiting')) AS open \
+                         AND (state = 'queued' OR state = 'running' OR state = 'waiting')) AS open \
                  FROM sessions WHERE used_at <= ?2 AND (used_at < ?2 OR id > ?3) \
                  ORDER BY used_at DESC, id LIMIT ?1",
                 params![
@@ -133,8 +133,10 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
             (SELECT count(*) FROM inbound) AS messages, (SELECT count(*) FROM inbound WHERE state \
             = 'queued' AND turn IS NULL) AS queued, (SELECT count(*) FROM turns WHERE state IN \
             ('queued', 'running', 'waiting') AND state = 'running') AS running, (SELECT count(*) \
-            FROM turns WHERE state IN ('queued', 'running', 'waiting') AND state = 'waiting') AS \
-            waiting, (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown') \
+            FROM turns WHERE (state = 'queued' OR state = 'running' OR state = 'waiting') \
+                AND state = 'waiting') AS \
+            waiting, (SELECT count(*) FROM outbox WHERE (state = 'pending' \
+                OR state = 'sending' OR state = 'unknown') \
             AND source <> 'preview') AS pending, (SELECT count(*) FROM outbox WHERE state IN \
             ('unconfirmed', 'dead') AND state = 'unconfirmed') AS unconfirmed, (SELECT count(*) \
             FROM outbox WHERE state IN ('unconfirmed', 'dead') AND state = 'dead') AS dead, \
@@ -173,11 +175,13 @@ fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
     db.rows(
         "SELECT channel, account, chat, NULL AS topic, coalesce(failing_since, held_at) AS since, \
              attempts, error, (SELECT count(*) FROM outbox AS later \
-                 WHERE state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
+                 WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
+                     AND source <> 'preview' \
                      AND (later.channel, later.account, later.chat) = \
                          (outbox.channel, outbox.account, outbox.chat) \
                      AND later.id > outbox.id) AS behind \
-         FROM outbox WHERE state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
+         FROM outbox WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
+             AND source <> 'preview' \
              AND error IS NOT NULL \
          ORDER BY since, id LIMIT ?1",
         [LogStatus::MOST_STUCK],
@@ -200,7 +204,7 @@ fn message(db: Db<'_>, id: MessageId) -> Result<Option<MessageStatus>> {
                  (SELECT 1 FROM calls WHERE turn = turns.id AND step = steps.number) \
               ORDER BY number DESC LIMIT 1)) AS reply \
          FROM inbound LEFT JOIN turns ON turns.id = inbound.turn \
-             AND turns.state IN ('done', 'cancelled', 'failed') \
+             AND (turns.state = 'done' OR turns.state = 'cancelled' OR turns.state = 'failed') \
          WHERE inbound.id = ?1",
         [id.0],
         |row| {
@@ -255,7 +259,10 @@ fn session_status(
             |row| row.get(0),
         )?,
         open: open_turn(db, session)?,
-        pending: in_outbox("state IN ('pending', 'sending', 'unknown') AND source <> 'preview'")?,
+        pending: in_outbox(
+            "(state = 'pending' OR state = 'sending' OR state = 'unknown') \
+            AND source <> 'preview'",
+        )?,
         unconfirmed: in_outbox("state IN ('unconfirmed', 'dead') AND state = 'unconfirmed'")?,
         trust: past::least_trust(db, session)?,
     })
@@ -265,7 +272,8 @@ fn open_turn(db: Db<'_>, session: &SessionId) -> Result<Option<OpenTurn>> {
     db.row(
         "SELECT id, state, started_at, (SELECT count(*) FROM steps WHERE turn = turns.id) AS steps, \
              (SELECT kind FROM waits WHERE turn = turns.id AND resolved = 0) AS kind \
-         FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
+         FROM turns WHERE session = ?1 AND (state = 'queued' OR state = 'running' \
+             OR state = 'waiting')",
         [session.as_str()],
         |row| {
             let kind: Option<String> = row.get("kind")?;

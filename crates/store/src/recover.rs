@@ -11,7 +11,7 @@ use crate::tx::{Result, Tx};
 pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
     // SQLite uses a partial index only if the query repeats its condition word for word.
     let running = tx.db.rows(
-        "SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting') \
+        "SELECT id FROM turns WHERE (state = 'queued' OR state = 'running' OR state = 'waiting') \
              AND state = 'running'",
         (),
         |row| row.get(0).map(TurnId),
@@ -26,7 +26,8 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
         put_back(tx, *turn)?;
     }
     let deliveries = tx.update(
-        "UPDATE outbox SET state = 'unknown' WHERE state IN ('pending', 'sending', 'unknown') \
+        "UPDATE outbox SET state = 'unknown' WHERE (state = 'pending' OR state = 'sending' \
+            OR state = 'unknown') \
              AND state = 'sending'",
         (),
     )?;

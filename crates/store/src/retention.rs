@@ -20,7 +20,7 @@ const REMOVED: &str = r#"{"removed":"this result was removed because it was old"
 
 /// The turns of a session whose next turn may still need the past as it is.
 const HAS_OPEN_WORK: &str = "EXISTS (SELECT 1 FROM turns AS open WHERE open.session = ?1 \
-        AND open.state IN ('queued', 'running', 'waiting')) \
+        AND (open.state = 'queued' OR open.state = 'running' OR open.state = 'waiting')) \
     OR EXISTS (SELECT 1 FROM inbound WHERE session = ?1 AND state = 'queued' AND turn IS NULL) \
     OR EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND compact_for IS NOT NULL)";
 
@@ -146,9 +146,10 @@ fn is_referenced(db: Db<'_>, turn: i64) -> Result<bool> {
     let sql = format!(
         "{TREE} SELECT \
             EXISTS (SELECT 1 FROM tree JOIN turns USING (id) \
-                WHERE state IN ('queued', 'running', 'waiting')) \
+                WHERE (state = 'queued' OR state = 'running' OR state = 'waiting')) \
             OR EXISTS (SELECT 1 FROM tree JOIN outbox ON outbox.turn = tree.id \
-                WHERE outbox.state IN ('pending', 'sending', 'unknown', 'preview')) \
+                WHERE (outbox.state = 'pending' OR outbox.state = 'sending' \
+                    OR outbox.state = 'unknown' OR outbox.state = 'preview')) \
             OR EXISTS (SELECT 1 FROM tree JOIN waits ON waits.turn = tree.id WHERE resolved = 0) \
             OR EXISTS (SELECT 1 FROM tree JOIN undelivered ON undelivered.said_by = tree.id \
                 WHERE undelivered.turn IS NULL)"
@@ -229,7 +230,7 @@ fn remove_messages(tx: &Tx<'_>, after: i64, before: Timestamp) -> Result<Removed
 }
 
 fn remove_deliveries(tx: &Tx<'_>, after: i64, before: Timestamp) -> Result<RemovedBatch> {
-    let removable = "turn IS NULL AND state IN ('sent', 'unconfirmed', 'dead') \
+    let removable = "turn IS NULL AND (state = 'sent' OR state = 'unconfirmed' OR state = 'dead') \
         AND NOT EXISTS (SELECT 1 FROM undelivered WHERE delivery = outbox.id AND turn IS NULL)";
     let forget = "DELETE FROM undelivered WHERE said_by IS NULL AND delivery = ?1";
     each_row(tx, &RowTable { name: "outbox", time: "created_at", removable, forget }, after, before)

@@ -1,5 +1,6 @@
--- The complete schema of version 9, for new databases. The scripts in `migrations/` bring an older database
--- to the same schema. Enumerations are stored as the words of the protocol's types.
+-- The complete schema of version 10, for new databases. The scripts in `migrations/` bring an older database
+-- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
+-- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
 CREATE TABLE meta (
     only  INTEGER PRIMARY KEY CHECK (only = 1),
@@ -26,7 +27,8 @@ CREATE TABLE sessions (
     shortened_to INTEGER NOT NULL DEFAULT 0,    -- long results of turns up to this id are cut
     summary    TEXT,                            -- replaces the turns up to summary_to
     summary_to INTEGER NOT NULL DEFAULT 0,
-    summary_trust TEXT NOT NULL DEFAULT 'full' CHECK (summary_trust IN ('low', 'user', 'full')),
+    summary_trust TEXT NOT NULL DEFAULT 'full' CHECK (
+                    summary_trust = 'low' OR summary_trust = 'user' OR summary_trust = 'full'),
     believed_turn INTEGER NOT NULL DEFAULT 0,   -- content up to this turn is trusted (/trust);
     believed_step INTEGER,                      -- of this turn, content up to this step; NULL: only its messages
     agent      TEXT,                            -- profile chosen for the session; NULL: by the configuration
@@ -54,8 +56,9 @@ CREATE TABLE ignored (
 CREATE TABLE turns (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     session     TEXT NOT NULL REFERENCES sessions (id),
-    state       TEXT NOT NULL CHECK (state IN
-                    ('queued', 'running', 'waiting', 'done', 'cancelled', 'failed')),
+    state       TEXT NOT NULL CHECK (
+                    state = 'queued' OR state = 'running' OR state = 'waiting' OR state = 'done'
+                    OR state = 'cancelled' OR state = 'failed'),
     parent      INTEGER REFERENCES turns (id),  -- parent and task of a child
     prompt      TEXT,
     attempts    INTEGER NOT NULL DEFAULT 0,     -- process deaths during this turn since its last progress
@@ -64,13 +67,15 @@ CREATE TABLE turns (
     notice      TEXT,                           -- text shown to the chat instead of a reply
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER,
-    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full')),
+    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (
+                    prompt_trust = 'low' OR prompt_trust = 'user' OR prompt_trust = 'full'),
     recalled    TEXT,                           -- JSON: memories in its requests; NULL: none
     root        INTEGER REFERENCES turns (id),  -- of a child: the turn at the root
     label       TEXT,                           -- of a child: a short name for people
     background  INTEGER NOT NULL DEFAULT 0      -- 1: a child for which no call waits
 ) STRICT;
-CREATE UNIQUE INDEX turns_open ON turns (session) WHERE state IN ('queued', 'running', 'waiting');
+CREATE UNIQUE INDEX turns_open ON turns (session)
+    WHERE state = 'queued' OR state = 'running' OR state = 'waiting';
 CREATE INDEX turns_session ON turns (session, id);
 CREATE INDEX turns_parent ON turns (parent) WHERE parent IS NOT NULL;
 CREATE INDEX turns_root ON turns (root) WHERE root IS NOT NULL;
@@ -88,8 +93,11 @@ CREATE TABLE inbound (
     kind        TEXT NOT NULL CHECK (kind IN ('text', 'command')),
     content     TEXT NOT NULL,                  -- JSON
     removed     INTEGER NOT NULL,               -- characters that sanitising removed
-    state       TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dead')),
-    outcome     TEXT CHECK (outcome IN ('replied', 'error', 'dropped', 'merged', 'stopped')),
+    state       TEXT NOT NULL CHECK (
+                    state = 'queued' OR state = 'running' OR state = 'done' OR state = 'dead'),
+    outcome     TEXT CHECK (
+                    outcome = 'replied' OR outcome = 'error' OR outcome = 'dropped'
+                    OR outcome = 'merged' OR outcome = 'stopped'),
     reply       TEXT,                           -- answer to a command
     turn        INTEGER REFERENCES turns (id),
     after_step  INTEGER,                        -- step after which it steered its turn; -1: it answered the turn's question
@@ -100,7 +108,7 @@ CREATE TABLE inbound (
     corrects    TEXT,                           -- key of the message that it corrects
     edited_at   INTEGER,                        -- platform's time of the last edit that it contains
     digest      TEXT,                           -- SHA-256 of another process's message; NULL: message of a platform
-    trust       TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- upper limit for its text
+    trust       TEXT NOT NULL DEFAULT 'full' CHECK (trust = 'low' OR trust = 'user' OR trust = 'full'), -- upper limit for its text
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
@@ -118,7 +126,7 @@ CREATE TABLE steps (
     output_tokens INTEGER NOT NULL,
     closed        INTEGER NOT NULL DEFAULT 0,
     reasoning     TEXT,                         -- JSON, for the model that wrote it
-    trust         TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the request
+    trust         TEXT NOT NULL DEFAULT 'full' CHECK (trust = 'low' OR trust = 'user' OR trust = 'full'), -- of the request
     written       TEXT,                         -- complete reply, if a model with native calls wrote calls as text
     PRIMARY KEY (turn, number)
 ) STRICT, WITHOUT ROWID;
@@ -129,14 +137,15 @@ CREATE TABLE calls (
     ordinal   INTEGER NOT NULL,
     name      TEXT NOT NULL,
     arguments TEXT NOT NULL,                    -- JSON
-    class     TEXT CHECK (class IN ('pure', 'in_log', 'verifiable', 'effect')),
-    state     TEXT NOT NULL CHECK (state IN
-                  ('planned', 'started', 'interrupted', 'waiting', 'finished')),
+    class     TEXT CHECK (class = 'pure' OR class = 'in_log' OR class = 'verifiable' OR class = 'effect'),
+    state     TEXT NOT NULL CHECK (
+                    state = 'planned' OR state = 'started' OR state = 'interrupted'
+                    OR state = 'waiting' OR state = 'finished'),
     allowed   TEXT,                             -- digest of the text shown to the person who approved it
     evidence  TEXT,                             -- JSON
     ok        INTEGER,
     result    TEXT,                             -- JSON, as the model reads it
-    trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the result
+    trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust = 'low' OR trust = 'user' OR trust = 'full'), -- of the result
     PRIMARY KEY (turn, step, ordinal),
     FOREIGN KEY (turn, step) REFERENCES steps (turn, number),
     CHECK ((state = 'finished') = (result IS NOT NULL))
@@ -185,10 +194,13 @@ CREATE TABLE outbox (
     ordinal     INTEGER NOT NULL,               -- number of the message in its turn
     chunk       INTEGER NOT NULL,               -- number of the chunk in that message
     key         TEXT,                           -- idempotency key of another process
-    source      TEXT NOT NULL CHECK (source IN ('reply', 'tool', 'prompt', 'notice', 'process', 'preview')),
+    source      TEXT NOT NULL CHECK (
+                    source = 'reply' OR source = 'tool' OR source = 'prompt' OR source = 'notice'
+                    OR source = 'process' OR source = 'preview'),
     content     TEXT NOT NULL,                  -- JSON
-    state       TEXT NOT NULL CHECK (state IN
-                    ('pending', 'sending', 'unknown', 'preview', 'sent', 'unconfirmed', 'dead')),
+    state       TEXT NOT NULL CHECK (
+                    state = 'pending' OR state = 'sending' OR state = 'unknown' OR state = 'preview'
+                    OR state = 'sent' OR state = 'unconfirmed' OR state = 'dead'),
     attempts    INTEGER NOT NULL DEFAULT 0,
     repeat      INTEGER NOT NULL DEFAULT 0,     -- sent again although it may have arrived
     not_before  INTEGER NOT NULL DEFAULT 0,
@@ -204,7 +216,7 @@ CREATE TABLE outbox (
 CREATE UNIQUE INDEX outbox_turn ON outbox (turn, ordinal, chunk) WHERE turn IS NOT NULL;
 CREATE UNIQUE INDEX outbox_key ON outbox (channel, account, chat, key, chunk) WHERE key IS NOT NULL;
 CREATE INDEX outbox_open ON outbox (channel, account, chat, id)
-    WHERE state IN ('pending', 'sending', 'unknown');
+    WHERE state = 'pending' OR state = 'sending' OR state = 'unknown';
 CREATE INDEX outbox_lost ON outbox (channel, account, chat, id) WHERE state IN ('unconfirmed', 'dead');
 
 CREATE TABLE undelivered (                      -- lost deliveries that the next turn of a session reports
@@ -229,7 +241,9 @@ CREATE TABLE usage (                            -- cost of each answer of a mode
     at            INTEGER NOT NULL,
     session       TEXT REFERENCES sessions (id), -- NULL: work for no conversation
     turn          INTEGER REFERENCES turns (id), -- root turn, which pays for its children
-    purpose       TEXT NOT NULL CHECK (purpose IN ('answer', 'summary', 'consolidation', 'embedding')),
+    purpose       TEXT NOT NULL CHECK (
+                    purpose = 'answer' OR purpose = 'summary' OR purpose = 'consolidation'
+                    OR purpose = 'embedding'),
     model         TEXT NOT NULL,                -- provider/model
     input         INTEGER NOT NULL,             -- tokens; of these, cached and cache_written
     cached        INTEGER NOT NULL,

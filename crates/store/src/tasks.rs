@@ -50,7 +50,8 @@ pub(crate) fn cancel(
 ) -> Result<Option<CancelledTask>> {
     let open = tx.db.row(
         "SELECT 1 FROM turns JOIN turns AS root ON root.id = turns.root \
-         WHERE turns.id = ?1 AND turns.state IN ('queued', 'running', 'waiting') \
+         WHERE turns.id = ?1 AND (turns.state = 'queued' OR turns.state = 'running' \
+             OR turns.state = 'waiting') \
              AND (?2 IS NULL OR root.session = ?2)",
         params![task.0, session.map(SessionId::as_str)],
         |_| Ok(()),

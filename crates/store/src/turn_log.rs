@@ -205,7 +205,7 @@ fn family(db: Db<'_>, turn: TurnId) -> Result<Family> {
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT (SELECT count(*) - 1 FROM line) AS depth, \
                  (SELECT count(*) FROM turns WHERE parent = ?1 \
-                      AND state IN ('queued', 'running', 'waiting')) AS open"
+                      AND (state = 'queued' OR state = 'running' OR state = 'waiting')) AS open"
         ),
         [turn.0],
         |row| Ok(Family { depth: row.get("depth")?, open_children: row.get("open")? }),

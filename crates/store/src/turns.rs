@@ -132,7 +132,8 @@ impl Turns for SqliteStore {
             db.rows(
                 "SELECT session FROM ( \
                      SELECT session, 0 AS begun, id FROM turns \
-                         WHERE state IN ('queued', 'running', 'waiting') AND state = 'queued' \
+                         WHERE (state = 'queued' OR state = 'running' OR state = 'waiting') \
+                             AND state = 'queued' \
                      UNION ALL SELECT session, 1, id FROM inbound \
                          WHERE state = 'queued' AND turn IS NULL AND kind = 'text' \
                      UNION ALL SELECT id, 1, abs(compact_for) FROM sessions \
@@ -201,7 +202,7 @@ fn has_work(tx: &Tx<'_>, session: &SessionId) -> Result<bool> {
              OR EXISTS (SELECT 1 FROM inbound WHERE session = ?1 \
                  AND state = 'queued' AND turn IS NULL) \
              OR EXISTS (SELECT 1 FROM turns WHERE session = ?1 \
-                 AND state IN ('queued', 'running', 'waiting')) \
+                 AND (state = 'queued' OR state = 'running' OR state = 'waiting')) \
          FROM sessions WHERE id = ?1",
         [session.as_str()],
         |row| row.get(0),

@@ -140,7 +140,8 @@ pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
 pub(crate) fn withdraw(tx: &Tx<'_>, command: MessageId) -> Result<()> {
     tx.update(
         "DELETE FROM undelivered WHERE turn IS NULL AND delivery IN (SELECT id FROM outbox \
-             WHERE state IN ('pending', 'sending', 'unknown') AND (channel, account, chat) = \
+             WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
+                 AND (channel, account, chat) = \
                  (SELECT channel, account, chat FROM inbound WHERE id = ?1))",
         [command.0],
     )?;

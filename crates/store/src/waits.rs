@@ -174,7 +174,8 @@ fn least_trust(tx: &Tx<'_>, turn: TurnId) -> Result<Trust> {
 
 fn cancel_if_open(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
     let is_open = tx.db.row(
-        "SELECT 1 FROM turns WHERE id = ?1 AND state IN ('queued', 'running', 'waiting')",
+        "SELECT 1 FROM turns WHERE id = ?1 AND (state = 'queued' OR state = 'running' \
+            OR state = 'waiting')",
         [turn.0],
         |_| Ok(()),
     )?;
@@ -270,12 +271,13 @@ pub(crate) fn is_open(
 /// and of the sessions' tasks in the background.
 const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
         SELECT id FROM turns WHERE session IN (SELECT value FROM json_each(?1)) \
-            AND state IN ('queued', 'running', 'waiting') \
+            AND (state = 'queued' OR state = 'running' OR state = 'waiting') \
         UNION SELECT turns.id FROM turns JOIN turns AS root ON root.id = turns.root \
-            WHERE turns.state IN ('queued', 'running', 'waiting') AND turns.background = 1 \
+            WHERE (turns.state = 'queued' OR turns.state = 'running' \
+                OR turns.state = 'waiting') AND turns.background = 1 \
                 AND root.session IN (SELECT value FROM json_each(?1)) \
         UNION SELECT turns.id FROM turns JOIN tree ON turns.parent = tree.turn \
-            WHERE turns.state IN ('queued', 'running', 'waiting')) \
+            WHERE (turns.state = 'queued' OR turns.state = 'running' OR turns.state = 'waiting')) \
     SELECT waits.id AS id, waits.turn AS turn, waits.kind AS kind FROM tree JOIN waits ON waits.turn = tree.turn \
     WHERE waits.resolved = 0";
 
@@ -375,7 +377,8 @@ pub(crate) fn open_prompts(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>
                  WHERE latest.turn = waits.turn AND latest.source = 'prompt') \
              AND NOT EXISTS (SELECT 1 FROM outbox AS part \
                  WHERE part.turn = outbox.turn AND part.ordinal = outbox.ordinal \
-                     AND part.state IN ('pending', 'sending', 'unknown')) \
+                     AND (part.state = 'pending' OR part.state = 'sending' \
+                         OR part.state = 'unknown')) \
          ORDER BY waits.id, chunk",
         [now.0],
         |row| {

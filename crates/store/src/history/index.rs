@@ -18,7 +18,7 @@ use crate::tx::{Db, Result, Tx};
 const MAX_TEXTS: usize = 500;
 /// Maximum number of turns that one batch looks at.
 const MAX_TURNS: usize = 500;
-const ENDED: &str = "state IN ('done', 'cancelled', 'failed')";
+const ENDED: &str = "(state = 'done' OR state = 'cancelled' OR state = 'failed')";
 
 /// The number of a text in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -61,7 +61,8 @@ pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) ->
 /// Returns the open turn of a session.
 pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnId>> {
     tx.db.row(
-        "SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
+        "SELECT id FROM turns WHERE session = ?1 AND (state = 'queued' OR state = 'running' \
+            OR state = 'waiting')",
         [session.as_str()],
         |row| row.get(0).map(TurnId),
     )
