@@ -77,6 +77,22 @@ fn raw_pages_contain_the_rows_that_sqlite_reads() {
 }
 
 #[test]
+fn page_size_of_our_databases_is_found_without_the_header() {
+    for size in [1024, 4096] {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("db");
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "page_size", size).unwrap();
+        make(&connection);
+        drop(connection);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[..100].fill(0);
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(Pages::open(&path).unwrap().size(), size);
+    }
+}
+
+#[test]
 fn raw_wal_frames_contain_the_rows_that_sqlite_reads() {
     let directory = TempDir::new().unwrap();
     let (path, wal) = (directory.path().join("db"), directory.path().join("db-wal"));

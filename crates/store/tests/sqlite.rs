@@ -36,7 +36,7 @@ use avocet_testkit::ManualClock;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use support::{accept, message, messages, open, open_with, options};
+use support::{PAGE, accept, message, messages, open, open_with, options};
 
 #[tokio::test]
 async fn open_refuses_a_second_daemon_and_names_the_holder_of_the_lock() {
@@ -213,7 +213,7 @@ async fn open_moves_a_damaged_database_aside_and_refuses_to_start_empty() {
         }),
         ("scrambled", |path| {
             let mut bytes = fs::read(path).unwrap();
-            bytes[4096..20_000].fill(0x55);
+            bytes[PAGE..20 * PAGE].fill(0x55);
             fs::write(path, bytes).unwrap();
         }),
         ("an index of words without its version", |path| {

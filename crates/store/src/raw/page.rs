@@ -13,8 +13,12 @@ use super::wal::WalFile;
 use super::{be_u16, be_u32};
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// Page size of our databases, for a file without readable header.
-const DEFAULT_SIZE: usize = 4096;
+/// Page sizes of our databases: of new ones, and of those that versions before schema 10 made.
+const OUR_SIZES: [usize; 2] = [1024, 4096];
+/// Maximum number of pages that are looked at to find the page size.
+const SAMPLE: u64 = 10_000;
+/// Bytes of the header of a B-tree page.
+const NODE_HEADER: usize = 8;
 /// Bytes of the smallest page without its reserved bytes.
 const LEAST_USABLE: usize = 480;
 
@@ -31,6 +35,28 @@ pub(crate) struct Pages<'w> {
     version: Option<u32>,
     newer: HashMap<u32, usize>,
     wal: Option<&'w WalFile>,
+}
+
+/// Returns the page size of a file without a readable header. If pages are large, few of the places
+/// at which small ones would begin look like the beginning of a page.
+fn probable_size(file: &File, length: u64) -> usize {
+    let share = |size: usize| {
+        let pages = (length / size as u64).clamp(1, SAMPLE);
+        let begins = (0..pages).filter(|page| {
+            let mut header = [0; NODE_HEADER];
+            let read = file.read_exact_at(&mut header, page * size as u64);
+            read.is_ok() && is_node_header(&header, size)
+        });
+        begins.count() as f64 / pages as f64
+    };
+    let [small, large] = OUR_SIZES;
+    if share(small) > share(large) / 2.0 { small } else { large }
+}
+
+fn is_node_header(header: &[u8; NODE_HEADER], size: usize) -> bool {
+    let is_kind = matches!(header[0], 2 | 5 | 10 | 13);
+    let [free, cells, content] = [1, 3, 5].map(|at| be_u16(header, at).unwrap_or(usize::MAX));
+    is_kind && free < size && cells * 2 + NODE_HEADER <= size && content <= size
 }
 
 /// The type of a B-tree page.
@@ -81,10 +107,14 @@ impl<'w> Pages<'w> {
             None => 0,
         };
         let fits = known && named.is_power_of_two() && named >= 512;
-        let size = if fits { named } else { DEFAULT_SIZE };
+        let length = file.as_ref().map_or(Ok(0), |file| file.metadata().map(|data| data.len()))?;
+        let size = match &file {
+            _ if fits => named,
+            Some(file) => probable_size(file, length),
+            None => OUR_SIZES[0],
+        };
         let reserved = if fits { usize::from(header[20]) } else { 0 };
         let usable = if size - reserved < LEAST_USABLE { size } else { size - reserved };
-        let length = file.as_ref().map_or(Ok(0), |file| file.metadata().map(|data| data.len()))?;
         let in_file = u32::try_from(length / size as u64).unwrap_or(u32::MAX);
         let version = known.then(|| be_u32(&header, 60)).flatten();
         Ok(Self { file, size, usable, in_file, version, newer: HashMap::new(), wal: None })

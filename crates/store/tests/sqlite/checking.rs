@@ -9,7 +9,7 @@ use avocet_store::{DATABASE, OpenError, SqliteStore};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::support::{accept, messages, open};
+use crate::support::{PAGE, accept, messages, open};
 
 /// Makes a log that is too large for a check before the start.
 async fn large(directory: &Path) {
@@ -34,8 +34,8 @@ fn crash(directory: &Path) {
 /// Overwrites the header of a page in the middle of the filler.
 fn damage(directory: &Path) {
     let file = fs::File::options().write(true).open(directory.join(DATABASE)).unwrap();
-    let page = file.metadata().unwrap().len() / 4096 * 3 / 4;
-    file.write_all_at(&[0x55; 64], page * 4096).unwrap();
+    let page = file.metadata().unwrap().len() / PAGE as u64 * 3 / 4;
+    file.write_all_at(&[0x55; 64], page * PAGE as u64).unwrap();
 }
 
 async fn ended_check(store: &SqliteStore) -> LogCheck {

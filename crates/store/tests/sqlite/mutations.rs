@@ -16,11 +16,10 @@ use tempfile::TempDir;
 
 use crate::restoring::replacing;
 use crate::rich::{Rows, add_open, add_turns, assert_nothing_open, fill, rows};
-use crate::support::{accept, messages, open};
+use crate::support::{PAGE, accept, messages, open};
 
 const MUTATIONS: u64 = 200;
 const PIECES: [&str; 3] = ["", "-wal", "-shm"];
-const PAGE: usize = 4096;
 
 /// SplitMix64: the same seed gives the same damage.
 struct Random(u64);

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::rich::{add_open, add_turns, assert_nothing_open, fill, rows};
-use crate::support::{accept, message, messages, open};
+use crate::support::{PAGE, accept, message, messages, open};
 
 const NOW: Timestamp = Timestamp(1_767_300_000_000);
 
@@ -230,10 +230,10 @@ async fn recover_saves_the_readable_rows_of_a_damaged_log() {
         number(&log, &root) as usize
     };
     let mut bytes = fs::read(&database).unwrap();
-    let pages = bytes.len() / 4096;
+    let pages = bytes.len() / PAGE;
     // SQLite finds no row of a table without its root page.
     for page in [root("inbound"), root("outbox"), root("steps"), pages / 3] {
-        bytes[(page - 1) * 4096..page * 4096].fill(0);
+        bytes[(page - 1) * PAGE..page * PAGE].fill(0);
     }
     drop(log);
     fs::write(&database, &bytes).unwrap();
@@ -287,7 +287,7 @@ async fn recover_into_a_file_leaves_the_damaged_log_unchanged() {
     let (from, into) = (damaged.path().join(DATABASE), damaged.path().join("recovered.db"));
     // Without the first page, the names of the tables are lost.
     let mut bytes = fs::read(&from).unwrap();
-    bytes[..4096].fill(0);
+    bytes[..PAGE].fill(0);
     fs::write(&from, &bytes).unwrap();
     let recovered = recover_into(&from, &into, &Redactor::default(), NOW).unwrap();
     let found = rows(&connect(&into));

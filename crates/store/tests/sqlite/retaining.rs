@@ -10,7 +10,7 @@ use avocet_testkit::ManualClock;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::support::open;
+use crate::support::{PAGE, open};
 
 /// Adds an ended turn of the session `s`, with a row in every table that refers to turns.
 pub(crate) fn add_turn(log: &Connection, turn: i64) {
@@ -218,7 +218,7 @@ async fn vacuum_makes_the_file_smaller_and_later_removals_shrink_it() {
     let size = store.size().await.unwrap();
     assert_eq!((size.free, size.shrinks, size.messages.rows), (0, true, 100));
     remove(&store, OldRows::Turns, 1000).await;
-    let free = store.size().await.unwrap().free / 4096;
+    let free = store.size().await.unwrap().free / PAGE as u64;
     assert_eq!(store.shrink(2).await, Ok(free - 2));
     while store.shrink(100).await.unwrap() > 0 {}
     store.close().await;

@@ -11,6 +11,9 @@ use avocet_store::{Durability, Holder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 
+/// Bytes of a page of a new log.
+pub(crate) const PAGE: usize = 1024;
+
 pub(crate) fn options(directory: &Path) -> OpenOptions {
     OpenOptions {
         directory: directory.to_owned(),
