@@ -1,6 +1,7 @@
-//! Budgets limit the cost of models. The ledger is read before every request. The cost of every
-//! answer is written before the next request, so that the ledger covers all costs: those of retries,
-//! children, empty answers and abandoned requests too.
+//! Budgets limit the cost of models. The ledger is read before every request; for the first request
+//! of a turn, it is read when the turn is claimed. The cost of every answer is written before the next
+//! request, so that the ledger covers all costs: those of retries, children, empty answers and
+//! abandoned requests too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,8 +127,7 @@ impl AgentLoop {
     ) -> Result<(), NoAnswer> {
         usage.meter.record(self.logs.ledger.as_ref()).await?;
         let today = self.clock.now().day_start();
-        let UsageMeter { turn, session, .. } = usage.meter;
-        let spending = self.logs.ledger.spent(*turn, session, today).await?;
+        let spending = usage.meter.spending(self.logs.ledger.as_ref(), today).await?;
         let limit = self.limits.root_tokens.unwrap_or(self.limits.turn.max_tokens);
         let limits = TurnLimits { max_tokens: limit, ..self.limits.turn };
         let budgets = self.limits.budgets;

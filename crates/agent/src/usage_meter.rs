@@ -7,7 +7,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{Ledger, Purpose, SessionId, Spent, StoreError, TurnId, UsageEntry};
+use avocet_protocol::{
+    Ledger, Purpose, SessionId, Spending, Spent, StoreError, Timestamp, TurnId, UsageAtClaim,
+    UsageEntry,
+};
 
 /// The usage of one turn or compaction that is not in the ledger yet.
 #[derive(Debug)]
@@ -16,13 +19,34 @@ pub struct UsageMeter {
     pub(crate) turn: Option<TurnId>,
     pub(crate) session: SessionId,
     unrecorded: Mutex<Vec<UsageEntry>>,
+    /// The usage of others before the first request, until that request is made.
+    at_claim: Mutex<Option<UsageAtClaim>>,
 }
 
 impl UsageMeter {
     /// Makes an empty meter. `turn` is `None` for a compaction.
     #[must_use]
     pub fn new(turn: Option<TurnId>, session: SessionId) -> Self {
-        Self { turn, session, unrecorded: Mutex::default() }
+        Self { turn, session, unrecorded: Mutex::default(), at_claim: Mutex::default() }
+    }
+
+    /// Returns the meter of a claimed turn, whose first request needs no read of the ledger.
+    #[must_use]
+    pub fn with_usage_at_claim(self, usage: UsageAtClaim) -> Self {
+        Self { at_claim: Mutex::new(Some(usage)), ..self }
+    }
+
+    /// Returns the usage that the budgets count for the next request.
+    pub(crate) async fn spending(
+        &self,
+        ledger: &dyn Ledger,
+        day_start: Timestamp,
+    ) -> Result<Spending, StoreError> {
+        let at_claim = self.at_claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match at_claim {
+            Some(usage) if usage.day_start == day_start => Ok(usage.spending),
+            _ => ledger.spent(self.turn, &self.session, day_start).await,
+        }
     }
 
     /// Keeps usage until it is recorded.

@@ -20,7 +20,7 @@ use crate::methods::{self, Attached, DeliveryChunk};
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::values::read;
-use crate::wire::{RpcError, RpcMessage};
+use crate::wire::{RpcError, RpcMessage, notification};
 
 /// The most lines that wait for the client to read them.
 const BEHIND: usize = 1024;
@@ -290,8 +290,7 @@ impl Connection {
 
     /// Sends an event. Events are for display only: a slow client misses some.
     fn send_event(&self, event: &TurnEvent) {
-        let message = RpcMessage::Notification { method: "event".to_owned(), params: json!(event) };
-        drop(self.lines.try_send(message.to_line()));
+        drop(self.lines.try_send(notification("event", event)));
     }
 
     async fn hand_over(&self, Handover { delivery, receipt }: Handover) {

@@ -2,7 +2,7 @@
 
 use avocet_protocol::plain_json;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The longest line, in bytes.
 pub const MAX_LINE_BYTES: usize = 1024 * 1024;
@@ -102,21 +102,51 @@ impl RpcMessage {
 
     /// Writes the message as a line, with its end.
     pub(crate) fn to_line(&self) -> Vec<u8> {
-        let value = match self {
+        match self {
             Self::Request { id, method, params } => {
-                json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+                let (id, method, params) = (Some(id), Some(method.as_str()), Some(params));
+                RpcLine { id, method, params, ..RpcLine::new() }.bytes()
             }
-            Self::Notification { method, params } => {
-                json!({ "jsonrpc": "2.0", "method": method, "params": params })
-            }
+            Self::Notification { method, params } => notification(method, params),
             Self::Response { id, result: Ok(result) } => {
-                json!({ "jsonrpc": "2.0", "id": id, "result": result })
+                RpcLine::<Value> { id: Some(id), result: Some(result), ..RpcLine::new() }.bytes()
             }
             Self::Response { id, result: Err(error) } => {
-                json!({ "jsonrpc": "2.0", "id": id, "error": error })
+                RpcLine::<Value> { id: Some(id), error: Some(error), ..RpcLine::new() }.bytes()
             }
-        };
-        let mut line = value.to_string().into_bytes();
+        }
+    }
+}
+
+/// Writes a notification as a line, with its end.
+pub(crate) fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
+    RpcLine { method: Some(method), params: Some(params), ..RpcLine::new() }.bytes()
+}
+
+/// The parts of a line, written without a copy.
+#[derive(Serialize)]
+struct RpcLine<'m, P> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'m RpcError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'m Value>,
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'m P>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'m Value>,
+}
+
+impl<P: Serialize> RpcLine<'_, P> {
+    const fn new() -> Self {
+        Self { error: None, id: None, jsonrpc: "2.0", method: None, params: None, result: None }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        // Values of JSON and our own events can always be serialised.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line
     }
@@ -124,6 +154,8 @@ impl RpcMessage {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

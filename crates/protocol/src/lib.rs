@@ -156,8 +156,8 @@ pub use store::{
     OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, Schedules, ScopeFilter,
     ScopeKind, ScopeMemories, ScopeRefused, SendEnd, SettledTurn, Settlement, Showing, ShownChange,
     ShownMemory, Spending, StoreError, SubmittedJob, Suspects, TakenEdit, TakenEditKind, TaskPage,
-    TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, UpkeepBudget, UpkeepLedger, UsageEntry,
-    WordCounts, WrittenMemory, conflict_text, conflicts_with, task_name, visible_text,
+    TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, UpkeepBudget, UpkeepLedger, UsageAtClaim,
+    UsageEntry, WordCounts, WrittenMemory, conflict_text, conflicts_with, task_name, visible_text,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

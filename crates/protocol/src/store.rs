@@ -47,7 +47,7 @@ pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
     Answer, Claim, Claimed, LineageTurn, NewWait, OpenPrompt, OpenWait, Resolution, SettledTurn,
-    Settlement, Suspects, Turns,
+    Settlement, Suspects, Turns, UsageAtClaim,
 };
 
 /// The reason why the log refused an operation.

@@ -68,7 +68,7 @@ impl Lanes {
             return Ok(LaneWork::Open);
         }
         self.emit_started(&claimed.turn);
-        let meter = UsageMeter::new(Some(id), session.clone());
+        let meter = UsageMeter::new(Some(id), session.clone()).with_usage_at_claim(claimed.usage);
         let ran = tokio::select! {
             biased;
             // The command that ended the turn has written its end.
@@ -99,7 +99,7 @@ impl Lanes {
         ended: &CancellationToken,
         meter: &UsageMeter,
     ) -> Result<LaneWork, StoreError> {
-        let Claimed { turn, attempts, deaths_alone, model, effort, lineage, grants } = claimed;
+        let Claimed { turn, attempts, deaths_alone, model, effort, lineage, grants, .. } = claimed;
         let (attempts, deaths_alone) = (*attempts, *deaths_alone);
         if is_poison(attempts, deaths_alone) {
             tracing::error!(

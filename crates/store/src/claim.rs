@@ -10,6 +10,7 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 
 use crate::grants;
+use crate::ledger;
 use crate::past::{self, PendingCompaction};
 use crate::reports;
 use crate::rows::messages::{INBOUND, NEXT, inbound};
@@ -119,6 +120,7 @@ fn resume_turn(tx: &Tx<'_>, open: &OpenTurnRow, session: &ClaimingSession) -> Re
         effort: session.effort,
         lineage: turns::lineage(tx.db, turn)?,
         grants: grants::of_turn(tx, turn)?,
+        usage: ledger::at_claim(tx, turn)?,
     })
 }
 
@@ -179,6 +181,7 @@ fn begin_turn(
         effort: row.effort,
         lineage: vec![root],
         grants: grants::of_session(tx, session)?,
+        usage: ledger::at_begin(tx, session)?,
     })))
 }
 

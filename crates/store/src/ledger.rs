@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Ledger, Money, Purpose, SessionId, Spending, Spent, StoreError, Timestamp, Total, TurnId,
-    UpkeepLedger, Usage, UsageBy, UsageEntry, UsageRow,
+    UpkeepLedger, Usage, UsageAtClaim, UsageBy, UsageEntry, UsageRow,
 };
 use rusqlite::{Params, Row, params};
 
@@ -41,11 +41,30 @@ impl Ledger for SqliteStore {
         self.read(move |db| {
             let Payer { turn, session } = payer(db, turn, session)?;
             let turn = turn.map_or(Ok(Total::default()), |turn| of_turn(db, turn))?;
-            let session = sums(db, "usage_sessions WHERE session = ?1", [session.as_str()])?;
-            Ok(Spending { turn, session, day: since(db, day_start)? })
+            Ok(Spending { turn, ..before_turn(db, &session, day_start)? })
         })
         .await
     }
+}
+
+/// Reads the usage for the first request of a claimed turn.
+pub(crate) fn at_claim(tx: &Tx<'_>, turn: TurnId) -> Result<UsageAtClaim> {
+    let Payer { turn, session } = payer_of(tx.db, turn)?;
+    let turn = turn.map_or(Ok(Total::default()), |turn| of_turn(tx.db, turn))?;
+    let new = at_begin(tx, &session)?;
+    Ok(UsageAtClaim { spending: Spending { turn, ..new.spending }, ..new })
+}
+
+/// Reads the usage for the first request of a turn that begins in this transaction.
+pub(crate) fn at_begin(tx: &Tx<'_>, session: &SessionId) -> Result<UsageAtClaim> {
+    let day_start = tx.now.day_start();
+    Ok(UsageAtClaim { spending: before_turn(tx.db, session, day_start)?, day_start })
+}
+
+/// Reads the usage of a session and of a day; that of the turn stays zero.
+fn before_turn(db: Db<'_>, session: &SessionId, day_start: Timestamp) -> Result<Spending> {
+    let of_session = sums(db, "usage_sessions WHERE session = ?1", [session.as_str()])?;
+    Ok(Spending { turn: Total::default(), session: of_session, day: since(db, day_start)? })
 }
 
 #[async_trait]

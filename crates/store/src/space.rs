@@ -10,6 +10,7 @@ use crate::error::{store_error, unusable};
 use crate::files::{DATABASE, PART, put_in_place, remove_with_journal, with_suffix};
 use crate::lock::Lock;
 use crate::precheck::look;
+use crate::schema::PAGE_BYTES;
 use crate::tx::{Db, Result};
 use crate::{OpenError, SqliteStore, binding, damage};
 
@@ -132,8 +133,9 @@ fn write_smaller(path: &Path, part: &Path) -> Result<(), CopyError> {
     let error = |error| OpenError::from(store_error(path, &error));
     let source = Connection::open(path).map_err(error)?;
     check_room(length(&source, path)?, part)?;
-    // INCREMENTAL takes effect in the copy.
+    // Both take effect in the copy. 2 is INCREMENTAL.
     source.pragma_update(None, "auto_vacuum", 2).map_err(error)?;
+    source.pragma_update(None, "page_size", PAGE_BYTES).map_err(error)?;
     write_copy(&source, part)?;
     let copy = Connection::open(part).map_err(|error| store_error(part, &error))?;
     match damage::find_thoroughly(Db { connection: &copy, path: part })? {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     CallId, ChildMode, CompactedPast, Effort, Grant, LogWrite, LoggedInbound, MessageId, Outcome,
-    PersonId, Planned, SessionId, SkillCall, Timestamp, Trust, TurnId, TurnRecord, Usage,
+    PersonId, Planned, SessionId, SkillCall, Spending, Timestamp, Trust, TurnId, TurnRecord, Usage,
     UsageEntry, WaitId, WaitKind,
 };
 
@@ -142,6 +142,17 @@ pub struct Claimed {
     pub lineage: Vec<LineageTurn>,
     /// Approvals for the session, or for the session of the root turn.
     pub grants: Vec<Grant>,
+    /// The usage before the turn's first request.
+    pub usage: UsageAtClaim,
+}
+
+/// The usage that a claim has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageAtClaim {
+    /// Same as [`Ledger::spent`](crate::Ledger::spent).
+    pub spending: Spending,
+    /// The beginning of the day that it counts.
+    pub day_start: Timestamp,
 }
 
 /// A turn or one of its ancestors.

@@ -1,13 +1,15 @@
 //! Rules of the usage records.
 
+use std::time::Duration;
+
 use avocet_protocol::{
     CommandAction, CommandReply, Money, NewStep, Purpose, SessionId, Settlement, Spending, Spent,
-    StoreError, Timestamp, Total, TurnId, Usage, UsageBy, UsageEntry, UsageRow,
+    StoreError, Suspects, Timestamp, Total, TurnId, Usage, UsageBy, UsageEntry, UsageRow,
 };
 
 use super::Backend;
 use super::waits::spawn;
-use super::world::{World, failure, new_step, session};
+use super::world::{World, failure, new_step, session, taken};
 
 /// Usage of 100 input and 10 output tokens. Cost in billionths of a dollar; `None` if the price is
 /// unknown.
@@ -69,6 +71,27 @@ pub async fn spent_sums_usage_by_turn_session_and_day(backend: &impl Backend) {
     let tomorrow = world.ports.ledger.spent(None, &b, Timestamp(i64::MAX)).await.unwrap();
     assert_eq!(tomorrow, Spending { day: Total::default(), ..of_none });
     assert_eq!(spending(&world, None, &session("unheard")).await.session, Total::default());
+}
+
+/// A claim reads the usage before the first request: of a new turn, and of one that continues.
+pub async fn claim_reads_the_usage_before_the_first_request(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let first = turn(&world, &a, "1").await;
+    record(&world, Some(first), &a, &[spent("m", Some(5))]).await;
+    world.reply(first, "ok").await;
+    world.say(&a, "2").await;
+    let claimed = || async {
+        let claim = world.ports.turns.claim(&a, Suspects::Include, Duration::ZERO).await;
+        taken(claim.unwrap())
+    };
+    let begun = claimed().await;
+    let before = Spending { turn: Total::default(), session: total(1, 5), day: total(1, 5) };
+    assert_eq!(begun.usage.spending, before);
+    record(&world, Some(begun.turn.id), &a, &[spent("m", Some(7))]).await;
+    world.ports.turns.release(begun.turn.id).await.unwrap();
+    let both = Spending { turn: total(1, 7), session: total(2, 12), day: total(2, 12) };
+    assert_eq!(claimed().await.usage.spending, both);
 }
 
 /// Usage is part of the transaction of a step or an end. A turn that `/stop` has ended refuses both,

@@ -293,6 +293,7 @@ rules! {
     ledger:
         spent_sums_usage_by_turn_session_and_day
         usage_of_a_step_and_of_an_end_counts_even_if_the_turn_has_ended
+        claim_reads_the_usage_before_the_first_request
         spent_counts_tokens_without_a_price_apart
         spent_counts_the_usage_of_a_child_for_its_root
         new_begins_a_new_usage_sum_for_its_session
