@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{
-    Delta, ModelError, ModelReply, ModelRequest, TOKENS_AN_IMAGE, TurnEvent, TurnRecord,
-};
+use avocet_protocol::{Delta, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord};
 
 use crate::agent_loop::next_step;
 use crate::budgets::{NoAnswer, UsageContext};
@@ -85,8 +83,6 @@ impl AgentLoop {
             } else {
                 BTreeMap::new()
             };
-            let pictures = images.len() as u64 * TOKENS_AN_IMAGE;
-            let tokens = window::tokens(&messages) + offer.tokens + pictures;
             let options = self.options();
             let request = ModelRequest {
                 messages,
@@ -96,11 +92,12 @@ impl AgentLoop {
                 options,
                 ..ModelRequest::default()
             };
-            match self.ask_once(request, streaming, usage).await {
+            match self.ask_once(&request, streaming, usage).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
                     if attempts < MAX_SHORTER_REQUESTS =>
                 {
                     attempts += 1;
+                    let tokens = request.estimated_tokens();
                     tracing::info!(
                         model,
                         detail,
@@ -122,7 +119,7 @@ impl AgentLoop {
     /// server cannot read, or has no room for, would be part of every later request.
     async fn ask_once(
         &self,
-        mut request: ModelRequest,
+        request: &ModelRequest,
         streaming: Streaming,
         usage: UsageContext<'_>,
     ) -> Result<ModelReply, NoAnswer> {
@@ -141,7 +138,7 @@ impl AgentLoop {
             self.events.emit(&usage.meter.session, event);
         };
         let model = self.models.main.as_ref();
-        let reply = self.ask_within_budgets(model, usage, &request, &deltas).await;
+        let reply = self.ask_within_budgets(model, usage, request, &deltas).await;
         // If the window is known, a shorter request can keep its pictures.
         let refused = matches!(
             reply,
@@ -154,7 +151,7 @@ impl AgentLoop {
         if shown.load(Ordering::Relaxed) {
             deltas(Delta::Restart);
         }
-        request.images.clear();
+        let request = ModelRequest { images: BTreeMap::new(), ..request.clone() };
         self.ask_within_budgets(model, usage, &request, &deltas).await
     }
 }

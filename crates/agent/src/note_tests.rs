@@ -144,3 +144,17 @@ async fn reports_names_session_chat_time_and_text_and_marks_untrusted_texts() {
     let marked = told.lines().nth(1).unwrap();
     assert!(marked.starts_with("<<<foreign ") && told.contains("\n<<<end "), "{told}");
 }
+
+#[test]
+fn time_has_the_words_of_strftime() {
+    let zones = ["UTC", "Europe/Berlin", "Asia/Kolkata", "America/St_Johns"];
+    let zones = zones.map(|name| TimeZone::get(name).unwrap());
+    let fixed = TimeZone::fixed(jiff::tz::offset(-3));
+    for zone in zones.into_iter().chain([fixed]) {
+        for month in 0..24 {
+            let at = Timestamp(1_750_000_000_000 + month * 2_629_747_321);
+            let expected = zoned(at, &zone).strftime("%A, %-d %B %Y, %H:%M %Z").to_string();
+            assert_eq!(time(at, &zone), expected);
+        }
+    }
+}
