@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use avocet_agent::benching::messages;
 use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, JobPlan, Marks,
-    ModelsByTask, PromptSettings, TurnContext, TurnEnd, TurnLimits, UsageMeter,
+    ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
@@ -123,6 +123,7 @@ impl BenchHarness {
                 ..AgentLimits::default()
             },
             recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
+            rendered: RenderedTurns::default(),
             prompt_settings: PromptSettings {
                 system: "be kind".into(),
                 file: None,

@@ -16,8 +16,8 @@ use crate::calls::StepContext;
 use crate::context::RequestContext;
 use crate::job_steps::{JobStep, next_job_step};
 use crate::{
-    AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, TurnContext, TurnLimits, UsageMeter, job,
-    job_steps, withheld,
+    AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns, TurnContext, TurnLimits,
+    UsageMeter, job, job_steps, withheld,
 };
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
@@ -39,6 +39,8 @@ pub struct AgentLoop {
     pub recall: AgentRecall,
     /// The parts of a request that are the same for all sessions.
     pub prompt_settings: PromptSettings,
+    /// The messages of past turns, shared by all turns of the agent.
+    pub rendered: RenderedTurns,
     /// The workspace, for its instructions and the pictures that the model is shown.
     pub files: Arc<dyn Files>,
     /// The skills that the model may load.

@@ -14,6 +14,7 @@ use crate::history::{HistoryView, Trim, conversation};
 use crate::instructions::Instructions;
 use crate::marks::Marks;
 use crate::offer::{self, Offer};
+use crate::rendered::RenderedTurns;
 use crate::summary::{SHARE, cut};
 use crate::window::{
     self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, tokens, trims,
@@ -28,6 +29,7 @@ pub(crate) struct RequestContext {
     pub(crate) past: Past,
     zone: TimeZone,
     marks: Marks,
+    rendered: RenderedTurns,
     /// Looks up the roles of the past senders.
     roles: Arc<dyn Roles>,
     /// The model that reported a request as too long, and the tokens that it accepts.
@@ -55,7 +57,7 @@ impl RequestContext {
     }
 
     pub(crate) fn view(&self) -> HistoryView<'_> {
-        HistoryView { zone: &self.zone, marks: self.marks }
+        HistoryView { zone: &self.zone, marks: self.marks, rendered: &self.rendered }
     }
 
     /// Returns the lowest trust of the next request's content.
@@ -123,7 +125,8 @@ impl AgentLoop {
         }
         let past = self.logs.turns.history(&turn.session, turn.id, self.history_budget()).await?;
         let (zone, marks, roles) = (zone.clone(), *marks, turn_context.roles.clone());
-        Ok(RequestContext { instructions, past, zone, marks, roles, narrow: None })
+        let rendered = self.rendered.clone();
+        Ok(RequestContext { instructions, past, zone, marks, rendered, roles, narrow: None })
     }
 
     /// Returns the tools of a request to a model with these facts. Skills are loaded only if the
@@ -148,7 +151,8 @@ impl AgentLoop {
 
     /// Returns this agent's way of showing the log.
     pub(crate) fn view(&self) -> HistoryView<'_> {
-        HistoryView { zone: &self.prompt_settings.zone, marks: self.prompt_settings.marks }
+        let PromptSettings { zone, marks, .. } = &self.prompt_settings;
+        HistoryView { zone, marks: *marks, rendered: &self.rendered }
     }
 
     pub(crate) fn history_budget(&self) -> usize {

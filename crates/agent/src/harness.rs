@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_loop::next_step;
 use crate::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CallWait, Compaction, CoreTools,
-    JobPlan, Marks, ModelsByTask, PromptSettings, TurnContext, TurnEnd, UsageMeter,
+    JobPlan, Marks, ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd, UsageMeter,
 };
 
 pub(crate) struct AgentHarness {
@@ -264,6 +264,7 @@ fn agent(
         logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
         limits: AgentLimits::default(),
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
+        rendered: RenderedTurns::default(),
         prompt_settings: PromptSettings {
             system: "be kind".into(),
             file: None,

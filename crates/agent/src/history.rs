@@ -1,9 +1,10 @@
 //! Builds the conversation that a model reads from the log.
 
-use avocet_protocol::Trust;
+use std::sync::Arc;
+
 use avocet_protocol::{
     CallResult, ChatKind, Content, LoggedCall, LoggedInbound, Message, Origin, Past, SentCall,
-    Step, TurnRecord,
+    Step, Trust, TurnRecord,
 };
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::images;
 use crate::marks::Marks;
 use crate::note::note;
+use crate::rendered::RenderedTurns;
 use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
 /// The text before the first message if turns are left out.
@@ -24,6 +26,7 @@ const NAME: usize = 64;
 pub(crate) struct HistoryView<'a> {
     pub(crate) zone: &'a TimeZone,
     pub(crate) marks: Marks,
+    pub(crate) rendered: &'a RenderedTurns,
 }
 
 /// The cuts that make the current turn fit if it alone is too long. Its messages stay.
@@ -80,15 +83,21 @@ pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
 }
 
 /// Returns the messages of a turn that has ended.
-pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: HistoryView<'_>) -> Vec<Message> {
+pub(crate) fn past_turn(
+    past: &Past,
+    turn: &Arc<TurnRecord>,
+    view: HistoryView<'_>,
+) -> Vec<Message> {
     let keep = (Some(turn.id) <= past.compacted.shortened_to).then_some(OLD);
-    let mut messages = Vec::new();
-    add_origin(&mut messages, turn, view);
-    turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep, view.marks));
-    if let Some(notice) = &turn.notice {
-        messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
-    }
-    messages
+    view.rendered.of(turn, past.turns.len(), keep.is_some(), || {
+        let mut messages = Vec::new();
+        add_origin(&mut messages, turn, view);
+        turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep, view.marks));
+        if let Some(notice) = &turn.notice {
+            messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
+        }
+        messages
+    })
 }
 
 fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: HistoryView<'_>) {

@@ -22,6 +22,7 @@ mod offer;
 mod prompt;
 mod recall;
 mod remark;
+mod rendered;
 mod repeats;
 mod shorten;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use marks::{ABOUT_MARKS, Marks};
 pub use offer::CoreTools;
 pub use prompt::{NoPrompt, PromptPart, PromptReport};
 pub use recall::AgentRecall;
+pub use rendered::RenderedTurns;
 pub use summary::Compaction;
 pub use tasks::{ModelTask, ModelsByTask};
 pub use turn_context::TurnContext;

@@ -5,6 +5,7 @@ use avocet_protocol::{
 use avocet_testkit::{FakeRoles, Scripted};
 
 use super::*;
+use crate::RenderedTurns;
 use crate::harness::{AgentHarness, answered, session};
 
 /// Lets the model answer, and the delivery of the answer fail.
@@ -84,7 +85,11 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
             "]"
         ]
     );
-    let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
+    let view = HistoryView {
+        zone: &TimeZone::UTC,
+        marks: Marks::new(7),
+        rendered: &RenderedTurns::default(),
+    };
     let whole = format!("hello\n\n{}", note(&turn, view));
     assert_eq!(without_marks(&whole), "hello");
 
@@ -111,7 +116,11 @@ async fn reports_names_session_chat_time_and_text_and_marks_untrusted_texts() {
     let harness = AgentHarness::new(Vec::new()).await;
     harness.say("why?").await;
     let mut turn = harness.claim().await;
-    let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
+    let view = HistoryView {
+        zone: &TimeZone::UTC,
+        marks: Marks::new(7),
+        rendered: &RenderedTurns::default(),
+    };
     assert_eq!(reports(&turn, view), None);
     turn.reports = SessionReports {
         texts: vec![

@@ -114,15 +114,19 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
-    use crate::Marks;
     use crate::harness::AgentHarness;
+    use crate::{Marks, RenderedTurns};
 
     #[tokio::test]
     async fn turns_to_go_halves_a_past_that_is_too_long_to_read() {
         let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
         harness.turn("question").await;
         let turn = harness.record().await;
-        let view = HistoryView { zone: &TimeZone::UTC, marks: Marks::new(7) };
+        let view = HistoryView {
+            zone: &TimeZone::UTC,
+            marks: Marks::new(7),
+            rendered: &RenderedTurns::default(),
+        };
         for (count, has_gap, goes) in [(0, false, 0), (6, false, 1), (6, true, 3), (1, true, 1)] {
             let turns = std::iter::repeat_n(Arc::new(turn.clone()), count).collect();
             let past = Past { turns, has_gap, ..Past::default() };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use avocet_agent::{
     ABOUT_MARKS, AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, Marks,
-    ModelsByTask, PromptSettings, TurnLimits,
+    ModelsByTask, PromptSettings, RenderedTurns, TurnLimits,
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
@@ -212,6 +212,7 @@ impl AgentFactory {
                 budget_tokens: u64::from(profile.recall_tokens),
             },
             prompt_settings,
+            rendered: RenderedTurns::default(),
             files: workspace.files.clone(),
             skills: workspace.skills.clone(),
             attachments: Arc::new(self.fetcher(workspace)),

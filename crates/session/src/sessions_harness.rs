@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Budgets, CoreTools, Marks,
-    ModelsByTask, PromptSettings,
+    ModelsByTask, PromptSettings, RenderedTurns,
 };
 use avocet_bus::{Admission, Bus, Wakes};
 use avocet_outbox::{Channels, Deliverer};
@@ -146,6 +146,7 @@ fn agent_loop(
         logs,
         limits: AgentLimits { budgets, ..AgentLimits::default() },
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
+        rendered: RenderedTurns::default(),
         prompt_settings: PromptSettings {
             system: "be kind".into(),
             file: None,

@@ -1,0 +1,122 @@
+//! The messages of past turns, kept from one request of a long conversation to the next. They are
+//! the same in each request, and most of the work for a request is to make them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use avocet_protocol::{Message, TurnId, TurnRecord};
+
+/// Number of past turns from which on a conversation is long.
+const LONG: usize = 16;
+/// Maximum size of the messages, in bytes, as [`bytes`] estimates it.
+const MOST_BYTES: usize = 2 << 20;
+/// Estimated memory of a message beside its text, in bytes.
+const MESSAGE_BYTES: usize = 128;
+
+/// The messages of past turns of an agent's long conversations.
+#[derive(Debug, Clone, Default)]
+pub struct RenderedTurns(Arc<Mutex<KnownTurns>>);
+
+#[derive(Debug, Default)]
+struct KnownTurns {
+    bytes: usize,
+    turns: HashMap<TurnId, RenderedTurn>,
+}
+
+#[derive(Debug)]
+struct RenderedTurn {
+    /// The record that the messages show.
+    of: Weak<TurnRecord>,
+    is_shortened: bool,
+    messages: Vec<Message>,
+}
+
+impl RenderedTurns {
+    /// Returns the messages of a turn in a past of `turns` turns. Calls `render` for those that are
+    /// not kept.
+    pub(crate) fn of(
+        &self,
+        turn: &Arc<TurnRecord>,
+        turns: usize,
+        is_shortened: bool,
+        render: impl FnOnce() -> Vec<Message>,
+    ) -> Vec<Message> {
+        if turns < LONG {
+            return render();
+        }
+        if let Some(known) = self.lock().turns.get(&turn.id)
+            && known.of.as_ptr() == Arc::as_ptr(turn)
+            && known.is_shortened == is_shortened
+        {
+            return known.messages.clone();
+        }
+        let messages = render();
+        let of = Arc::downgrade(turn);
+        self.lock().insert(turn.id, RenderedTurn { of, is_shortened, messages: messages.clone() });
+        messages
+    }
+
+    fn lock(&self) -> MutexGuard<'_, KnownTurns> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownTurns {
+    /// Keeps a turn. All others are forgotten if there is no room for it.
+    fn insert(&mut self, id: TurnId, turn: RenderedTurn) {
+        let new = bytes(&turn.messages);
+        if self.bytes + new > MOST_BYTES {
+            *self = Self::default();
+        }
+        if new <= MOST_BYTES {
+            self.bytes += new;
+            let old = self.turns.insert(id, turn);
+            self.bytes -= old.map_or(0, |old| bytes(&old.messages));
+        }
+    }
+}
+
+fn bytes(messages: &[Message]) -> usize {
+    let of = |message: &Message| message.estimated_tokens() as usize * 4 + MESSAGE_BYTES;
+    messages.iter().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use avocet_testkit::Scripted;
+
+    use super::*;
+    use crate::harness::AgentHarness;
+
+    #[tokio::test]
+    async fn turn_is_rendered_again_only_for_another_record_another_form_or_after_the_cap() {
+        let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
+        harness.turn("question").await;
+        let record = Arc::new(harness.record().await);
+        let (rendered, calls) = (RenderedTurns::default(), Cell::new(0));
+        let render = |turn: &Arc<TurnRecord>, turns, is_shortened, bytes| {
+            let text = "x".repeat(bytes);
+            let messages = rendered.of(turn, turns, is_shortened, || {
+                calls.set(calls.get() + 1);
+                vec![Message::user(text)]
+            });
+            assert_eq!(messages.len(), 1);
+            calls.take()
+        };
+        let copy = Arc::new(TurnRecord::clone(&record));
+        let other = Arc::new(TurnRecord { id: TurnId(77), ..TurnRecord::clone(&record) });
+        assert_eq!(render(&record, LONG - 1, false, 9), 1);
+        assert_eq!(render(&record, LONG, false, 9), 1);
+        assert_eq!(render(&record, LONG, false, 9), 0);
+        assert_eq!(render(&record, LONG, true, 9), 1);
+        assert_eq!(render(&copy, LONG, true, 9), 1);
+        assert_eq!(render(&other, LONG, false, MOST_BYTES - 1000), 1);
+        assert_eq!(render(&copy, LONG, true, 9), 0, "both have room");
+        assert_eq!(render(&record, LONG, true, 2000), 1);
+        assert_eq!(render(&other, LONG, false, 9), 1, "it made room");
+        assert_eq!(render(&other, LONG, true, MOST_BYTES + 1), 1);
+        assert_eq!(render(&other, LONG, true, MOST_BYTES + 1), 1, "it has no room");
+    }
+}
