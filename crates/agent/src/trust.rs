@@ -1,9 +1,11 @@
 //! Computes the trust level of a request: the lowest of all its parts.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    LoggedCall, LoggedInbound, Origin, Past, Roles, Seen, SeenCall, Step, Trust, TurnRecord,
+    Inbound, LoggedCall, LoggedInbound, Origin, Past, Role, Roles, Seen, SeenCall, Step, Trust,
+    TurnRecord,
 };
 
 use crate::history::result_text;
@@ -13,12 +15,42 @@ use crate::images;
 /// messages of this turn, and the results of its closed steps. Content that an owner has declared
 /// trusted does not lower it.
 pub(crate) fn of_request(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
-    let turns = past.turns.iter().map(|turn| of_turn(past, turn, roles));
-    turns.chain([past.compacted.trust, of_turn(past, turn, roles)]).min().unwrap_or_default()
+    let roles = KnownRoles::new(roles);
+    let turns = past.turns.iter().map(Arc::as_ref).chain([turn]);
+    let turns = turns.map(|turn| of_one_turn(past, turn, &roles));
+    turns.chain([past.compacted.trust]).min().unwrap_or_default()
 }
 
 /// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
 pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
+    of_one_turn(past, turn, &KnownRoles::new(roles))
+}
+
+/// The roles of senders. Most messages of a conversation have the sender of the message before them,
+/// whose role is kept.
+struct KnownRoles<'r> {
+    roles: &'r dyn Roles,
+    last: Cell<Option<(&'r Inbound, Role)>>,
+}
+
+impl<'r> KnownRoles<'r> {
+    fn new(roles: &'r dyn Roles) -> Self {
+        Self { roles, last: Cell::new(None) }
+    }
+
+    fn role(&self, inbound: &'r Inbound) -> Role {
+        let is_same = |last: &Inbound| {
+            (&last.address, &last.sender.id, last.chat)
+                == (&inbound.address, &inbound.sender.id, inbound.chat)
+        };
+        let known = self.last.get().filter(|(last, _)| is_same(last)).map(|(_, role)| role);
+        let role = known.unwrap_or_else(|| self.roles.role(inbound));
+        self.last.set(Some((inbound, role)));
+        role
+    }
+}
+
+fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, roles: &KnownRoles<'r>) -> Trust {
     let recalled = turn.recalled.iter().map(|memory| memory.trust);
     let asked = match &turn.origin {
         _ if is_trusted(past, turn, None) => Trust::Full,
@@ -52,13 +84,13 @@ fn of_step(past: &Past, turn: &TurnRecord, step: &Step) -> Trust {
     if is_trusted(past, turn, step.number.checked_sub(1)) { Trust::Full } else { step.trust }
 }
 
-fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {
+fn of_messages<'r>(messages: &'r [LoggedInbound], roles: &KnownRoles<'r>) -> Trust {
     messages.iter().map(|message| of_message(message, roles)).min().unwrap_or_default()
 }
 
 /// Returns the trust of a message: that of its sender's role, up to the limit of the message.
 /// Forwarded or quoted text and pictures are untrusted.
-fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
+fn of_message<'r>(message: &'r LoggedInbound, roles: &KnownRoles<'r>) -> Trust {
     let inbound = &message.message.inbound;
     let content = &inbound.content;
     if content.has_untrusted_parts() || !images::of(content).is_empty() {

@@ -20,7 +20,7 @@ pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
     while let Some(message) = rest.next() {
         match message {
             Message::System { text } => valid.system(&text),
-            Message::User { text, images } => valid.user(&text, images),
+            Message::User { text, images } => valid.user(text, images),
             Message::Assistant { text, calls, reasoning } => {
                 let mut results = Vec::new();
                 while let Some(Message::ToolResult { call, ok, result }) =
@@ -52,16 +52,16 @@ impl Valid {
         append(&mut self.system, more);
     }
 
-    fn user(&mut self, more: &str, pictures: Vec<ImageRef>) {
+    fn user(&mut self, more: String, pictures: Vec<ImageRef>) {
         if more.trim().is_empty() {
             return;
         }
         match self.messages.last_mut() {
             Some(Message::User { text, images }) => {
-                append(text, more);
+                append(text, &more);
                 images.extend(pictures);
             }
-            _ => self.messages.push(Message::User { text: more.to_owned(), images: pictures }),
+            _ => self.messages.push(Message::User { text: more, images: pictures }),
         }
     }
 
