@@ -22,6 +22,8 @@ use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::values::read;
 use crate::wire::{RpcError, RpcMessage, notification};
 
+/// Bytes after which no more lines are added to those that are written together.
+const BATCH: usize = 16 * 1024;
 /// The most lines that wait for the client to read them.
 const BEHIND: usize = 1024;
 /// The most requests of a connection that run at the same time. At the limit, reading pauses.
@@ -126,10 +128,16 @@ async fn write(
     ended: CancellationToken,
     cut: CancellationToken,
 ) {
-    while let Ok(line) = lines.recv_async().await {
+    while let Ok(mut batch) = lines.recv_async().await {
+        // One system call for the lines of one moment.
+        while batch.len() < BATCH
+            && let Ok(line) = lines.try_recv()
+        {
+            batch.extend(line);
+        }
         tokio::select! {
             () = cut.cancelled() => break,
-            written = writer.write_all(&line) => if written.is_err() { break },
+            written = writer.write_all(&batch) => if written.is_err() { break },
         }
     }
     ended.cancel();

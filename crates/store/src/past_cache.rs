@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use avocet_protocol::{SessionId, TurnId, TurnRecord};
 
 /// Maximum size of all cached turns in bytes, as [`CachedTurn::bytes`] counts them.
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 2 << 20;
 /// Estimated memory of a turn and its messages beside their text, in bytes.
 const TURN_BYTES: usize = 1024;
 
