@@ -7,6 +7,7 @@ use rusqlite::params;
 use crate::audit;
 use crate::preview;
 use crate::rows::to_json;
+use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Result, Tx};
 
 /// Ends a turn and its children. Calls without a result get one, so that the history stays valid;
@@ -41,8 +42,10 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
     let ForcedEnd { state, outcome, notice, result } = ending;
     tx.update_one(
         turn,
-        "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
-         WHERE id = ?1 AND (state = 'queued' OR state = 'running' OR state = 'waiting')",
+        &format!(
+            "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
+             WHERE id = ?1 AND {OPEN_TURN}"
+        ),
         params![turn.0, state.word(), notice, tx.now.0],
     )?;
     tx.update(
@@ -62,8 +65,7 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
 
 fn open_children(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<TurnId>> {
     tx.db.rows(
-        "SELECT id FROM turns WHERE parent = ?1 AND (state = 'queued' OR state = 'running' \
-            OR state = 'waiting')",
+        &format!("SELECT id FROM turns WHERE parent = ?1 AND {OPEN_TURN}"),
         [turn.0],
         |row| row.get(0).map(TurnId),
     )

@@ -15,7 +15,7 @@ use crate::past::{self, PendingCompaction};
 use crate::reports;
 use crate::rows::messages::{INBOUND, NEXT, inbound};
 use crate::rows::sessions::mode_if_any;
-use crate::rows::turns::{self, insert_turn};
+use crate::rows::turns::{self, OPEN_TURN, insert_turn};
 use crate::rows::{self, RowResult, parsed_if_any};
 use crate::turn_record::read_turn;
 use crate::tx::{Result, Tx};
@@ -72,11 +72,12 @@ struct OpenTurnRow {
 /// Returns `None` if the session is unknown.
 fn claiming_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<ClaimingSession>> {
     tx.db.row(
-        "SELECT mode, model, effort, agent, compact_for IS NOT NULL AS is_compacting, \
-             turns.id AS turn, state, suspect, attempts, deaths_alone \
-         FROM sessions LEFT JOIN turns ON turns.session = sessions.id \
-             AND (state = 'queued' OR state = 'running' OR state = 'waiting') \
-         WHERE sessions.id = ?1",
+        &format!(
+            "SELECT mode, model, effort, agent, compact_for IS NOT NULL AS is_compacting, \
+                 turns.id AS turn, state, suspect, attempts, deaths_alone \
+             FROM sessions LEFT JOIN turns ON turns.session = sessions.id \
+                 AND {OPEN_TURN} WHERE sessions.id = ?1"
+        ),
         [session.as_str()],
         |row| {
             Ok(ClaimingSession {

@@ -16,8 +16,8 @@ use rusqlite::params;
 use crate::audit;
 use crate::cancel::{ForcedEnd, end};
 use crate::rows;
-use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk};
-use crate::rows::turns::insert_turn;
+use crate::rows::chunks::{ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk};
+use crate::rows::turns::{OPEN_TURN, insert_turn};
 use crate::tx::{Result, Tx};
 
 /// The reason why the log is an older state.
@@ -122,11 +122,9 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
         result: "interrupted: the log was put back to an earlier state, so it is unknown whether this ran; check \
             before you repeat it",
     };
-    let open = tx.db.rows(
-        "SELECT id FROM turns WHERE (state = 'queued' OR state = 'running' OR state = 'waiting')",
-        (),
-        |row| row.get(0).map(TurnId),
-    )?;
+    let open = tx.db.rows(&format!("SELECT id FROM turns WHERE {OPEN_TURN}"), (), |row| {
+        row.get(0).map(TurnId)
+    })?;
     for turn in &open {
         audit::interrupted(tx, *turn)?;
         end(tx, *turn, &ending)?;
@@ -170,10 +168,7 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
 fn end_deliveries(tx: &Tx<'_>, why: &str) -> Result<usize> {
     let unconfirmed = "UPDATE outbox SET state = 'unconfirmed', error = ?1 WHERE";
     let ended = tx.update(&format!("{unconfirmed} {OPEN_DELIVERIES}"), [why])?;
-    let notices = format!(
-        "{unconfirmed} (state = 'pending' OR state = 'sending' \
-            OR state = 'unknown') AND source = 'notice'"
-    );
+    let notices = format!("{unconfirmed} {OPEN_CHUNK} AND source = 'notice'");
     tx.update(&notices, [why])?;
     // The turns of these previews have ended; the chat keeps the shown text.
     tx.update("UPDATE outbox SET state = 'sent' WHERE source = 'preview' AND state <> 'sent'", ())?;

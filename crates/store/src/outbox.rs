@@ -9,7 +9,7 @@ use rusqlite::{Row, params};
 
 use crate::preview;
 use crate::rows;
-use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_notice};
+use crate::rows::chunks::{ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk, insert_notice};
 use crate::tx::{Db, Result, Tx};
 use crate::undelivered;
 use crate::{Durability, SqliteStore, digest};
@@ -34,9 +34,10 @@ impl Outbox for SqliteStore {
     async fn open_chats(&self) -> Result<Vec<ChatAddress>> {
         self.read(|db| {
             db.rows(
-                "SELECT DISTINCT channel, account, chat, NULL AS topic FROM outbox \
-                 WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
-                     AND source <> 'preview'",
+                &format!(
+                    "SELECT DISTINCT channel, account, chat, NULL AS topic FROM outbox \
+                     WHERE {OPEN_CHUNK} AND source <> 'preview'"
+                ),
                 (),
                 rows::address,
             )
@@ -150,13 +151,14 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
         head: Head,
     }
     let first = db.row(
-        "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
-             repeat, not_before, held_at, failing_since, error, first_sent_at, platform_id, \
-             coalesce(nonce, 'o' || id) AS nonce \
-         FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-             AND (state = 'pending' OR state = 'sending' OR state = 'unknown') \
-                 AND source <> 'preview' \
-         ORDER BY id LIMIT 1",
+        &format!(
+            "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
+                 repeat, not_before, held_at, failing_since, error, first_sent_at, platform_id, \
+                 coalesce(nonce, 'o' || id) AS nonce \
+             FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
+                 AND {OPEN_CHUNK} AND source <> 'preview' \
+             ORDER BY id LIMIT 1"
+        ),
         rows::chat_key(chat),
         |row| {
             let state: String = row.get("state")?;
@@ -257,15 +259,17 @@ fn has_open_chunk(tx: &Tx<'_>, id: DeliveryId) -> Result<bool> {
 /// Abandons the later chunks of a message, because the message would have a gap.
 fn abandon_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
     tx.update(
-        "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \
-         WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
-             AND state = 'pending' AND id > ?1 \
-             AND (channel, account, chat) = (SELECT channel, account, chat FROM outbox \
-                 WHERE id = ?1) \
-             AND EXISTS (SELECT 1 FROM outbox AS dead \
-             WHERE dead.id = ?1 AND dead.turn IS outbox.turn AND dead.key IS outbox.key \
-                 AND dead.ordinal = outbox.ordinal \
-                 AND (outbox.turn IS NOT NULL OR outbox.key IS NOT NULL))",
+        &format!(
+            "UPDATE outbox SET state = 'dead', \
+                     error = 'an earlier part of the message was refused' \
+             WHERE {OPEN_CHUNK} AND state = 'pending' AND id > ?1 \
+                 AND (channel, account, chat) = (SELECT channel, account, chat FROM outbox \
+                     WHERE id = ?1) \
+                 AND EXISTS (SELECT 1 FROM outbox AS dead \
+                 WHERE dead.id = ?1 AND dead.turn IS outbox.turn AND dead.key IS outbox.key \
+                     AND dead.ordinal = outbox.ordinal \
+                     AND (outbox.turn IS NOT NULL OR outbox.key IS NOT NULL))"
+        ),
         [dead.0],
     )?;
     Ok(())

@@ -7,7 +7,9 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_chunks, next_ordinal};
+use crate::rows::chunks::{
+    ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk, insert_chunks, next_ordinal,
+};
 use crate::rows::turns::must_be_open;
 use crate::rows::{self, to_json};
 use crate::tx::{Db, Result, Tx};
@@ -72,9 +74,10 @@ pub(crate) fn begin(
 
 fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
     db.one(
-        "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-             AND (state = 'pending' OR state = 'sending' OR state = 'unknown') \
-                 AND source <> 'preview')",
+        &format!(
+            "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
+             AND {OPEN_CHUNK} AND source <> 'preview')"
+        ),
         rows::chat_key(chat),
         |row| row.get(0),
     )

@@ -10,6 +10,8 @@ use rusqlite::params;
 
 use crate::consolidations::last_runs;
 use crate::past;
+use crate::rows::chunks::OPEN_CHUNK;
+use crate::rows::turns::OPEN_TURN;
 use crate::rows::{self, sessions, to_json, turns};
 use crate::turn_record::read_turn;
 use crate::tx::{Db, Result};
@@ -32,11 +34,13 @@ impl Query for SqliteStore {
         let after = after.cloned();
         self.read(move |db| {
             db.rows(
-                "SELECT id, used_at, (SELECT count(*) FROM turns WHERE session = sessions.id) \
-                     AS turns, (SELECT state FROM turns WHERE session = sessions.id \
-                         AND (state = 'queued' OR state = 'running' OR state = 'waiting')) AS open \
-                 FROM sessions WHERE used_at <= ?2 AND (used_at < ?2 OR id > ?3) \
-                 ORDER BY used_at DESC, id LIMIT ?1",
+                &format!(
+                    "SELECT id, used_at, (SELECT count(*) FROM turns WHERE session = sessions.id) \
+                         AS turns, (SELECT state FROM turns WHERE session = sessions.id \
+                             AND {OPEN_TURN}) AS open \
+                     FROM sessions WHERE used_at <= ?2 AND (used_at < ?2 OR id > ?3) \
+                     ORDER BY used_at DESC, id LIMIT ?1"
+                ),
                 params![
                     limit,
                     after.as_ref().map_or(i64::MAX, |row| row.used_at.0),
@@ -129,21 +133,23 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
     let stuck = stuck(db)?;
     let consolidation = last_runs(db, 1)?.pop();
     db.one(
-        "SELECT (SELECT epoch FROM meta) AS epoch, (SELECT count(*) FROM sessions) AS sessions, \
-            (SELECT count(*) FROM inbound) AS messages, (SELECT count(*) FROM inbound WHERE state \
-            = 'queued' AND turn IS NULL) AS queued, (SELECT count(*) FROM turns WHERE state IN \
-            ('queued', 'running', 'waiting') AND state = 'running') AS running, (SELECT count(*) \
-            FROM turns WHERE (state = 'queued' OR state = 'running' OR state = 'waiting') \
-                AND state = 'waiting') AS \
-            waiting, (SELECT count(*) FROM outbox WHERE (state = 'pending' \
-                OR state = 'sending' OR state = 'unknown') \
-            AND source <> 'preview') AS pending, (SELECT count(*) FROM outbox WHERE state IN \
-            ('unconfirmed', 'dead') AND state = 'unconfirmed') AS unconfirmed, (SELECT count(*) \
-            FROM outbox WHERE state IN ('unconfirmed', 'dead') AND state = 'dead') AS dead, \
-            (SELECT count(*) FROM schedules WHERE state = 'active') AS schedules, \
-            (SELECT min(next_at) FROM schedules WHERE state = 'active') AS next_due, \
-            (SELECT rolled_back_at FROM meta) AS rolled_back_at, (SELECT rolled_back FROM meta) AS \
-            rolled_back",
+        &format!(
+            "SELECT (SELECT epoch FROM meta) AS epoch, \
+             (SELECT count(*) FROM sessions) AS sessions, \
+             (SELECT count(*) FROM inbound) AS messages, \
+             (SELECT count(*) FROM inbound WHERE state = 'queued' AND turn IS NULL) AS queued, \
+             (SELECT count(*) FROM turns WHERE {OPEN_TURN} AND state = 'running') AS running, \
+             (SELECT count(*) FROM turns WHERE {OPEN_TURN} AND state = 'waiting') AS waiting, \
+             (SELECT count(*) FROM outbox WHERE {OPEN_CHUNK} AND source <> 'preview') AS pending, \
+             (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
+                 AND state = 'unconfirmed') AS unconfirmed, \
+             (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
+                 AND state = 'dead') AS dead, \
+             (SELECT count(*) FROM schedules WHERE state = 'active') AS schedules, \
+             (SELECT min(next_at) FROM schedules WHERE state = 'active') AS next_due, \
+             (SELECT rolled_back_at FROM meta) AS rolled_back_at, \
+             (SELECT rolled_back FROM meta) AS rolled_back"
+        ),
         (),
         |row| {
             let rolled_back_at: Option<i64> = row.get("rolled_back_at")?;
@@ -173,17 +179,18 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
 /// Only the first open chunk of a chat is sent, so only that one can have an error.
 fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
     db.rows(
-        "SELECT channel, account, chat, NULL AS topic, coalesce(failing_since, held_at) AS since, \
-             attempts, error, (SELECT count(*) FROM outbox AS later \
-                 WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
-                     AND source <> 'preview' \
+        &format!(
+            "SELECT channel, account, chat, NULL AS topic, \
+                 coalesce(failing_since, held_at) AS since, attempts, error, \
+                 (SELECT count(*) FROM outbox AS later WHERE (later.state = 'pending' \
+                     OR later.state = 'sending' OR later.state = 'unknown') \
+                     AND later.source <> 'preview' \
                      AND (later.channel, later.account, later.chat) = \
                          (outbox.channel, outbox.account, outbox.chat) \
                      AND later.id > outbox.id) AS behind \
-         FROM outbox WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
-             AND source <> 'preview' \
-             AND error IS NOT NULL \
-         ORDER BY since, id LIMIT ?1",
+             FROM outbox WHERE {OPEN_CHUNK} AND source <> 'preview' AND error IS NOT NULL \
+             ORDER BY since, id LIMIT ?1"
+        ),
         [LogStatus::MOST_STUCK],
         |row| {
             Ok(StuckChat {
@@ -259,10 +266,7 @@ fn session_status(
             |row| row.get(0),
         )?,
         open: open_turn(db, session)?,
-        pending: in_outbox(
-            "(state = 'pending' OR state = 'sending' OR state = 'unknown') \
-            AND source <> 'preview'",
-        )?,
+        pending: in_outbox(&format!("{OPEN_CHUNK} AND source <> 'preview'"))?,
         unconfirmed: in_outbox("state IN ('unconfirmed', 'dead') AND state = 'unconfirmed'")?,
         trust: past::least_trust(db, session)?,
     })
@@ -270,10 +274,12 @@ fn session_status(
 
 fn open_turn(db: Db<'_>, session: &SessionId) -> Result<Option<OpenTurn>> {
     db.row(
-        "SELECT id, state, started_at, (SELECT count(*) FROM steps WHERE turn = turns.id) AS steps, \
-             (SELECT kind FROM waits WHERE turn = turns.id AND resolved = 0) AS kind \
-         FROM turns WHERE session = ?1 AND (state = 'queued' OR state = 'running' \
-             OR state = 'waiting')",
+        &format!(
+            "SELECT id, state, started_at, \
+                 (SELECT count(*) FROM steps WHERE turn = turns.id) AS steps, \
+                 (SELECT kind FROM waits WHERE turn = turns.id AND resolved = 0) AS kind \
+             FROM turns WHERE session = ?1 AND {OPEN_TURN}"
+        ),
         [session.as_str()],
         |row| {
             let kind: Option<String> = row.get("kind")?;

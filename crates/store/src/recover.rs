@@ -4,6 +4,8 @@ use avocet_protocol::TurnId;
 use rusqlite::params;
 
 use crate::audit;
+use crate::rows::chunks::OPEN_CHUNK;
+use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Result, Tx};
 
 /// Runs in the recovery transaction: running turns are queued again as suspects, started calls are
@@ -11,8 +13,7 @@ use crate::tx::{Result, Tx};
 pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
     // SQLite uses a partial index only if the query repeats its condition word for word.
     let running = tx.db.rows(
-        "SELECT id FROM turns WHERE (state = 'queued' OR state = 'running' OR state = 'waiting') \
-             AND state = 'running'",
+        &format!("SELECT id FROM turns WHERE {OPEN_TURN} AND state = 'running'"),
         (),
         |row| row.get(0).map(TurnId),
     )?;
@@ -26,9 +27,7 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
         put_back(tx, *turn)?;
     }
     let deliveries = tx.update(
-        "UPDATE outbox SET state = 'unknown' WHERE (state = 'pending' OR state = 'sending' \
-            OR state = 'unknown') \
-             AND state = 'sending'",
+        &format!("UPDATE outbox SET state = 'unknown' WHERE {OPEN_CHUNK} AND state = 'sending'"),
         (),
     )?;
     if !running.is_empty() || deliveries > 0 {

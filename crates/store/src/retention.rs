@@ -8,6 +8,7 @@
 use avocet_protocol::{CallId, Timestamp, TurnId};
 use rusqlite::params;
 
+use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore, history};
 
@@ -145,14 +146,14 @@ const TREE: &str = "WITH RECURSIVE tree (id) AS (SELECT ?1 UNION ALL \
 fn is_referenced(db: Db<'_>, turn: i64) -> Result<bool> {
     let sql = format!(
         "{TREE} SELECT \
-            EXISTS (SELECT 1 FROM tree JOIN turns USING (id) \
-                WHERE (state = 'queued' OR state = 'running' OR state = 'waiting')) \
-            OR EXISTS (SELECT 1 FROM tree JOIN outbox ON outbox.turn = tree.id \
-                WHERE (outbox.state = 'pending' OR outbox.state = 'sending' \
-                    OR outbox.state = 'unknown' OR outbox.state = 'preview')) \
-            OR EXISTS (SELECT 1 FROM tree JOIN waits ON waits.turn = tree.id WHERE resolved = 0) \
-            OR EXISTS (SELECT 1 FROM tree JOIN undelivered ON undelivered.said_by = tree.id \
-                WHERE undelivered.turn IS NULL)"
+         EXISTS (SELECT 1 FROM tree JOIN turns USING (id) \
+             WHERE {OPEN_TURN}) \
+         OR EXISTS (SELECT 1 FROM tree JOIN outbox ON outbox.turn = tree.id \
+             WHERE (outbox.state = 'pending' OR outbox.state = 'sending' \
+                 OR outbox.state = 'unknown' OR outbox.state = 'preview')) \
+         OR EXISTS (SELECT 1 FROM tree JOIN waits ON waits.turn = tree.id WHERE resolved = 0) \
+         OR EXISTS (SELECT 1 FROM tree JOIN undelivered ON undelivered.said_by = tree.id \
+             WHERE undelivered.turn IS NULL)"
     );
     db.one(&sql, [turn], |row| row.get(0))
 }

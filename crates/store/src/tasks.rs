@@ -8,7 +8,7 @@ use rusqlite::{Row, params};
 
 use crate::cancel::cancel_turn;
 use crate::ledger;
-use crate::rows::turns::{child_mode, state};
+use crate::rows::turns::{OPEN_TURN, child_mode, state};
 use crate::rows::{self, RowResult};
 use crate::tx::{Db, Result, Tx};
 use crate::waits::{reserve, resolve_parent};
@@ -49,10 +49,10 @@ pub(crate) fn cancel(
     session: Option<&SessionId>,
 ) -> Result<Option<CancelledTask>> {
     let open = tx.db.row(
-        "SELECT 1 FROM turns JOIN turns AS root ON root.id = turns.root \
-         WHERE turns.id = ?1 AND (turns.state = 'queued' OR turns.state = 'running' \
-             OR turns.state = 'waiting') \
-             AND (?2 IS NULL OR root.session = ?2)",
+        &format!(
+            "SELECT 1 FROM turns JOIN turns AS root ON root.id = turns.root \
+             WHERE turns.id = ?1 AND {OPEN_TURN} AND (?2 IS NULL OR root.session = ?2)"
+        ),
         params![task.0, session.map(SessionId::as_str)],
         |_| Ok(()),
     )?;

@@ -14,7 +14,7 @@ use crate::past;
 use crate::past_cache::CachedRead;
 use crate::rows::messages::{NEXT, steered};
 use crate::rows::turns::{
-    ANCESTORS, RunningTurn, must_run, note_progress, reset_deaths, session_of,
+    ANCESTORS, OPEN_TURN, RunningTurn, must_run, note_progress, reset_deaths, session_of,
 };
 use crate::rows::{self, sessions, to_json};
 use crate::tx::{Db, Result, Tx};
@@ -204,8 +204,8 @@ fn family(db: Db<'_>, turn: TurnId) -> Result<Family> {
     db.one(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT (SELECT count(*) - 1 FROM line) AS depth, \
-                 (SELECT count(*) FROM turns WHERE parent = ?1 \
-                      AND (state = 'queued' OR state = 'running' OR state = 'waiting')) AS open"
+             (SELECT count(*) FROM turns WHERE parent = ?1 \
+                  AND {OPEN_TURN}) AS open"
         ),
         [turn.0],
         |row| Ok(Family { depth: row.get("depth")?, open_children: row.get("open")? }),

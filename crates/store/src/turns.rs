@@ -19,7 +19,7 @@ use crate::recover::put_back;
 use crate::reports::{self, SentText};
 use crate::rows;
 use crate::rows::messages::{ANSWERED, INBOUND, inbound};
-use crate::rows::turns::{ANCESTORS, RunningTurn, lineage};
+use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, lineage};
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
@@ -130,15 +130,16 @@ impl Turns for SqliteStore {
     async fn open_sessions(&self) -> Result<Vec<SessionId>> {
         self.read(|db| {
             db.rows(
-                "SELECT session FROM ( \
-                     SELECT session, 0 AS begun, id FROM turns \
-                         WHERE (state = 'queued' OR state = 'running' OR state = 'waiting') \
-                             AND state = 'queued' \
-                     UNION ALL SELECT session, 1, id FROM inbound \
-                         WHERE state = 'queued' AND turn IS NULL AND kind = 'text' \
-                     UNION ALL SELECT id, 1, abs(compact_for) FROM sessions \
-                         WHERE compact_for IS NOT NULL) \
-                 GROUP BY session ORDER BY min(begun), min(id)",
+                &format!(
+                    "SELECT session FROM ( \
+                         SELECT session, 0 AS begun, id FROM turns \
+                             WHERE {OPEN_TURN} AND state = 'queued' \
+                         UNION ALL SELECT session, 1, id FROM inbound \
+                             WHERE state = 'queued' AND turn IS NULL AND kind = 'text' \
+                         UNION ALL SELECT id, 1, abs(compact_for) FROM sessions \
+                             WHERE compact_for IS NOT NULL) \
+                     GROUP BY session ORDER BY min(begun), min(id)"
+                ),
                 (),
                 |row| rows::parsed(row, "session"),
             )
@@ -198,12 +199,14 @@ fn settle(
 /// Returns `true` if a claim would find something.
 fn has_work(tx: &Tx<'_>, session: &SessionId) -> Result<bool> {
     tx.db.one(
-        "SELECT compact_for IS NOT NULL \
-             OR EXISTS (SELECT 1 FROM inbound WHERE session = ?1 \
-                 AND state = 'queued' AND turn IS NULL) \
-             OR EXISTS (SELECT 1 FROM turns WHERE session = ?1 \
-                 AND (state = 'queued' OR state = 'running' OR state = 'waiting')) \
-         FROM sessions WHERE id = ?1",
+        &format!(
+            "SELECT compact_for IS NOT NULL \
+                 OR EXISTS (SELECT 1 FROM inbound WHERE session = ?1 \
+                     AND state = 'queued' AND turn IS NULL) \
+                 OR EXISTS (SELECT 1 FROM turns WHERE session = ?1 \
+                     AND {OPEN_TURN}) \
+             FROM sessions WHERE id = ?1"
+        ),
         [session.as_str()],
         |row| row.get(0),
     )

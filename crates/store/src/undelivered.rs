@@ -11,7 +11,7 @@ use rusqlite::params;
 
 use crate::people::session_of_chat;
 use crate::rows;
-use crate::rows::chunks::OutboxSource;
+use crate::rows::chunks::{OPEN_CHUNK, OutboxSource};
 use crate::rows::turns::{ANCESTORS, TurnIds};
 use crate::tx::{Db, Result, Tx};
 
@@ -139,10 +139,11 @@ pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
 /// Deletes notes on messages that a `/resend` queues again in its chat.
 pub(crate) fn withdraw(tx: &Tx<'_>, command: MessageId) -> Result<()> {
     tx.update(
-        "DELETE FROM undelivered WHERE turn IS NULL AND delivery IN (SELECT id FROM outbox \
-             WHERE (state = 'pending' OR state = 'sending' OR state = 'unknown') \
-                 AND (channel, account, chat) = \
-                 (SELECT channel, account, chat FROM inbound WHERE id = ?1))",
+        &format!(
+            "DELETE FROM undelivered WHERE turn IS NULL AND delivery IN (SELECT id FROM outbox \
+             WHERE {OPEN_CHUNK} AND (channel, account, chat) = \
+                 (SELECT channel, account, chat FROM inbound WHERE id = ?1))"
+        ),
         [command.0],
     )?;
     Ok(())

@@ -15,7 +15,7 @@ use crate::grants;
 use crate::people::session_of_chat;
 use crate::rows;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
-use crate::rows::turns::{must_run, session_of};
+use crate::rows::turns::{OPEN_TURN, must_run, session_of};
 use crate::tx::{Db, Result, Tx};
 
 /// Takes the next number of a table without inserting a row. SQLite keeps the highest used number
@@ -174,8 +174,7 @@ fn least_trust(tx: &Tx<'_>, turn: TurnId) -> Result<Trust> {
 
 fn cancel_if_open(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
     let is_open = tx.db.row(
-        "SELECT 1 FROM turns WHERE id = ?1 AND (state = 'queued' OR state = 'running' \
-            OR state = 'waiting')",
+        &format!("SELECT 1 FROM turns WHERE id = ?1 AND {OPEN_TURN}"),
         [turn.0],
         |_| Ok(()),
     )?;

@@ -6,6 +6,11 @@ use rusqlite::params;
 use super::to_json;
 use crate::tx::{Result, Tx};
 
+/// The condition on `outbox` that a chunk is to be delivered. It is the same as that of the index
+/// `outbox_open`, and no list, for which SQLite would build a temporary table.
+pub(crate) const OPEN_CHUNK: &str =
+    "(outbox.state = 'pending' OR outbox.state = 'sending' OR outbox.state = 'unknown')";
+
 /// The origin of an outgoing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutboxSource {

@@ -16,6 +16,11 @@ use crate::tx::{Db, Result, Tx};
 pub(crate) const ANCESTORS: &str = "line (turn) AS (VALUES (?1) UNION \
     SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
+/// The condition on `turns` that a turn is open. It is the same as that of the index `turns_open`, and
+/// no list, for which SQLite would build a temporary table.
+pub(crate) const OPEN_TURN: &str =
+    "(turns.state = 'queued' OR turns.state = 'running' OR turns.state = 'waiting')";
+
 /// The ids of turns, as a condition on rows. One turn, the usual case, needs no temporary table.
 pub(crate) enum TurnIds {
     One(i64),
@@ -61,8 +66,7 @@ pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) ->
 /// Returns the open turn of a session.
 pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnId>> {
     tx.db.row(
-        "SELECT id FROM turns WHERE session = ?1 AND (state = 'queued' OR state = 'running' \
-            OR state = 'waiting')",
+        &format!("SELECT id FROM turns WHERE session = ?1 AND {OPEN_TURN}"),
         [session.as_str()],
         |row| row.get(0).map(TurnId),
     )
