@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Ledger, ModelError, ModelReply, Money, Purpose, Query, Spending, Spent, Timestamp, TurnId,
-    Turns, Usage, UsageEntry,
+    Ledger, ModelError, ModelReply, Money, Purpose, Query, Spending, Spent, Timestamp, Total,
+    TurnId, Turns, Usage, UsageAtClaim, UsageEntry,
 };
 use avocet_testkit::Scripted;
 use serde_json::json;
 
 use crate::harness::{AgentHarness, answered, failed, meter, session};
-use crate::{Budgets, TurnLimits};
+use crate::{Budgets, TurnLimits, UsageMeter};
 
 impl AgentHarness {
     async fn costing(answers: Vec<Scripted>, budgets: Budgets) -> Self {
@@ -57,6 +57,21 @@ async fn f18_max_tokens_of_a_turn_counts_usage_before_a_crash() {
         "I stopped after 220 tokens (the limit for one answer is 220). What was done so far is \
          kept; say \"continue\" to go on."
     );
+}
+
+#[tokio::test]
+async fn usage_at_claim_counts_for_the_first_request_on_the_same_day() {
+    let harness = AgentHarness::new(Vec::new()).await;
+    let (at_claim, in_ledger) = (Total { unpriced: 7, ..Total::default() }, Spending::default());
+    let spending = Spending { day: at_claim, ..in_ledger };
+    let usage = UsageAtClaim { spending, day_start: Timestamp(5) };
+    for (day, first) in [(5, spending), (6, in_ledger)] {
+        let meter = UsageMeter::new(None, session()).with_usage_at_claim(usage);
+        for expected in [first, in_ledger] {
+            let counted = meter.spending(harness.store.as_ref(), Timestamp(day)).await;
+            assert_eq!(counted, Ok(expected), "{day}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ pub struct UsageMeter {
     pub(crate) turn: Option<TurnId>,
     pub(crate) session: SessionId,
     unrecorded: Mutex<Vec<UsageEntry>>,
-    /// The usage of others before the first request, until that request is made.
+    /// The usage that the claim of the turn has read; `None` once a request has counted it.
     at_claim: Mutex<Option<UsageAtClaim>>,
 }
 

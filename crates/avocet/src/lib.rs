@@ -83,8 +83,9 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    runtime.worker_threads(workers(cores));
     // Each thread keeps memory of its own. More blocking work waits in a queue.
-    runtime.worker_threads(workers());
     runtime.max_blocking_threads(BLOCKING_THREADS).thread_keep_alive(KEPT_IDLE);
     let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
@@ -109,8 +110,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
 
 /// Returns the number of threads for tasks. They leave one core to the writer and the readers of the
 /// log: with a thread for each core, tasks would move between the threads at every wake-up.
-fn workers() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+fn workers(cores: usize) -> usize {
     cores.saturating_sub(1).clamp(1, MOST_WORKERS)
 }
 
@@ -173,5 +173,17 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Tasks(tasks) => commands::tasks::run(context, tasks).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,
         Command::Usage(usage) => commands::usage::run(context, usage).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_leave_one_core_to_the_log() {
+        for (cores, expected) in [(1, 1), (2, 1), (4, 3), (64, 4)] {
+            assert_eq!(workers(cores), expected, "{cores}");
+        }
     }
 }
