@@ -2,12 +2,13 @@
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallId, CommandAction, CommandReply, Content,
-    Grant, InboundKind, Inbox, LoggedInbound, Message, Quote, Resolution, Seen, SeenCall, Sender,
-    Suspects, ToolName, Trust, TurnEvent, TurnLog, TurnRecord, Turns, WaitKind,
+    Grant, InboundKind, Inbox, LoggedInbound, Message, Origin, Past, Quote, Resolution, Seen,
+    SeenCall, Sender, Suspects, ToolName, Trust, TurnEvent, TurnLog, TurnRecord, Turns, WaitKind,
 };
-use avocet_testkit::Scripted;
+use avocet_testkit::{FakeRoles, Scripted};
 use serde_json::json;
 
+use super::*;
 use crate::harness::{AgentHarness, answered, session, waiting};
 use crate::{CallWait, Compaction, TurnEnd};
 
@@ -68,6 +69,39 @@ async fn trust_is_lowered_by_text_that_is_not_the_owners() {
         let end = turn_of(&harness, content.clone(), sender).await;
         assert_eq!(asks(&end), expected, "{content:?} of {sender}");
         assert_eq!(harness.runs("careful"), u32::from(!expected));
+    }
+}
+
+#[tokio::test]
+async fn trust_of_a_request_is_that_of_its_least_trusted_sender() {
+    let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
+    harness.turn("question").await;
+    let turn = harness.record().await;
+    let Origin::Messages(messages) = &turn.origin else { panic!("{:?}", turn.origin) };
+    let from = |sender: &str| {
+        let mut message = messages[0].clone();
+        message.message.inbound.sender = Sender::new(sender.parse().unwrap());
+        message
+    };
+    let table: [(&[&str], Trust); 5] = [
+        (&["me", "me"], Trust::Full),
+        (&["me", "guest"], Trust::User),
+        (&["guest", "me"], Trust::User),
+        (&["me", "guest", "me"], Trust::User),
+        (&["guest", "guest"], Trust::User),
+    ];
+    for (senders, expected) in table {
+        let messages = senders.iter().copied().map(from).collect();
+        let together = TurnRecord { origin: Origin::Messages(messages), ..turn.clone() };
+        assert_eq!(of_turn(&Past::default(), &together, &FakeRoles), expected, "{senders:?}");
+        let one = |sender: &&str| TurnRecord {
+            origin: Origin::Messages(vec![from(sender)]),
+            ..turn.clone()
+        };
+        let (last, before) = senders.split_last().unwrap();
+        let turns = before.iter().map(one).map(Arc::new).collect();
+        let past = Past { turns, ..Past::default() };
+        assert_eq!(of_request(&past, &one(last), &FakeRoles), expected, "{senders:?}");
     }
 }
 
@@ -255,7 +289,7 @@ async fn run_always_grants_the_tool_until_new() {
 /// Returns the text read and the calls made in the conversation of a turn.
 async fn seen_in(harness: &AgentHarness, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
     let past = harness.store.history(&session(), turn.id, 100_000).await.unwrap();
-    super::seen(&past, turn, asked_by)
+    seen(&past, turn, asked_by)
 }
 
 #[tokio::test]
