@@ -310,12 +310,14 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Closes the step (T4), and fetches the attachments of the messages that steer the turn from
-    /// here on.
+    /// Closes the step (T4) unless the last result did, and fetches the attachments of the messages
+    /// that steer the turn from here on.
     async fn close_step(&self, turn: &mut TurnRecord) -> Result<(), StoreError> {
         if let Some(step) = turn.steps.last_mut() {
-            step.steered = self.logs.turns.close_step(turn.id, step.number).await?;
-            step.closed = true;
+            if !step.closed {
+                step.steered = self.logs.turns.close_step(turn.id, step.number).await?;
+                step.closed = true;
+            }
             self.attachments.fetch(turn.id, &mut step.steered).await?;
         }
         Ok(())

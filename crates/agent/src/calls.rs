@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallId, CallResult, CallState, LeastTrust, LogWrite, LoggedCall, PreparedCall, Seen, SkillCall,
-    SkillLimit, StoreError, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent,
-    TurnRecord, Verdict, WaitKind, WaitRequest,
+    CallId, CallResult, CallState, LeastTrust, LogWrite, LoggedCall, LoggedInbound, PreparedCall,
+    Seen, SkillCall, SkillLimit, StoreError, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput, Trust, TurnEvent, TurnRecord, Verdict, WaitKind, WaitRequest,
 };
 use futures_util::future::try_join_all;
 
@@ -33,8 +33,15 @@ enum CallAction {
 
 /// The outcome of running a call.
 enum CallOutcome {
-    Finished(CallResult),
+    Finished(LoggedResult),
     Waiting(WaitRequest),
+}
+
+/// A result that is in the log.
+struct LoggedResult {
+    result: CallResult,
+    /// The messages that steer the turn from here on, if this was the last result of the step.
+    steered: Option<Vec<LoggedInbound>>,
 }
 
 /// A call that is run now.
@@ -215,7 +222,7 @@ impl AgentLoop {
         });
         for (place, ran) in try_join_all(running).await? {
             match ran {
-                CallOutcome::Finished(result) => set_result(turn, place, result),
+                CallOutcome::Finished(logged) => set_result(turn, place, logged),
                 CallOutcome::Waiting(request) => {
                     waits.add(CallWait { call: call_at(turn, place).id, request });
                 }
@@ -224,7 +231,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Records the start (T2), runs the call, and records the result (T3).
+    /// Records the start (T2) unless the call is pure, runs the call, and records the result (T3).
     async fn run_call(
         &self,
         turn: &TurnRecord,
@@ -234,7 +241,10 @@ impl AgentLoop {
         let CallRun { place, prepared, size, pending } = run;
         let logged = call_at(turn, place);
         let name = logged.call.name.clone();
-        self.logs.turns.start_call(logged.id, prepared.class, prepared.evidence.as_ref()).await?;
+        if prepared.class != ToolClass::Pure {
+            let evidence = prepared.evidence.as_ref();
+            self.logs.turns.start_call(logged.id, prepared.class, evidence).await?;
+        }
         tracing::debug!(name, "executing tool");
         self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone() });
         let context = self.context(turn, logged.id, step_context);
@@ -265,9 +275,10 @@ impl AgentLoop {
                 (CallResult { ok: true, value, trust }, kept, writes)
             }
         };
-        self.logs.turns.finish_call(logged.id, &result, kept.as_deref(), &writes).await?;
+        let finish = self.logs.turns.finish_call(logged.id, &result, kept.as_deref(), &writes);
+        let steered = finish.await?;
         self.events.emit(&turn.session, TurnEvent::ToolFinished { name, ok: result.ok });
-        Ok(CallOutcome::Finished(result))
+        Ok(CallOutcome::Finished(LoggedResult { result, steered }))
     }
 
     /// Refuses to start a child that the limits of the turn do not allow.
@@ -298,8 +309,9 @@ impl AgentLoop {
         place: usize,
         result: CallResult,
     ) -> Result<(), StoreError> {
-        self.logs.turns.finish_call(call_at(turn, place).id, &result, None, &[]).await?;
-        set_result(turn, place, result);
+        let id = call_at(turn, place).id;
+        let steered = self.logs.turns.finish_call(id, &result, None, &[]).await?;
+        set_result(turn, place, LoggedResult { result, steered });
         Ok(())
     }
 
@@ -357,9 +369,11 @@ fn call_at(turn: &TurnRecord, place: usize) -> &LoggedCall {
     &turn.steps[turn.steps.len() - 1].calls[place]
 }
 
-fn set_result(turn: &mut TurnRecord, place: usize, result: CallResult) {
-    if let Some(step) = turn.steps.last_mut() {
-        step.calls[place].state = CallState::Finished(result);
+fn set_result(turn: &mut TurnRecord, place: usize, logged: LoggedResult) {
+    let Some(step) = turn.steps.last_mut() else { return };
+    step.calls[place].state = CallState::Finished(logged.result);
+    if let Some(steered) = logged.steered {
+        (step.closed, step.steered) = (true, steered);
     }
 }
 

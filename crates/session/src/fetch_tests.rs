@@ -219,7 +219,7 @@ impl TurnLog for AttachmentLog {
         _: &CallResult,
         _: Option<&str>,
         _: &[LogWrite],
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<Vec<LoggedInbound>>, StoreError> {
         unreachable!("not used by fetch")
     }
 

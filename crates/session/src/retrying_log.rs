@@ -74,14 +74,14 @@ impl TurnLog for RetryingLog {
         result: &CallResult,
         kept: Option<&str>,
         writes: &[LogWrite],
-    ) -> Result<()> {
+    ) -> Result<Option<Vec<LoggedInbound>>> {
         let finish = || self.log.finish_call(call, result, kept, writes);
-        self.running.with_retry(call.turn, finish).await?;
+        let steered = self.running.with_retry(call.turn, finish).await?;
         wake_deliveries(self.deliveries.as_ref(), writes);
         if writes.iter().any(|write| matches!(write, LogWrite::Spawn(_))) {
             self.running.tasks_started.notify_one();
         }
-        Ok(())
+        Ok(steered)
     }
 
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {

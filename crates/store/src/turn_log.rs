@@ -13,9 +13,7 @@ use crate::ledger::{credible, unless_ended};
 use crate::past;
 use crate::past_cache::CachedRead;
 use crate::rows::messages::{NEXT, steered};
-use crate::rows::turns::{
-    ANCESTORS, OPEN_TURN, RunningTurn, must_run, note_progress, reset_deaths, session_of,
-};
+use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, must_run, reset_deaths, running};
 use crate::rows::{self, sessions, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -80,15 +78,18 @@ impl TurnLog for SqliteStore {
         result: &CallResult,
         kept: Option<&str>,
         writes: &[LogWrite],
-    ) -> Result<()> {
+    ) -> Result<Option<Vec<LoggedInbound>>> {
         let (result, kept, writes) = (result.clone(), kept.map(str::to_owned), writes.to_vec());
+        let default_mode = self.default_mode;
         self.write("finish-call", Durability::Process, move |tx| {
-            note_progress(tx, call.turn)?;
+            let running = running(tx, call.turn)?;
+            reset_deaths(tx, call.turn, &running)?;
             if let Some(body) = kept {
                 calls::keep_result(tx, call, &body)?;
             }
             calls::finish(tx, call, &result)?;
-            calls::apply_writes(tx, call, &writes).map(|_| ())
+            calls::apply_writes(tx, call, &writes)?;
+            close_step(tx, call.turn, &running, call.step, default_mode)
         })
         .await
     }
@@ -96,7 +97,9 @@ impl TurnLog for SqliteStore {
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
         let default_mode = self.default_mode;
         self.write("close-step", Durability::Process, move |tx| {
-            close_step(tx, turn, step, default_mode)
+            let running = running(tx, turn)?;
+            let steered = close_step(tx, turn, &running, step, default_mode)?;
+            steered.ok_or_else(|| StoreError::Stale(format!("{turn} step {step}")))
         })
         .await
     }
@@ -151,22 +154,25 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep)
     Ok(())
 }
 
-/// Closes a step whose calls all have results, and binds steering messages to the turn.
+/// Closes a step whose calls all have results, and binds steering messages to the turn. Returns
+/// `None` if a call has no result.
 fn close_step(
     tx: &Tx<'_>,
     turn: TurnId,
+    running: &RunningTurn,
     step: u32,
     default_mode: QueueMode,
-) -> Result<Vec<LoggedInbound>> {
-    must_run(tx, turn)?;
-    tx.update_one(
-        format_args!("{turn} step {step}"),
+) -> Result<Option<Vec<LoggedInbound>>> {
+    let closed = tx.update(
         "UPDATE steps SET closed = 1 WHERE turn = ?1 AND number = ?2 AND NOT EXISTS \
              (SELECT 1 FROM calls WHERE turn = ?1 AND step = ?2 AND state <> 'finished')",
         params![turn.0, step],
     )?;
-    let session = session_of(tx.db, turn)?;
-    if sessions::mode(tx.db, &session, default_mode)? == QueueMode::Steer {
+    if closed == 0 {
+        return Ok(None);
+    }
+    let session = &running.session;
+    if sessions::mode(tx.db, session, default_mode)? == QueueMode::Steer {
         tx.update(
             &format!(
                 "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' WHERE {NEXT} \
@@ -177,7 +183,7 @@ fn close_step(
             params![session.as_str(), turn.0, step],
         )?;
     }
-    steered(tx.db, turn, step)
+    steered(tx.db, turn, step).map(Some)
 }
 
 fn set_attachments(

@@ -37,7 +37,8 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     /// Record step: commits the assistant's message and its calls, planned.
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()>;
 
-    /// Start call: a call begins. Durable before the effect for tools of class effect.
+    /// Start call: a call begins. Durable before the effect for tools of class effect. The start of
+    /// a call of class pure need not be recorded, because a planned call runs again, too.
     async fn start_call(
         &self,
         call: CallId,
@@ -47,16 +48,20 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
 
     /// Finish call: commits a call's result together with its writes to the log. `kept` is the
     /// whole result if `result` is cut.
+    ///
+    /// The last result of a step also closes the step: then returns what
+    /// [`close_step`](TurnLog::close_step) returns. `None` if other calls have no result yet.
     async fn finish_call(
         &self,
         call: CallId,
         result: &CallResult,
         kept: Option<&str>,
         writes: &[LogWrite],
-    ) -> Result<()>;
+    ) -> Result<Option<Vec<LoggedInbound>>>;
 
     /// Close step: every call of the step has its result. In queue mode steer, the messages that
-    /// wait in the lane are bound to the turn here, and returned.
+    /// wait in the lane are bound to the turn here, and returned. Needed only if the last result
+    /// did not come from [`finish_call`](TurnLog::finish_call), but from the end of a wait.
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>>;
 
     /// Replaces the attachments of a message that the turn answers, or that steers it.

@@ -112,11 +112,6 @@ pub(crate) fn running(tx: &Tx<'_>, turn: TurnId) -> Result<RunningTurn> {
     found.ok_or_else(|| StoreError::Stale(turn.to_string()))
 }
 
-/// Checks like [`must_run`], and resets the deaths.
-pub(crate) fn note_progress(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    reset_deaths(tx, turn, &running(tx, turn)?)
-}
-
 /// Resets the deaths of a turn. A turn that kills the process fails at the same place each time, so
 /// it makes no progress.
 pub(crate) fn reset_deaths(tx: &Tx<'_>, id: TurnId, turn: &RunningTurn) -> Result<()> {

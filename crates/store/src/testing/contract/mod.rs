@@ -162,7 +162,7 @@ rules! {
         claim_in_collect_mode_separates_linked_chats
         f37_claim_takes_a_backlog_in_one_turn
         accept_in_interrupt_mode_ends_the_running_turn_in_its_transaction
-        close_step_in_steer_mode_binds_waiting_messages
+        the_last_result_binds_waiting_messages_in_steer_mode
         settle_ends_a_turn_once_with_its_reply_and_outcome
         settle_marks_the_last_message_replied_and_the_others_merged
         settle_without_an_answer_gives_every_message_its_outcome

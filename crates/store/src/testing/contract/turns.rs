@@ -5,11 +5,11 @@ use std::time::Duration;
 use avocet_protocol::{
     AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandEffect,
     CommandReply, InboundKind, LoggedInbound, Outcome, QueueMode, SessionId, SettledTurn,
-    Settlement, StoreError, Suspects, Timestamp, ToolClass, TurnId, TurnState, WaitKind,
+    Settlement, StoreError, Suspects, Timestamp, TurnId, TurnState, WaitKind,
 };
 
 use super::Backend;
-use super::world::{World, failure, message, new_wait, reply, session, taken};
+use super::world::{World, failure, good, message, new_wait, reply, session, taken};
 
 async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
     let command = world.command(session, &format!("/queue {}", mode.word())).await;
@@ -70,22 +70,21 @@ pub async fn accept_in_interrupt_mode_ends_the_running_turn_in_its_transaction(
     assert_eq!(world.texts(&a).await, ["2"]);
 }
 
-/// Queue mode steer: closing a step binds the waiting messages to the turn; later messages begin
-/// the next turn.
-pub async fn close_step_in_steer_mode_binds_waiting_messages(backend: &impl Backend) {
+/// Queue mode steer: the last result of a step binds the waiting messages to the turn; later
+/// messages begin the next turn.
+pub async fn the_last_result_binds_waiting_messages_in_steer_mode(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     set_mode(&world, &a, QueueMode::Steer).await;
     let first = world.say(&a, "1").await;
     let turn = world.take(&a).await;
-    let calls = world.step(turn.id, 0, &["read"]).await;
+    let calls = world.step(turn.id, 0, &["read", "read"]).await;
+    world.finish(calls[0]).await;
     let second = world.say(&a, "2").await;
     let third = world.say(&a, "3").await;
-    world.start(calls[0], ToolClass::Pure).await;
-    world.finish(calls[0]).await;
-    let steered = world.ports.log.close_step(turn.id, 0).await.unwrap();
-    let ids: Vec<_> = steered.iter().map(|message| message.id).collect();
-    assert_eq!(ids, [second, third]);
+    let steered = world.ports.log.finish_call(calls[1], &good(), None, &[]).await.unwrap();
+    let ids = steered.map(|messages| messages.iter().map(|message| message.id).collect());
+    assert_eq!(ids, Some(vec![second, third]));
 
     let world = world.restart().await;
     let turn = world.take(&a).await;
