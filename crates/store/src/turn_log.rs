@@ -154,8 +154,8 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep)
     Ok(())
 }
 
-/// Closes a step whose calls all have results, and binds steering messages to the turn. Returns
-/// `None` if a call has no result.
+/// Closes an open step whose calls all have results, and binds steering messages to the turn.
+/// Returns `None` if a call has no result, or if the step is closed.
 fn close_step(
     tx: &Tx<'_>,
     turn: TurnId,
@@ -164,7 +164,7 @@ fn close_step(
     default_mode: QueueMode,
 ) -> Result<Option<Vec<LoggedInbound>>> {
     let closed = tx.update(
-        "UPDATE steps SET closed = 1 WHERE turn = ?1 AND number = ?2 AND NOT EXISTS \
+        "UPDATE steps SET closed = 1 WHERE turn = ?1 AND number = ?2 AND closed = 0 AND NOT EXISTS \
              (SELECT 1 FROM calls WHERE turn = ?1 AND step = ?2 AND state <> 'finished')",
         params![turn.0, step],
     )?;

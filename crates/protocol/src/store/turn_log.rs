@@ -61,7 +61,9 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
 
     /// Close step: every call of the step has its result. In queue mode steer, the messages that
     /// wait in the lane are bound to the turn here, and returned. Needed only if the last result
-    /// did not come from [`finish_call`](TurnLog::finish_call), but from the end of a wait.
+    /// did not come from [`finish_call`](TurnLog::finish_call), but from the end of a wait. Fails
+    /// with [`StoreError::Stale`](crate::StoreError::Stale) if a call has no result, or if the step
+    /// is closed.
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>>;
 
     /// Replaces the attachments of a message that the turn answers, or that steers it.

@@ -43,7 +43,6 @@ async fn run(world: &World, arguments: Value) -> Value {
     let output = world.run("schedule", arguments).await.unwrap();
     let result = CallResult::ok(output.value.clone());
     world.store.finish_call(id, &result, None, &output.writes).await.unwrap();
-    world.store.close_step(turn, 0).await.unwrap();
     let end = avocet_protocol::Settlement {
         outcome: avocet_protocol::Outcome::Replied,
         answer: None,

@@ -30,6 +30,8 @@ pub async fn close_step_requires_a_result_of_every_call(backend: &impl Backend) 
         let finished = world.ports.log.finish_call(*call, &good(), None, &[]).await;
         assert_eq!(finished, Ok((call == &calls[1]).then(Vec::new)));
     }
+    let again = world.ports.log.close_step(turn.id, 0).await;
+    assert_eq!(again, Err(StoreError::Stale(format!("{} step 0", turn.id))));
     let step = &world.turn(&a).await.steps[0];
     assert!(step.closed);
     assert_eq!(step.text, "let me see");

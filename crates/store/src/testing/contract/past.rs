@@ -31,7 +31,6 @@ async fn answer_with(
         let calls = world.step(turn.id, 0, &["read"]).await;
         world.start(calls[0], ToolClass::Pure).await;
         world.ports.log.finish_call(calls[0], result, None, &[]).await.unwrap();
-        world.ports.log.close_step(turn.id, 0).await.unwrap();
         world.reply(turn.id, &"x".repeat(1000)).await;
         turns.push(turn.id);
     }

@@ -143,9 +143,8 @@ pub async fn asked_by_returns_own_steering_and_parent_messages(backend: &impl Ba
     let first = world.say(&a, "first").await;
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["read"]).await[0];
-    world.finish(call).await;
     let second = world.accept(&message(&a, "second", avocet_protocol::InboundKind::Text)).await.id;
-    world.ports.log.close_step(turn.id, 0).await.unwrap();
+    world.finish(call).await;
     let call = world.step(turn.id, 1, &["spawn"]).await[0];
     let wait = NewWait {
         writes: vec![LogWrite::Spawn(NewChild::awaited("count"))],

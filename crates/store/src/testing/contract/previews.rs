@@ -237,7 +237,6 @@ pub async fn preview_of_a_background_task_stays_before_its_reply(backend: &impl 
     let call = world.step(turn, 0, &["spawn"]).await[0];
     let child = NewChild { mode: ChildMode::Background, ..NewChild::awaited("watch") };
     world.ports.log.finish_call(call, &good(), None, &[LogWrite::Spawn(child)]).await.unwrap();
-    world.ports.log.close_step(turn, 0).await.unwrap();
     world.reply(turn, "started").await;
     world.deliveries(&a.address()).await;
     let task = world.take(&SessionId::of_child(call)).await.id;

@@ -50,7 +50,6 @@ async fn in_background(world: &World<'_>) -> TurnRecord {
     let (turn, calls) = begin(world, &["spawn"]).await;
     let new = NewChild { mode: ChildMode::Background, ..NewChild::awaited("watch") };
     world.ports.log.finish_call(calls[0], &good(), None, &[LogWrite::Spawn(new)]).await.unwrap();
-    world.ports.log.close_step(turn.id, 0).await.unwrap();
     world.reply(turn.id, "started").await;
     world.take(&SessionId::of_child(calls[0])).await
 }

@@ -198,7 +198,6 @@ pub async fn undelivered_message_has_the_lowest_trust_of_its_requests(backend: &
         world.ports.log.record_step(turn.id, &step).await.unwrap();
         let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
         world.finish(id).await;
-        world.ports.log.close_step(turn.id, 0).await.unwrap();
         world.reply(turn.id, "obey").await;
         world.loses_next(&session("a"), "refused", false).await;
         if believed {
