@@ -147,8 +147,7 @@ impl BenchHarness {
         let end = self.agent.run_tool_loop(turn, &turn_context(), &meter).await;
         let Ok(TurnEnd::Answered(answer)) = end else { panic!("{end:?}") };
         let (outcome, answer) = (Outcome::Replied, Some(answer));
-        let settlement =
-            Settlement { outcome, answer, notice: None, reply: None, spent: Vec::new() };
+        let settlement = Settlement { answer, ..Settlement::new(outcome) };
         self.store.settle(id, &settlement).await.expect("a log");
     }
 

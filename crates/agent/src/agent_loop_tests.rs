@@ -184,11 +184,8 @@ async fn conversation_contains_the_notice_of_an_earlier_turn() {
     harness.say("go").await;
     let turn = harness.claim().await;
     let settlement = avocet_protocol::Settlement {
-        outcome: avocet_protocol::Outcome::Error,
-        answer: None,
         notice: Some("I stopped.".to_owned()),
-        reply: None,
-        spent: Vec::new(),
+        ..avocet_protocol::Settlement::new(avocet_protocol::Outcome::Error)
     };
     harness.store.settle(turn.id, &settlement).await.unwrap();
     harness.turn("continue").await;

@@ -166,15 +166,13 @@ impl AgentHarness {
     pub(crate) async fn fail(&self, notice: &str) {
         let turn = self.record().await;
         let (outcome, notice) = (Outcome::Error, Some(notice.to_owned()));
-        let settlement =
-            Settlement { outcome, answer: None, notice, reply: None, spent: Vec::new() };
+        let settlement = Settlement { notice, ..Settlement::new(outcome) };
         self.store.settle(turn.id, &settlement).await.unwrap();
     }
 
     pub(crate) async fn settle(&self, text: &str) {
         let turn = self.record().await;
         let settlement = Settlement {
-            outcome: Outcome::Replied,
             answer: Some(Answer {
                 step: next_step(&turn),
                 text: text.to_owned(),
@@ -182,9 +180,7 @@ impl AgentHarness {
                 trust: Trust::Full,
                 remark: None,
             }),
-            notice: None,
-            reply: None,
-            spent: Vec::new(),
+            ..Settlement::new(Outcome::Replied)
         };
         self.store.settle(turn.id, &settlement).await.unwrap();
     }

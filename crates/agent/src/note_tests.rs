@@ -14,11 +14,9 @@ async fn answer_is_lost(harness: &AgentHarness, step: u32, text: &str, error: &s
     let chunks = vec![Content::text(text)];
     let (text, usage, trust) = (text.to_owned(), Usage::default(), Trust::Full);
     let settlement = Settlement {
-        outcome: Outcome::Replied,
         answer: Some(Answer { step, text, usage, trust, remark: None }),
-        notice: None,
         reply: Some(Planned { address: session().address(), chunks }),
-        spent: Vec::new(),
+        ..Settlement::new(Outcome::Replied)
     };
     harness.store.settle(turn, &settlement).await.unwrap();
     let id = harness.store.head(&session().address()).await.unwrap().unwrap().delivery.id;

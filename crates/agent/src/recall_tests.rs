@@ -19,7 +19,7 @@ fn memory(id: i64, scope: &str, trust: Trust) -> RecalledMemory {
 async fn turn(harness: &AgentHarness, text: &str) {
     let TurnEnd::Answered(answer) = harness.turn(text).await else { panic!("no answer") };
     let (outcome, answer) = (Outcome::Replied, Some(answer));
-    let settlement = Settlement { outcome, answer, notice: None, reply: None, spent: Vec::new() };
+    let settlement = Settlement { answer, ..Settlement::new(outcome) };
     harness.store.settle(harness.record().await.id, &settlement).await.unwrap();
 }
 
@@ -63,13 +63,7 @@ async fn f33_recalled_memories_of_a_failed_turn_stay_in_later_requests() {
     harness.say("where is the key ?").await;
     let end = harness.run(harness.claim().await).await.unwrap();
     let TurnEnd::Failed(notice) = end else { panic!("{end:?}") };
-    let settlement = Settlement {
-        outcome: Outcome::Error,
-        answer: None,
-        notice: Some(notice),
-        reply: None,
-        spent: Vec::new(),
-    };
+    let settlement = Settlement { notice: Some(notice), ..Settlement::new(Outcome::Error) };
     harness.store.settle(harness.record().await.id, &settlement).await.unwrap();
     turn(&harness, "and now the key ?").await;
     turn(&harness, "a key").await;

@@ -91,11 +91,8 @@ async fn f18_turn_budget_ends_the_turn_and_starts_again_with_the_next() {
     );
     let turn = harness.record().await.id;
     let settlement = avocet_protocol::Settlement {
-        outcome: avocet_protocol::Outcome::Error,
-        answer: None,
         notice: Some(notice),
-        reply: None,
-        spent: Vec::new(),
+        ..avocet_protocol::Settlement::new(avocet_protocol::Outcome::Error)
     };
     harness.store.settle(turn, &settlement).await.unwrap();
     assert_eq!(answered(&harness.turn("continue").await), "better");

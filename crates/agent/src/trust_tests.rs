@@ -383,13 +383,8 @@ impl AgentHarness {
         let TurnEnd::Answered(answer) = end else { panic!("{end:?}") };
         let turn = self.record().await.id;
         let (outcome, answer) = (avocet_protocol::Outcome::Replied, Some(answer));
-        let settlement = avocet_protocol::Settlement {
-            outcome,
-            answer,
-            notice: None,
-            reply: None,
-            spent: Vec::new(),
-        };
+        let settlement =
+            avocet_protocol::Settlement { answer, ..avocet_protocol::Settlement::new(outcome) };
         self.store.settle(turn, &settlement).await.unwrap();
     }
 

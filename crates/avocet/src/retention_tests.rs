@@ -36,7 +36,7 @@ async fn answered(store: &SqliteStore, text: &str) {
     let claim = store.claim(&session, Suspects::Exclude, Duration::ZERO).await.unwrap();
     let Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let (outcome, notice) = (Outcome::Error, Some("no".to_owned()));
-    let settlement = Settlement { outcome, answer: None, notice, reply: None, spent: Vec::new() };
+    let settlement = Settlement { notice, ..Settlement::new(outcome) };
     store.settle(claimed.turn.id, &settlement).await.unwrap();
 }
 

@@ -121,13 +121,7 @@ impl TimerHarness {
         let writes: Vec<LogWrite> = texts.iter().map(write).collect();
         self.store.finish_call(call, &CallResult::ok("ok".into()), None, &writes).await.unwrap();
         let notice = Some("the end".to_owned());
-        let end = Settlement {
-            outcome: Outcome::Error,
-            answer: None,
-            notice,
-            reply: None,
-            spent: Vec::new(),
-        };
+        let end = Settlement { notice, ..Settlement::new(Outcome::Error) };
         self.store.settle(turn, &end).await.unwrap();
     }
 

@@ -52,13 +52,7 @@ pub(crate) async fn remember_with(
     let writes: Vec<_> = writes.collect();
     store.finish_call(call, &CallResult::ok("ok".into()), None, &writes).await.unwrap();
     let notice = Some("the end".to_owned());
-    let end = Settlement {
-        outcome: Outcome::Error,
-        answer: None,
-        notice,
-        reply: None,
-        spent: Vec::new(),
-    };
+    let end = Settlement { notice, ..Settlement::new(Outcome::Error) };
     store.settle(turn, &end).await.unwrap();
 }
 

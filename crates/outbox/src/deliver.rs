@@ -1,5 +1,6 @@
 //! Delivery: one worker for each chat with pending messages.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +12,17 @@ use crate::Channels;
 use crate::load::Loader;
 use crate::worker::DeliveryWorker;
 
+/// The work of a delivery worker.
+type ChatWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Maximum number of chunks in sending, over all chats.
 const AT_ONCE: usize = 1024;
 
 /// Delivers the outbox: in order within a chat, different chats in parallel.
 #[derive(Debug, Clone)]
 pub struct Deliverer {
-    chats: Arc<Keyed<ChatAddress>>,
-    worker: DeliveryWorker,
+    pub(crate) chats: Arc<Keyed<ChatAddress>>,
+    pub(crate) worker: DeliveryWorker,
 }
 
 impl Deliverer {
@@ -61,15 +65,20 @@ impl Deliverer {
         self.worker.stopping.cancel();
         self.chats.group().finish(self.worker.clock.as_ref(), deadline).await
     }
+
+    /// Returns the work of a chat.
+    pub(crate) fn work(&self) -> impl Fn(ChatAddress) -> ChatWork + Send + use<> {
+        let worker = self.worker.clone();
+        move |chat| {
+            let worker = worker.clone();
+            Box::pin(async move { worker.serve(&chat, None).await })
+        }
+    }
 }
 
 impl Deliveries for Deliverer {
     fn wake(&self, chat: &ChatAddress) {
-        let worker = self.worker.clone();
-        self.chats.wake(chat.whole_chat(), move |chat| {
-            let worker = worker.clone();
-            async move { worker.serve(&chat).await }
-        });
+        self.chats.wake(chat.whole_chat(), self.work());
     }
 }
 

@@ -2,6 +2,8 @@
 mod failing;
 #[path = "deliver_tests/files.rs"]
 mod files;
+#[path = "deliver_tests/reserved.rs"]
+mod reserved;
 #[path = "deliver_tests/unknown_outcomes.rs"]
 mod unknown_outcomes;
 #[path = "deliver_tests/waiting.rs"]

@@ -5,8 +5,10 @@ mod accounts;
 mod channels;
 mod deliver;
 mod load;
+mod reserve;
 mod rules;
 mod worker;
 
 pub use channels::Channels;
 pub use deliver::Deliverer;
+pub use reserve::ReservedSend;

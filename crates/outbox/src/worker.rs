@@ -8,7 +8,7 @@ use avocet_protocol::{
     SendEnd, SendError, StoreError, Timestamp, within,
 };
 use avocet_supervise::{catch, with_retry};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -31,6 +31,16 @@ pub(crate) struct DeliveryWorker {
     pub(crate) accounts: Arc<Accounts>,
     /// Cancelled when chunks that cannot be sent now must stay for the next start.
     pub(crate) stopping: CancellationToken,
+}
+
+/// A chunk that the log shows as `sending`, and that is to be sent now.
+#[derive(Debug)]
+pub(crate) struct StartedSend {
+    /// The chunk before the start.
+    pub(crate) head: Head,
+    pub(crate) channel: Arc<dyn Channel>,
+    /// One of [`DeliveryWorker::at_once`].
+    pub(crate) slot: OwnedSemaphorePermit,
 }
 
 /// The next action of a delivery worker.
@@ -70,11 +80,16 @@ impl Progress {
 }
 
 impl DeliveryWorker {
-    /// Delivers all chunks that can be delivered now.
-    pub(crate) async fn serve(&self, chat: &ChatAddress) {
+    /// Delivers all chunks that can be delivered now, beginning with the one whose send has
+    /// started.
+    pub(crate) async fn serve(&self, chat: &ChatAddress, mut started: Option<StartedSend>) {
         let mut progress = Progress::default();
         loop {
-            match self.deliver_next(chat, &mut progress).await {
+            let next = match started.take() {
+                Some(started) => self.send_started(started, &mut progress).await,
+                None => self.deliver_next(chat, &mut progress).await,
+            };
+            match next {
                 Ok(WorkerAction::Look) => {}
                 Ok(WorkerAction::Leave) => return,
                 Err(error) => {
@@ -122,12 +137,21 @@ impl DeliveryWorker {
                 if let Err(pause) = turn {
                     return self.wait(pause).await;
                 }
-                let Delivery { id, turn, .. } = &head.delivery;
-                let turn = turn.map(tracing::field::display);
-                let span = tracing::info_span!("delivery", %id, turn, %chat);
+                let span = delivery_span(&head);
                 self.send(channel, &head, repeat, progress).instrument(span).await
             }
         }
+    }
+
+    async fn send_started(
+        &self,
+        started: StartedSend,
+        progress: &mut Progress,
+    ) -> Result<WorkerAction, StoreError> {
+        let StartedSend { head, channel, slot } = started;
+        progress.look_at(head.delivery.id);
+        let attempt = self.attempt(&channel, &head, &head.delivery, Some(slot), progress);
+        attempt.instrument(delivery_span(&head)).await
     }
 
     /// Waits, unless the daemon stops.
@@ -156,7 +180,7 @@ impl DeliveryWorker {
         progress: &mut Progress,
     ) -> Result<WorkerAction, StoreError> {
         // The semaphore always stays open.
-        let slot = self.at_once.acquire().await;
+        let slot = self.at_once.clone().acquire_owned().await.ok();
         let id = head.delivery.id;
         let loaded = match self.loader.load(&head.delivery).await {
             Ok(loaded) => loaded,
@@ -165,7 +189,20 @@ impl DeliveryWorker {
         self.with_retry(|| self.outbox.start(id, repeat)).await?;
         let repeat = repeat || head.delivery.repeat;
         let delivery = Delivery { repeat, files: loaded.files, ..head.delivery.clone() };
-        let sent = self.hand_over(channel, &delivery).await;
+        self.attempt(channel, head, &delivery, slot, progress).await
+    }
+
+    /// Sends a chunk whose start is in the log. `delivery` is the one of `head` with its files, and
+    /// `slot` is free again when the outcome is in the log.
+    async fn attempt(
+        &self,
+        channel: &Arc<dyn Channel>,
+        head: &Head,
+        delivery: &Delivery,
+        slot: Option<OwnedSemaphorePermit>,
+        progress: &mut Progress,
+    ) -> Result<WorkerAction, StoreError> {
+        let sent = self.hand_over(channel, delivery).await;
         progress.waited = false;
         self.note(&sent, head, progress);
         let (rule, now) = (channel.on_unknown(), self.clock.now());
@@ -253,6 +290,13 @@ impl DeliveryWorker {
     {
         with_retry(self.clock.as_ref(), &self.stopping, write).await
     }
+}
+
+/// Returns the log span of an attempt to send.
+fn delivery_span(head: &Head) -> tracing::Span {
+    let Delivery { id, turn, address, .. } = &head.delivery;
+    let turn = turn.map(tracing::field::display);
+    tracing::info_span!("delivery", %id, turn, chat = %address.whole_chat())
 }
 
 fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {

@@ -63,11 +63,14 @@ impl Lanes {
             }
         };
         settlement.spent = meter.take();
+        let reserved =
+            settlement.reply.as_ref().and_then(|reply| self.parts.deliverer.reserve(reply));
+        settlement.start_send = reserved.is_some();
         let settle = || {
             self.parts.running.sign(turn.id);
             self.parts.turns.settle(turn.id, &settlement)
         };
-        let SettledTurn { parent, more } = match self.with_retry(settle).await {
+        let SettledTurn { parent, more, started } = match self.with_retry(settle).await {
             Ok(settled) => settled,
             Err(error) => {
                 meter.put_back(settlement.spent, &error);
@@ -76,8 +79,15 @@ impl Lanes {
         };
         tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
         let replied_in = settlement.reply.as_ref().map(|reply| &reply.address);
-        if let Some(chat) = replied_in.or(chat_of(turn)) {
-            self.parts.deliverer.wake(chat);
+        match (reserved, started) {
+            (Some(reserved), Some(head)) => reserved.send(head),
+            // Dropping a reservation is a wake-up.
+            (Some(_), None) => {}
+            (None, _) => {
+                if let Some(chat) = replied_in.or(chat_of(turn)) {
+                    self.parts.deliverer.wake(chat);
+                }
+            }
         }
         if let Some(parent) = parent {
             self.wake(parent);
@@ -89,13 +99,7 @@ impl Lanes {
     }
 
     async fn reply(&self, turn: &TurnRecord, answer: Answer) -> Result<Settlement, StoreError> {
-        let mut settlement = Settlement {
-            outcome: Outcome::Replied,
-            answer: None,
-            notice: None,
-            reply: None,
-            spent: Vec::new(),
-        };
+        let mut settlement = Settlement::new(Outcome::Replied);
         if let Some(task) = background_task(turn) {
             let text = format!("Task “{task}” is done:\n\n{}", answer.text);
             settlement.reply = self.report(turn, &text, answer.trust, LastProgress::Done).await?;
@@ -165,7 +169,7 @@ impl Lanes {
             }
             (None, None) => None,
         };
-        Ok(Settlement { outcome, answer: None, notice: Some(notice), reply, spent: Vec::new() })
+        Ok(Settlement { notice: Some(notice), reply, ..Settlement::new(outcome) })
     }
 
     /// Plans the message about the end of a task in the background, for the chat of the root turn,

@@ -51,16 +51,7 @@ impl Outbox for SqliteStore {
     }
 
     async fn start(&self, id: DeliveryId, repeat: bool) -> Result<()> {
-        self.write("start-send", Durability::Synced, move |tx| {
-            tx.update_one(
-                id,
-                "UPDATE outbox SET state = 'sending', attempts = attempts + 1, \
-                     repeat = max(repeat, ?2), first_sent_at = coalesce(first_sent_at, ?3) \
-                 WHERE id = ?1 AND state IN ('pending', 'unknown')",
-                params![id.0, repeat, tx.now.0],
-            )
-        })
-        .await
+        self.write("start-send", Durability::Synced, move |tx| start(tx, id, repeat)).await
     }
 
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<bool> {
@@ -179,6 +170,32 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
         },
     )?;
     Ok(first.filter(|first| first.state != "sending").map(|first| first.head))
+}
+
+fn start(tx: &Tx<'_>, id: DeliveryId, repeat: bool) -> Result<()> {
+    tx.update_one(
+        id,
+        "UPDATE outbox SET state = 'sending', attempts = attempts + 1, \
+             repeat = max(repeat, ?2), first_sent_at = coalesce(first_sent_at, ?3) \
+         WHERE id = ?1 AND state IN ('pending', 'unknown')",
+        params![id.0, repeat, tx.now.0],
+    )
+}
+
+/// Starts the send of a chat's next chunk if it is its first attempt and needs no preparation.
+/// Returns the chunk as it was before.
+pub(crate) fn start_head(tx: &Tx<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
+    let can_start = |head: &Head| {
+        head.attempts == 0
+            && !head.unknown
+            && head.not_before <= tx.now
+            && head.delivery.content.attachments.is_empty()
+    };
+    let head = head(tx.db, chat)?.filter(can_start);
+    if let Some(head) = &head {
+        start(tx, head.delivery.id, false)?;
+    }
+    Ok(head)
 }
 
 fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {

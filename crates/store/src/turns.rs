@@ -13,6 +13,7 @@ use rusqlite::params;
 use crate::audit;
 use crate::claim::claim;
 use crate::ledger::{credible, unless_ended};
+use crate::outbox::start_head;
 use crate::past;
 use crate::preview;
 use crate::recover::put_back;
@@ -193,7 +194,11 @@ fn settle(
         Some(_) => resolve_parent(tx, turn, &result)?,
         None => None,
     };
-    Ok(SettledTurn { parent, more: has_work(tx, &running.session)? })
+    let started = match reply {
+        Some(reply) if settlement.start_send => start_head(tx, &reply.address)?,
+        Some(_) | None => None,
+    };
+    Ok(SettledTurn { parent, more: has_work(tx, &running.session)?, started })
 }
 
 /// Returns `true` if a claim would find something.

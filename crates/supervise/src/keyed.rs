@@ -3,6 +3,7 @@
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::hash::Hash;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use dashmap::{DashMap, Entry};
@@ -39,32 +40,75 @@ where
     pub fn wake<F, W>(self: &Arc<Self>, key: K, work: F)
     where
         F: Fn(K) -> W + Send + 'static,
-        W: Future<Output = ()> + Send,
+        W: Future<Output = ()> + Send + 'static,
     {
         match self.live.entry(key.clone()) {
             Entry::Occupied(mut woken) => *woken.get_mut() = true,
             Entry::Vacant(place) => {
                 place.insert(false);
-                let keyed = self.clone();
-                self.group.spawn(&key.to_string(), async move {
-                    loop {
-                        // Boxed, so that waiting keys stay small.
-                        if let Err(panicked) = catch(Box::pin(work(key.clone()))).await {
-                            tracing::error!(%key, error = %panicked, "task panicked");
-                        }
-                        if keyed.leave_unless_woken(&key) {
-                            return;
-                        }
-                    }
-                });
+                self.spawn(key.clone(), Box::pin(work(key)), work);
             }
         }
+    }
+
+    /// Runs `first` for an idle key, and `work` after it if the key is woken meanwhile. Returns
+    /// `false`, without running anything, if the key's work is already running.
+    pub fn wake_if_idle<F, W>(
+        self: &Arc<Self>,
+        key: K,
+        first: impl Future<Output = ()> + Send + 'static,
+        work: F,
+    ) -> bool
+    where
+        F: Fn(K) -> W + Send + 'static,
+        W: Future<Output = ()> + Send + 'static,
+    {
+        match self.live.entry(key.clone()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(false);
+                self.spawn(key, Box::pin(first), work);
+                true
+            }
+        }
+    }
+
+    /// Runs `first`, and then `work` as often as the key was woken meanwhile. Boxed, so that waiting
+    /// keys stay small.
+    fn spawn<F, W>(
+        self: &Arc<Self>,
+        key: K,
+        first: Pin<Box<dyn Future<Output = ()> + Send>>,
+        work: F,
+    ) where
+        F: Fn(K) -> W + Send + 'static,
+        W: Future<Output = ()> + Send + 'static,
+    {
+        let keyed = self.clone();
+        self.group.spawn(&key.to_string(), async move {
+            let mut next = first;
+            loop {
+                if let Err(panicked) = catch(next).await {
+                    tracing::error!(%key, error = %panicked, "task panicked");
+                }
+                if keyed.leave_unless_woken(&key) {
+                    return;
+                }
+                next = Box::pin(work(key.clone()));
+            }
+        });
     }
 
     /// Number of keys with running work.
     #[must_use]
     pub fn len(&self) -> usize {
         self.live.len()
+    }
+
+    /// Returns `true` if the key's work is running.
+    #[must_use]
+    pub fn is_running(&self, key: &K) -> bool {
+        self.live.contains_key(key)
     }
 
     /// Returns `true` if all keys are idle.

@@ -34,6 +34,35 @@ async fn keyed_wake_during_a_run_causes_one_more_run() {
 }
 
 #[tokio::test]
+async fn keyed_wake_if_idle_runs_once_and_then_the_work_of_wake_ups_meanwhile() {
+    let keyed = Arc::new(Keyed::new(Group::new("test")));
+    let (ran, go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+    let work = |what: &'static str| {
+        let ran = ran.clone();
+        move |_: &str| {
+            let ran = ran.clone();
+            async move { ran.lock().unwrap().push(what) }
+        }
+    };
+    let first = || {
+        let (ran, go) = (ran.clone(), go.clone());
+        async move {
+            go.notified().await;
+            ran.lock().unwrap().push("first");
+        }
+    };
+    assert!(!keyed.is_running(&"a"));
+    assert!(keyed.wake_if_idle("a", first(), work("work")));
+    assert!(keyed.is_running(&"a"));
+    assert!(!keyed.wake_if_idle("a", first(), work("never")), "the key is not idle");
+    keyed.wake("a", work("never"));
+    go.notify_one();
+    keyed.group().finish(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
+    assert_eq!(*ran.lock().unwrap(), ["first", "work"]);
+    assert!(keyed.is_empty());
+}
+
+#[tokio::test]
 async fn keyed_wake_runs_a_key_again_after_a_panic() {
     let keyed = Arc::new(Keyed::new(Group::new("test")));
     let ended = Arc::new(Notify::new());

@@ -62,13 +62,14 @@ impl DeliveryHarness {
 
     /// Puts a message into the outbox, and wakes the chat.
     pub(super) async fn send(&self, chat: &str, text: &str) {
-        let address = chat_address(chat);
-        let planned = Planned {
-            address: address.clone(),
-            chunks: text.split('|').map(Content::text).collect(),
-        };
-        self.store.enqueue(&planned, &DedupeKey::parse(text).unwrap(), None).await.unwrap();
-        self.deliverer.wake(&address);
+        self.enqueue(chat, text).await;
+        self.deliverer.wake(&chat_address(chat));
+    }
+
+    /// Puts a message into the outbox.
+    pub(super) async fn enqueue(&self, chat: &str, text: &str) {
+        let key = DedupeKey::parse(text).unwrap();
+        self.store.enqueue(&message(chat, text), &key, None).await.unwrap();
     }
 
     /// Sends like [`Self::send`], with a file of the workspace.
@@ -100,6 +101,12 @@ impl DeliveryHarness {
     pub(super) async fn stop(&self) {
         self.deliverer.stop(SECOND).await.unwrap();
     }
+}
+
+/// A message of the chunks that `|` separates.
+pub(super) fn message(chat: &str, text: &str) -> Planned {
+    let chunks = text.split('|').map(Content::text).collect();
+    Planned { address: chat_address(chat), chunks }
 }
 
 pub(super) fn chat_address(chat: &str) -> ChatAddress {

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, ChildMode, CompactedPast, Effort, Grant, LogWrite, LoggedInbound, MessageId, Outcome,
-    PersonId, Planned, SessionId, SkillCall, Spending, Timestamp, Trust, TurnId, TurnRecord, Usage,
-    UsageEntry, WaitId, WaitKind,
+    CallId, ChildMode, CompactedPast, Effort, Grant, Head, LogWrite, LoggedInbound, MessageId,
+    Outcome, PersonId, Planned, SessionId, SkillCall, Spending, Timestamp, Trust, TurnId,
+    TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -188,6 +188,20 @@ pub struct Settlement {
     pub reply: Option<Planned>,
     /// Usage for the ledger. It is recorded even if the turn has ended meanwhile.
     pub spent: Vec<UsageEntry>,
+    /// `true` if the chat of `reply` has no send under way and can be sent to at once. Then the
+    /// same transaction starts the send of the chat's next chunk, as
+    /// [`Outbox::start`](crate::Outbox::start) does, if that chunk has no files, no delay and no
+    /// attempt before.
+    pub start_send: bool,
+}
+
+impl Settlement {
+    /// Makes the end of a turn with this outcome, without an answer, notice, reply or usage.
+    #[must_use]
+    pub fn new(outcome: Outcome) -> Self {
+        let (answer, notice, reply, spent) = (None, None, None, Vec::new());
+        Self { outcome, answer, notice, reply, spent, start_send: false }
+    }
 }
 
 /// The result of the end of a turn.
@@ -197,6 +211,9 @@ pub struct SettledTurn {
     pub parent: Option<SessionId>,
     /// `true` if the session has more work for its lane. Later work wakes the lane.
     pub more: bool,
+    /// The chunk whose send this transaction has started ([`Settlement::start_send`]), as it was
+    /// before the start.
+    pub started: Option<Head>,
 }
 
 /// The step that ends a turn.

@@ -119,13 +119,7 @@ pub(crate) async fn finish_call(world: &World, kept: Option<&str>, writes: &[Log
     let result = CallResult::ok(json!("done"));
     world.store.finish_call(id, &result, kept, writes).await.unwrap();
     let outcome = Outcome::Error;
-    let failed = Settlement {
-        outcome,
-        answer: None,
-        notice: Some("over".to_owned()),
-        reply: None,
-        spent: Vec::new(),
-    };
+    let failed = Settlement { notice: Some("over".to_owned()), ..Settlement::new(outcome) };
     world.store.settle(turn, &failed).await.unwrap();
 }
 

@@ -43,13 +43,7 @@ async fn run(world: &World, arguments: Value) -> Value {
     let output = world.run("schedule", arguments).await.unwrap();
     let result = CallResult::ok(output.value.clone());
     world.store.finish_call(id, &result, None, &output.writes).await.unwrap();
-    let end = avocet_protocol::Settlement {
-        outcome: avocet_protocol::Outcome::Replied,
-        answer: None,
-        notice: None,
-        reply: None,
-        spent: Vec::new(),
-    };
+    let end = avocet_protocol::Settlement::new(avocet_protocol::Outcome::Replied);
     world.store.settle(turn, &end).await.unwrap();
     output.value
 }

@@ -47,13 +47,7 @@ async fn exchange(world: &World, said: Said<'_>, answer: &str, trust: Trust) {
     let turn = ask(world, &said).await;
     let answer =
         Answer { step: 0, text: answer.to_owned(), usage: Usage::default(), trust, remark: None };
-    let settlement = Settlement {
-        outcome: Outcome::Replied,
-        answer: Some(answer),
-        notice: None,
-        reply: None,
-        spent: Vec::new(),
-    };
+    let settlement = Settlement { answer: Some(answer), ..Settlement::new(Outcome::Replied) };
     world.store.settle(turn, &settlement).await.unwrap();
 }
 

@@ -164,6 +164,7 @@ rules! {
         accept_in_interrupt_mode_ends_the_running_turn_in_its_transaction
         the_last_result_binds_waiting_messages_in_steer_mode
         settle_ends_a_turn_once_with_its_reply_and_outcome
+        settle_starts_the_send_of_the_next_chunk
         settle_marks_the_last_message_replied_and_the_others_merged
         settle_without_an_answer_gives_every_message_its_outcome
         settle_keeps_an_error_as_a_notice

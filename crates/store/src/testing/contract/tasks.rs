@@ -283,13 +283,7 @@ pub async fn tasks_lists_children_with_their_own_usage(backend: &impl Backend) {
         trust: Trust::Full,
         remark: None,
     };
-    let end = Settlement {
-        outcome: Outcome::Replied,
-        answer: Some(answer),
-        notice: None,
-        reply: None,
-        spent: Vec::new(),
-    };
+    let end = Settlement { answer: Some(answer), ..Settlement::new(Outcome::Replied) };
     world.settle(child.id, &end).await.unwrap();
     let ended = world.ports.tasks.task(child.id).await.unwrap().unwrap();
     assert_eq!((ended.state, ended.result.as_deref()), (TurnState::Done, Some("seven")));

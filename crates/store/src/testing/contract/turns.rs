@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use avocet_protocol::{
     AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandEffect,
-    CommandReply, InboundKind, LoggedInbound, Outcome, QueueMode, SessionId, SettledTurn,
-    Settlement, StoreError, Suspects, Timestamp, TurnId, TurnState, WaitKind,
+    CommandReply, Content, InboundKind, LoggedInbound, Outcome, Planned, QueueMode, Receipt,
+    SendEnd, SessionId, SettledTurn, Settlement, StoreError, Suspects, Timestamp, TurnId,
+    TurnState, WaitKind,
 };
 
 use super::Backend;
@@ -107,7 +108,7 @@ pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl B
     assert_eq!(world.outcome(id).await, None);
     let turn = world.take(&a).await;
     let settled = world.settle(turn.id, &reply("one")).await.unwrap();
-    assert_eq!(settled, SettledTurn { parent: None, more: false });
+    assert_eq!(settled, SettledTurn { parent: None, more: false, started: None });
     let again = world.settle(turn.id, &reply("two")).await;
     assert_eq!(again, Err(StoreError::Stale(turn.id.to_string())));
 
@@ -119,6 +120,51 @@ pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl B
     assert_eq!(status.reply.as_deref(), Some("one"));
     assert_eq!(world.delivered_texts(&a).await, ["one"]);
     assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
+/// The end of a turn starts the send of the chat's next chunk if it is asked to, and if the chunk
+/// needs nothing else. A crash after that leaves an unknown outcome.
+pub async fn settle_starts_the_send_of_the_next_chunk(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let settle = async |world: &World<'_>, text: &str, chunks: Vec<Content>, start_send| {
+        world.say(&a, text).await;
+        let turn = world.take(&a).await;
+        let planned = Planned { address: a.address(), chunks };
+        let end = Settlement { reply: Some(planned), start_send, ..reply(text) };
+        world.settle(turn.id, &end).await.unwrap().started
+    };
+    let outbox = &world.ports.outbox;
+    assert_eq!(settle(&world, "1", vec![Content::text("1")], false).await, None, "not asked");
+    assert_eq!(world.delivered_texts(&a).await, ["1"]);
+
+    let chunks = ["2", "3"].map(Content::text).to_vec();
+    let started = settle(&world, "2", chunks, true).await.unwrap();
+    assert_eq!((started.delivery.content.text.as_str(), started.attempts), ("2", 0));
+    assert_eq!(outbox.head(&a.address()).await.unwrap(), None, "its send is under way");
+    let sent = SendEnd::Sent(Receipt { platform_id: None });
+    assert!(outbox.finish(started.delivery.id, &sent).await.unwrap(), "another chunk is open");
+    let third = outbox.head(&a.address()).await.unwrap().unwrap().delivery;
+    assert_eq!((third.content.text.as_str(), third.repeat), ("3", false));
+
+    outbox.start(third.id, false).await.unwrap();
+    let unknown = SendEnd::Unknown { error: "reset".to_owned() };
+    outbox.finish(third.id, &unknown).await.unwrap();
+    let behind = settle(&world, "4", vec![Content::text("4")], true).await;
+    assert_eq!(behind, None, "a chunk before it is of unknown outcome");
+    assert_eq!(world.delivered_texts(&a).await, ["3", "4"]);
+
+    let source = AttachmentSource::Workspace("a.txt".to_owned());
+    let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
+    let file = Content { attachments, ..Content::text("5") };
+    assert_eq!(settle(&world, "5", vec![file], true).await, None, "its file must be read first");
+    assert_eq!(world.delivered_texts(&a).await, ["5"]);
+
+    let started = settle(&world, "6", vec![Content::text("6")], true).await;
+    let world = world.restart().await;
+    let head = world.ports.outbox.head(&a.address()).await.unwrap().unwrap();
+    assert_eq!((head.unknown, head.attempts), (true, 1));
+    assert_eq!(Some(head.delivery.id), started.map(|started| started.delivery.id));
 }
 
 /// Every message has exactly one outcome; those that were answered together are merged.

@@ -199,7 +199,6 @@ pub(super) fn planned(session: &SessionId, chunks: &[&str]) -> Planned {
 /// The end of a turn, with a reply in the chat of session `a`.
 pub(super) fn reply(text: &str) -> Settlement {
     Settlement {
-        outcome: Outcome::Replied,
         answer: Some(Answer {
             step: 99,
             text: text.to_owned(),
@@ -207,18 +206,15 @@ pub(super) fn reply(text: &str) -> Settlement {
             trust: Trust::Full,
             remark: None,
         }),
-        notice: None,
         reply: Some(planned(&session("a"), &[text])),
-        spent: Vec::new(),
+        ..Settlement::new(Outcome::Replied)
     }
 }
 
 pub(super) fn failure(notice: &str) -> Settlement {
     Settlement {
-        outcome: Outcome::Error,
-        answer: None,
         notice: Some(notice.to_owned()),
         reply: Some(planned(&session("a"), &[notice])),
-        spent: Vec::new(),
+        ..Settlement::new(Outcome::Error)
     }
 }
