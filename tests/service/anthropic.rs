@@ -85,7 +85,7 @@ async fn anthropic_deferred_tools_are_loaded_by_reference_and_then_called() {
 async fn anthropic_thinking_before_a_call_survives_a_crash_and_is_never_shown() {
     let model = AnthropicFake::start(looks_first).await;
     let home = home(&model, "thinking_tokens = 2048\n");
-    let mut daemon = doomed(&home, "close-step:after");
+    let mut daemon = doomed(&home, "finish-call:after");
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
     drop(AttachedChat::join(&home, "ann").await.try_ask("What is in a?", None).await);

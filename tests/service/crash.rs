@@ -146,7 +146,7 @@ async fn crash_loop_drops_a_message_that_kills_three_times_and_notifies_the_chat
 async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
     const INNOCENTS: [&str; 3] = ["bob", "cid", "dan"];
     // Only a turn that runs a tool passes this point.
-    const POINT: &str = "start-call:before";
+    const POINT: &str = "finish-call:before";
     let (poison, innocents) = (held(), held());
     let (poison_held, innocents_held) = (poison.clone(), innocents.clone());
     let model = OpenAiFake::start(move |request| match last_user_text(request) {

@@ -59,7 +59,7 @@ async fn gemini_accepts_every_tool_declaration_and_runs_a_call() {
 async fn gemini_call_signature_survives_a_crash() {
     let model = GeminiFake::start(looks_first).await;
     let home = home(&model, KEY);
-    let mut daemon = doomed(&home, "close-step:after");
+    let mut daemon = doomed(&home, "finish-call:after");
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
     drop(AttachedChat::join(&home, "ann").await.try_ask("What is in a?", None).await);

@@ -37,7 +37,7 @@ fn home(model: &ResponsesFake, more: &str) -> Home {
 async fn responses_reasoning_goes_back_encrypted_after_a_crash_and_is_never_shown() {
     let model = ResponsesFake::start(looks_first).await;
     let home = home(&model, "");
-    let mut daemon = doomed(&home, "close-step:after");
+    let mut daemon = doomed(&home, "finish-call:after");
     daemon.wait_until_ready();
     // The daemon accepts the message, but may die before it confirms.
     drop(AttachedChat::join(&home, "ann").await.try_ask("What is in a?", None).await);
