@@ -67,7 +67,6 @@ fn crash_at_each_point_leaves_exactly_one_answer() {
         "accept:after",
         "settle:before",
         "settle:after",
-        "start-send:after",
         "finish-send:before",
         "finish-send:after",
     ] {
