@@ -9,16 +9,46 @@ pub(crate) mod turns;
 use std::str::FromStr;
 
 use avocet_protocol::{CallId, ChatAddress, Trust, TurnId, WaitKind};
-use rusqlite::Row;
 use rusqlite::types::Type;
+use rusqlite::{Row, RowIndex};
 use serde::de::DeserializeOwned;
 
 use crate::tx::Result;
 
 pub(crate) type RowResult<T> = rusqlite::Result<T>;
 
+/// Returns the place of a column in a list like `SELECT id, turn FROM calls`. Names are compared at
+/// compile time: a search for the name in each row takes longer than the other work for a past turn.
+pub(crate) const fn place(select: &str, column: &str) -> usize {
+    let (text, name) = (select.as_bytes(), column.as_bytes());
+    let (mut at, mut place) = (0, 0);
+    while at + name.len() < text.len() {
+        let mut same = 0;
+        while same < name.len() && text[at + same] == name[same] {
+            same += 1;
+        }
+        let begins = at > 0 && text[at - 1] == b' ';
+        if begins && same == name.len() && matches!(text[at + same], b',' | b' ') {
+            return place;
+        }
+        if text[at] == b',' {
+            place += 1;
+        }
+        at += 1;
+    }
+    panic!("the list has no such column")
+}
+
+/// The place of a column in the list of a constant: `at!(INBOUND, "turn")`.
+macro_rules! at {
+    ($select:ident, $column:literal) => {
+        const { $crate::rows::place($select, $column) }
+    };
+}
+pub(crate) use at;
+
 /// Parses a text column into an id or another checked type.
-pub(crate) fn parsed<T>(row: &Row<'_>, column: &str) -> RowResult<T>
+pub(crate) fn parsed<T>(row: &Row<'_>, column: impl RowIndex + Copy) -> RowResult<T>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
@@ -26,7 +56,7 @@ where
 }
 
 /// Parses like `parsed`, but NULL gives `None`.
-pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: &str) -> RowResult<Option<T>>
+pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: impl RowIndex + Copy) -> RowResult<Option<T>>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
@@ -37,7 +67,10 @@ where
 }
 
 /// Parses a JSON column.
-pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> RowResult<T> {
+pub(crate) fn json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: impl RowIndex + Copy,
+) -> RowResult<T> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|error| bad_column(row, column, error))
 }
@@ -45,7 +78,7 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> RowResul
 /// Parses like `json`, but NULL gives `None`.
 pub(crate) fn json_if_any<T: DeserializeOwned>(
     row: &Row<'_>,
-    column: &str,
+    column: impl RowIndex + Copy,
 ) -> RowResult<Option<T>> {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
@@ -56,7 +89,7 @@ pub(crate) fn json_if_any<T: DeserializeOwned>(
 /// Parses a column that holds a word of an enumeration.
 pub(crate) fn word<T: Copy>(
     row: &Row<'_>,
-    column: &str,
+    column: impl RowIndex + Copy,
     all: &[T],
     word_of: fn(T) -> &'static str,
 ) -> RowResult<T> {
@@ -73,10 +106,10 @@ struct UnknownWord(String);
 
 fn bad_column(
     row: &Row<'_>,
-    column: &str,
+    column: impl RowIndex + Copy,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> rusqlite::Error {
-    let index = row.as_ref().column_index(column).unwrap_or(usize::MAX);
+    let index = column.idx(row.as_ref()).unwrap_or(usize::MAX);
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
 }
 
@@ -87,11 +120,19 @@ pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
 }
 
 pub(crate) fn address(row: &Row<'_>) -> RowResult<ChatAddress> {
+    address_at(row, ["channel", "account", "chat", "topic"])
+}
+
+/// Reads an address from the columns of its channel, account, chat and topic.
+pub(crate) fn address_at<C: RowIndex + Copy>(
+    row: &Row<'_>,
+    [channel, account, chat, topic]: [C; 4],
+) -> RowResult<ChatAddress> {
     Ok(ChatAddress {
-        channel: parsed(row, "channel")?,
-        account: parsed(row, "account")?,
-        chat: parsed(row, "chat")?,
-        topic: parsed_if_any(row, "topic")?,
+        channel: parsed(row, channel)?,
+        account: parsed(row, account)?,
+        chat: parsed(row, chat)?,
+        topic: parsed_if_any(row, topic)?,
     })
 }
 
@@ -100,7 +141,7 @@ pub(crate) fn chat_key(chat: &ChatAddress) -> [&str; 3] {
     [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
 }
 
-pub(crate) fn trust(row: &Row<'_>, column: &str) -> RowResult<Trust> {
+pub(crate) fn trust(row: &Row<'_>, column: impl RowIndex + Copy) -> RowResult<Trust> {
     word(row, column, &Trust::ALL, Trust::word)
 }
 
@@ -112,4 +153,16 @@ pub(crate) fn wait_kind(row: &Row<'_>) -> RowResult<WaitKind> {
 pub(crate) fn call_id(row: &Row<'_>) -> RowResult<CallId> {
     let turn = TurnId(row.get("turn")?);
     Ok(CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_counts_whole_names_only() {
+        let select = "SELECT turn_id, id, turn, state FROM turns";
+        let places = ["turn_id", "id", "turn", "state"].map(|column| place(select, column));
+        assert_eq!(places, [0, 1, 2, 3]);
+    }
 }

@@ -4,16 +4,21 @@ use std::collections::BTreeMap;
 
 use avocet_protocol::{
     CallId, CallResult, CallState, LoggedCall, LoggedInbound, Origin, SessionReports, Step,
-    StoreError, Timestamp, ToolCall, TurnId, TurnRecord, Undelivered, Usage,
+    StoreError, Timestamp, ToolCall, TurnId, TurnRecord, TurnState, Undelivered, Usage,
 };
 use rusqlite::Row;
 
 use crate::reports;
-use crate::rows::messages::{ANSWERED, INBOUND, inbound};
+use crate::rows::messages::{ANSWERED, INBOUND, inbound, place_in_turn};
 use crate::rows::turns::{self, TurnIds};
-use crate::rows::{RowResult, json, json_if_any, parsed, trust};
+use crate::rows::{RowResult, at, json, json_if_any, parsed, trust, word};
 use crate::tx::{Db, Result};
 use crate::undelivered;
+
+const TURNS: &str = "SELECT id, session, state, parent, prompt, prompt_trust, label, background, \
+    notice, started_at, recalled FROM turns";
+const STEPS: &str = "SELECT turn, number, text, input_tokens, output_tokens, closed, reasoning, \
+    trust, written FROM steps";
 
 /// Reads a turn with its messages, steps and calls.
 pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
@@ -35,11 +40,7 @@ pub(crate) fn read_turns(db: Db<'_>, ids: &[TurnId]) -> Result<Vec<TurnRecord>> 
         parts.undelivered = undelivered::of(db, &ids)?;
         parts.reports = reports::of(db, &ids)?;
     }
-    let sql = format!(
-        "SELECT id, session, state, parent, prompt, prompt_trust, label, background, notice, \
-             started_at, recalled FROM turns WHERE {} ORDER BY id",
-        ids.are("id")
-    );
+    let sql = format!("{TURNS} WHERE {} ORDER BY id", ids.are("id"));
     db.rows(&sql, [&ids], |row| turn(row, &mut parts))
 }
 
@@ -73,16 +74,16 @@ struct TurnMessages {
 }
 
 fn turn(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
-    let id = TurnId(row.get("id")?);
+    let id = TurnId(row.get(at!(TURNS, "id"))?);
     let TurnMessages { first, mut steered } = parts.messages.remove(&id).unwrap_or_default();
-    let parent: Option<i64> = row.get("parent")?;
+    let parent: Option<i64> = row.get(at!(TURNS, "parent"))?;
     let origin = match parent {
         None => Origin::Messages(first),
         Some(parent) => Origin::Child {
             parent: TurnId(parent),
-            prompt: row.get("prompt")?,
-            trust: trust(row, "prompt_trust")?,
-            label: row.get("label")?,
+            prompt: row.get(at!(TURNS, "prompt"))?,
+            trust: trust(row, at!(TURNS, "prompt_trust"))?,
+            label: row.get(at!(TURNS, "label"))?,
             mode: turns::child_mode(row)?,
         },
     };
@@ -93,14 +94,14 @@ fn turn(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
     }
     Ok(TurnRecord {
         id,
-        session: parsed(row, "session")?,
-        state: turns::state(row)?,
-        started_at: Timestamp(row.get("started_at")?),
+        session: parsed(row, at!(TURNS, "session"))?,
+        state: word(row, at!(TURNS, "state"), &TurnState::ALL, TurnState::word)?,
+        started_at: Timestamp(row.get(at!(TURNS, "started_at"))?),
         origin,
         steps,
-        notice: row.get("notice")?,
+        notice: row.get(at!(TURNS, "notice"))?,
         undelivered: parts.undelivered.remove(&id).unwrap_or_default(),
-        recalled: json_if_any(row, "recalled")?.unwrap_or_default(),
+        recalled: json_if_any(row, at!(TURNS, "recalled"))?.unwrap_or_default(),
         reports: parts.reports.remove(&id).unwrap_or_default(),
     })
 }
@@ -112,8 +113,9 @@ fn messages(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, TurnMessages>>
     );
     let mut found: BTreeMap<TurnId, TurnMessages> = BTreeMap::new();
     db.rows(&sql, [ids], |row| {
-        let turn = found.entry(TurnId(row.get("turn")?)).or_default();
-        match row.get("after_step")? {
+        let (turn, after_step) = place_in_turn(row)?;
+        let turn = found.entry(turn).or_default();
+        match after_step {
             None => turn.first.push(inbound(row)?),
             Some(step) => turn.steered.entry(step).or_default().push(inbound(row)?),
         }
@@ -123,22 +125,21 @@ fn messages(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, TurnMessages>>
 }
 
 fn steps(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step>>> {
-    let sql = format!(
-        "SELECT turn, number, text, input_tokens, output_tokens, closed, reasoning, trust, written \
-         FROM steps WHERE {} ORDER BY turn, number",
-        ids.are("turn")
-    );
+    let sql = format!("{STEPS} WHERE {} ORDER BY turn, number", ids.are("turn"));
     let mut found: BTreeMap<TurnId, Vec<Step>> = BTreeMap::new();
     db.rows(&sql, [ids], |row| {
-        found.entry(TurnId(row.get("turn")?)).or_default().push(Step {
-            number: row.get("number")?,
-            text: row.get("text")?,
-            usage: Usage::new(row.get("input_tokens")?, row.get("output_tokens")?),
+        found.entry(TurnId(row.get(at!(STEPS, "turn"))?)).or_default().push(Step {
+            number: row.get(at!(STEPS, "number"))?,
+            text: row.get(at!(STEPS, "text"))?,
+            usage: Usage::new(
+                row.get(at!(STEPS, "input_tokens"))?,
+                row.get(at!(STEPS, "output_tokens"))?,
+            ),
             calls: Vec::new(),
-            written: row.get("written")?,
-            reasoning: json_if_any(row, "reasoning")?,
-            closed: row.get("closed")?,
-            trust: trust(row, "trust")?,
+            written: row.get(at!(STEPS, "written"))?,
+            reasoning: json_if_any(row, at!(STEPS, "reasoning"))?,
+            closed: row.get(at!(STEPS, "closed"))?,
+            trust: trust(row, at!(STEPS, "trust"))?,
             steered: Vec::new(),
         });
         Ok(())

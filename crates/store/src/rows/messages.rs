@@ -6,7 +6,7 @@ use avocet_protocol::{
 };
 use rusqlite::{Row, params};
 
-use super::{RowResult, address, json, parsed, parsed_if_any, word};
+use super::{RowResult, address_at, at, json, parsed, parsed_if_any, word};
 use crate::tx::{Db, Result, Tx};
 
 /// `inbound.after_step` of a message that answered a question of its turn and ends with it.
@@ -22,42 +22,52 @@ pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, to
     key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
     corrects, edited_at, trust, turn, after_step FROM inbound";
 
+/// The turn of a message that [`INBOUND`] reads, and the step that it follows.
+pub(crate) fn place_in_turn(row: &Row<'_>) -> RowResult<(TurnId, Option<u32>)> {
+    Ok((TurnId(row.get(at!(INBOUND, "turn"))?), row.get(at!(INBOUND, "after_step"))?))
+}
+
+/// Reads a message from the columns of [`INBOUND`].
 pub(crate) fn inbound(row: &Row<'_>) -> RowResult<LoggedInbound> {
+    let address = [
+        at!(INBOUND, "channel"),
+        at!(INBOUND, "account"),
+        at!(INBOUND, "chat"),
+        at!(INBOUND, "topic"),
+    ];
     Ok(LoggedInbound {
-        id: MessageId(row.get("id")?),
-        received_at: Timestamp(row.get("received_at")?),
+        id: MessageId(row.get(at!(INBOUND, "id"))?),
+        received_at: Timestamp(row.get(at!(INBOUND, "received_at"))?),
         message: NewInbound {
-            session: parsed(row, "session")?,
-            kind: kind(row)?,
+            session: parsed(row, at!(INBOUND, "session"))?,
+            kind: word(row, at!(INBOUND, "kind"), &KINDS, kind_word)?,
             inbound: Inbound {
-                address: address(row)?,
-                sender: sender(row)?,
-                key: parsed(row, "key")?,
-                content: json::<Content>(row, "content")?,
-                chat: word(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
-                written_at: row.get::<_, Option<i64>>("written_at")?.map(Timestamp),
-                corrects: parsed_if_any(row, "corrects")?,
+                address: address_at(row, address)?,
+                sender: Sender {
+                    id: parsed(row, at!(INBOUND, "sender"))?,
+                    name: row.get(at!(INBOUND, "sender_name"))?,
+                    is_bot: row.get(at!(INBOUND, "is_bot"))?,
+                },
+                key: parsed(row, at!(INBOUND, "key"))?,
+                content: json::<Content>(row, at!(INBOUND, "content"))?,
+                chat: word(row, at!(INBOUND, "chat_kind"), &ChatKind::ALL, ChatKind::word)?,
+                written_at: row.get::<_, Option<i64>>(at!(INBOUND, "written_at"))?.map(Timestamp),
+                corrects: parsed_if_any(row, at!(INBOUND, "corrects"))?,
                 from_platform: false,
                 by_owner: false,
-                edited_at: row.get::<_, Option<i64>>("edited_at")?.map(Timestamp),
+                edited_at: row.get::<_, Option<i64>>(at!(INBOUND, "edited_at"))?.map(Timestamp),
             },
-            removed: row.get("removed")?,
-            trust: super::trust(row, "trust")?,
+            removed: row.get(at!(INBOUND, "removed"))?,
+            trust: super::trust(row, at!(INBOUND, "trust"))?,
         },
     })
 }
 
 pub(crate) fn kind(row: &Row<'_>) -> RowResult<InboundKind> {
-    word(row, "kind", &[InboundKind::Text, InboundKind::Command], kind_word)
+    word(row, "kind", &KINDS, kind_word)
 }
 
-fn sender(row: &Row<'_>) -> RowResult<Sender> {
-    Ok(Sender {
-        id: parsed(row, "sender")?,
-        name: row.get("sender_name")?,
-        is_bot: row.get("is_bot")?,
-    })
-}
+const KINDS: [InboundKind; 2] = [InboundKind::Text, InboundKind::Command];
 
 pub(crate) fn kind_word(kind: InboundKind) -> &'static str {
     match kind {
