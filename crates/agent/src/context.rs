@@ -16,17 +16,18 @@ use crate::marks::Marks;
 use crate::offer::{self, Offer};
 use crate::rendered::RenderedTurns;
 use crate::summary::{SHARE, cut};
+use crate::trust::{self, TrustedPast};
 use crate::window::{
     self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, tokens, trims,
     turns_to_go,
 };
-use crate::{AgentLoop, PromptSettings, TurnContext, trust};
+use crate::{AgentLoop, PromptSettings, TurnContext};
 
 /// The content of a turn's requests beside the turn itself.
 #[derive(Debug)]
 pub(crate) struct RequestContext {
     pub(crate) instructions: Instructions,
-    pub(crate) past: Past,
+    pub(crate) past: TrustedPast,
     zone: TimeZone,
     marks: Marks,
     rendered: RenderedTurns,
@@ -62,7 +63,7 @@ impl RequestContext {
 
     /// Returns the lowest trust of the next request's content.
     pub(crate) fn trust(&self, turn: &TurnRecord) -> Trust {
-        trust::of_request(&self.past, turn, self.roles.as_ref())
+        self.past.of_request(turn, self.roles.as_ref())
     }
 
     /// Returns the text that was read and the calls made in the conversation; empty if all is
@@ -126,6 +127,7 @@ impl AgentLoop {
         let past = self.logs.turns.history(&turn.session, turn.id, self.history_budget()).await?;
         let (zone, marks, roles) = (zone.clone(), *marks, turn_context.roles.clone());
         let rendered = self.rendered.clone();
+        let past = past.into();
         Ok(RequestContext { instructions, past, zone, marks, rendered, roles, narrow: None })
     }
 

@@ -1,63 +1,122 @@
 //! Computes the trust level of a request: the lowest of all its parts.
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, OnceLock};
 
 use avocet_protocol::{
-    Inbound, LoggedCall, LoggedInbound, Origin, Past, Role, Roles, Seen, SeenCall, Step, Trust,
+    Content, Inbound, LoggedCall, LoggedInbound, Origin, Past, Roles, Seen, SeenCall, Step, Trust,
     TurnRecord,
 };
 
 use crate::history::result_text;
 use crate::images;
 
-/// Returns the lowest trust of the next request of a turn: of the summary, the past turns, the
-/// messages of this turn, and the results of its closed steps. Content that an owner has declared
-/// trusted does not lower it.
-pub(crate) fn of_request(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
-    let roles = KnownRoles::new(roles);
-    let turns = past.turns.iter().map(Arc::as_ref).chain([turn]);
-    let turns = turns.map(|turn| of_one_turn(past, turn, &roles));
-    turns.chain([past.compacted.trust]).min().unwrap_or_default()
+/// The past of a session's requests, with its trust, which is computed once until the past changes.
+#[derive(Debug)]
+pub(crate) struct TrustedPast {
+    past: Past,
+    trust: OnceLock<PastTrust>,
+}
+
+impl From<Past> for TrustedPast {
+    fn from(past: Past) -> Self {
+        Self { past, trust: OnceLock::new() }
+    }
+}
+
+impl Deref for TrustedPast {
+    type Target = Past;
+
+    fn deref(&self) -> &Past {
+        &self.past
+    }
+}
+
+/// Forgets the trust.
+impl DerefMut for TrustedPast {
+    fn deref_mut(&mut self) -> &mut Past {
+        self.trust.take();
+        &mut self.past
+    }
+}
+
+impl TrustedPast {
+    /// Returns the lowest trust of the next request of a turn: of the summary, the past turns, the
+    /// messages of this turn, and the results of its closed steps. Content that an owner has
+    /// declared trusted does not lower it.
+    pub(crate) fn of_request(&self, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
+        let past = self.trust.get_or_init(|| PastTrust::new(&self.past));
+        with_roles(past.trust, &past.senders, roles).min(of_turn(&self.past, turn, roles))
+    }
 }
 
 /// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
 pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
-    of_one_turn(past, turn, &KnownRoles::new(roles))
+    let senders = Senders::default();
+    let trust = of_one_turn(past, turn, &senders);
+    with_roles(trust, senders.0.into_inner(), roles)
 }
 
-/// The roles of senders. Most messages of a conversation have the sender of the message before them,
-/// whose role is kept.
-struct KnownRoles<'r> {
-    roles: &'r dyn Roles,
-    last: Cell<Option<(&'r Inbound, Role)>>,
+/// Returns the lowest of this trust and that of the senders' roles.
+fn with_roles<'s>(
+    trust: Trust,
+    senders: impl IntoIterator<Item = &'s Inbound>,
+    roles: &dyn Roles,
+) -> Trust {
+    senders.into_iter().map(|sender| Trust::from(roles.role(sender))).fold(trust, Trust::min)
 }
 
-impl<'r> KnownRoles<'r> {
-    fn new(roles: &'r dyn Roles) -> Self {
-        Self { roles, last: Cell::new(None) }
+/// The lowest trust of the summary and the past turns, except for the roles of the senders, which
+/// may change during a turn.
+#[derive(Debug)]
+struct PastTrust {
+    trust: Trust,
+    /// A message of each sender, without its content.
+    senders: Vec<Inbound>,
+}
+
+impl PastTrust {
+    fn new(past: &Past) -> Self {
+        let senders = Senders::default();
+        let turns = past.turns.iter().map(|turn| of_one_turn(past, turn, &senders));
+        let trust = turns.fold(past.compacted.trust, Trust::min);
+        let without_content =
+            |one: &Inbound| Inbound { content: Content::default(), ..one.clone() };
+        Self { trust, senders: senders.0.into_inner().into_iter().map(without_content).collect() }
     }
+}
 
-    fn role(&self, inbound: &'r Inbound) -> Role {
-        let is_same = |last: &Inbound| {
-            (&last.address, &last.sender.id, last.chat)
+/// A message of each sender whose role counts, the latest sender last.
+#[derive(Default)]
+struct Senders<'r>(RefCell<Vec<&'r Inbound>>);
+
+impl<'r> Senders<'r> {
+    fn add(&self, inbound: &'r Inbound) {
+        let is_same = |other: &&Inbound| {
+            (&other.address, &other.sender.id, other.chat)
                 == (&inbound.address, &inbound.sender.id, inbound.chat)
         };
-        let known = self.last.get().filter(|(last, _)| is_same(last)).map(|(_, role)| role);
-        let role = known.unwrap_or_else(|| self.roles.role(inbound));
-        self.last.set(Some((inbound, role)));
-        role
+        let mut senders = self.0.borrow_mut();
+        match senders.iter().rposition(is_same) {
+            Some(place) => {
+                let last = senders.len() - 1;
+                senders.swap(place, last);
+            }
+            None => senders.push(inbound),
+        }
     }
 }
 
-fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, roles: &KnownRoles<'r>) -> Trust {
+/// Returns the lowest trust of a turn, except for the roles of its senders, which are added.
+fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, senders: &Senders<'r>) -> Trust {
     let recalled = turn.recalled.iter().map(|memory| memory.trust);
     let asked = match &turn.origin {
         _ if is_trusted(past, turn, None) => Trust::Full,
         Origin::Messages(messages) => {
             let lost = turn.undelivered.messages.iter().map(|lost| lost.trust);
             let reports = turn.reports.texts.iter().map(|report| report.trust);
-            lost.chain(reports).chain(recalled).fold(of_messages(messages, roles), Trust::min)
+            lost.chain(reports).chain(recalled).fold(of_messages(messages, senders), Trust::min)
         }
         Origin::Child { trust, .. } => recalled.fold(*trust, Trust::min),
     };
@@ -68,7 +127,7 @@ fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, roles: &KnownRoles<'r>) ->
             return request;
         }
         let results = step.calls.iter().filter_map(|call| Some(call.result()?.trust));
-        results.chain([of_messages(&step.steered, roles)]).fold(request, Trust::min)
+        results.chain([of_messages(&step.steered, senders)]).fold(request, Trust::min)
     });
     read.fold(asked, Trust::min)
 }
@@ -84,19 +143,20 @@ fn of_step(past: &Past, turn: &TurnRecord, step: &Step) -> Trust {
     if is_trusted(past, turn, step.number.checked_sub(1)) { Trust::Full } else { step.trust }
 }
 
-fn of_messages<'r>(messages: &'r [LoggedInbound], roles: &KnownRoles<'r>) -> Trust {
-    messages.iter().map(|message| of_message(message, roles)).min().unwrap_or_default()
+fn of_messages<'r>(messages: &'r [LoggedInbound], senders: &Senders<'r>) -> Trust {
+    messages.iter().map(|message| of_message(message, senders)).min().unwrap_or_default()
 }
 
-/// Returns the trust of a message: that of its sender's role, up to the limit of the message.
+/// Returns the upper limit of a message's trust, and adds its sender, whose role decides below it.
 /// Forwarded or quoted text and pictures are untrusted.
-fn of_message<'r>(message: &'r LoggedInbound, roles: &KnownRoles<'r>) -> Trust {
+fn of_message<'r>(message: &'r LoggedInbound, senders: &Senders<'r>) -> Trust {
     let inbound = &message.message.inbound;
     let content = &inbound.content;
     if content.has_untrusted_parts() || !images::of(content).is_empty() {
         Trust::Low
     } else {
-        Trust::from(roles.role(inbound)).min(message.message.trust)
+        senders.add(inbound);
+        message.message.trust
     }
 }
 

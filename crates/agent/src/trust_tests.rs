@@ -1,9 +1,10 @@
 //! Tests of the causes that lower or raise a request's trust, and of the consequences.
 
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, CallId, CommandAction, CommandReply, Content,
-    Grant, InboundKind, Inbox, LoggedInbound, Message, Origin, Past, Quote, Resolution, Seen,
-    SeenCall, Sender, Suspects, ToolName, Trust, TurnEvent, TurnLog, TurnRecord, Turns, WaitKind,
+    Asker, Attachment, AttachmentKind, AttachmentSource, CallId, ChatAddress, ChildMode,
+    CommandAction, CommandReply, Content, Grant, InboundKind, Inbox, LoggedInbound, Message,
+    Origin, Past, Quote, Resolution, Role, Seen, SeenCall, Sender, Suspects, ToolName, Trust,
+    TurnEvent, TurnLog, TurnRecord, Turns, WaitKind,
 };
 use avocet_testkit::{FakeRoles, Scripted};
 use serde_json::json;
@@ -101,8 +102,61 @@ async fn trust_of_a_request_is_that_of_its_least_trusted_sender() {
         let (last, before) = senders.split_last().unwrap();
         let turns = before.iter().map(one).map(Arc::new).collect();
         let past = Past { turns, ..Past::default() };
-        assert_eq!(of_request(&past, &one(last), &FakeRoles), expected, "{senders:?}");
+        let past = TrustedPast::from(past);
+        assert_eq!(past.of_request(&one(last), &FakeRoles), expected, "{senders:?}");
     }
+}
+
+/// Makes every sender a user.
+#[derive(Debug)]
+struct Demoted;
+
+impl Roles for Demoted {
+    fn role(&self, _: &Inbound) -> Role {
+        Role::User
+    }
+
+    fn is_owners(&self, _: &Inbound) -> bool {
+        false
+    }
+
+    fn asker(&self, inbound: &Inbound) -> Option<Asker> {
+        FakeRoles.asker(inbound)
+    }
+
+    fn owners_chats(&self) -> Vec<ChatAddress> {
+        Vec::new()
+    }
+
+    fn may_write(&self, chat: &ChatAddress) -> bool {
+        FakeRoles.may_write(chat)
+    }
+}
+
+#[tokio::test]
+async fn trust_of_a_request_follows_changes_of_the_roles_and_of_the_past() {
+    let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
+    harness.turn("question").await;
+    let turn = Arc::new(harness.record().await);
+    let child = TurnRecord {
+        origin: Origin::Child {
+            parent: turn.id,
+            prompt: "look".to_owned(),
+            trust: Trust::Full,
+            label: None,
+            mode: ChildMode::Awaited,
+        },
+        ..TurnRecord::clone(&turn)
+    };
+    let mut past = TrustedPast::from(Past { turns: vec![turn], ..Past::default() });
+    assert_eq!(past.of_request(&child, &FakeRoles), Trust::Full);
+    assert_eq!(past.of_request(&child, &Demoted), Trust::User);
+    assert_eq!(past.of_request(&child, &FakeRoles), Trust::Full);
+    past.compacted.trust = Trust::Low;
+    assert_eq!(past.of_request(&child, &FakeRoles), Trust::Low);
+    past.compacted.trust = Trust::Full;
+    past.turns.clear();
+    assert_eq!(past.of_request(&child, &Demoted), Trust::Full);
 }
 
 /// A message of the daemon itself has the sender of the request that led to it, and its trust.
