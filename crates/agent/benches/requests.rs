@@ -11,7 +11,7 @@ use avocet_agent::{
     ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
 use avocet_protocol::{
-    Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
+    Claim, Content, Deltas, Inbound, InboundKind, Inbox, Messages, Model, ModelError, ModelFacts,
     ModelReply, ModelRequest, NewInbound, Outcome, Sender, SessionId, Settlement, Spent, Suspects,
     TurnRecord, Turns, Usage,
 };
@@ -44,7 +44,7 @@ fn a_request(bencher: Bencher<'_, '_>, said: usize) {
     bencher.bench_local(|| black_box(build(&runtime, &harness, &turn)));
 }
 
-fn build(runtime: &Runtime, harness: &BenchHarness, turn: &TurnRecord) -> Vec<Message> {
+fn build(runtime: &Runtime, harness: &BenchHarness, turn: &TurnRecord) -> Messages {
     runtime.block_on(messages(&harness.agent, turn, &turn_context())).expect("it fits")
 }
 

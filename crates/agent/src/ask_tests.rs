@@ -36,7 +36,8 @@ async fn request_has_pictures_for_a_vision_model_and_a_line_for_every_model() {
         let turn = harness.claim().await;
         harness.run(turn).await.unwrap();
         let request = &model.requests()[0];
-        let [_, Message::User { text, images }] = &request.messages[..] else { panic!() };
+        assert_eq!(request.messages.len(), 2);
+        let Message::User { text, images } = &request.messages[1] else { panic!() };
         assert!(text.starts_with("look\n[image: saved as inbox/m1-0.jpg]\n\n"), "{text}");
         let shown: Vec<_> = request.images.keys().collect();
         assert_eq!(shown, if eyes { vec![&images[0]] } else { vec![] });

@@ -1,7 +1,7 @@
 //! Opens a private function to benchmarks: building the messages of a turn's first request from the
 //! log.
 
-use avocet_protocol::{Message, Purpose, TurnRecord};
+use avocet_protocol::{Messages, Purpose, TurnRecord};
 
 use crate::budgets::UsageContext;
 use crate::{AgentLoop, TurnContext, UsageMeter};
@@ -11,7 +11,7 @@ pub async fn messages(
     agent: &AgentLoop,
     turn: &TurnRecord,
     turn_context: &TurnContext,
-) -> Option<Vec<Message>> {
+) -> Option<Messages> {
     let until = agent.clock.elapsed() + agent.limits.turn.max_duration;
     let meter = UsageMeter::new(Some(turn.id), turn.session.clone());
     let usage = UsageContext { meter: &meter, purpose: Purpose::Answer, until };

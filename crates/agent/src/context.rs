@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CompactedPast, Message, ModelFacts, Past, Roles, Seen, StoreError, ToolSpec, Trust, TurnEvent,
+    CompactedPast, Messages, ModelFacts, Past, Roles, Seen, StoreError, ToolSpec, Trust, TurnEvent,
     TurnRecord, USE_SKILL, estimated_tokens,
 };
 use jiff::tz::TimeZone;
 
 use crate::budgets::{NoAnswer, UsageContext};
-use crate::history::{HistoryView, Trim, conversation};
+use crate::history::{Conversation, HistoryView, Trim, conversation};
 use crate::instructions::Instructions;
 use crate::marks::Marks;
 use crate::offer::{self, Offer};
@@ -18,8 +18,7 @@ use crate::rendered::RenderedTurns;
 use crate::summary::{SHARE, cut};
 use crate::trust::{self, TrustedPast};
 use crate::window::{
-    self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, tokens, trims,
-    turns_to_go,
+    self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, trims, turns_to_go,
 };
 use crate::{AgentLoop, PromptSettings, TurnContext};
 
@@ -53,7 +52,7 @@ pub(crate) struct Room {
 const BYTES_A_TOKEN: usize = 8;
 
 impl RequestContext {
-    pub(crate) fn messages(&self, turn: &TurnRecord, trim: Trim) -> Vec<Message> {
+    pub(crate) fn conversation(&self, turn: &TurnRecord, trim: Trim) -> Conversation {
         conversation(&self.instructions.text(), &self.past, turn, self.view(), trim)
     }
 
@@ -82,13 +81,13 @@ impl RequestContext {
         }
     }
 
-    /// Returns the messages without the turns of the past.
+    /// Returns the conversation without the turns of the past.
     fn without_past(
         &self,
         turn: &TurnRecord,
         trim: Trim,
         compacted: CompactedPast,
-    ) -> Vec<Message> {
+    ) -> Conversation {
         let past = Past { compacted, ..Past::default() };
         conversation(&self.instructions.text(), &past, turn, self.view(), trim)
     }
@@ -170,9 +169,9 @@ impl AgentLoop {
         turn: &TurnRecord,
         room: Room,
         usage: UsageContext<'_>,
-    ) -> Result<Vec<Message>, NoAnswer> {
+    ) -> Result<Messages, NoAnswer> {
         let fits = |context: &RequestContext, trim: Trim| {
-            if_it_fits(context.messages(turn, trim), room.has_vision, room.messages)
+            if_it_fits(context.conversation(turn, trim).messages, room.has_vision, room.messages)
         };
         if !context.past.has_gap
             && let Ok(messages) = fits(context, Trim::default())
@@ -205,7 +204,7 @@ impl AgentLoop {
     ) -> Result<(), NoAnswer> {
         let trim = shortest(turn, room.messages);
         let alone = context.without_past(turn, trim, CompactedPast::default());
-        match if_it_fits(alone, room.has_vision, room.messages) {
+        match if_it_fits(alone.messages, room.has_vision, room.messages) {
             Ok(_) => Ok(()),
             Err(least) => Err(NoAnswer::Limit(self.too_long(context, least, room))),
         }
@@ -224,14 +223,14 @@ impl AgentLoop {
         if let Some(last) = shortened_to(&context.past) {
             context.past.compacted.shortened_to = Some(last);
         }
-        let size = tokens(&context.messages(turn, old_steps));
+        let size = context.conversation(turn, old_steps).tokens;
         let is_something =
             !context.past.turns.is_empty() || context.past.compacted.summary.is_some();
         if context.past.has_gap || (is_something && size > enough(room)) {
             let summary = context.past.compacted.summary.take();
             context.past.compacted.summary = summary.map(|text| cut(text, room / SHARE));
             let compacted = context.past.compacted.clone();
-            let rest = tokens(&context.without_past(turn, old_steps, compacted));
+            let rest = context.without_past(turn, old_steps, compacted).tokens;
             let allowed = goal(room).saturating_sub(rest);
             let turns = turns_to_go(&context.past, context.view(), allowed);
             self.events.emit(&turn.session, TurnEvent::Compacting);

@@ -2,12 +2,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Query, TurnLog};
+use avocet_protocol::{
+    CommandAction, CommandReply, CompactedPast, InboundKind, Inbox, Message, Messages,
+    ModelRequest, NewInbound, Query, Timestamp, TurnId, TurnLog, TurnRecord,
+};
+use avocet_store::OldRows;
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::json;
 
 use crate::harness::{AgentHarness, answered, failed, session};
+use crate::history::Trim;
 use crate::small_models::{refusal, small, texts};
+use crate::{AgentLoop, RenderedTurns, make_valid};
 
 #[tokio::test]
 async fn f10_fit_keeps_500_turns_in_a_small_window_with_any_summary() {
@@ -80,7 +86,9 @@ async fn f33_requests_share_their_prefix_until_the_past_is_compacted() {
     let (mut shared, mut compacted) = (0, 0);
     for pair in requests.windows(2) {
         assert_eq!(pair[0].tools, pair[1].tools);
-        if pair[1].messages.starts_with(&pair[0].messages) { shared += 1 } else { compacted += 1 }
+        let mut later = pair[1].messages.iter();
+        let begins = pair[0].messages.iter().all(|message| later.next() == Some(message));
+        if begins { shared += 1 } else { compacted += 1 }
     }
     assert_eq!((requests.len(), shared + compacted), (120, 119));
     let summaries = cheap.requests().len();
@@ -96,8 +104,8 @@ async fn f10_message_that_does_not_fit_leaves_the_past_uncompacted() {
     let notice = failed(harness.turn(&"日".repeat(9000)).await);
     harness.fail(&notice).await;
     assert_eq!(cheap.requests().len(), 0);
-    let past = harness.store.history(&session(), avocet_protocol::TurnId(9), usize::MAX).await;
-    assert_eq!(past.unwrap().compacted, avocet_protocol::CompactedPast::default());
+    let past = harness.store.history(&session(), TurnId(9), usize::MAX).await;
+    assert_eq!(past.unwrap().compacted, CompactedPast::default());
     drop(model);
 }
 
@@ -112,8 +120,8 @@ async fn f10_spent_budget_leaves_the_past_uncompacted() {
     let notice = failed(harness.turn(&"x".repeat(16_000)).await);
     assert!(notice.starts_with("The budget of this day is spent: "), "{notice}");
     assert_eq!(cheap.requests().len(), 0);
-    let past = harness.store.history(&session(), avocet_protocol::TurnId(99), usize::MAX).await;
-    assert_eq!(past.unwrap().compacted, avocet_protocol::CompactedPast::default());
+    let past = harness.store.history(&session(), TurnId(99), usize::MAX).await;
+    assert_eq!(past.unwrap().compacted, CompactedPast::default());
 }
 
 #[tokio::test]
@@ -185,4 +193,72 @@ async fn fit_shortens_a_long_turn_from_its_start_and_keeps_the_question() {
     let last = texts(&model.requests().pop().unwrap());
     assert!(last.contains("39 zzz"), "the newest result is seen");
     assert!(last.contains(" earlier steps of this answer are left out; they called echo.]"));
+}
+
+/// Returns the messages of a turn's first request, from kept turns and made anew.
+async fn kept_and_anew(harness: &AgentHarness, turn: &TurnRecord) -> [Messages; 2] {
+    let kept = harness.agent.clone();
+    let anew = AgentLoop { rendered: RenderedTurns::default(), ..kept.clone() };
+    let turn_context = harness.turn_context(Vec::new());
+    let mut requests = [Messages::default(), Messages::default()];
+    for (agent, request) in [kept, anew].iter().zip(&mut requests) {
+        let context = agent.open_context(turn, &turn_context).await.unwrap();
+        *request = make_valid(context.conversation(turn, Trim::default()).messages);
+    }
+    requests
+}
+
+async fn command(harness: &AgentHarness, action: CommandAction) {
+    let command = NewInbound { kind: InboundKind::Command, ..harness.message("/command") };
+    let command = harness.store.accept(&command, None).await.unwrap().id;
+    harness.store.settle_command(command, &action, &CommandReply::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_change_of_the_past() {
+    let answer = |request: &ModelRequest| match request.messages.last() {
+        Some(Message::User { text, .. }) if text.contains("with a call") => {
+            Scripted::calls(&[("echo", json!({ "text": "x".repeat(600) }))])
+        }
+        _ => Scripted::says("ok"),
+    };
+    let (harness, ..) = small(answer, |_| Scripted::says("They talk.")).await;
+    let compact = async |compacted: CompactedPast| {
+        harness.store.record_compaction(&session(), &compacted).await.unwrap();
+    };
+    let (mut before, mut shared) = (Messages::default(), 0);
+    for number in 0..60 {
+        match number {
+            20 => {
+                let shortened_to = Some(TurnId(10));
+                compact(CompactedPast { shortened_to, ..CompactedPast::default() }).await;
+            }
+            23 => {
+                let (summary, summary_to) = (Some("They met.".to_owned()), Some(TurnId(4)));
+                compact(CompactedPast { summary, summary_to, ..CompactedPast::default() }).await;
+            }
+            26 => {
+                let everything = Timestamp(i64::MAX);
+                harness.store.remove_old(OldRows::Results, 0, everything).await.unwrap();
+            }
+            32 => command(&harness, CommandAction::Forget).await,
+            _ => {}
+        }
+        let call = if number % 5 == 0 { ", with a call" } else { "" };
+        harness.say(&format!("question {number}{call}")).await;
+        if [12, 22, 50].contains(&number) {
+            harness.claim().await;
+            harness.fail("it broke").await;
+            command(&harness, CommandAction::Retry { wait: None, sender: None }).await;
+        }
+        let turn = harness.claim().await;
+        let [kept, anew] = kept_and_anew(&harness, &turn).await;
+        assert_eq!(kept, anew, "turn {number}");
+        let pairs = kept.shared().zip(before.shared());
+        shared = shared.max(pairs.filter(|(one, other)| Arc::ptr_eq(one, other)).count());
+        before = kept;
+        answered(&harness.run(turn).await.unwrap());
+        harness.settle("ok").await;
+    }
+    assert!(shared > 30, "{shared} messages are shared by two requests");
 }

@@ -195,7 +195,7 @@ impl AgentHarness {
 
     /// Returns the messages of the model's last request.
     pub(crate) fn last_messages(&self) -> Vec<Message> {
-        self.model.requests().pop().unwrap().messages
+        self.model.requests().pop().unwrap().messages.iter().cloned().collect()
     }
 
     /// Returns the results of the last step in the model's last request.

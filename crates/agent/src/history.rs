@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallResult, ChatKind, Content, LoggedCall, LoggedInbound, Message, Origin, Past, SentCall,
-    Step, Trust, TurnRecord,
+    CallResult, ChatKind, Content, LoggedCall, LoggedInbound, Message, Messages, Origin, Past,
+    SentCall, Step, Trust, TurnRecord,
 };
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::images;
 use crate::marks::Marks;
 use crate::note::note;
-use crate::rendered::RenderedTurns;
+use crate::rendered::{KeptTurn, RenderedTurns};
 use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
 /// The text before the first message if turns are left out.
@@ -49,10 +49,33 @@ pub(crate) fn conversation(
     turn: &TurnRecord,
     view: HistoryView<'_>,
     trim: Trim,
-) -> Vec<Message> {
-    let mut messages = vec![Message::System { text: instructions.to_owned() }];
+) -> Conversation {
+    let mut messages = Messages::default();
+    messages.push(Message::System { text: instructions.to_owned() });
     messages.extend(beginning(past, view.marks).map(Message::user));
-    messages.extend(past.turns.iter().flat_map(|turn| past_turn(past, turn, view)));
+    let mut tokens = messages.estimated_tokens();
+    for turn in &past.turns {
+        let rendered = kept_turn(past, turn, view);
+        tokens += rendered.tokens;
+        messages.extend(rendered.messages);
+    }
+    let this_turn = Messages::from(this_turn(turn, view, trim));
+    tokens += this_turn.estimated_tokens();
+    messages.extend(this_turn);
+    Conversation { messages, tokens }
+}
+
+/// The messages of a request before all of them are valid.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub(crate) messages: Messages,
+    /// The tokens of the messages before any were joined.
+    pub(crate) tokens: u64,
+}
+
+/// Builds the messages of the current turn.
+fn this_turn(turn: &TurnRecord, view: HistoryView<'_>, trim: Trim) -> Vec<Message> {
+    let mut messages = Vec::new();
     add_origin(&mut messages, turn, view);
     messages.extend(left_out(&turn.steps[..trim.left_out.min(turn.steps.len())]));
     for (place, step) in turn.steps.iter().enumerate() {
@@ -83,21 +106,25 @@ pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
 }
 
 /// Returns the messages of a turn that has ended.
-pub(crate) fn past_turn(
-    past: &Past,
-    turn: &Arc<TurnRecord>,
-    view: HistoryView<'_>,
-) -> Vec<Message> {
-    let keep = (Some(turn.id) <= past.compacted.shortened_to).then_some(OLD);
-    view.rendered.of(turn, past.turns.len(), keep.is_some(), || {
-        let mut messages = Vec::new();
-        add_origin(&mut messages, turn, view);
-        turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep, view.marks));
-        if let Some(notice) = &turn.notice {
-            messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
-        }
-        messages
-    })
+pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: HistoryView<'_>) -> Vec<Message> {
+    let keep = is_shortened(past, turn).then_some(OLD);
+    let mut messages = Vec::new();
+    add_origin(&mut messages, turn, view);
+    turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep, view.marks));
+    if let Some(notice) = &turn.notice {
+        messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
+    }
+    messages
+}
+
+/// Returns the same messages as [`past_turn`]. In a long conversation they are kept.
+pub(crate) fn kept_turn(past: &Past, turn: &Arc<TurnRecord>, view: HistoryView<'_>) -> KeptTurn {
+    let render = || past_turn(past, turn, view);
+    view.rendered.of(turn, past.turns.len(), is_shortened(past, turn), render)
+}
+
+fn is_shortened(past: &Past, turn: &TurnRecord) -> bool {
+    Some(turn.id) <= past.compacted.shortened_to
 }
 
 fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: HistoryView<'_>) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Content, Files, Image, ImageRef, Message,
+    Messages,
 };
 
 /// The most pictures of a conversation that are shown: the newest.
@@ -28,7 +29,7 @@ pub(crate) fn of(content: &Content) -> Vec<ImageRef> {
 
 /// Loads the newest pictures. A picture that is missing, too large or invalid is left out; its line
 /// of text stays.
-pub(crate) async fn load(files: &dyn Files, messages: &[Message]) -> BTreeMap<ImageRef, Image> {
+pub(crate) async fn load(files: &dyn Files, messages: &Messages) -> BTreeMap<ImageRef, Image> {
     let mut images = BTreeMap::new();
     for image in newest(messages) {
         match files.read(&image.path, MAX_BYTES).await {
@@ -47,11 +48,11 @@ pub(crate) async fn load(files: &dyn Files, messages: &[Message]) -> BTreeMap<Im
 }
 
 /// Returns the number of pictures in these messages that a model with vision is shown.
-pub(crate) fn shown(messages: &[Message]) -> usize {
+pub(crate) fn shown(messages: &Messages) -> usize {
     newest(messages).count()
 }
 
-fn newest(messages: &[Message]) -> impl Iterator<Item = &ImageRef> {
+fn newest(messages: &Messages) -> impl Iterator<Item = &ImageRef> {
     let all: Vec<&ImageRef> = messages.iter().flat_map(images_of).collect();
     let gone = all.len().saturating_sub(MOST_SHOWN).next_multiple_of(GO_TOGETHER);
     all.into_iter().skip(gone)

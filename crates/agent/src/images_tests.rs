@@ -44,7 +44,7 @@ async fn load_keeps_the_newest_images_and_drops_older_ones_in_pairs() {
     // The number of pictures, and the range that is shown.
     let cases = [(0, 0..0), (1, 0..1), (4, 0..4), (5, 2..5), (6, 2..6), (7, 4..7), (20, 16..20)];
     for (count, shown) in cases {
-        let messages = [said("old", 0..count / 2), said("new", count / 2..count)];
+        let messages = vec![said("old", 0..count / 2), said("new", count / 2..count)].into();
         let found: Vec<ImageRef> = load(&files, &messages).await.into_keys().collect();
         let mut expected: Vec<ImageRef> = shown.map(image).collect();
         expected.sort();
@@ -59,7 +59,7 @@ async fn load_omits_images_that_are_missing_too_large_or_invalid() {
     files.put(&image(0).path, &large);
     files.put(&image(1).path, b"<html>");
     files.put(&image(2).path, JPEG);
-    let images = load(&files, &[said("look", 0..4)]).await;
+    let images = load(&files, &vec![said("look", 0..4)].into()).await;
     let shown: Vec<(&ImageRef, &str)> =
         images.iter().map(|(image, found)| (image, found.media_type)).collect();
     assert_eq!(shown, [(&image(2), "image/jpeg")]);

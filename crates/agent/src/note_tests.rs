@@ -1,6 +1,6 @@
 use avocet_protocol::{
-    Answer, Content, Message, Outbox, Outcome, Past, Planned, SendEnd, Settlement, Turns, Usage,
-    without_marks,
+    Answer, Content, Message, ModelRequest, Outbox, Outcome, Past, Planned, SendEnd, Settlement,
+    Turns, Usage, without_marks,
 };
 use avocet_testkit::{FakeRoles, Scripted};
 
@@ -40,8 +40,8 @@ async fn f33_note_reports_an_undelivered_answer_once_behind_the_newest_message()
         assert_eq!(answered(&harness.turn(said).await), answer);
         harness.settle(answer).await;
     }
-    let requests: Vec<Vec<Message>> =
-        harness.model.requests().into_iter().map(|request| request.messages).collect();
+    let messages = |request: &ModelRequest| request.messages.iter().cloned().collect();
+    let requests: Vec<Vec<Message>> = harness.model.requests().iter().map(messages).collect();
     for pair in requests.windows(2) {
         assert!(pair[1].starts_with(&pair[0]), "{:#?}", pair[1]);
     }

@@ -1,6 +1,6 @@
 //! Shows the request that a model would get for a turn, part by part, for inspection.
 
-use avocet_protocol::{Effort, ModelRequest, TurnRecord, estimated_tokens};
+use avocet_protocol::{Effort, Messages, ModelRequest, TurnRecord, estimated_tokens};
 
 use crate::budgets::NoAnswer;
 use crate::history::{Trim, beginning, past_turn};
@@ -75,13 +75,13 @@ impl AgentLoop {
             part("summary of the earlier conversation".to_owned(), estimated_tokens(&text));
         }
         let turns = &context.past.turns;
-        let past: Vec<_> =
+        let past: Messages =
             turns.iter().flat_map(|turn| past_turn(&context.past, turn, context.view())).collect();
-        part(format!("earlier turns: {}", turns.len()), window::tokens(&past));
+        part(format!("earlier turns: {}", turns.len()), past.estimated_tokens());
         if let Some(text) = recalled(turn, context.view()) {
             part("recalled memories".to_owned(), estimated_tokens(&text));
         }
-        let messages = make_valid(context.messages(turn, Trim::default()));
+        let messages = make_valid(context.conversation(turn, Trim::default()).messages);
         let options = self.options();
         let request =
             ModelRequest { messages, tools, deferred, options, ..ModelRequest::default() };

@@ -25,7 +25,8 @@ async fn turn(harness: &AgentHarness, text: &str) {
 
 /// Returns the messages of a request, and all of them as text.
 fn request(harness: &AgentHarness, number: usize) -> (Vec<Message>, String) {
-    let messages = harness.model.requests()[number].messages.clone();
+    let request = &harness.model.requests()[number];
+    let messages: Vec<Message> = request.messages.iter().cloned().collect();
     let text = serde_json::to_string(&messages).unwrap();
     (messages, text)
 }

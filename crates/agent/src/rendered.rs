@@ -4,14 +4,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use avocet_protocol::{Message, TurnId, TurnRecord};
+use avocet_protocol::{Message, Messages, SharedMessage, TurnId, TurnRecord};
+
+use crate::make_valid;
 
 /// Number of past turns from which on a conversation is long.
 const LONG: usize = 16;
-/// Maximum size of the messages, in bytes, as [`bytes`] estimates it.
+/// Maximum size of the messages, in bytes, as [`RenderedTurn::bytes`] estimates it.
 const MOST_BYTES: usize = 2 << 20;
 /// Estimated memory of a message beside its text, in bytes.
-const MESSAGE_BYTES: usize = 128;
+const MESSAGE_BYTES: usize = 256;
 
 /// The messages of past turns of an agent's long conversations.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +30,16 @@ struct RenderedTurn {
     /// The record that the messages show.
     of: Weak<TurnRecord>,
     is_shortened: bool,
-    messages: Vec<Message>,
+    turn: KeptTurn,
+}
+
+/// The messages of a past turn.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptTurn {
+    /// Valid messages if they are kept.
+    pub(crate) messages: Messages,
+    /// The tokens of the messages before any were joined.
+    pub(crate) tokens: u64,
 }
 
 impl RenderedTurns {
@@ -40,20 +51,28 @@ impl RenderedTurns {
         turns: usize,
         is_shortened: bool,
         render: impl FnOnce() -> Vec<Message>,
-    ) -> Vec<Message> {
+    ) -> KeptTurn {
         if turns < LONG {
-            return render();
+            let messages = Messages::from(render());
+            return KeptTurn { tokens: messages.estimated_tokens(), messages };
         }
         if let Some(known) = self.lock().turns.get(&turn.id)
             && known.of.as_ptr() == Arc::as_ptr(turn)
             && known.is_shortened == is_shortened
         {
-            return known.messages.clone();
+            return known.turn.clone();
         }
-        let messages = render();
+        // The messages of a turn are valid among others if they are valid alone: they begin with a
+        // user message, and their calls have ids of their own.
+        let messages = Messages::from(render());
+        let tokens = messages.estimated_tokens();
+        let messages = make_valid(messages);
+        let lasting = |shared| SharedMessage::lasting(SharedMessage::into_message(shared));
+        let messages: Messages = messages.into_iter().map(lasting).map(Arc::new).collect();
+        let kept = KeptTurn { messages, tokens };
         let of = Arc::downgrade(turn);
-        self.lock().insert(turn.id, RenderedTurn { of, is_shortened, messages: messages.clone() });
-        messages
+        self.lock().insert(turn.id, RenderedTurn { of, is_shortened, turn: kept.clone() });
+        kept
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownTurns> {
@@ -64,21 +83,23 @@ impl RenderedTurns {
 impl KnownTurns {
     /// Keeps a turn. All others are forgotten if there is no room for it.
     fn insert(&mut self, id: TurnId, turn: RenderedTurn) {
-        let new = bytes(&turn.messages);
+        let new = turn.bytes();
         if self.bytes + new > MOST_BYTES {
             *self = Self::default();
         }
         if new <= MOST_BYTES {
             self.bytes += new;
             let old = self.turns.insert(id, turn);
-            self.bytes -= old.map_or(0, |old| bytes(&old.messages));
+            self.bytes -= old.map_or(0, |old| old.bytes());
         }
     }
 }
 
-fn bytes(messages: &[Message]) -> usize {
-    let of = |message: &Message| message.estimated_tokens() as usize * 4 + MESSAGE_BYTES;
-    messages.iter().map(of).sum()
+impl RenderedTurn {
+    /// Estimates the memory of the messages and of their JSON.
+    fn bytes(&self) -> usize {
+        self.turn.tokens as usize * 4 * 2 + self.turn.messages.len() * MESSAGE_BYTES
+    }
 }
 
 #[cfg(test)]
@@ -98,11 +119,11 @@ mod tests {
         let (rendered, calls) = (RenderedTurns::default(), Cell::new(0));
         let render = |turn: &Arc<TurnRecord>, turns, is_shortened, bytes| {
             let text = "x".repeat(bytes);
-            let messages = rendered.of(turn, turns, is_shortened, || {
+            let kept = rendered.of(turn, turns, is_shortened, || {
                 calls.set(calls.get() + 1);
                 vec![Message::user(text)]
             });
-            assert_eq!(messages.len(), 1);
+            assert_eq!(kept.messages.len(), 1);
             calls.take()
         };
         let copy = Arc::new(TurnRecord::clone(&record));
@@ -112,7 +133,7 @@ mod tests {
         assert_eq!(render(&record, LONG, false, 9), 0);
         assert_eq!(render(&record, LONG, true, 9), 1);
         assert_eq!(render(&copy, LONG, true, 9), 1);
-        assert_eq!(render(&other, LONG, false, MOST_BYTES - 1000), 1);
+        assert_eq!(render(&other, LONG, false, MOST_BYTES / 2 - 1000), 1);
         assert_eq!(render(&copy, LONG, true, 9), 0, "both have room");
         assert_eq!(render(&record, LONG, true, 2000), 1);
         assert_eq!(render(&other, LONG, false, 9), 1, "it made room");

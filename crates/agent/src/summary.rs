@@ -113,7 +113,7 @@ impl AgentLoop {
         let trust = past.turns.iter().map(|turn| trust::of_turn(&past, turn, roles));
         let trust = trust.fold(past.compacted.trust, Trust::min);
         let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn, self.view()));
-        let before = window::tokens(&turns.collect::<Vec<_>>())
+        let before = turns.map(|message| message.estimated_tokens()).sum::<u64>()
             + past.compacted.summary.as_deref().map_or(0, estimated_tokens);
         let after = estimated_tokens(&summary);
         if after >= before {
@@ -197,7 +197,7 @@ impl AgentLoop {
         );
         let system = Message::System { text: INSTRUCTIONS.to_owned() };
         let request = ModelRequest {
-            messages: vec![system, Message::user(text)],
+            messages: vec![system, Message::user(text)].into(),
             tools: [].into(),
             deferred: [].into(),
             images: BTreeMap::new(),

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Message, Model, TurnRecord};
+use avocet_protocol::{Model, TurnRecord};
 
 use crate::context::RequestContext;
 use crate::history::Trim;
-use crate::{AgentLoop, AgentModels, TurnContext, images, job, window};
+use crate::{AgentLoop, AgentModels, TurnContext, images, job};
 
 /// A request that fills more than this share of the room of the main model is long, in percent.
 const LONG: u64 = 75;
@@ -82,17 +82,17 @@ impl AgentLoop {
         if vision.is_some() || long.is_some() {
             let facts = self.models.main.facts().await;
             let first = at_the_start(turn);
-            let messages = context.messages(&first, Trim::default());
+            let conversation = context.conversation(&first, Trim::default());
             if let Some(model) = vision
                 && !facts.images
-                && images::shown(&messages) > 0
+                && images::shown(&conversation.messages) > 0
             {
                 return Some((ModelTask::Vision, model));
             }
             let offer = self.offered_tools(context, &first, turn_context, facts);
             let room = context.room(facts, self.limits.turn, offer.tokens);
             if let Some(model) = long
-                && (context.past.has_gap || is_long(&messages, room.messages))
+                && (context.past.has_gap || is_long(conversation.tokens, room.messages))
             {
                 return Some((ModelTask::Long, model));
             }
@@ -102,8 +102,8 @@ impl AgentLoop {
     }
 }
 
-fn is_long(messages: &[Message], room: u64) -> bool {
-    window::tokens(messages) > room / 100 * LONG
+fn is_long(tokens: u64, room: u64) -> bool {
+    tokens > room / 100 * LONG
 }
 
 /// Returns the turn as it was before its first request, so that a resumed turn has the same model.

@@ -2,8 +2,9 @@
 //! left behind. Providers refuse an invalid history, and with it every later request.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use avocet_protocol::{ImageRef, Message, Reasoning, SentCall};
+use avocet_protocol::{Message, Messages, SentCall, SharedMessage};
 
 /// Makes a history valid:
 ///
@@ -12,23 +13,22 @@ use avocet_protocol::{ImageRef, Message, Reasoning, SentCall};
 /// - each call answered exactly once, directly after it, and no result without a call;
 /// - unique ids, and only names that providers accept.
 ///
-/// The text of users is never dropped.
+/// The text of users is never dropped. A message that does not change stays shared.
 #[must_use]
-pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
+pub fn make_valid(messages: Messages) -> Messages {
     let mut valid = Valid::default();
+    valid.messages.reserve(messages.len());
     let mut rest = messages.into_iter().peekable();
-    while let Some(message) = rest.next() {
-        match message {
-            Message::System { text } => valid.system(&text),
-            Message::User { text, images } => valid.user(text, images),
-            Message::Assistant { text, calls, reasoning } => {
+    while let Some(shared) = rest.next() {
+        match shared.message() {
+            Message::System { text } => append(&mut valid.system, text),
+            Message::User { .. } => valid.user(shared),
+            Message::Assistant { .. } => {
                 let mut results = Vec::new();
-                while let Some(Message::ToolResult { call, ok, result }) =
-                    rest.next_if(|next| matches!(next, Message::ToolResult { .. }))
-                {
-                    results.push((call, (ok, result)));
+                while let Some(result) = rest.next_if(|next| is_result(next.message())) {
+                    results.push(result);
                 }
-                valid.assistant(text, calls, reasoning, &results);
+                valid.assistant(shared, &results);
             }
             // The call of this result is missing.
             Message::ToolResult { .. } => {}
@@ -43,81 +43,110 @@ const NO_RESULT: &str = r#"{"error":"the result of this call was lost"}"#;
 #[derive(Default)]
 struct Valid {
     system: String,
-    messages: Vec<Message>,
+    messages: Messages,
     ids: HashSet<String>,
 }
 
 impl Valid {
-    fn system(&mut self, more: &str) {
-        append(&mut self.system, more);
-    }
-
-    fn user(&mut self, more: String, pictures: Vec<ImageRef>) {
+    fn user(&mut self, shared: Arc<SharedMessage>) {
+        let Message::User { text: more, images: pictures } = shared.message() else { return };
         if more.trim().is_empty() {
             return;
         }
-        match self.messages.last_mut() {
-            Some(Message::User { text, images }) => {
-                append(text, &more);
-                images.extend(pictures);
-            }
-            _ => self.messages.push(Message::User { text: more, images: pictures }),
+        let Some(Message::User { .. }) = self.messages.last() else {
+            return self.messages.push(shared);
+        };
+        if let Some(Message::User { mut text, mut images }) = self.messages.pop() {
+            append(&mut text, more);
+            images.extend_from_slice(pictures);
+            self.messages.push(Message::User { text, images });
         }
     }
 
-    fn assistant(
-        &mut self,
-        text: String,
-        calls: Vec<SentCall>,
-        thought: Option<Reasoning>,
-        results: &[(String, (bool, String))],
-    ) {
+    fn assistant(&mut self, shared: Arc<SharedMessage>, results: &[Arc<SharedMessage>]) {
+        let Message::Assistant { text, calls, reasoning } = shared.message() else { return };
         let nothing = text.trim().is_empty() && calls.is_empty();
         // A conversation begins with a user.
         if nothing || self.messages.is_empty() {
             return;
         }
-        let lost = || (false, NO_RESULT.to_owned());
-        let answers: Vec<(bool, String)> = calls
-            .iter()
-            .map(|call| results.iter().find(|(id, _)| *id == call.id))
-            .map(|found| found.map_or_else(lost, |(_, answer)| answer.clone()))
-            .collect();
-        let calls: Vec<SentCall> = calls.into_iter().map(|call| self.sendable(call)).collect();
-        let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
-        match self.messages.last_mut() {
-            Some(Message::Assistant { text: before, calls: none, reasoning }) => {
-                append(before, &text);
-                *none = calls;
-                *reasoning = thought;
-            }
-            _ => self.messages.push(Message::Assistant { text, calls, reasoning: thought }),
+        let sent: Vec<SentName> = calls.iter().map(|call| self.sendable(call)).collect();
+        let answers = calls.iter().zip(&sent).map(|(call, sent)| answer(call, sent, results));
+        let answers: Vec<Arc<SharedMessage>> = answers.collect();
+        let renamed = || calls.iter().zip(&sent).map(|(call, sent)| sent.of(call)).collect();
+        if let Some(Message::Assistant { .. }) = self.messages.last() {
+            let before = self.messages.pop();
+            let Some(Message::Assistant { text: mut joined, .. }) = before else { return };
+            append(&mut joined, text);
+            let (calls, reasoning) = (renamed(), reasoning.clone());
+            self.messages.push(Message::Assistant { text: joined, calls, reasoning });
+        } else if calls.iter().zip(&sent).all(|(call, sent)| sent.is_of(call)) {
+            self.messages.push(shared);
+        } else {
+            let (text, calls, reasoning) = (text.clone(), renamed(), reasoning.clone());
+            self.messages.push(Message::Assistant { text, calls, reasoning });
         }
-        for (call, (ok, result)) in ids.into_iter().zip(answers) {
-            self.messages.push(Message::ToolResult { call, ok, result });
-        }
+        self.messages.extend(answers);
     }
 
-    /// Gives a call a unique id and a name that providers accept.
-    fn sendable(&mut self, call: SentCall) -> SentCall {
+    /// Returns a unique id for a call, and a name that providers accept.
+    fn sendable(&mut self, call: &SentCall) -> SentName {
         let name: String = call.name.chars().map(|c| if is_name(c) { c } else { '_' }).collect();
         let name = name.chars().take(64).collect::<String>();
         let name = if name.is_empty() { "unknown".to_owned() } else { name };
-        let id = if call.id.is_empty() { "call".to_owned() } else { call.id };
-        let mut unique = id.clone();
+        let id = if call.id.is_empty() { "call" } else { &call.id };
+        let mut unique = id.to_owned();
         for number in 2.. {
             if self.ids.insert(unique.clone()) {
                 break;
             }
             unique = format!("{id}-{number}");
         }
-        SentCall { id: unique, name, arguments: call.arguments }
+        SentName { id: unique, name }
     }
 
-    fn finish(self) -> Vec<Message> {
+    fn finish(self) -> Messages {
         let system = (!self.system.is_empty()).then_some(Message::System { text: self.system });
-        system.into_iter().chain(self.messages).collect()
+        system.map(Into::into).into_iter().chain(self.messages).collect()
     }
+}
+
+/// The id and the name under which a call is sent.
+struct SentName {
+    id: String,
+    name: String,
+}
+
+impl SentName {
+    fn is_of(&self, call: &SentCall) -> bool {
+        (&self.id, &self.name) == (&call.id, &call.name)
+    }
+
+    fn of(&self, call: &SentCall) -> SentCall {
+        let Self { id, name } = self;
+        SentCall { id: id.clone(), name: name.clone(), arguments: call.arguments.clone() }
+    }
+}
+
+fn is_result(message: &Message) -> bool {
+    matches!(message, Message::ToolResult { .. })
+}
+
+/// Returns the first of these results that is of the call. It gets the id under which the call is
+/// sent.
+fn answer(call: &SentCall, sent: &SentName, results: &[Arc<SharedMessage>]) -> Arc<SharedMessage> {
+    let found = results.iter().find_map(|shared| match shared.message() {
+        Message::ToolResult { call: id, ok, result } if *id == call.id => {
+            Some((shared, *ok, result))
+        }
+        _ => None,
+    });
+    let (ok, result) = match found {
+        Some((shared, ..)) if sent.id == call.id => return shared.clone(),
+        Some((_, ok, result)) => (ok, result.clone()),
+        None => (false, NO_RESULT.to_owned()),
+    };
+    Message::ToolResult { call: sent.id.clone(), ok, result }.into()
 }
 
 /// Returns `true` for characters that OpenAI, Anthropic and Gemini all accept in function names.

@@ -28,7 +28,7 @@ fn result(call: &str, result: &str) -> Message {
 
 #[track_caller]
 fn check(given: &[Message], expected: &[Message]) {
-    assert_eq!(make_valid(given.to_vec()), expected);
+    assert_eq!(make_valid(given.to_vec().into()), expected.to_vec().into());
 }
 
 #[test]
@@ -151,14 +151,15 @@ fn any_history() -> impl Strategy<Value = Vec<Message>> {
 proptest! {
     #[test]
     fn make_valid_repairs_any_history(history in any_history()) {
-        let valid = make_valid(history.clone());
+        let valid = make_valid(history.into());
         prop_assert_eq!(history_complaint(&valid), None, "{:?}", valid);
         prop_assert_eq!(make_valid(valid.clone()), valid);
     }
 
     #[test]
     fn make_valid_keeps_all_text_of_users(history in any_history()) {
-        let said = |messages: &[Message]| {
+        let history = Messages::from(history);
+        let said = |messages: &Messages| {
             let texts = messages.iter().filter_map(|message| match message {
                 Message::User { text, .. } => Some(text.trim()),
                 _ => None,

@@ -1,8 +1,8 @@
 //! Computes how much fits into a model's window, and what is dropped first. No I/O.
 
-use avocet_protocol::{Message, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
+use avocet_protocol::{Messages, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
 
-use crate::history::{HistoryView, Trim, past_turn};
+use crate::history::{HistoryView, Trim, kept_turn};
 use crate::shorten::Keep;
 use crate::{TurnLimits, images, make_valid};
 
@@ -36,11 +36,6 @@ pub(crate) fn enough(room: u64) -> u64 {
     room / 4 * 3
 }
 
-/// Returns the tokens of messages.
-pub(crate) fn tokens(messages: &[Message]) -> u64 {
-    messages.iter().map(Message::estimated_tokens).sum()
-}
-
 /// Returns the last turn whose results may be shortened; `None` if all of those are short already.
 pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
     let place = past.turns.len().checked_sub(Past::RECENT + 1)?;
@@ -53,7 +48,7 @@ pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
 pub(crate) fn turns_to_go(past: &Past, view: HistoryView<'_>, allowed: u64) -> usize {
     let mut used = 0;
     let kept = past.turns.iter().rev().take_while(|turn| {
-        used += tokens(&past_turn(past, turn, view));
+        used += kept_turn(past, turn, view).tokens;
         used <= allowed
     });
     let kept = kept.count();
@@ -93,14 +88,10 @@ pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> 
 
 /// Returns the valid messages if they fit into `room` tokens, including the pictures for a model
 /// with `has_vision`. Otherwise the error is their number of tokens.
-pub(crate) fn if_it_fits(
-    messages: Vec<Message>,
-    has_vision: bool,
-    room: u64,
-) -> Result<Vec<Message>, u64> {
+pub(crate) fn if_it_fits(messages: Messages, has_vision: bool, room: u64) -> Result<Messages, u64> {
     let messages = make_valid(messages);
     let shown = if has_vision { images::shown(&messages) as u64 } else { 0 };
-    match tokens(&messages) + shown * TOKENS_AN_IMAGE {
+    match messages.estimated_tokens() + shown * TOKENS_AN_IMAGE {
         tokens if tokens <= room => Ok(messages),
         tokens => Err(tokens),
     }

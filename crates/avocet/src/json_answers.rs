@@ -127,7 +127,7 @@ impl AskJson for JsonAnswers {
         let model = self.model(question, &status)?;
         let system = format!("{INSTRUCTIONS}\n\n{}", question.schema);
         let mut request = ModelRequest {
-            messages: vec![Message::System { text: system }, Message::user(&*question.text)],
+            messages: vec![Message::System { text: system }, Message::user(&*question.text)].into(),
             answer_schema: Some(Arc::new(question.schema.clone())),
             ..ModelRequest::default()
         };

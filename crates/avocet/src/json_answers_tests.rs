@@ -104,8 +104,10 @@ async fn ask_json_sends_the_schema_and_the_faults_of_the_last_answer() {
     let [first, second] = model.requests().try_into().unwrap();
     assert_eq!(first.answer_schema.as_deref(), Some(&schema()));
     assert!(first.tools.is_empty() && first.messages.len() == 2);
-    let [.., said, fix] = &second.messages[..] else { panic!("{second:?}") };
-    assert_eq!(said, &Message::assistant("{}", Vec::new()));
+    let [.., said, fix] = &second.messages.iter().collect::<Vec<_>>()[..] else {
+        panic!("{second:?}")
+    };
+    assert_eq!(**said, Message::assistant("{}", Vec::new()));
     let Message::User { text, .. } = fix else { panic!("{fix:?}") };
     assert!(text.contains("\"city\" is a required property"), "{text}");
 }

@@ -10,7 +10,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn request() -> ModelRequest {
     ModelRequest {
-        messages: vec![Message::user("hi")],
+        messages: vec![Message::user("hi")].into(),
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::new(),
@@ -274,7 +274,8 @@ async fn chain_asks_a_smaller_model_for_less_only_while_the_first_cools_down() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let small = with_window(tokens, vec![Scripted::says("two")]);
     let chain = Chain::new(first, vec![small], no_cool_downs());
-    let long = ModelRequest { messages: vec![Message::user("hi ".repeat(100))], ..request() };
+    let long =
+        ModelRequest { messages: vec![Message::user("hi ".repeat(100))].into(), ..request() };
     for _ in 0..2 {
         let answered = chain.complete(&long, &|_| {}).await.map(|reply| reply.text);
         assert_eq!(narrow(answered).1, Some(tokens));

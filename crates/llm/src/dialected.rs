@@ -215,7 +215,7 @@ fn translated(style: ToolStyle, request: &ModelRequest) -> Option<ModelRequest> 
         _ => &request.tools,
     };
     let dialect = style.dialect().unwrap_or(dialects::PLAIN);
-    let messages = dialects::as_text(dialect, &request.messages, tools);
+    let messages = dialects::as_text(dialect, &request.messages, tools).into();
     Some(ModelRequest { messages, tools: Arc::new([]), ..request.clone() })
 }
 

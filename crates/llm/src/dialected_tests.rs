@@ -37,7 +37,7 @@ async fn ask_with(
     answer: Scripted,
 ) -> (ModelRequest, ModelReply, String) {
     let model = Arc::new(ScriptedModel::new(vec![answer]));
-    let messages = vec![Message::user("Read it.")];
+    let messages = vec![Message::user("Read it.")].into();
     let request =
         ModelRequest { messages, tools, images: Default::default(), ..ModelRequest::default() };
     let shown = Mutex::new(String::new());
@@ -55,7 +55,7 @@ async fn ask_with(
 async fn dialected_as_sent_leaves_out_our_own_schema_keys() {
     let mut tool = tools()[0].clone();
     tool.parameters["properties"]["path"]["x-aliases"] = json!(["file"]);
-    let messages = vec![Message::user("Read it.")];
+    let messages = vec![Message::user("Read it.")].into();
     let request = ModelRequest {
         messages,
         tools: [tool].into(),

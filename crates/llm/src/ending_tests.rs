@@ -27,7 +27,7 @@ fn call(name: &str, arguments: &str) -> ToolCall {
 /// The reply of a model with these tools, and the shown text after each update.
 async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelReply, Vec<String>) {
     let model = Arc::new(ScriptedModel::new(vec![answer]));
-    let messages = vec![Message::user("Do it.")];
+    let messages = vec![Message::user("Do it.")].into();
     let request = ModelRequest {
         messages,
         tools: tools.into(),

@@ -160,7 +160,12 @@ fn request() -> ModelRequest {
         aliases: Vec::new(),
     };
     let (messages, images) = (vec![Message::user("hi")], Default::default());
-    ModelRequest { messages, tools: Arc::new([tool]), images, ..ModelRequest::default() }
+    ModelRequest {
+        messages: messages.into(),
+        tools: Arc::new([tool]),
+        images,
+        ..ModelRequest::default()
+    }
 }
 
 #[tokio::test]

@@ -35,7 +35,8 @@ pub(crate) fn request() -> ModelRequest {
             Message::user("read a"),
             Message::assistant("", vec![call]),
             Message::ToolResult { call: text("t1s0c0"), ok: true, result: text("content") },
-        ],
+        ]
+        .into(),
         tools: Arc::new([ToolSpec {
             name: text("read_file"),
             aliases: Vec::new(),
@@ -80,6 +81,7 @@ pub(crate) fn grouped_request(calls: &[(&str, Value, bool)], loaded: &[&str]) ->
         messages.push(Message::ToolResult { call: id, ok: *ok, result });
     }
     let (tools, deferred) = (tools.collect(), others.map(spec).collect());
+    let messages = messages.into();
     ModelRequest { messages, tools, deferred, ..ModelRequest::default() }
 }
 
@@ -248,7 +250,7 @@ pub(crate) fn with_image(bytes: &[u8]) -> ModelRequest {
     let images = vec![old, shown.clone()];
     let image = Image { media_type: "image/jpeg", bytes: bytes.into() };
     ModelRequest {
-        messages: vec![Message::User { text: "look".to_owned(), images }],
+        messages: vec![Message::User { text: "look".to_owned(), images }].into(),
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),

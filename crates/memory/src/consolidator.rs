@@ -281,7 +281,7 @@ impl Consolidator {
         };
         let system = format!("{INSTRUCTIONS} {}", marks.about());
         ModelRequest {
-            messages: vec![Message::System { text: system }, Message::user(text)],
+            messages: vec![Message::System { text: system }, Message::user(text)].into(),
             tools: [].into(),
             deferred: [].into(),
             images: BTreeMap::new(),

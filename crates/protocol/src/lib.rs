@@ -26,6 +26,7 @@ mod job_calls;
 mod job_control;
 mod key_shapes;
 mod message;
+mod messages;
 mod mirror;
 mod model;
 mod models;
@@ -104,6 +105,7 @@ pub use job_control::{JobControl, JobRequest};
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };
+pub use messages::{MessageIter, Messages, SharedMessage};
 pub use mirror::{MemoryMirror, MirrorReport};
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, RequestOptions,

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use crate::{Effort, ImageRef, Message, Money, Price, Reasoning, ToolCall, ToolSpec};
+use crate::{Effort, ImageRef, Messages, Money, Price, Reasoning, ToolCall, ToolSpec};
 
 /// One request to a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelRequest {
     /// A valid history, as the agent's validator defines it.
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// The tools whose schemas the model gets.
     pub tools: Arc<[ToolSpec]>,
     /// Further tools that the model may call by name. Their schemas are not sent.

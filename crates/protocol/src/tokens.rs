@@ -49,7 +49,7 @@ impl ModelRequest {
     /// Estimates the tokens of the request.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
-        let messages: u64 = self.messages.iter().map(Message::estimated_tokens).sum();
+        let messages = self.messages.estimated_tokens();
         let tools: u64 = self.tools.iter().map(ToolSpec::estimated_tokens).sum();
         messages + tools + self.images.len() as u64 * TOKENS_AN_IMAGE
     }

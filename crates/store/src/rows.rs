@@ -48,7 +48,7 @@ macro_rules! at {
 pub(crate) use at;
 
 /// Parses a text column into an id or another checked type.
-pub(crate) fn parsed<T>(row: &Row<'_>, column: impl RowIndex + Copy) -> RowResult<T>
+pub(crate) fn parsed<T>(row: &Row<'_>, column: impl RowIndex) -> RowResult<T>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
@@ -56,7 +56,7 @@ where
 }
 
 /// Parses like `parsed`, but NULL gives `None`.
-pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: impl RowIndex + Copy) -> RowResult<Option<T>>
+pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: impl RowIndex) -> RowResult<Option<T>>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
@@ -67,10 +67,7 @@ where
 }
 
 /// Parses a JSON column.
-pub(crate) fn json<T: DeserializeOwned>(
-    row: &Row<'_>,
-    column: impl RowIndex + Copy,
-) -> RowResult<T> {
+pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl RowIndex) -> RowResult<T> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|error| bad_column(row, column, error))
 }
@@ -78,7 +75,7 @@ pub(crate) fn json<T: DeserializeOwned>(
 /// Parses like `json`, but NULL gives `None`.
 pub(crate) fn json_if_any<T: DeserializeOwned>(
     row: &Row<'_>,
-    column: impl RowIndex + Copy,
+    column: impl RowIndex,
 ) -> RowResult<Option<T>> {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
@@ -89,7 +86,7 @@ pub(crate) fn json_if_any<T: DeserializeOwned>(
 /// Parses a column that holds a word of an enumeration.
 pub(crate) fn word<T: Copy>(
     row: &Row<'_>,
-    column: impl RowIndex + Copy,
+    column: impl RowIndex,
     all: &[T],
     word_of: fn(T) -> &'static str,
 ) -> RowResult<T> {
@@ -106,7 +103,7 @@ struct UnknownWord(String);
 
 fn bad_column(
     row: &Row<'_>,
-    column: impl RowIndex + Copy,
+    column: impl RowIndex,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> rusqlite::Error {
     let index = column.idx(row.as_ref()).unwrap_or(usize::MAX);
@@ -141,7 +138,7 @@ pub(crate) fn chat_key(chat: &ChatAddress) -> [&str; 3] {
     [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
 }
 
-pub(crate) fn trust(row: &Row<'_>, column: impl RowIndex + Copy) -> RowResult<Trust> {
+pub(crate) fn trust(row: &Row<'_>, column: impl RowIndex) -> RowResult<Trust> {
     word(row, column, &Trust::ALL, Trust::word)
 }
 

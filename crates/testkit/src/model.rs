@@ -196,11 +196,11 @@ async fn written(pieces: &flume::Receiver<Option<String>>, deltas: Deltas<'_>) -
 
 /// Returns the error of a provider for a history. `None` if the history is valid.
 #[must_use]
-pub fn history_complaint(messages: &[Message]) -> Option<String> {
+pub fn history_complaint<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     let mut seen = HashSet::new();
     let mut last = "";
-    for (place, message) in messages.iter().enumerate() {
+    for (place, message) in messages.into_iter().enumerate() {
         let complain = |what: String| Some(format!("message {place}: {what}"));
         if !open.is_empty() && !matches!(message, Message::ToolResult { .. }) {
             return complain(format!("calls without a result: {open:?}"));

@@ -1,7 +1,7 @@
 //! The request body (Anthropic API reference, "Create a Message").
 
 use avocet_protocol::{
-    Effort, Image, ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec,
+    Effort, Image, ImageRef, Message, Messages, ModelRequest, Reasoning, SentCall, ToolSpec,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -281,7 +281,7 @@ fn step<'r>(text: &'r str, calls: &'r [SentCall], own: Option<&'r Reasoning>) ->
 /// Returns `true` if the model may think in this request. In the middle of a sequence of calls, the
 /// API requires reasoning before the first call. It is missing if another model made the call, or
 /// if thinking was off.
-fn may_think(messages: &[Message], name: &str) -> bool {
+fn may_think(messages: &Messages, name: &str) -> bool {
     let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
     let begins = |place: &usize| {
         matches!(messages[*place], Message::User { .. })

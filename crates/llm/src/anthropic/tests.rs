@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Image, ImageRef, Message, Usage};
+use avocet_protocol::{Image, ImageRef, Message, Messages, Usage};
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, event};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
@@ -30,16 +30,16 @@ async fn ask_for(answer: ModelAnswer) -> (ShownReply, AnthropicFake) {
 }
 
 /// The request body for these messages.
-async fn sent(messages: Vec<Message>) -> Value {
+async fn sent(messages: impl Into<Messages>) -> Value {
     sent_with(messages, |_| {}).await
 }
 
-async fn sent_with(messages: Vec<Message>, change: impl Fn(&mut AnthropicConfig)) -> Value {
+async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut AnthropicConfig)) -> Value {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
     let model = Anthropic::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
-    let request = ModelRequest { messages, ..request() };
+    let request = ModelRequest { messages: messages.into(), ..request() };
     model.complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -353,7 +353,7 @@ async fn anthropic_request_has_an_image_without_text() {
     let shown = ImageRef { path: "a.png".to_owned() };
     let image = Image { media_type: "image/png", bytes: (*b"\x89PNG\r\n\x1A\n").into() };
     let request = ModelRequest {
-        messages: vec![Message::User { text: String::new(), images: vec![shown.clone()] }],
+        messages: vec![Message::User { text: String::new(), images: vec![shown.clone()] }].into(),
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),

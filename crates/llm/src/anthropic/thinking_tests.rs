@@ -56,7 +56,7 @@ fn step(id: &str, reasoning: Option<Reasoning>) -> [Message; 2] {
 /// The request body for a conversation, from a model that may think.
 async fn sent(messages: &[&[Message]]) -> Value {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
-    let request = ModelRequest { messages: messages.concat(), ..request() };
+    let request = ModelRequest { messages: messages.concat().into(), ..request() };
     model(&fake, Some(1024)).complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -146,7 +146,7 @@ async fn anthropic_thinking_is_off_in_a_turn_that_began_without_it() {
 async fn anthropic_thinking_is_neither_requested_nor_sent_back_without_thinking_tokens() {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let messages = [&[Message::user("hi")][..], &step("1", Some(ours(blocks())))].concat();
-    let request = ModelRequest { messages, ..request() };
+    let request = ModelRequest { messages: messages.into(), ..request() };
     model(&fake, None).complete(&request, &|_| ()).await.unwrap();
     let sent = fake.requests().remove(0);
     assert!(sent["thinking"].is_null() && !sent.to_string().contains("signature"), "{sent}");
@@ -159,7 +159,10 @@ async fn anthropic_thinking_is_not_sent_to_other_providers() {
     let clock = Arc::<ManualClock>::default();
     let other = OpenAi::new("claude", MODEL, &config, clock).unwrap();
     let messages = [&[Message::user("hi")][..], &step("1", Some(ours(blocks())))].concat();
-    other.complete(&ModelRequest { messages, ..request() }, &|_| ()).await.unwrap();
+    other
+        .complete(&ModelRequest { messages: messages.into(), ..request() }, &|_| ())
+        .await
+        .unwrap();
     assert!(!fake.requests()[0].to_string().contains("think"));
 }
 
@@ -179,7 +182,7 @@ fn anthropic_thinking_and_answer_tokens_stay_within_the_limit_of_the_model() {
             AnthropicConfig { max_output_tokens, thinking_tokens, ..AnthropicConfig::default() };
         let clock = Arc::<ManualClock>::default();
         let model = Anthropic::new("claude", name, &config, clock).unwrap();
-        let request = ModelRequest { messages: vec![Message::user("hi")], ..request() };
+        let request = ModelRequest { messages: vec![Message::user("hi")].into(), ..request() };
         let sent: Value = serde_json::from_slice(&model.body(&request).unwrap()).unwrap();
         let sent = (sent["max_tokens"].as_u64(), sent["thinking"]["budget_tokens"].as_u64());
         assert_eq!(sent, (Some(expected.0), Some(expected.1)), "{name} {thinking}");
@@ -199,7 +202,7 @@ fn newer(fake: &AnthropicFake, name: &str, thinking_tokens: Option<u32>) -> Anth
 
 fn with_effort(messages: Vec<Message>, effort: Option<Effort>) -> ModelRequest {
     let options = RequestOptions { effort, ..RequestOptions::default() };
-    ModelRequest { messages, options, ..request() }
+    ModelRequest { messages: messages.into(), options, ..request() }
 }
 
 #[tokio::test]

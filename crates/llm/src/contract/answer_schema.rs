@@ -21,7 +21,8 @@ pub(super) async fn complete_sends_the_schema_of_an_answer_that_the_api_accepts<
         "additionalProperties": false,
     });
     let served = Served::<W>::new(vec![ModelAnswer::says(TEXT), ModelAnswer::says("ok")]).await;
-    let messages = vec![Message::System { text: "be short".to_owned() }, Message::user("where?")];
+    let messages =
+        vec![Message::System { text: "be short".to_owned() }, Message::user("where?")].into();
     let request = ModelRequest { messages, ..ModelRequest::default() };
     let with_schema =
         ModelRequest { answer_schema: Some(Arc::new(schema.clone())), ..request.clone() };

@@ -29,7 +29,7 @@ fn step(text: &str, ids: &[String], reasoning: Option<Reasoning>) -> Vec<Message
 /// The accepted request for these messages. Fails if the fake refuses anything.
 async fn sent<W: Wire>(messages: Vec<Message>) -> Value {
     let served = Served::<W>::new(vec![ModelAnswer::says("ok")]).await;
-    let request = ModelRequest { messages, ..request() };
+    let request = ModelRequest { messages: messages.into(), ..request() };
     let reply = served.model.complete(&request, &|_| ()).await;
     assert_eq!(served.server.refusals(), [""; 0]);
     assert_eq!(reply.unwrap().text, "ok");

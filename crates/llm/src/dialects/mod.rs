@@ -235,9 +235,9 @@ fn find(text: &str, word: &str) -> Option<usize> {
 }
 
 /// Converts a conversation so that calls, results and the list of tools are text.
-pub(crate) fn as_text(
+pub(crate) fn as_text<'m>(
     dialect: &dyn Dialect,
-    messages: &[Message],
+    messages: impl IntoIterator<Item = &'m Message>,
     tools: &[ToolSpec],
 ) -> Vec<Message> {
     words::conversation(dialect, messages, tools)

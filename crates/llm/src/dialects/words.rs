@@ -152,40 +152,37 @@ pub(super) fn json_line(value: &Value) -> String {
 }
 
 /// See [`super::as_text`].
-pub(super) fn conversation(
+pub(super) fn conversation<'m>(
     dialect: &dyn Dialect,
-    messages: &[Message],
+    messages: impl IntoIterator<Item = &'m Message>,
     tools: &[ToolSpec],
 ) -> Vec<Message> {
     let mut text =
         TextConversation { dialect, tools, called: &[], results: Vec::new(), messages: Vec::new() };
     let rendered = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
-    let mut rest = messages;
-    let system = match rest {
-        [Message::System { text }, others @ ..] => {
-            rest = others;
-            joined(text, &rendered)
-        }
+    let mut rest = messages.into_iter().peekable();
+    let system = match rest.next_if(|first| matches!(first, Message::System { .. })) {
+        Some(Message::System { text }) => joined(text, &rendered),
         _ => rendered,
     };
     if !system.is_empty() {
         text.messages.push(Message::System { text: system });
     }
-    rest.iter().for_each(|message| text.add(message));
+    rest.for_each(|message| text.add(message));
     text.answer("", &[]);
     text.messages
 }
 
-struct TextConversation<'m> {
-    dialect: &'m dyn Dialect,
-    tools: &'m [ToolSpec],
+struct TextConversation<'d, 'm> {
+    dialect: &'d dyn Dialect,
+    tools: &'d [ToolSpec],
     called: &'m [SentCall],
     /// The results for the calls of the last message.
     results: Vec<Answered<'m>>,
     messages: Vec<Message>,
 }
 
-impl<'m> TextConversation<'m> {
+impl<'m> TextConversation<'_, 'm> {
     fn add(&mut self, message: &'m Message) {
         match message {
             Message::System { .. } => self.messages.push(message.clone()),

@@ -100,7 +100,7 @@ impl Endpoint {
         body: impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>>,
     ) -> Result<Probe, ModelError> {
         let request = ModelRequest {
-            messages: vec![Message::user("Say: ok")],
+            messages: vec![Message::user("Say: ok")].into(),
             tools: [].into(),
             deferred: [].into(),
             images: BTreeMap::new(),

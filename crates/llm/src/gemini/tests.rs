@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Image, ImageRef, Message, ToolCall, ToolSpec, Usage};
+use avocet_protocol::{Image, ImageRef, Message, Messages, ToolCall, ToolSpec, Usage};
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, event};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
@@ -40,16 +40,16 @@ async fn ask_for(answer: ModelAnswer) -> (ShownReply, GeminiFake) {
 }
 
 /// The request body for these messages.
-async fn sent(messages: Vec<Message>) -> Value {
+async fn sent(messages: impl Into<Messages>) -> Value {
     sent_with(messages, |_| {}).await
 }
 
-async fn sent_with(messages: Vec<Message>, change: impl Fn(&mut GeminiConfig)) -> Value {
+async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut GeminiConfig)) -> Value {
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
     let model = Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
-    let request = ModelRequest { messages, ..request() };
+    let request = ModelRequest { messages: messages.into(), ..request() };
     model.complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -354,7 +354,8 @@ async fn gemini_request_replaces_an_unsupported_image_with_a_line_of_text() {
     let shown = ImageRef { path: "a.gif".to_owned() };
     let image = Image { media_type: "image/gif", bytes: (*b"GIF89a").into() };
     let request = ModelRequest {
-        messages: vec![Message::User { text: "look".to_owned(), images: vec![shown.clone()] }],
+        messages: vec![Message::User { text: "look".to_owned(), images: vec![shown.clone()] }]
+            .into(),
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),

@@ -54,7 +54,7 @@ async fn sent(text: &str, reasoning: Option<Reasoning>) -> Value {
     let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
     let messages = vec![Message::user("hi"), step, result("1"), result("2")];
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
-    let request = ModelRequest { messages, ..request() };
+    let request = ModelRequest { messages: messages.into(), ..request() };
     model(&fake).complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests()[0]["contents"][1]["parts"].clone()

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, JOB_BRANCH, Message, Model, ModelError, ModelFacts, ModelReply,
+    Clock, Delta, Deltas, JOB_BRANCH, Message, Messages, Model, ModelError, ModelFacts, ModelReply,
     ModelRequest, Price, ToolSpec, without_marks,
 };
 use serde_json::Value;
@@ -90,7 +90,7 @@ fn shown(deltas: Deltas<'_>, text: String) -> String {
     text
 }
 
-fn last_text(messages: &[Message]) -> &str {
+fn last_text(messages: &Messages) -> &str {
     let said = messages.iter().rev().find_map(|message| match message {
         Message::User { text, .. } => Some(without_marks(text)),
         _ => None,
@@ -107,7 +107,7 @@ fn task(text: &str) -> &str {
 
 /// The tool results at the end of the conversation. The program has begun the branch of a job itself,
 /// before the task.
-fn results(messages: &[Message]) -> Vec<&str> {
+fn results(messages: &Messages) -> Vec<&str> {
     let calls = messages.iter().rev().find_map(|message| match message {
         Message::Assistant { calls, .. } => Some(calls),
         _ => None,

@@ -126,7 +126,12 @@ async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> OfflineAnswer 
         Delta::Restart | Delta::Lost(_) => panic!("nothing is taken back"),
     };
     let images = Default::default();
-    let request = ModelRequest { messages, tools: tools(), images, ..ModelRequest::default() };
+    let request = ModelRequest {
+        messages: messages.into(),
+        tools: tools(),
+        images,
+        ..ModelRequest::default()
+    };
     let reply = Offline::new(clock.clone()).complete(&request, &deltas).await.unwrap();
     OfflineAnswer { reply, shown: shown.into_inner().unwrap() }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use avocet_protocol::{
-    Arguments, Image, ImageRef, Message, Reasoning, RequestOptions, SentCall, ToolCall,
+    Arguments, Image, ImageRef, Message, Messages, Reasoning, RequestOptions, SentCall, ToolCall,
 };
 use avocet_testkit::http::Piece;
 use avocet_testkit::ollama::{Card as Known, MODEL, OllamaFake, line};
@@ -104,7 +104,7 @@ fn long() -> ModelRequest {
     let words = "word ".repeat(2000);
     let turns = [Message::user(&words), Message::assistant(&words, Vec::new())];
     let messages = [&turns[..], &turns, &turns, &[Message::user("and?")]].concat();
-    ModelRequest { messages, ..request() }
+    ModelRequest { messages: messages.into(), ..request() }
 }
 
 #[tokio::test]
@@ -127,8 +127,8 @@ async fn ollama_refuses_a_request_that_exceeds_the_context_before_sending() {
 #[tokio::test]
 async fn f33_ollama_request_begins_like_the_earlier_one() {
     let mut messages = long().messages;
-    let of = async |messages: &[Message]| {
-        let request = ModelRequest { messages: messages.to_vec(), ..request() };
+    let of = async |messages: &Messages| {
+        let request = ModelRequest { messages: messages.clone(), ..request() };
         sent(Known::default(), &request, |_| {}).await
     };
     let earlier = of(&messages).await;
@@ -212,7 +212,8 @@ async fn ollama_request_has_reasoning_in_the_message_of_its_calls() {
     let step =
         Message::Assistant { text: String::new(), calls: vec![call], reasoning: Some(thought) };
     let result = Message::ToolResult { call: "1".to_owned(), ok: true, result: "seen".to_owned() };
-    let request = ModelRequest { messages: vec![Message::user("hi"), step, result], ..request() };
+    let request =
+        ModelRequest { messages: vec![Message::user("hi"), step, result].into(), ..request() };
     let back = sent(Known::default(), &request, |_| {}).await;
     assert_eq!(back["messages"][1]["thinking"], "hm");
     assert_eq!(back["messages"][2]["tool_name"], "f");
@@ -332,7 +333,8 @@ async fn ollama_request_has_images_in_the_format_of_the_api() {
     let shown = ImageRef { path: "a.gif".to_owned() };
     let image = Image { media_type: "image/gif", bytes: (*b"GIF89a").into() };
     let request = ModelRequest {
-        messages: vec![Message::User { text: "look".to_owned(), images: vec![shown.clone()] }],
+        messages: vec![Message::User { text: "look".to_owned(), images: vec![shown.clone()] }]
+            .into(),
         tools: Arc::new([]),
         deferred: [].into(),
         images: BTreeMap::from([(shown, image)]),

@@ -30,7 +30,6 @@ use answer::OpenAiChatAnswer;
 use facts::ContextSize;
 pub(crate) use facts::listed_context;
 use options::OpenAiOptions;
-use request::OpenAiChatRequest;
 
 pub use compatibility::{MaxTokensField, OpenAiApi, SystemRole};
 pub use config::OpenAiConfig;
@@ -97,13 +96,13 @@ impl OpenAi {
         let options = &self.options;
         match self.api {
             OpenAiApi::Chat => {
-                let body = options.written(&OpenAiChatRequest::new(options, request))?;
+                let body = options.with_extra(request::body(options, request)?)?;
                 with_answer_schema(body, request, answer_schema::openai_chat)
             }
             OpenAiApi::Responses => {
                 let name = &self.endpoint.name;
                 let body = responses::ResponsesRequest::new(name, options, request);
-                let body = options.written(&body)?;
+                let body = options.with_extra(serde_json::to_vec(&body)?)?;
                 with_answer_schema(body, request, answer_schema::openai_responses)
             }
         }

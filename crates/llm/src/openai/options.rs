@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::Effort;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::OpenAiConfig;
@@ -65,15 +64,13 @@ impl OpenAiOptions {
         Some(tokens.saturating_add(room).min(most))
     }
 
-    /// Serialises a request body and adds the configured `extra_body`.
-    pub(super) fn written(&self, body: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    /// Adds the configured `extra_body` to a request body.
+    pub(super) fn with_extra(&self, body: Vec<u8>) -> serde_json::Result<Vec<u8>> {
         if self.extra_body.is_empty() {
-            return serde_json::to_vec(body);
+            return Ok(body);
         }
-        let mut body = serde_json::to_value(body)?;
-        if let Value::Object(body) = &mut body {
-            merge(body, &self.extra_body);
-        }
+        let mut body = serde_json::from_slice(&body)?;
+        merge(&mut body, &self.extra_body);
         serde_json::to_vec(&body)
     }
 }

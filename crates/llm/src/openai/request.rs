@@ -1,8 +1,9 @@
 //! The request body (OpenAI API reference, "Create chat completion").
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use avocet_protocol::{Image, ImageRef, Message, ModelRequest, SentCall, ToolSpec};
+use avocet_protocol::{Image, ImageRef, Message, ModelRequest, SentCall, SharedMessage, ToolSpec};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -13,11 +14,9 @@ use super::options::OpenAiOptions;
 use super::thinking::EffortFields;
 use crate::schema::WireSchema;
 
-/// A request body. Serialised without a copy of its texts.
+/// The fields of a request body that follow `model` and `messages`.
 #[derive(Debug, Serialize)]
-pub(super) struct OpenAiChatRequest<'r> {
-    model: &'r str,
-    messages: Vec<OpenAiChatMessage<'r>>,
+struct OpenAiChatFields<'r> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -109,15 +108,67 @@ struct WireToolFunction<'r> {
     parameters: WireSchema<'r>,
 }
 
-impl<'r> OpenAiChatRequest<'r> {
-    pub(super) fn new(options: &'r OpenAiOptions, request: &'r ModelRequest) -> Self {
+/// Writes a request body. Messages of earlier requests are copied as JSON.
+pub(super) fn body(options: &OpenAiOptions, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    let bytes = usize::try_from(request.messages.estimated_tokens()).unwrap_or_default() * 4;
+    let mut body = Vec::with_capacity(bytes);
+    body.extend_from_slice(b"{\"model\":");
+    serde_json::to_writer(&mut body, &options.model)?;
+    body.extend_from_slice(b",\"messages\":");
+    add_messages(&mut body, options.system_role, request)?;
+    body.push(b',');
+    let fields = serde_json::to_vec(&OpenAiChatFields::new(options, request))?;
+    body.extend_from_slice(&fields[1..]);
+    Ok(body)
+}
+
+fn add_messages(
+    body: &mut Vec<u8>,
+    role: SystemRole,
+    request: &ModelRequest,
+) -> serde_json::Result<()> {
+    let (mut instructions, mut mark) = (None, b'[');
+    for shared in request.messages.shared() {
+        let written = if instructions.is_none() { written(shared) } else { None };
+        if let Some(json) = written {
+            body.push(mark);
+            body.extend_from_slice(json.as_bytes());
+        } else if let Some(message) =
+            wire(shared.message(), role, &mut instructions, &request.images)
+        {
+            body.push(mark);
+            serde_json::to_writer(&mut *body, &message)?;
+        } else {
+            continue;
+        }
+        mark = b',';
+    }
+    if mark == b'[' {
+        body.push(mark);
+    }
+    body.push(b']');
+    Ok(())
+}
+
+/// Returns the JSON of a message that is the same in every request.
+fn written(shared: &SharedMessage) -> Option<&str> {
+    shared.written("chat/completions", |message| match message {
+        Message::System { .. } => None,
+        Message::User { images, .. } if !images.is_empty() => None,
+        message => {
+            let (role, images) = (SystemRole::default(), BTreeMap::new());
+            serde_json::to_string(&wire(message, role, &mut None, &images)?).ok()
+        }
+    })
+}
+
+impl<'r> OpenAiChatFields<'r> {
+    fn new(options: &'r OpenAiOptions, request: &'r ModelRequest) -> Self {
         let effort = request.options.effort;
         let limit =
             |field| options.max_tokens(effort).filter(|_| options.max_tokens_field == field);
         let counted = options.stream && options.stream_usage;
         Self {
-            model: &options.model,
-            messages: messages(options.system_role, request),
             stream: options.stream,
             stream_options: counted.then_some(StreamOptions { include_usage: true }),
             tools: request.tools.iter().map(OpenAiChatTool::from).collect(),
@@ -129,44 +180,47 @@ impl<'r> OpenAiChatRequest<'r> {
     }
 }
 
-/// Converts the conversation. With the role `user`, the instructions precede the first user
-/// message, which every valid history has.
-fn messages(role: SystemRole, request: &ModelRequest) -> Vec<OpenAiChatMessage<'_>> {
-    let mut instructions = None;
-    let wired = request.messages.iter().filter_map(|message| match message {
+/// Converts a message. With the role `user`, the instructions precede the first user message, which
+/// every valid history has.
+fn wire<'r>(
+    message: &'r Message,
+    role: SystemRole,
+    instructions: &mut Option<&'r str>,
+    images: &BTreeMap<ImageRef, Image>,
+) -> Option<OpenAiChatMessage<'r>> {
+    Some(match message {
         Message::System { text } => match role {
-            SystemRole::System => Some(OpenAiChatMessage::System { content: text }),
-            SystemRole::Developer => Some(OpenAiChatMessage::Developer { content: text }),
+            SystemRole::System => OpenAiChatMessage::System { content: text },
+            SystemRole::Developer => OpenAiChatMessage::Developer { content: text },
             SystemRole::User => {
-                instructions = Some(text);
-                None
+                *instructions = Some(text);
+                return None;
             }
         },
-        Message::User { text, images } => {
+        Message::User { text, images: shown } => {
             let text = match instructions.take() {
                 Some(instructions) => Cow::Owned(format!("{instructions}\n\n{text}")),
                 None => Cow::Borrowed(text.as_str()),
             };
-            Some(OpenAiChatMessage::User { content: with_images(text, images, request) })
+            OpenAiChatMessage::User { content: with_images(text, shown, images) }
         }
-        Message::Assistant { text, calls, .. } => Some(OpenAiChatMessage::Assistant {
+        Message::Assistant { text, calls, .. } => OpenAiChatMessage::Assistant {
             content: (calls.is_empty() || !text.is_empty()).then_some(text),
             tool_calls: calls.iter().map(WireCall::from).collect(),
-        }),
+        },
         Message::ToolResult { call, result, .. } => {
-            Some(OpenAiChatMessage::Tool { tool_call_id: call, content: result })
+            OpenAiChatMessage::Tool { tool_call_id: call, content: result }
         }
-    });
-    wired.collect()
+    })
 }
 
 /// The text with those of its pictures that are in the request.
 fn with_images<'r>(
     text: Cow<'r, str>,
-    images: &[ImageRef],
-    request: &ModelRequest,
+    shown: &[ImageRef],
+    images: &BTreeMap<ImageRef, Image>,
 ) -> WireContent<'r> {
-    let images = images.iter().filter_map(|image| request.images.get(image));
+    let images = shown.iter().filter_map(|image| images.get(image));
     let images =
         images.map(|image| WirePart::ImageUrl { image_url: WireImage { url: data_url(image) } });
     let mut images = images.peekable();

@@ -1,7 +1,9 @@
 //! Tests that are specific to chat completions and to servers that deviate from them. Tests for all
 //! providers are in `contract`.
 
-use avocet_protocol::{Arguments, Usage};
+use std::collections::BTreeMap;
+
+use avocet_protocol::{Arguments, Messages, SharedMessage, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::Piece;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::StreamedAnswer;
-use crate::testing::{SECOND, Writing, ask, call, with_image};
+use crate::testing::{SECOND, Writing, ask, call, request, with_image};
 
 async fn start(
     answer: ModelAnswer,
@@ -292,4 +294,34 @@ async fn openai_request_has_images_as_data_urls() {
     let content = fake.requests()[0]["messages"][0]["content"].clone();
     assert_eq!(content[0], json!({ "type": "text", "text": "look" }));
     assert_eq!(content[1]["image_url"]["url"], "data:image/jpeg;base64,/9j/4Ac=");
+}
+
+#[test]
+fn f33_openai_request_has_the_same_bytes_if_its_messages_keep_their_json() {
+    let looks = with_image(&[0xFF, 0xD8, 0xFF, 0xE0, 7]);
+    let mut messages = request().messages;
+    messages.extend(looks.messages);
+    let lasting = |message| Arc::new(SharedMessage::lasting(SharedMessage::into_message(message)));
+    let kept: Messages = messages.clone().into_iter().map(lasting).collect();
+    let seen = ModelRequest { messages, images: looks.images, ..request() };
+    let blind = ModelRequest { images: BTreeMap::new(), ..seen.clone() };
+    let kept = [&seen, &blind, &blind, &seen]
+        .map(|one| (one, ModelRequest { messages: kept.clone(), ..one.clone() }));
+    let extra_body = BTreeMap::from([("top_k".to_owned(), json!(7))]);
+    let chat = OpenAiConfig::default;
+    let configs = [
+        OpenAiConfig { api: OpenAiApi::Responses, ..chat() },
+        chat(),
+        OpenAiConfig { system_role: SystemRole::Developer, ..chat() },
+        OpenAiConfig { system_role: SystemRole::User, ..chat() },
+        OpenAiConfig { extra_body, ..chat() },
+        OpenAiConfig { api: OpenAiApi::Responses, ..chat() },
+    ];
+    for config in configs {
+        let model = OpenAi::new("local", "qwen3", &config, Arc::<ManualClock>::default()).unwrap();
+        for (anew, kept) in &kept {
+            let [anew, kept] = [*anew, kept].map(|request| model.body(request).unwrap());
+            assert_eq!(String::from_utf8(kept), String::from_utf8(anew), "{config:?}");
+        }
+    }
 }

@@ -11,9 +11,9 @@ use crate::contract::server::{Answering, Server};
 use crate::contract::{Bit, Setup, StreamEnd, Wire, suite};
 use crate::{Anthropic, AnthropicConfig};
 
-struct Messages;
+struct AnthropicMessages;
 
-impl Wire for Messages {
+impl Wire for AnthropicMessages {
     const NAME: &'static str = "claude/claude-test-4-5";
     const KEY: &'static str = KEY;
     /// The input includes tokens read from the cache and written to it.
@@ -121,7 +121,7 @@ fn ending(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<Value> {
         StreamEnd::Full => "max_tokens",
         StreamEnd::Filtered => "refusal",
         StreamEnd::Lost => return Vec::new(),
-        StreamEnd::Failed(status, says) => return vec![Messages::refusal(status, says)],
+        StreamEnd::Failed(status, says) => return vec![AnthropicMessages::refusal(status, says)],
     };
     let delta = json!({ "stop_reason": stop, "stop_sequence": null });
     vec![json!({ "type": "message_delta", "delta": delta }), json!({ "type": "message_stop" })]
@@ -143,4 +143,4 @@ fn kind(status: u16) -> &'static str {
     }
 }
 
-suite!(Messages);
+suite!(AnthropicMessages);

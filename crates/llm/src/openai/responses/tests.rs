@@ -124,7 +124,7 @@ async fn step(text: &str, thoughts: Value) -> Vec<String> {
     let calls = vec![call("c1"), call("c2")];
     let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
     let messages = vec![Message::user("hi"), step, result("c1"), result("c2")];
-    let sent = sent(&ModelRequest { messages, ..request() }).await;
+    let sent = sent(&ModelRequest { messages: messages.into(), ..request() }).await;
     let items = sent["input"].as_array().unwrap();
     let shown = |item: &Value| {
         let parts = [&item["id"], &item["content"], &item["call_id"]];
