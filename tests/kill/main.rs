@@ -153,6 +153,9 @@ async fn ends_well(world: &World, histogram: &Histogram) -> RunVerdict {
     assert!(status.success(), "{log}");
     let verdict = RunVerdict::of(world);
     show(&format!("{histogram}\n{verdict}"));
+    let is_warning = |line: &&str| [" WARN ", "ERROR "].iter().any(|level| line.contains(level));
+    let warnings: Vec<&str> = log.lines().filter(is_warning).collect();
+    show(&format!("Warnings of the last daemon:\n{}", warnings.join("\n")));
     verdict
 }
 

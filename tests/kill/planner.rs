@@ -161,8 +161,9 @@ impl Planner {
     fn read(&mut self, chunk: &Value) -> bool {
         let text = chunk["text"].as_str().unwrap();
         let repeat = chunk["repeat"].as_bool().unwrap();
-        if text.contains("I was interrupted while running `post`") {
-            self.skip(chunk, text);
+        // A report that the question may be lost quotes it, without the choices.
+        if let Some(skip) = chunk["choices"].as_array().and_then(|choices| choices.last()) {
+            self.skip(text, skip["says"].as_str().unwrap());
             return true;
         }
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -219,12 +220,10 @@ impl Planner {
     }
 
     /// Chooses to skip. Only the oracle knows if the effect took place, so it is never run again.
-    fn skip(&mut self, chunk: &Value, text: &str) {
+    fn skip(&mut self, text: &str, says: &str) {
         for (key, part) in text.split(|c: char| !c.is_alphanumeric()).filter_map(parse_work) {
             self.oracle.work.ask_about(&format!("{key}{part}"));
         }
-        let choices = chunk["choices"].as_array().unwrap();
-        let says = choices.last().unwrap()["says"].as_str().unwrap();
         let key = format!("{}{}", says.replace(['/', ' '], "-"), self.number);
         self.ask(&key, says);
     }

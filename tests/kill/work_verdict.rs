@@ -195,10 +195,12 @@ const TICKS: &str = "SELECT 'tick', CAST(due AS TEXT) FROM schedule_runs \
     JOIN schedules ON schedules.id = schedule_runs.schedule WHERE body = 'tick'";
 
 /// Everything that is not over, and one-shot schedules without exactly one claimed time.
-const OPEN: &str = "SELECT 'message', CAST(id AS TEXT) FROM inbound WHERE outcome IS NULL \
-    UNION ALL SELECT 'turn in ' || session, CAST(id AS TEXT) FROM turns \
+const OPEN: &str = "SELECT 'message ' || id, coalesce(json_extract(content, '$.text'), '') FROM inbound \
+        WHERE outcome IS NULL \
+    UNION ALL SELECT state || ' turn in ' || session, CAST(id AS TEXT) FROM turns \
         WHERE state IN ('queued', 'running', 'waiting') \
-    UNION ALL SELECT 'delivery', CAST(id AS TEXT) FROM outbox \
+    UNION ALL SELECT state || ' delivery ' || id || ' to ' || chat, \
+        coalesce(json_extract(content, '$.text'), '') FROM outbox \
         WHERE state IN ('pending', 'sending', 'unknown', 'preview') \
     UNION ALL SELECT 'schedule ' || body, CAST(count(due) AS TEXT) FROM schedules \
         LEFT JOIN schedule_runs ON schedules.id = schedule WHERE body <> 'tick' \

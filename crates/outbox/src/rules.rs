@@ -23,6 +23,10 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 /// seen no answer yet, at worst for the timeout of a send, and the chat waits behind it.
 pub(crate) const AFTER_UNKNOWN: Duration = Duration::from_secs(15);
 
+/// Maximum number of sends of a question whose outcome stays unknown. The turn waits for its answer,
+/// and only the first answer counts, so that more copies are better than none.
+const QUESTION_ATTEMPTS: u32 = 5;
+
 /// The next action for the chunk at the head of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -39,7 +43,9 @@ pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
     if head.unknown {
         return match self::rule(head, rule) {
             OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => Step::Send { repeat: false },
-            OnUnknown::RepeatMarked if !head.delivery.repeat => Step::Send { repeat: true },
+            OnUnknown::RepeatMarked if !head.delivery.repeat || asks_again(head) => {
+                Step::Send { repeat: true }
+            }
             OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => Step::Abandon,
         };
     }
@@ -47,6 +53,10 @@ pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
         due if due > now => Step::Wait(due),
         _ => Step::Send { repeat: false },
     }
+}
+
+fn asks_again(head: &Head) -> bool {
+    !head.delivery.content.choices.is_empty() && head.attempts < QUESTION_ATTEMPTS
 }
 
 /// Returns the time from which a chunk may be sent. If the wall clock was set back meanwhile, the

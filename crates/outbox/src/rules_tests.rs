@@ -1,4 +1,4 @@
-use avocet_protocol::{Delivery, DeliveryId};
+use avocet_protocol::{Choice, Delivery, DeliveryId};
 
 use super::*;
 
@@ -41,6 +41,13 @@ fn next_sends_a_chunk_once_unless_its_outcome_is_unknown() {
     };
     assert_eq!(next(&edit(1), RepeatMarked, NOW), Step::Send { repeat: false }, "an edit");
     assert_eq!(next(&edit(300), RepeatMarked, NOW), Step::Abandon, "not for ever");
+    let question = |attempts| {
+        let mut asked = head(true, true, attempts);
+        asked.delivery.content.choices = vec![Choice::new("Skip it", "/skip w1")];
+        asked
+    };
+    assert_eq!(next(&question(4), RepeatMarked, NOW), Step::Send { repeat: true }, "a question");
+    assert_eq!(next(&question(5), RepeatMarked, NOW), Step::Abandon, "not for ever");
     let later = Head { not_before: Timestamp(1001), ..head(false, false, 1) };
     assert_eq!(next(&later, RepeatMarked, NOW), Step::Wait(Timestamp(1001)));
     assert_eq!(next(&later, RepeatMarked, Timestamp(1001)), Step::Send { repeat: false });
