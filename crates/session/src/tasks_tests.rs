@@ -116,7 +116,7 @@ async fn background_task_outlives_its_turn_and_reports_to_the_chat() {
     let harness = SessionHarness::new(model).await;
     harness.say("go").await;
     assert_eq!(harness.channel.texts(1).await, ["noted"]);
-    assert_eq!(harness.tasks().await[0].state, TurnState::Running);
+    harness.tasks_are(&[TurnState::Running]).await;
     gate.add_permits(1);
     let done = "Task “watch” is done:\n\nseven";
     assert_eq!(harness.channel.texts(2).await[1], done);
