@@ -80,6 +80,47 @@ async fn delivery_to_a_stuck_chat_is_reported_while_others_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn delivery_that_was_given_up_is_listed_shown_retried_and_dropped() {
+    let (platform, model) = (platform().await, echo().await);
+    let home = home(&platform, &model);
+    let ann = platform.dm(ANN);
+    let on = On::route(Route::CreateMessage).channel(ann);
+    platform.inject(on, usize::MAX, InjectedFault::Refuse(ApiError::cannot_send_to_user()));
+    let daemon = home.daemon();
+    platform.say(ann, ANN, "one");
+    let listed =
+        || -> Value { serde_json::from_str(&home.run(&["dead", "list", "--json"]).out).unwrap() };
+    // The reply, and the notice about it.
+    until("two dead letters", async || listed().as_array().unwrap().len() == 2).await;
+    let reply = listed()[1]["id"].as_str().unwrap().to_owned();
+    let shown = home.run(&["dead", "show", &reply]).out;
+    for part in [
+        format!("{reply} refused: it was not delivered\n"),
+        format!("chat: discord:main:{ann}\n"),
+        "message: to one\n".to_owned(),
+        "this person accepts no direct messages from the bot".to_owned(),
+    ] {
+        assert!(shown.contains(&part), "{shown}");
+    }
+    let status = home.run(&["status"]).out;
+    assert!(status.lines().any(|line| line.ends_with("avocet dead list")), "{status}");
+
+    platform.clear_faults();
+    assert_eq!(home.run(&["dead", "retry", &reply]).out, format!("{reply} is queued again\n"));
+    says(&platform, "to one").await;
+    let again = home.run(&["dead", "retry", &reply]);
+    assert_ne!(again.code, Some(0));
+    assert!(again.err.contains(&format!("there is no dead letter {reply}")), "{}", again.err);
+    assert!(stop(daemon).await.0.success());
+
+    // Without a daemon the commands act on the log.
+    let dropped = home.run(&["dead", "drop", "--all"]).out;
+    assert!(dropped.starts_with('o') && dropped.ends_with(" is dropped\n"), "{dropped}");
+    assert_eq!(home.run(&["dead", "list"]).out, "No message was given up.\n");
+    assert!(!home.run(&["status"]).out.contains("avocet dead list"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn delivery_after_a_wipe_of_the_data_is_a_new_message() {
     let (platform, model) = (platform().await, echo().await);
     let home = home(&platform, &model);

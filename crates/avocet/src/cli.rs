@@ -11,6 +11,7 @@ use crate::commands::chat::ChatArgs;
 use crate::commands::config::ConfigCommand;
 use crate::commands::copies::{BackupArgs, RecoverArgs, RestoreArgs};
 use crate::commands::db::DbCommand;
+use crate::commands::dead::DeadCommand;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::jobs::JobCommand;
 use crate::commands::memory::MemoryCommand;
@@ -65,6 +66,9 @@ pub(crate) enum Command {
     /// Show the size of the database, or reduce it.
     #[command(subcommand)]
     Db(DbCommand),
+    /// List messages that were given up, show one, or retry or drop them.
+    #[command(subcommand)]
+    Dead(DeadCommand),
     /// Check the disk, the providers, the channels and the sandbox, and suggest fixes. A running
     /// daemon checks itself.
     Doctor(DoctorArgs),

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use crate::parts::GatewayParts;
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
-use crate::{approvals, ask_json, consolidate, jobs, lists, memories, people, schedules, tasks};
+use crate::{
+    approvals, ask_json, consolidate, dead_letters, jobs, lists, memories, people, schedules, tasks,
+};
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,10 +109,7 @@ pub struct Doctor {
 /// The interval at which `wait` reads the log again, in case it missed the event.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The methods beside those of [`approvals`], [`jobs`], [`lists`], [`memories`], [`people`] and
-/// [`tasks`].
-/// The methods beside [`lists::METHODS`], [`approvals::METHODS`], [`people::METHODS`] and
-/// [`schedules::METHODS`].
+/// The methods beside those of the neighbouring modules.
 const METHODS: [&str; 7] = ["ask", "attach", "doctor", "ping", "send", "status", "wait"];
 
 /// Answers a request of the process with this id.
@@ -161,6 +160,11 @@ pub(crate) async fn answer(
             let answer = tasks::answer_about_tasks(tasks, redactor, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
+        other if dead_letters::METHODS.contains(&other) => {
+            let (letters, redactor) = (parts.dead_letters.as_ref(), parts.redactor.as_ref());
+            let answer = dead_letters::answer_about_dead_letters(letters, redactor, other, params);
+            answer.await.unwrap_or_else(|| Err(unknown(other)))
+        }
         other if schedules::METHODS.contains(&other) => {
             let answer = schedules::answer_about_schedules(parts.schedules.as_ref(), other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
@@ -176,7 +180,7 @@ fn unknown(method: &str) -> RpcError {
     let lists = lists::METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS);
     let others = memories::METHODS.into_iter().chain(jobs::METHODS).chain(tasks::METHODS);
     let others = lists.chain(others).chain(schedules::METHODS).chain(consolidate::METHODS);
-    let others = others.chain(ask_json::METHODS);
+    let others = others.chain(ask_json::METHODS).chain(dead_letters::METHODS);
     let mut known: Vec<&str> = METHODS.into_iter().chain(others).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccessControl, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate, Deliveries,
-    JobControl, Memories, MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, Tasks,
-    TurnEvents,
+    AccessControl, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate, DeadLetters,
+    Deliveries, JobControl, Memories, MemoryMirror, Publish, Query, Redactor, Report,
+    ScheduleControl, Tasks, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -27,6 +27,7 @@ pub struct GatewayParts {
     pub approvals: Arc<dyn Approvals>,
     pub jobs: Arc<dyn JobControl>,
     pub tasks: Arc<dyn Tasks>,
+    pub dead_letters: Arc<dyn DeadLetters>,
     pub schedules: Arc<dyn ScheduleControl>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.

@@ -1,5 +1,7 @@
 #[path = "server_tests/attach.rs"]
 mod attach;
+#[path = "server_tests/dead_letters.rs"]
+mod dead_letters;
 #[path = "server_tests/decisions.rs"]
 mod decisions;
 #[path = "server_tests/fake_daemon.rs"]
@@ -60,7 +62,8 @@ async fn server_errors_name_the_reason() {
             "dance",
             json!({}),
             -32601,
-            "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, doctor, \
+            "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, \
+             dead.drop, dead.list, dead.retry, dead.show, doctor, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, schedule.add, schedule.change, schedule.list, schedule.show, send, \

@@ -3,6 +3,7 @@
 
 mod audit;
 mod consolidations;
+mod dead_letters;
 mod history;
 mod inbox;
 mod jobs;
@@ -24,6 +25,7 @@ pub use consolidations::{
     Backlog, ChangedMemory, Consolidation, ConsolidationEnd, ConsolidationState, Consolidations,
     EditRefused, MemoryEdit, MemoryVersion, NewConsolidation,
 };
+pub use dead_letters::{DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, RetriedLetter};
 pub use history::{History, HistoryAuthor, HistoryHit, HistoryQuery};
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,

@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod commands;
 mod compact;
+mod dead_letters;
 mod events;
 mod expiry;
 mod extension;
@@ -38,6 +39,7 @@ pub use agents::{
 };
 pub use approvals::Decisions;
 pub use commands::commands;
+pub use dead_letters::DeadLetterDesk;
 pub use events::Events;
 pub use fetch::{AttachmentFetcher, Attachments};
 pub use jobs::{JobDesk, no_agent};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use avocet_bus::Bus;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Clock, Inbox, Jobs, Ledger, Memories, Outbox, Query, Schedules, Tasks, TurnLog, Turns,
+    Clock, DeadLetters, Inbox, Jobs, Ledger, Memories, Outbox, Query, Schedules, Tasks, TurnLog,
+    Turns,
 };
 
 use crate::{Agents, Events, RunningTurns};
@@ -25,6 +26,7 @@ pub struct SessionParts {
     pub log: Arc<dyn TurnLog>,
     pub ledger: Arc<dyn Ledger>,
     pub tasks: Arc<dyn Tasks>,
+    pub dead_letters: Arc<dyn DeadLetters>,
     pub bus: Arc<Bus>,
     pub agents: Agents,
     pub channels: Arc<Channels>,

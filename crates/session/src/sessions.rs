@@ -11,6 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Decisions;
+use crate::dead_letters::DeadLetterDesk;
 use crate::jobs::JobDesk;
 use crate::lane::{LaneLimits, Lanes};
 use crate::parts::SessionParts;
@@ -61,6 +62,12 @@ impl Sessions {
     #[must_use]
     pub fn tasks(&self) -> TaskControl {
         TaskControl::of(&self.lanes)
+    }
+
+    /// Returns the port of the dead letters.
+    #[must_use]
+    pub fn dead_letters(&self) -> DeadLetterDesk {
+        DeadLetterDesk::of(&self.lanes)
     }
 
     /// Returns the port through which jobs are submitted and cancelled.

@@ -270,6 +270,7 @@ impl SessionHarness {
             log: retrying,
             ledger,
             tasks: store.clone(),
+            dead_letters: store.clone(),
             agents: agents(run, &attachments, &setup),
             channels,
             deliverer,

@@ -13,6 +13,7 @@ use crate::people;
 use crate::reports;
 use crate::retry::retry;
 use crate::rows;
+use crate::rows::chunks::QUEUE_AGAIN;
 use crate::rows::turns::open_turn;
 use crate::tasks;
 use crate::tx::{Result, Tx};
@@ -141,16 +142,18 @@ fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<Com
 /// session.
 fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
     let again = tx.update(
-        "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
-             attempts = 0, error = NULL, failing_since = NULL \
-         WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' \
-             AND coalesce(first_sent_at, created_at) > ?2 \
-             AND (channel, account, chat) = (SELECT channel, account, chat FROM inbound WHERE id = ?1)",
+        &format!(
+            "UPDATE outbox SET {QUEUE_AGAIN} \
+             WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' AND dropped_at IS NULL \
+                 AND coalesce(first_sent_at, created_at) > ?2 \
+                 AND (channel, account, chat) = \
+                     (SELECT channel, account, chat FROM inbound WHERE id = ?1)"
+        ),
         params![command.0, tx.now.before(RESENT).0],
     )?;
     if again == 0 {
         return Ok(CommandEffect::Nothing);
     }
-    undelivered::withdraw(tx, command)?;
+    undelivered::withdraw(tx)?;
     Ok(CommandEffect::Resent(again as u64))
 }

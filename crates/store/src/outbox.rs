@@ -9,7 +9,9 @@ use rusqlite::{Row, params};
 
 use crate::preview;
 use crate::rows;
-use crate::rows::chunks::{ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk, insert_notice};
+use crate::rows::chunks::{
+    ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk, insert_notice, same_message,
+};
 use crate::tx::{Db, Result, Tx};
 use crate::undelivered;
 use crate::{Durability, SqliteStore, digest};
@@ -282,10 +284,8 @@ fn abandon_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
              WHERE {OPEN_CHUNK} AND state = 'pending' AND id > ?1 \
                  AND (channel, account, chat) = (SELECT channel, account, chat FROM outbox \
                      WHERE id = ?1) \
-                 AND EXISTS (SELECT 1 FROM outbox AS dead \
-                 WHERE dead.id = ?1 AND dead.turn IS outbox.turn AND dead.key IS outbox.key \
-                     AND dead.ordinal = outbox.ordinal \
-                     AND (outbox.turn IS NOT NULL OR outbox.key IS NOT NULL))"
+                 AND EXISTS (SELECT 1 FROM outbox AS dead WHERE dead.id = ?1 AND {})",
+            same_message("dead", "outbox")
         ),
         [dead.0],
     )?;

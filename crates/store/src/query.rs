@@ -142,9 +142,9 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
              (SELECT count(*) FROM turns WHERE {OPEN_TURN} AND state = 'waiting') AS waiting, \
              (SELECT count(*) FROM outbox WHERE {OPEN_CHUNK} AND source <> 'preview') AS pending, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
-                 AND state = 'unconfirmed') AS unconfirmed, \
+                 AND state = 'unconfirmed' AND dropped_at IS NULL) AS unconfirmed, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
-                 AND state = 'dead') AS dead, \
+                 AND state = 'dead' AND dropped_at IS NULL) AS dead, \
              (SELECT count(*) FROM schedules WHERE state = 'active') AS schedules, \
              (SELECT min(next_at) FROM schedules WHERE state = 'active') AS next_due, \
              (SELECT rolled_back_at FROM meta) AS rolled_back_at, \
@@ -267,7 +267,9 @@ fn session_status(
         )?,
         open: open_turn(db, session)?,
         pending: in_outbox(&format!("{OPEN_CHUNK} AND source <> 'preview'"))?,
-        unconfirmed: in_outbox("state IN ('unconfirmed', 'dead') AND state = 'unconfirmed'")?,
+        unconfirmed: in_outbox(
+            "state IN ('unconfirmed', 'dead') AND state = 'unconfirmed' AND dropped_at IS NULL",
+        )?,
         trust: past::least_trust(db, session)?,
     })
 }

@@ -57,28 +57,33 @@ fn last_failed(
     )
 }
 
-/// Queues a new turn with copies of the messages. A copy takes over the key of its original, so
-/// that a redelivery is still absorbed, an edit finds the copy, and the reply refers to the
-/// person's message. The originals keep their recorded outcome.
+/// Queues a new turn with copies of the messages.
 fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
     let turn = insert_turn(tx, session, TurnState::Queued)?;
     let messages = tx.db.rows(
-        "SELECT id, key FROM inbound WHERE turn = ?1 AND after_step IS NOT ?2 ORDER BY id",
+        "SELECT id FROM inbound WHERE turn = ?1 AND after_step IS NOT ?2 ORDER BY id",
         params![failed.0, ANSWERED],
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)),
+        |row| row.get(0).map(MessageId),
     )?;
+    messages.into_iter().try_for_each(|id| copy_message(tx, id, Some(turn)))
+}
+
+/// Queues a copy of an ended message, for this turn or for the next one. The copy takes over the
+/// key of its original, so that a redelivery is still absorbed, an edit finds the copy, and the
+/// reply refers to the person's message. The original keeps its recorded outcome.
+pub(crate) fn copy_message(tx: &Tx<'_>, id: MessageId, turn: Option<TurnId>) -> Result<()> {
+    let key: String =
+        tx.db.one("SELECT key FROM inbound WHERE id = ?1", [id.0], |row| row.get(0))?;
     tx.changed.past.set(true);
-    for (id, key) in messages {
-        tx.update("UPDATE inbound SET key = 'retried ' || id WHERE id = ?1", [id])?;
-        tx.insert(
-            "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
-                 sender_name, is_bot, kind, content, removed, state, turn, received_at, written_at, \
-                 corrects, edited_at, digest) \
-             SELECT session, channel, account, chat, topic, chat_kind, ?2, sender, sender_name, \
-                 is_bot, kind, content, removed, 'queued', ?3, received_at, written_at, corrects, \
-                 edited_at, digest FROM inbound WHERE id = ?1",
-            params![id, key, turn.0],
-        )?;
-    }
+    tx.update("UPDATE inbound SET key = 'retried ' || id WHERE id = ?1", [id.0])?;
+    tx.insert(
+        "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
+             sender_name, is_bot, kind, content, removed, state, turn, received_at, written_at, \
+             corrects, edited_at, digest, trust) \
+         SELECT session, channel, account, chat, topic, chat_kind, ?2, sender, sender_name, \
+             is_bot, kind, content, removed, 'queued', ?3, received_at, written_at, corrects, \
+             edited_at, digest, trust FROM inbound WHERE id = ?1",
+        params![id.0, key, turn.map(|turn| turn.0)],
+    )?;
     Ok(())
 }

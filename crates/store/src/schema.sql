@@ -1,4 +1,4 @@
--- The complete schema of version 10, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 11, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -211,7 +211,8 @@ CREATE TABLE outbox (
     nonce       TEXT,                           -- random identity of the chunk for the platform; NULL (before version 6): 'o' and the id
     held_at     INTEGER NOT NULL DEFAULT 0,     -- time at which not_before was set
     failing_since INTEGER,                      -- time of the first failure since it was queued
-    digest      TEXT                            -- SHA-256 of another process's message, in its first chunk
+    digest      TEXT,                           -- SHA-256 of another process's message, in its first chunk
+    dropped_at  INTEGER                         -- time at which the operator dropped it from the dead letters
 ) STRICT;
 CREATE UNIQUE INDEX outbox_turn ON outbox (turn, ordinal, chunk) WHERE turn IS NOT NULL;
 CREATE UNIQUE INDEX outbox_key ON outbox (channel, account, chat, key, chunk) WHERE key IS NOT NULL;

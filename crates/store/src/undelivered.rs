@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    ChatAddress, Content, DeliveryId, LostMessage, MessageId, SessionId, TurnId, Undelivered,
+    ChatAddress, Content, DeliveryId, LostMessage, SessionId, TurnId, Undelivered,
 };
 use rusqlite::params;
 
@@ -136,15 +136,14 @@ pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// Deletes notes on messages that a `/resend` queues again in its chat.
-pub(crate) fn withdraw(tx: &Tx<'_>, command: MessageId) -> Result<()> {
+/// Deletes unreported notes on messages that are queued again.
+pub(crate) fn withdraw(tx: &Tx<'_>) -> Result<()> {
     tx.update(
         &format!(
-            "DELETE FROM undelivered WHERE turn IS NULL AND delivery IN (SELECT id FROM outbox \
-             WHERE {OPEN_CHUNK} AND (channel, account, chat) = \
-                 (SELECT channel, account, chat FROM inbound WHERE id = ?1))"
+            "DELETE FROM undelivered WHERE turn IS NULL AND EXISTS \
+                 (SELECT 1 FROM outbox WHERE outbox.id = delivery AND {OPEN_CHUNK})"
         ),
-        [command.0],
+        (),
     )?;
     Ok(())
 }

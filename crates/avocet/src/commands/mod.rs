@@ -10,6 +10,7 @@ pub(crate) mod config;
 pub(crate) mod consolidate;
 pub(crate) mod copies;
 pub(crate) mod db;
+pub(crate) mod dead;
 pub(crate) mod doctor;
 pub(crate) mod jobs;
 pub(crate) mod memory;

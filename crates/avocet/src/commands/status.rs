@@ -109,6 +109,9 @@ fn log(status: &DaemonStatus) -> Vec<StatusRow> {
         row("turns", format!("{running} running, {waiting} waiting")),
         row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
+    if unconfirmed + dead > 0 {
+        rows.push(row("given up", "avocet dead list"));
+    }
     if let Some(next) = next_due {
         let next = moment(*next, &TimeZone::UTC);
         rows.push(row("schedules", format!("{schedules} active, next {next} UTC")));

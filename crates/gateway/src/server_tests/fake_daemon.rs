@@ -7,16 +7,16 @@ use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, AddSchedule, ApprovalDecision,
     Approvals, AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink,
     ChildMode, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content,
-    Cursor, DaemonStatus, DedupeKey, DeliveryId, Enqueued, FoundMemory, Handover, Inbound,
-    JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer,
-    JsonQuestion, LogStatus, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
-    MemoryId, MemoryScope, MessageId, MessageStatus, NewMemory, OpenApproval, Origin, Outbound,
-    Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Report, Role,
-    ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId, ScopeFilter, SessionId,
-    SessionReports, SessionRow, SessionStatus, SessionSummary, ShownSchedule, StoreError,
-    SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage, TurnEvent,
-    TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy, UsageRow,
-    WaitId, WordCounts, WrittenMemory,
+    Cursor, DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey,
+    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits, JobRequest,
+    JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
+    NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
+    PublishError, Query, Report, RetriedLetter, Role, ScheduleCommand, ScheduleControl,
+    ScheduleError, ScheduleId, ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus,
+    SessionSummary, ShownSchedule, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp,
+    Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
+    UndoneChange, UsageBy, UsageRow, WaitId, WordCounts, WrittenMemory,
 };
 use serde_json::json;
 
@@ -24,6 +24,9 @@ use crate::MAX_LINE_BYTES;
 
 /// A secret in the arguments of a call, which lists have to hide.
 pub(super) const KEY: &str = "correct horse";
+
+/// The only dead letter.
+pub(super) const DEAD: DeadId = DeadId::Delivery(DeliveryId(7));
 
 pub(super) fn session() -> SessionId {
     SessionId::parse("terminal:local:a").unwrap()
@@ -159,6 +162,37 @@ impl JobControl for FakeDaemon {
 
     async fn end_job(&self, _: JobId) -> Result<bool, StoreError> {
         Ok(false)
+    }
+}
+
+#[async_trait]
+impl DeadLetters for FakeDaemon {
+    async fn dead_letters(&self, page: DeadPage) -> Result<Vec<DeadLetter>, StoreError> {
+        let first = self.dead_letter(DEAD).await?.filter(|_| page.after.is_none());
+        Ok(first.into_iter().collect())
+    }
+
+    async fn dead_letter(&self, id: DeadId) -> Result<Option<DeadLetter>, StoreError> {
+        let letter = DeadLetter {
+            id,
+            reason: DeadReason::Refused,
+            chat: session().address(),
+            at: Timestamp(5),
+            turn: Some(TurnId(11)),
+            attempts: 1,
+            error: Some("refused".to_owned()),
+            summary: format!("“use the key {KEY}”"),
+            text: format!("use the key {KEY}"),
+        };
+        Ok((id == DEAD).then_some(letter))
+    }
+
+    async fn retry_dead_letter(&self, id: DeadId) -> Result<Option<RetriedLetter>, StoreError> {
+        Ok((id == DEAD).then(|| RetriedLetter::Delivery(session().address())))
+    }
+
+    async fn drop_dead_letter(&self, id: DeadId) -> Result<bool, StoreError> {
+        Ok(id == DEAD)
     }
 }
 

@@ -45,6 +45,7 @@ impl World {
             approvals: daemon.clone(),
             jobs: daemon.clone(),
             tasks: daemon.clone(),
+            dead_letters: daemon.clone(),
             schedules: daemon.clone(),
             clock: clock.clone(),
             redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),

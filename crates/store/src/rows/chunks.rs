@@ -11,6 +11,20 @@ use crate::tx::{Result, Tx};
 pub(crate) const OPEN_CHUNK: &str =
     "(outbox.state = 'pending' OR outbox.state = 'sending' OR outbox.state = 'unknown')";
 
+/// The assignments that queue a chunk again that was given up.
+pub(crate) const QUEUE_AGAIN: &str = "repeat = max(repeat, state = 'unconfirmed'), state = 'pending', \
+     not_before = 0, attempts = 0, error = NULL, failing_since = NULL, dropped_at = NULL";
+
+/// Returns the condition that two rows are chunks of the same message.
+pub(crate) fn same_message(one: &str, other: &str) -> String {
+    format!(
+        "({one}.channel, {one}.account, {one}.chat) = ({other}.channel, {other}.account, {other}.chat) \
+             AND {one}.turn IS {other}.turn AND {one}.key IS {other}.key \
+             AND {one}.ordinal = {other}.ordinal \
+             AND ({one}.turn IS NOT NULL OR {one}.key IS NOT NULL OR {one}.id = {other}.id)"
+    )
+}
+
 /// The origin of an outgoing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutboxSource {

@@ -6,6 +6,7 @@
 mod audit;
 mod calls;
 mod consolidations;
+mod dead_letters;
 mod history;
 mod inbox;
 mod jobs;
@@ -32,8 +33,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, Consolidations, History, Inbox, Jobs, KeptResults, Ledger, Memories, MemoryFiles,
-    MemoryVectors, Outbox, People, Query, Schedules, Tasks, TurnLog, Turns, UpkeepLedger,
+    Audit, Consolidations, DeadLetters, History, Inbox, Jobs, KeptResults, Ledger, Memories,
+    MemoryFiles, MemoryVectors, Outbox, People, Query, Schedules, Tasks, TurnLog, Turns,
+    UpkeepLedger,
 };
 
 /// A log that can be opened and killed.
@@ -66,6 +68,7 @@ pub struct Ports {
     pub audit: Arc<dyn Audit>,
     pub jobs: Arc<dyn Jobs>,
     pub tasks: Arc<dyn Tasks>,
+    pub dead_letters: Arc<dyn DeadLetters>,
     pub schedules: Arc<dyn Schedules>,
     pub consolidations: Arc<dyn Consolidations>,
     pub upkeep: Arc<dyn UpkeepLedger>,
@@ -91,6 +94,7 @@ impl Ports {
             + Audit
             + Jobs
             + Tasks
+            + DeadLetters
             + Schedules
             + Consolidations
             + UpkeepLedger
@@ -112,6 +116,7 @@ impl Ports {
             audit: store.clone(),
             jobs: store.clone(),
             tasks: store.clone(),
+            dead_letters: store.clone(),
             schedules: store.clone(),
             consolidations: store.clone(),
             upkeep: store.clone(),
@@ -263,6 +268,11 @@ rules! {
         undelivered_lists_the_last_messages_and_counts_the_others
         undelivered_message_has_the_lowest_trust_of_its_requests
         undelivered_omits_the_rest_of_an_abandoned_message;
+    dead_letters:
+        dead_letters_are_listed_newest_first
+        retry_of_a_dead_letter_sends_all_parts
+        retry_of_a_dropped_message_queues_a_copy
+        drop_of_a_dead_letter_removes_it_from_the_list;
     jobs:
         submit_starts_a_session_and_absorbs_a_repeated_key
         submit_without_a_chat_gives_the_job_a_chat_of_its_own
