@@ -1,10 +1,13 @@
 //! Tests of read-only commands: `status`, `sessions list`, `sessions show`, `usage`; with a running
 //! daemon, with a stopped one, and before the first start.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use avocet_tests::{DaemonProcess, Home, program};
 use serde_json::Value;
 
-use crate::support::{printed, run, stop};
+use crate::support::{assert_fails, printed, run, stop};
 
 /// The state of the home.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,6 +35,54 @@ fn home(world: World) -> (Home, Option<DaemonProcess>) {
     }
     stop(daemon);
     (home, None)
+}
+
+#[test]
+fn status_with_watch_prints_the_state_again_until_its_reader_is_gone() {
+    let (home, daemon) = home(World::Running);
+    for (arguments, beginning) in [
+        (&["status", "--watch", "1"][..], "daemon "),
+        (&["status", "--json", "--watch", "1"], "{\"version\":"),
+    ] {
+        let mut watching = home.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+        let pages = lines.map(Result::unwrap).filter(|line| line.starts_with(beginning));
+        assert_eq!(pages.take(2).count(), 2, "{arguments:?}");
+        assert!(watching.wait().unwrap().success(), "it ends without a reader");
+    }
+    stop(daemon.unwrap());
+}
+
+#[test]
+fn sessions_export_prints_whole_conversations_and_delete_removes_them() {
+    let (home, daemon) = home(World::Running);
+    let exported = printed(&home, &["sessions", "export", "me"]);
+    for part in [
+        "# terminal:local:me\n",
+        ", done\n",
+        "remember the key is under the mat",
+        "\nResult:\n\n```\n",
+        "**avocet:**\n\nremembered",
+    ] {
+        assert!(exported.contains(part), "{part:?} is not in:\n{exported}");
+    }
+    let turns = printed(&home, &["sessions", "export", "me", "--format", "json"]);
+    assert_eq!(turns, printed(&home, &["sessions", "show", "me", "--json"]));
+
+    let refused = run(&home, &["sessions", "delete", "me"]);
+    assert_fails(&refused, 1, &["there is no terminal to ask on; give --yes"]);
+    let deleted = printed(&home, &["sessions", "delete", "me", "--yes"]);
+    assert_eq!(deleted, "terminal:local:me is deleted: 2 turns\n");
+    assert_fails(&run(&home, &["sessions", "export", "me"]), 1, &["has no messages yet"]);
+    assert_eq!(
+        printed(&home, &["ask", "me", "hm", "--wait"]),
+        printed(&home, &["ask", "new", "hm", "--wait"])
+    );
+    stop(daemon.unwrap());
+    let deleted = printed(&home, &["sessions", "delete", "other", "--yes"]);
+    assert_eq!(deleted, "terminal:local:other is deleted: 1 turn\n", "without a daemon");
+    let gone = run(&home, &["sessions", "delete", "other", "--yes"]);
+    assert_fails(&gone, 1, &["there is no session terminal:local:other"]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ use crate::commands::schedule::SchedulesCommand;
 use crate::commands::send::SendArgs;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::skills::SkillsCommand;
+use crate::commands::status::StatusArgs;
 use crate::commands::tasks::TasksCommand;
 use crate::commands::trust::TrustArgs;
 use crate::commands::usage::UsageArgs;
@@ -104,7 +105,7 @@ pub(crate) enum Command {
     Schedule(SchedulesCommand),
     /// Send a message to a chat; works while the daemon is down.
     Send(SendArgs),
-    /// List or show conversations.
+    /// List, show, export or delete conversations.
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// List, check, add or remove skills: instructions for kinds of tasks.
@@ -112,11 +113,7 @@ pub(crate) enum Command {
     Skills(SkillsCommand),
     /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if
     /// something is down.
-    Status {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Status(StatusArgs),
     /// List, show or cancel the tasks that agents have given to sub-agents.
     #[command(subcommand)]
     Tasks(TasksCommand),

@@ -181,6 +181,7 @@ impl RunningDaemon {
                 jobs: Arc::new(sessions.jobs()),
                 tasks: Arc::new(sessions.tasks()),
                 dead_letters: Arc::new(sessions.dead_letters()),
+                deletion: store.clone(),
                 schedules: Arc::new(schedules),
                 redactor: redaction::redactor(),
                 attach,

@@ -16,6 +16,21 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write_out(&printable(text))
 }
 
+/// Asks on the terminal.
+///
+/// # Errors
+/// [`Failure`] without a terminal: the option `--yes` is needed.
+pub(crate) fn confirmed(question: &str) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        let message = "there is no terminal to ask on; give --yes";
+        return Err(Failure::new(Exit::Failed, message));
+    }
+    stderr::write(&format!("{} [y/N] ", printable(question)));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
 /// Prints a value as JSON, indented, for programs and people.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
@@ -36,11 +51,34 @@ pub(crate) fn show(
     Ok(Exit::Done)
 }
 
+/// Prints a page that replaces the one before it on a terminal. Returns `false` if the reader has
+/// gone.
+pub(crate) fn print_page(text: &str) -> Result<bool, Failure> {
+    let page = printable(text);
+    if !io::stdout().is_terminal() {
+        return reaches_reader(&page);
+    }
+    // Home, each line to its end, and the rest of the screen (ECMA-48: CUP, EL, ED).
+    reaches_reader(&format!("\u{1b}[H{}\u{1b}[J", page.replace('\n', "\u{1b}[K\n")))
+}
+
+/// Prints a value as one line of JSON. Returns `false` if the reader has gone.
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<bool, Failure> {
+    let text = serde_json::to_string(value).map_err(io::Error::from)?;
+    reaches_reader(&printable_json(&format!("{text}\n")))
+}
+
 fn write_out(text: &str) -> Result<(), Failure> {
+    reaches_reader(text).map(drop)
+}
+
+/// Writes a text. Returns `false` if the reader has gone.
+fn reaches_reader(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

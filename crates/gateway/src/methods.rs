@@ -13,7 +13,8 @@ use crate::parts::GatewayParts;
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
-    approvals, ask_json, consolidate, dead_letters, jobs, lists, memories, people, schedules, tasks,
+    approvals, ask_json, consolidate, dead_letters, deletion, jobs, lists, memories, people,
+    schedules, tasks,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -165,6 +166,10 @@ pub(crate) async fn answer(
             let answer = dead_letters::answer_about_dead_letters(letters, redactor, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
+        other if deletion::METHODS.contains(&other) => {
+            let answer = deletion::answer_about_deletion(parts.deletion.as_ref(), other, params);
+            answer.await.unwrap_or_else(|| Err(unknown(other)))
+        }
         other if schedules::METHODS.contains(&other) => {
             let answer = schedules::answer_about_schedules(parts.schedules.as_ref(), other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
@@ -181,6 +186,7 @@ fn unknown(method: &str) -> RpcError {
     let others = memories::METHODS.into_iter().chain(jobs::METHODS).chain(tasks::METHODS);
     let others = lists.chain(others).chain(schedules::METHODS).chain(consolidate::METHODS);
     let others = others.chain(ask_json::METHODS).chain(dead_letters::METHODS);
+    let others = others.chain(deletion::METHODS);
     let mut known: Vec<&str> = METHODS.into_iter().chain(others).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_protocol::{
     AccessControl, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate, DeadLetters,
     Deliveries, JobControl, Memories, MemoryMirror, Publish, Query, Redactor, Report,
-    ScheduleControl, Tasks, TurnEvents,
+    ScheduleControl, SessionDeletion, Tasks, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -28,6 +28,7 @@ pub struct GatewayParts {
     pub jobs: Arc<dyn JobControl>,
     pub tasks: Arc<dyn Tasks>,
     pub dead_letters: Arc<dyn DeadLetters>,
+    pub deletion: Arc<dyn SessionDeletion>,
     pub schedules: Arc<dyn ScheduleControl>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.

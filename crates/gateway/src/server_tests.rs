@@ -4,6 +4,8 @@ mod attach;
 mod dead_letters;
 #[path = "server_tests/decisions.rs"]
 mod decisions;
+#[path = "server_tests/deletion.rs"]
+mod deletion;
 #[path = "server_tests/fake_daemon.rs"]
 mod fake_daemon;
 #[path = "server_tests/jobs.rs"]
@@ -67,7 +69,8 @@ async fn server_errors_name_the_reason() {
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, schedule.add, schedule.change, schedule.list, schedule.show, send, \
-             sessions.list, sessions.show, status, task.cancel, task.list, \
+             sessions.delete, sessions.list, \
+             sessions.show, status, task.cancel, task.list, \
              task.show, usage, wait",
         ),
         (

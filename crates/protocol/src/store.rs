@@ -4,6 +4,7 @@
 mod audit;
 mod consolidations;
 mod dead_letters;
+mod deletion;
 mod history;
 mod inbox;
 mod jobs;
@@ -26,6 +27,7 @@ pub use consolidations::{
     EditRefused, MemoryEdit, MemoryVersion, NewConsolidation,
 };
 pub use dead_letters::{DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, RetriedLetter};
+pub use deletion::{DeletedSession, SessionDeletion};
 pub use history::{History, HistoryAuthor, HistoryHit, HistoryQuery};
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,

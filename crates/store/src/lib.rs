@@ -2,7 +2,7 @@
 //! group commit, and a few reader threads. The tables are the queues.
 //!
 //! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `memories`,
-//!   `memory_files`, `vectors`, `history`, `dead_letters`, `query` and `audit` implement one port each. Larger transactions have modules of
+//!   `memory_files`, `vectors`, `history`, `dead_letters`, `deletion`, `query` and `audit` implement one port each. Larger transactions have modules of
 //!   their own, for example `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
@@ -28,6 +28,7 @@ mod copy;
 mod correct;
 mod damage;
 mod dead_letters;
+mod deletion;
 mod digest;
 mod distrust;
 mod error;

@@ -13,14 +13,14 @@ use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore, history};
 
 /// Number of rows that one transaction looks at, so that other writes wait only shortly.
-const BATCH: i64 = 50;
+pub(crate) const BATCH: i64 = 50;
 /// Results up to this size in bytes stay, because the note that replaces one is as long.
 const SMALL_RESULT: i64 = 256;
 /// The result of a call, as the model reads it, after its removal.
 const REMOVED: &str = r#"{"removed":"this result was removed because it was old"}"#;
 
 /// The turns of a session whose next turn may still need the past as it is.
-const HAS_OPEN_WORK: &str = "EXISTS (SELECT 1 FROM turns AS open WHERE open.session = ?1 \
+pub(crate) const HAS_OPEN_WORK: &str = "EXISTS (SELECT 1 FROM turns AS open WHERE open.session = ?1 \
         AND (open.state = 'queued' OR open.state = 'running' OR open.state = 'waiting')) \
     OR EXISTS (SELECT 1 FROM inbound WHERE session = ?1 AND state = 'queued' AND turn IS NULL) \
     OR EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND compact_for IS NOT NULL)";
@@ -190,7 +190,7 @@ fn remove_kept_results(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 }
 
 /// Removes a turn with everything that belongs to it.
-fn remove_turn(tx: &Tx<'_>, turn: TurnId) -> Result<u64> {
+pub(crate) fn remove_turn(tx: &Tx<'_>, turn: TurnId) -> Result<u64> {
     history::forget(tx, turn)?;
     remove_kept_results(tx, turn)?;
     // In the order of the references between the tables.

@@ -6,6 +6,8 @@
 mod cached_past;
 #[path = "sqlite/checking.rs"]
 mod checking;
+#[path = "sqlite/deleting.rs"]
+mod deleting;
 #[path = "sqlite/mutations.rs"]
 mod mutations;
 #[path = "sqlite/pieces.rs"]

@@ -49,7 +49,7 @@ pub(crate) enum DeadCommand {
 #[derive(Debug, Args)]
 pub(crate) struct DeadLetterChoice {
     /// Ids of the messages, as in the list.
-    #[arg(required_unless_present = "all")]
+    #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<DeadId>,
     /// All messages in the list.
     #[arg(long, conflicts_with = "ids")]

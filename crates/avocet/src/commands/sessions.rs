@@ -1,20 +1,22 @@
-//! `avocet sessions`: lists the conversations, and shows their transcripts.
+//! `avocet sessions`: lists the conversations, shows, exports or deletes them.
+
+mod export;
 
 use std::fmt::Write;
 
-use avocet_gateway::ShowSession;
+use avocet_gateway::{DeleteSession, MOST_ROWS, ShowSession, answer_about_deletion};
 use avocet_protocol::{
     CallState, LoggedCall, LoggedInbound, Origin, PlainTable, Query, SessionId, SessionRow,
     SessionSummary, TranscriptPage, TurnId, TurnRecord,
 };
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::commands::{connect, look};
+use crate::commands::{call, connect, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, print, print_json};
+use crate::output::{confirmed, moment, print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::values::{rows, session_id};
@@ -25,6 +27,11 @@ pub(crate) enum SessionsCommand {
     List(SessionsListArgs),
     /// Show the messages and tool calls of a conversation.
     Show(SessionsShowArgs),
+    /// Print a whole conversation, with all results, to keep it.
+    Export(SessionsExportArgs),
+    /// Delete the messages, replies and tool calls of a conversation. Memories, costs and the audit
+    /// stay.
+    Delete(SessionsDeleteArgs),
 }
 
 #[derive(Debug, Args)]
@@ -56,6 +63,36 @@ pub(crate) struct SessionsShowArgs {
     json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SessionsExportArgs {
+    /// Conversation; a bare name is a conversation of the terminal.
+    #[arg(value_parser = session_id)]
+    session: SessionId,
+    /// Form of the text.
+    #[arg(long, value_enum, default_value_t)]
+    format: ExportFormat,
+}
+
+/// The form of an exported conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// For people.
+    #[default]
+    Markdown,
+    /// For programs: the turns as `sessions show --json` prints them.
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsDeleteArgs {
+    /// Conversation; a bare name is a conversation of the terminal.
+    #[arg(value_parser = session_id)]
+    session: SessionId,
+    /// Delete without asking.
+    #[arg(long)]
+    yes: bool,
+}
+
 /// The most turns of a session that are followed.
 const MOST_TURNS: u32 = 50;
 /// The most characters of a result that a transcript shows.
@@ -68,6 +105,8 @@ pub(crate) async fn run(
     match command {
         SessionsCommand::List(list_args) => list(context, list_args).await,
         SessionsCommand::Show(show_args) => show(context, show_args).await,
+        SessionsCommand::Export(export_args) => export(context, export_args).await,
+        SessionsCommand::Delete(delete_args) => delete(context, delete_args).await,
     }
 }
 
@@ -96,14 +135,13 @@ async fn list(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, 
 
 async fn show(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
-    let turns = turns(context, &configuration, &show).await?;
+    let turns = turns(context, &configuration, &show.session, show.turns, show.before).await?;
     if show.json {
         print_json(&turns)?;
     } else if let Some(before) = show.before.filter(|_| turns.is_empty()) {
         print(&format!("{} has no messages before {before}.\n", show.session))?;
     } else if turns.is_empty() {
-        let message = format!("{} has no messages yet", show.session);
-        return Err(Failure::new(Exit::Failed, message));
+        return Err(no_messages(&show.session));
     } else {
         let mut text = transcript(&turns, &TimeZone::system());
         if let Some(first) = turns.first().filter(|_| turns.len() == show.turns as usize) {
@@ -116,19 +154,57 @@ async fn show(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// Returns the turns to show, without secrets, oldest first. A running daemon is asked, because it
-/// knows all secrets of the configuration and this process may not.
+async fn export(context: &CommandContext, export: SessionsExportArgs) -> Result<Exit, Failure> {
+    let SessionsExportArgs { session, format } = export;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let turns = turns(context, &configuration, &session, u32::MAX, None).await?;
+    if turns.is_empty() {
+        return Err(no_messages(&session));
+    }
+    match format {
+        ExportFormat::Json => print_json(&turns)?,
+        ExportFormat::Markdown => print(&export::markdown(&session, &turns, &TimeZone::system()))?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn delete(context: &CommandContext, delete: SessionsDeleteArgs) -> Result<Exit, Failure> {
+    let SessionsDeleteArgs { session, yes } = delete;
+    let question = format!("Delete all messages of {session}?");
+    if !yes && !confirmed(&question)? {
+        print("Nothing was deleted.\n")?;
+        return Ok(Exit::Done);
+    }
+    let params = DeleteSession { session: session.clone() };
+    let turns: u64 = call(context, "sessions.delete", &params, async |log, params| {
+        Ok(answer_about_deletion(log.store.as_ref(), "sessions.delete", params).await)
+    })
+    .await?;
+    let plural = if turns == 1 { "" } else { "s" };
+    print(&format!("{session} is deleted: {turns} turn{plural}\n"))?;
+    Ok(Exit::Done)
+}
+
+fn no_messages(session: &SessionId) -> Failure {
+    Failure::new(Exit::Failed, format!("{session} has no messages yet"))
+}
+
+/// Returns the last turns of a session, `most` of them at most, without secrets, oldest first. A
+/// running daemon is asked, because it knows all secrets of the configuration and this process may
+/// not.
 async fn turns(
     context: &CommandContext,
     configuration: &Configuration,
-    show: &SessionsShowArgs,
+    session: &SessionId,
+    most: u32,
+    mut before: Option<TurnId>,
 ) -> Result<Vec<TurnRecord>, Failure> {
-    let SessionsShowArgs { session, turns, before, .. } = show;
     let client = connect(context, configuration).await?;
     let log = if client.is_none() { look(context, configuration)? } else { None };
-    let (mut shown, mut before) = (Vec::new(), *before);
-    while shown.len() < *turns as usize {
-        let wanted = *turns - u32::try_from(shown.len()).unwrap_or(*turns);
+    let mut shown = Vec::new();
+    while shown.len() < most as usize {
+        let wanted = most - u32::try_from(shown.len()).unwrap_or(most);
+        let wanted = wanted.min(MOST_ROWS);
         let mut page: Vec<TurnRecord> = match (&client, &log) {
             (Some(client), _) => {
                 let show = ShowSession { session: session.clone(), turns: wanted, before };
@@ -164,9 +240,7 @@ pub(crate) async fn finished_lines(
     configuration: &Configuration,
     session: &SessionId,
 ) -> Result<Vec<FinishedLine>, Failure> {
-    let show =
-        SessionsShowArgs { session: session.clone(), turns: MOST_TURNS, before: None, json: false };
-    let turns = turns(context, configuration, &show).await?;
+    let turns = turns(context, configuration, session, MOST_TURNS, None).await?;
     Ok(turns.iter().flat_map(lines_of).collect())
 }
 
@@ -233,10 +307,13 @@ fn write_turn(text: &mut String, turn: &TurnRecord, zone: &TimeZone) {
     }
 }
 
-fn write_message(text: &mut String, message: &LoggedInbound) {
+fn sender(message: &LoggedInbound) -> &str {
     let sender = &message.message.inbound.sender;
-    let name = sender.name.as_deref().unwrap_or(sender.id.as_str());
-    said(text, &format!("{} {name}", message.id), &message.model_text());
+    sender.name.as_deref().unwrap_or(sender.id.as_str())
+}
+
+fn write_message(text: &mut String, message: &LoggedInbound) {
+    said(text, &format!("{} {}", message.id, sender(message)), &message.model_text());
 }
 
 fn write_call(text: &mut String, call: &LoggedCall) {

@@ -6,7 +6,6 @@ mod check;
 mod report;
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use serde_json::json;
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::{confirmed, show};
 use crate::places::{Configuration, Uses};
 use crate::stderr;
 use crate::workspaces::{fixed_skills, guarded};
@@ -222,17 +221,6 @@ fn rows(found: &[FoundSkill]) -> Vec<SkillRow> {
         SkillRow::new(one, is_hidden)
     };
     found.iter().map(row).collect()
-}
-
-/// Asks on the terminal. Without a terminal, the option `--yes` is needed.
-fn confirmed(question: &str) -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(failed("there is no terminal to ask on; give --yes"));
-    }
-    stderr::write(&format!("{} [y/N] ", printable(question)));
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn failed(message: impl Into<String>) -> Failure {

@@ -2,29 +2,85 @@
 //! requests to services are made.
 
 use std::path::Path;
+use std::time::Duration;
 
+use avocet_gateway::ClientError;
 use avocet_protocol::{
     ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
     LogCheck, LogStatus, PlainTable, ProviderStatus, Query, RolledBack, StuckChat, Timestamp,
 };
+use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::commands::{connect, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{ago, last_failure, moment, show, span};
+use crate::output::{ago, last_failure, moment, print_json_line, print_page, show, span};
 use crate::places::{Configuration, Uses};
 use crate::{audit, disk};
 
-pub(crate) async fn run(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print the state again every SECONDS, 2 by default, until Ctrl-C. With --json: a line each
+    /// time.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        default_missing_value = "2",
+        value_parser = clap::value_parser!(u64).range(1..=3600)
+    )]
+    watch: Option<u64>,
+}
+
+pub(crate) async fn run(context: &CommandContext, args: StatusArgs) -> Result<Exit, Failure> {
+    let StatusArgs { json, watch } = args;
     let configuration = Configuration::load(context, Uses::Daemon)?;
-    let status: DaemonStatus = match connect(context, &configuration).await? {
-        Some(client) => client.call("status", &json!({})).await?,
-        None => without_daemon(context, &configuration).await?,
-    };
+    if let Some(seconds) = watch {
+        return repeat(context, &configuration, json, Duration::from_secs(seconds)).await;
+    }
+    let status = look_at(context, &configuration).await?;
     show(json, &status, || text(&status, context.clock.now()))?;
     Ok(exit(&status))
+}
+
+/// Prints the state at this interval as long as somebody reads it.
+async fn repeat(
+    context: &CommandContext,
+    configuration: &Configuration,
+    json: bool,
+    interval: Duration,
+) -> Result<Exit, Failure> {
+    loop {
+        let status = look_at(context, configuration).await?;
+        let is_read = if json {
+            print_json_line(&status)?
+        } else {
+            print_page(&text(&status, context.clock.now()))?
+        };
+        if !is_read {
+            return Ok(Exit::Done);
+        }
+        context.clock.sleep(interval).await;
+    }
+}
+
+async fn look_at(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<DaemonStatus, Failure> {
+    match connect(context, configuration).await? {
+        // A daemon that stops meanwhile leaves its log.
+        Some(client) => match client.call("status", &json!({})).await {
+            Err(ClientError::Lost) => without_daemon(context, configuration).await,
+            answer => Ok(answer?),
+        },
+        None => without_daemon(context, configuration).await,
+    }
 }
 
 /// Chooses the exit code.

@@ -8,15 +8,15 @@ use avocet_protocol::{
     Approvals, AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink,
     ChildMode, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content,
     Cursor, DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey,
-    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits, JobRequest,
-    JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus, Memories, Memory,
-    MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
-    NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
-    PublishError, Query, Report, RetriedLetter, Role, ScheduleCommand, ScheduleControl,
-    ScheduleError, ScheduleId, ScopeFilter, SessionId, SessionReports, SessionRow, SessionStatus,
-    SessionSummary, ShownSchedule, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp,
-    Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
-    UndoneChange, UsageBy, UsageRow, WaitId, WordCounts, WrittenMemory,
+    DeletedSession, DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId,
+    JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus,
+    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
+    MessageStatus, NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
+    Publish, PublishError, Query, Report, RetriedLetter, Role, ScheduleCommand, ScheduleControl,
+    ScheduleError, ScheduleId, ScopeFilter, SessionDeletion, SessionId, SessionReports, SessionRow,
+    SessionStatus, SessionSummary, ShownSchedule, StoreError, SubmittedJob, TaskPage, TaskView,
+    Tasks, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState,
+    Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts, WrittenMemory,
 };
 use serde_json::json;
 
@@ -193,6 +193,21 @@ impl DeadLetters for FakeDaemon {
 
     async fn drop_dead_letter(&self, id: DeadId) -> Result<bool, StoreError> {
         Ok(id == DEAD)
+    }
+}
+
+/// The session that is always busy.
+pub(super) const BUSY: &str = "terminal:local:busy";
+
+#[async_trait]
+impl SessionDeletion for FakeDaemon {
+    async fn delete_session(&self, deleted: &SessionId) -> Result<DeletedSession, StoreError> {
+        Ok(match deleted {
+            known if *known == session() => DeletedSession::Deleted { turns: 3 },
+            busy if busy.as_str() == BUSY => DeletedSession::Busy,
+            task if task.as_str().starts_with("spawn:") => DeletedSession::OfTask,
+            _ => DeletedSession::Unknown,
+        })
     }
 }
 

@@ -46,6 +46,7 @@ impl World {
             jobs: daemon.clone(),
             tasks: daemon.clone(),
             dead_letters: daemon.clone(),
+            deletion: daemon.clone(),
             schedules: daemon.clone(),
             clock: clock.clone(),
             redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),

@@ -56,7 +56,7 @@ fn log(directory: &Path) -> Connection {
     Connection::open(directory.join(DATABASE)).unwrap()
 }
 
-fn count(log: &Connection, sql: &str) -> i64 {
+pub(crate) fn count(log: &Connection, sql: &str) -> i64 {
     log.query_row(&format!("SELECT count(*) FROM {sql}"), (), |row| row.get(0)).unwrap()
 }
 

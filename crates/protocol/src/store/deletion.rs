@@ -1,0 +1,35 @@
+//! The port through which a conversation is deleted.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::Result;
+use crate::SessionId;
+
+/// Deletes conversations from the log.
+#[async_trait]
+pub trait SessionDeletion: fmt::Debug + Send + Sync {
+    /// Deletes the turns of a session with their sub-agents and deliveries, its other messages, and
+    /// its settings, in several transactions. Messages that are not delivered yet are never sent.
+    /// Memories, costs and the audit stay. After an error, the newest turns may be left; the same
+    /// call then deletes the rest.
+    async fn delete_session(&self, session: &SessionId) -> Result<DeletedSession>;
+}
+
+/// The result of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletedSession {
+    /// The session is deleted.
+    Deleted {
+        /// Number of its turns, without those of sub-agents.
+        turns: u64,
+    },
+    /// The session or one of its sub-agents has an open turn, a message waits for an answer, or a
+    /// delivery is under way.
+    Busy,
+    /// It is the session of a sub-agent, and belongs to the one that started it.
+    OfTask,
+    /// There is no such session.
+    Unknown,
+}
