@@ -138,6 +138,12 @@ async fn crash_loop_drops_a_message_that_kills_three_times_and_notifies_the_chat
     // The chat works otherwise.
     chat.ask("Kill me.").await;
     assert_eq!(chat.reply().await.text, "Survived.");
+    // The operator lets the agent try the dropped one again.
+    let listed = home.run(&["dead", "list"]).out;
+    let dropped = listed.lines().nth(1).unwrap();
+    assert!(dropped.starts_with("m1 ") && dropped.contains(" dropped "), "{listed}");
+    assert_eq!(home.run(&["dead", "retry", "m1"]).out, "m1 is queued again\n");
+    assert_eq!(chat.reply().await.text, "Survived.");
     chat.is_over().await;
     stop(daemon).await;
 }

@@ -55,6 +55,7 @@ pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
     }
 }
 
+/// Returns `true` for a question that may be sent again although it may have arrived twice.
 fn asks_again(head: &Head) -> bool {
     !head.delivery.content.choices.is_empty() && head.attempts < QUESTION_ATTEMPTS
 }
