@@ -80,7 +80,7 @@ async fn delivery_to_a_stuck_chat_is_reported_while_others_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn delivery_that_was_given_up_is_listed_shown_retried_and_dropped() {
+async fn delivery_that_failed_is_listed_shown_retried_and_dropped() {
     let (platform, model) = (platform().await, echo().await);
     let home = home(&platform, &model);
     let ann = platform.dm(ANN);
@@ -116,7 +116,7 @@ async fn delivery_that_was_given_up_is_listed_shown_retried_and_dropped() {
     // Without a daemon the commands act on the log.
     let dropped = home.run(&["dead", "drop", "--all"]).out;
     assert!(dropped.starts_with('o') && dropped.ends_with(" is dropped\n"), "{dropped}");
-    assert_eq!(home.run(&["dead", "list"]).out, "No message was given up.\n");
+    assert_eq!(home.run(&["dead", "list"]).out, "There are no failed messages.\n");
     assert!(!home.run(&["status"]).out.contains("avocet dead list"));
 }
 

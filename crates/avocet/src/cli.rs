@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Show the size of the database, or reduce it.
     #[command(subcommand)]
     Db(DbCommand),
-    /// List messages that were given up, show one, or retry or drop them.
+    /// List failed messages, show one, or retry or drop them.
     #[command(subcommand)]
     Dead(DeadCommand),
     /// Check the disk, the providers, the channels and the sandbox, and suggest fixes. A running

@@ -1,4 +1,4 @@
-//! Dead letters: outgoing messages that are given up, and incoming ones that were dropped.
+//! Dead letters: abandoned outgoing messages, and dropped incoming ones.
 
 use std::cmp::Reverse;
 
@@ -47,12 +47,12 @@ impl DeadLetters for SqliteStore {
     }
 }
 
-/// Returns the condition that a chunk of the outbox is given up, and still in the list.
+/// Returns the condition that a chunk of the outbox is abandoned, and still in the list.
 fn is_dead(chunk: &str) -> String {
     format!("{chunk}.state IN ('unconfirmed', 'dead') AND {chunk}.dropped_at IS NULL")
 }
 
-/// Returns the condition that a chunk is the first of its message that is given up.
+/// Returns the condition that a chunk is the first abandoned one of its message.
 fn is_first_dead() -> String {
     format!(
         "{} AND NOT EXISTS (SELECT 1 FROM outbox AS earlier WHERE earlier.id < outbox.id \
@@ -173,7 +173,7 @@ fn letter(
     })
 }
 
-/// Queues all parts of a message that are given up.
+/// Queues all abandoned parts of a message.
 fn retry_delivery(tx: &Tx<'_>, id: DeliveryId) -> Result<Option<ChatAddress>> {
     let Some(letter) = dead_letter(tx.db, DeadId::Delivery(id))? else { return Ok(None) };
     tx.update(

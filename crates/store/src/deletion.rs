@@ -26,7 +26,7 @@ impl SessionDeletion for SqliteStore {
     }
 }
 
-/// What one transaction has deleted.
+/// The result of one transaction.
 enum DeletedBatch {
     /// This many turns. There may be more.
     Turns(u64),

@@ -1,4 +1,4 @@
-//! `avocet dead`: messages that were given up. Uses the socket of a running daemon, else the log
+//! `avocet dead`: failed messages. Uses the socket of a running daemon, else the log
 //! itself.
 
 use std::fmt::Write;
@@ -20,7 +20,7 @@ use crate::values::rows;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadCommand {
-    /// List messages that were given up, the newest first.
+    /// List failed messages, the newest first.
     List {
         /// Maximum number of messages to list.
         #[arg(long, default_value_t = 50, value_parser = rows)]
@@ -117,7 +117,7 @@ async fn ask<A: DeserializeOwned>(
     .await
 }
 
-const NONE: &str = "No message was given up.\n";
+const NONE: &str = "There are no failed messages.\n";
 
 fn listed(letters: &[DeadLetter], limit: u32, is_next_page: bool, now: Timestamp) -> String {
     if letters.is_empty() {

@@ -166,7 +166,7 @@ fn log(status: &DaemonStatus) -> Vec<StatusRow> {
         row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
     if unconfirmed + dead > 0 {
-        rows.push(row("given up", "avocet dead list"));
+        rows.push(row("failed", "avocet dead list"));
     }
     if let Some(next) = next_due {
         let next = moment(*next, &TimeZone::UTC);

@@ -1,4 +1,4 @@
-//! Dead letters: outgoing messages that are given up, and incoming ones that were dropped.
+//! Dead letters: abandoned outgoing messages, and dropped incoming ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,8 +28,7 @@ pub trait DeadLetters: fmt::Debug + Send + Sync {
     async fn drop_dead_letter(&self, id: DeadId) -> Result<bool>;
 }
 
-/// The id of a dead letter: that of its message (`m12`) or of its first chunk that was given up
-/// (`o7`).
+/// The id of a dead letter: that of its message (`m12`), or of its first abandoned chunk (`o7`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeadId {
@@ -90,7 +89,7 @@ pub enum DeadReason {
     Refused,
     /// No attempt was confirmed. It may have arrived.
     Unconfirmed,
-    /// The agent gave up an incoming message.
+    /// The agent dropped an incoming message.
     Dropped,
 }
 
@@ -128,7 +127,7 @@ pub struct DeadLetter {
     pub error: Option<String>,
     /// One line: the beginning of its text, and the names of its files.
     pub summary: String,
-    /// The text of all parts that were given up.
+    /// The text of all abandoned parts.
     pub text: String,
 }
 

@@ -11,7 +11,7 @@ use crate::tx::{Result, Tx};
 pub(crate) const OPEN_CHUNK: &str =
     "(outbox.state = 'pending' OR outbox.state = 'sending' OR outbox.state = 'unknown')";
 
-/// The assignments that queue a chunk again that was given up.
+/// The assignments that queue an abandoned chunk again.
 pub(crate) const QUEUE_AGAIN: &str = "repeat = max(repeat, state = 'unconfirmed'), state = 'pending', \
      not_before = 0, attempts = 0, error = NULL, failing_since = NULL, dropped_at = NULL";
 

@@ -26,8 +26,8 @@ impl World<'_> {
         self.ports.dead_letters.drop_dead_letter(id).await.unwrap()
     }
 
-    /// Sends a message of another process to a chat, whose first chunk is given up.
-    async fn gives_up(&self, name: &str, chunks: &[&str], is_unconfirmed: bool) -> DeadId {
+    /// Sends a message of another process to a chat, and abandons its first chunk.
+    async fn abandons(&self, name: &str, chunks: &[&str], is_unconfirmed: bool) -> DeadId {
         let key = DedupeKey::parse(chunks[0]).unwrap();
         let outbox = &self.ports.outbox;
         let chat = planned(&session(name), chunks);
@@ -58,8 +58,8 @@ impl World<'_> {
 /// A message with several parts is one letter. Delivered messages and commands are none.
 pub async fn dead_letters_are_listed_newest_first(backend: &impl Backend) {
     let world = World::new(backend).await;
-    let refused = world.gives_up("b", &["one", " two"], false).await;
-    let unconfirmed = world.gives_up("c", &["three"], true).await;
+    let refused = world.abandons("b", &["one", " two"], false).await;
+    let unconfirmed = world.abandons("c", &["three"], true).await;
     let dropped = DeadId::Message(world.is_dropped("a", "please", Trust::Full).await);
     world.delivered_texts(&session("a")).await;
     let letters = world.dead_letters(100, None).await;
@@ -96,7 +96,7 @@ pub async fn retry_of_a_dead_letter_sends_all_parts(backend: &impl Backend) {
     for (name, is_unconfirmed) in [("b", false), ("c", true)] {
         let chat = session(name).address();
         let chunks = [format!("{name}1"), format!("{name}2")];
-        let id = world.gives_up(name, &[&chunks[0], &chunks[1]], is_unconfirmed).await;
+        let id = world.abandons(name, &[&chunks[0], &chunks[1]], is_unconfirmed).await;
         let delivered_before = world.delivered_texts(&session(name)).await;
         assert_eq!(delivered_before.len(), usize::from(is_unconfirmed), "the rest of a message");
         let retried = Some(RetriedLetter::Delivery(chat.clone()));
@@ -136,7 +136,7 @@ pub async fn retry_of_a_dropped_message_queues_a_copy(backend: &impl Backend) {
 /// A dropped letter leaves the list and the counts for good; `/resend` does not bring it back.
 pub async fn drop_of_a_dead_letter_removes_it_from_the_list(backend: &impl Backend) {
     let world = World::new(backend).await;
-    let delivery = world.gives_up("a", &["one", "two"], false).await;
+    let delivery = world.abandons("a", &["one", "two"], false).await;
     let message = DeadId::Message(world.is_dropped("b", "please", Trust::Full).await);
     for id in [delivery, message] {
         assert!(world.drop_dead(id).await);
