@@ -189,7 +189,11 @@ fn retry_delivery(tx: &Tx<'_>, id: DeliveryId) -> Result<Option<ChatAddress>> {
     Ok(Some(letter.chat))
 }
 
+/// Takes all abandoned parts of a message out of the list. Returns their number.
 fn drop_delivery(tx: &Tx<'_>, id: DeliveryId) -> Result<usize> {
+    if dead_letter(tx.db, DeadId::Delivery(id))?.is_none() {
+        return Ok(0);
+    }
     tx.update(
         &format!(
             "UPDATE outbox SET dropped_at = ?2 WHERE {} \

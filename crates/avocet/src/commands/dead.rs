@@ -1,5 +1,4 @@
-//! `avocet dead`: failed messages. Uses the socket of a running daemon, else the log
-//! itself.
+//! `avocet dead`: failed messages. Uses the socket of a running daemon, else the log itself.
 
 use std::fmt::Write;
 
@@ -79,7 +78,7 @@ async fn page(context: &CommandContext, list: ListDeadLetters) -> Result<Vec<Dea
     ask(context, "dead.list", &list).await
 }
 
-/// Calls the method for each chosen message, and prints what became of it.
+/// Calls the method for each chosen message, and prints the result.
 async fn each(
     context: &CommandContext,
     choice: DeadLetterChoice,

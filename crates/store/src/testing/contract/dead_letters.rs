@@ -138,6 +138,10 @@ pub async fn drop_of_a_dead_letter_removes_it_from_the_list(backend: &impl Backe
     let world = World::new(backend).await;
     let delivery = world.abandons("a", &["one", "two"], false).await;
     let message = DeadId::Message(world.is_dropped("b", "please", Trust::Full).await);
+    let DeadId::Delivery(first) = delivery else { panic!("{delivery}") };
+    let second_part = DeadId::Delivery(DeliveryId(first.0 + 1));
+    assert!(!world.drop_dead(second_part).await, "the first part stands for the message");
+    assert_eq!(world.retry_dead(second_part).await, None);
     for id in [delivery, message] {
         assert!(world.drop_dead(id).await);
         assert!(!world.drop_dead(id).await, "it has left the list");
