@@ -25,16 +25,13 @@ struct Remover {
     stop: CancellationToken,
 }
 
-/// Removes old content now and once a day. Does nothing, and sets no timer, without limits.
+/// Removes old content and old events now and once a day.
 pub(crate) fn start(
     limits: &Retention,
     store: &Arc<SqliteStore>,
     clock: &Arc<dyn Clock>,
     group: &Group,
 ) {
-    if !limits.is_on() {
-        return;
-    }
     let (limits, stop) = (limits.clone(), group.token());
     let remover = Remover { limits, store: store.clone(), clock: clock.clone(), stop };
     group.spawn("retention", async move {
@@ -56,7 +53,8 @@ pub(crate) fn start(
 impl Remover {
     /// Removes everything beyond the limits, and returns the number of removed rows.
     async fn pass(&self) -> Result<u64, StoreError> {
-        let Retention { messages, messages_megabytes, results, results_megabytes } = &self.limits;
+        let Retention { messages, messages_megabytes, results, results_megabytes, events } =
+            &self.limits;
         // Results first: without them, more messages fit.
         let results = self.before(ContentKind::Results, *results, *results_megabytes).await?;
         let mut removed = self.remove(OldRows::Results, results).await?;
@@ -64,6 +62,8 @@ impl Remover {
         for part in [OldRows::Turns, OldRows::Messages, OldRows::Deliveries] {
             removed += self.remove(part, messages).await?;
         }
+        let events = self.clock.now().before(*events);
+        removed += self.remove(OldRows::Events, Some(events)).await?;
         if removed > 0 {
             while self.store.shrink(PAGES).await? > 0 && !self.stop.is_cancelled() {
                 self.wait(PAUSE).await;

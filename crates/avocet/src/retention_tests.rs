@@ -1,6 +1,6 @@
 use avocet_protocol::{
-    Claim, Content, Inbound, InboundKind, Inbox, NewInbound, Outcome, Query, QueueMode, Sender,
-    SessionId, Settlement, Suspects, Trust, Turns,
+    Claim, Content, EventLog, EventSeq, Inbound, InboundKind, Inbox, NewInbound, Outcome, Query,
+    QueueMode, Sender, SessionId, Settlement, Suspects, Trust, Turns,
 };
 use avocet_store::{Durability, Holder, OpenOptions};
 use avocet_testkit::ManualClock;
@@ -82,13 +82,25 @@ async fn retention_removes_the_oldest_messages_beyond_a_size() {
 }
 
 #[tokio::test]
-async fn retention_without_limits_starts_no_task() {
+async fn retention_removes_old_events_without_any_limit() {
     let (directory, group) = (TempDir::new().unwrap(), Group::new("test"));
-    let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
+    let manual = Arc::new(ManualClock::default());
+    let clock: Arc<dyn Clock> = manual.clone();
     let store = store(&directory, &clock, &group).await;
+    answered(&store, "1").await;
+    let range = async || store.event_range().await.unwrap();
+    let newest = range().await.newest;
     start(&Retention::default(), &store, &clock, &group);
-    assert!(!group.live().contains(&"test/retention".to_owned()), "{:?}", group.live());
-    start(&Retention { results: Some(DAY), ..Retention::default() }, &store, &clock, &group);
-    assert!(group.live().contains(&"test/retention".to_owned()), "{:?}", group.live());
+    for (days, oldest) in [(0, Some(EventSeq(1))), (30, Some(EventSeq(1))), (31, None)] {
+        manual.sleeper(EVERY).await;
+        let found = range().await;
+        assert_eq!((found.oldest, found.newest), (oldest, newest), "after {days} days");
+        manual.advance(DAY * if days == 0 { 30 } else { 1 });
+    }
+    // A new event continues the numbers.
+    manual.sleeper(EVERY).await;
+    answered(&store, "2").await;
+    assert_eq!(range().await.oldest, Some(EventSeq(newest.0 + 1)));
+    assert_eq!(messages(&store).await, 2);
     group.cancel();
 }

@@ -7,8 +7,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 /// The time for which the log keeps content, and the space that content may take. Without any key,
-/// everything stays. The audit table, memories and costs always stay.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+/// all content stays. The audit table, memories and costs always stay.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
     /// The age at which messages are removed, with their turns, replies and deliveries: `90d` or
@@ -27,19 +27,40 @@ pub struct Retention {
     /// The most megabytes of long results of tools; the oldest are removed.
     #[serde(deserialize_with = "megabytes")]
     pub results_megabytes: Option<u64>,
+    /// The age at which events are removed: `30d` by default. A program that follows the events
+    /// (`avocet events --follow --name`) and is away for longer misses some. At least one hour.
+    #[serde(deserialize_with = "event_age")]
+    #[schemars(with = "Option<String>")]
+    pub events: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            messages: None,
+            messages_megabytes: None,
+            results: None,
+            results_megabytes: None,
+            events: Duration::from_hours(30 * 24),
+        }
+    }
 }
 
 impl Retention {
-    /// Returns `true` if content is removed at some time.
+    /// Returns `true` if content is removed at some time. Events hold no content.
     #[must_use]
     pub fn is_on(&self) -> bool {
-        let Self { messages, messages_megabytes, results, results_megabytes } = self;
+        let Self { messages, messages_megabytes, results, results_megabytes, events: _ } = self;
         let has_age = messages.is_some() || results.is_some();
         has_age || messages_megabytes.is_some() || results_megabytes.is_some()
     }
 }
 
 fn age<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    event_age(deserializer).map(Some)
+}
+
+fn event_age<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     let wrong = || D::Error::custom(format!("{text:?} is not an age such as \"12h\" or \"90d\""));
     let hours = match text.char_indices().last() {
@@ -49,7 +70,7 @@ fn age<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D
     };
     let number = text.get(..text.len() - 1).and_then(|number| number.parse::<u32>().ok());
     let number = number.filter(|number| *number > 0).ok_or_else(wrong)?;
-    Ok(Some(Duration::from_hours(u64::from(number) * hours)))
+    Ok(Duration::from_hours(u64::from(number) * hours))
 }
 
 fn megabytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
@@ -74,6 +95,9 @@ mod tests {
     fn retention_reads_ages_and_sizes_and_is_off_without_keys() {
         let off = read("[retention]\n").unwrap();
         assert!(!off.is_on());
+        assert_eq!(off.events, Duration::from_hours(30 * 24));
+        let events = read("[retention]\nevents = \"12h\"\n").unwrap();
+        assert_eq!((events.events, events.is_on()), (Duration::from_hours(12), false));
         let table = [
             ("messages = \"90d\"", Some(Duration::from_hours(90 * 24)), None),
             ("messages = \"12h\"", Some(Duration::from_hours(12)), None),
@@ -94,6 +118,7 @@ mod tests {
             ("messages = \"0d\"", "is not an age such as"),
             ("messages = \"90\"", "is not an age such as"),
             ("results = \"30m\"", "is not an age such as"),
+            ("events = \"0h\"", "is not an age such as"),
             ("results = \"ü\"", "is not an age such as"),
             ("messages_megabytes = 0", "it is at least 1"),
             ("results_megabytes = 0", "it is at least 1"),

@@ -201,6 +201,10 @@ text_id! {
     PlatformId, "platform message id", check_id
 }
 text_id! {
+    /// A program that follows the events of the log.
+    SubscriberName, "subscriber name", check_part
+}
+text_id! {
     /// The name of a tool.
     ToolName, "tool name", check_id
 }

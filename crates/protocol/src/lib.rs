@@ -57,6 +57,7 @@ mod tool;
 mod tool_groups;
 mod tool_outcome;
 mod toolbox;
+mod trace;
 mod transcribe;
 mod trust;
 mod turn;
@@ -93,7 +94,7 @@ pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, ConsolidationId, DedupeKey, DeliveryId, IdError,
     IdFault, JobId, MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, ScheduleId,
-    SenderId, ToolName, TopicId, TurnId, WaitId,
+    SenderId, SubscriberName, ToolName, TopicId, TurnId, WaitId,
 };
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
@@ -150,18 +151,20 @@ pub use store::{
     Claim, Claimed, CommandAction, CommandEffect, CommandReply, CompactedPast, Consolidation,
     ConsolidationEnd, ConsolidationState, Consolidations, Correction, DeadId, DeadLetter,
     DeadLetters, DeadPage, DeadReason, DeletedSession, DueClaim, DueRun, DueWork, EditRefused,
-    EditedFile, EndedSchedules, Enqueued, Family, FileEntry, FoundMemory, Head, History,
-    HistoryAuthor, HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState,
-    JobStatus, Jobs, KeptResult, KeptResults, Ledger, LineageTurn, MAX_MEMORY_BYTES, Memories,
-    Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryEdit, MemoryFiles, MemoryScope,
+    EditedFile, EndedSchedules, Enqueued, EventAnswer, EventDelivery, EventDetail, EventFilter,
+    EventKind, EventLog, EventMemory, EventMessage, EventPage, EventRange, EventSchedule, EventSeq,
+    EventTool, EventTurn, EventUsage, Family, FileEntry, FoundMemory, Head, History, HistoryAuthor,
+    HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs,
+    KeptResult, KeptResults, Ledger, LineageTurn, LogEvent, MAX_MEMORY_BYTES, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryEdit, MemoryFiles, MemoryScope,
     MemorySource, MemoryText, MemoryVector, MemoryVectors, MemoryVersion, NewConsolidation, NewJob,
     NewMemory, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox,
     Past, Preview, Purpose, Resolution, RetriedLetter, Schedules, ScopeFilter, ScopeKind,
     ScopeMemories, ScopeRefused, SendEnd, SessionDeletion, SettledTurn, Settlement, Showing,
-    ShownChange, ShownMemory, Spending, StoreError, SubmittedJob, Suspects, TakenEdit,
+    ShownChange, ShownMemory, Spending, StoreError, SubmittedJob, Subscriber, Suspects, TakenEdit,
     TakenEditKind, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, UpkeepBudget,
     UpkeepLedger, UsageAtClaim, UsageEntry, WordCounts, WrittenMemory, conflict_text,
-    conflicts_with, task_name, visible_text,
+    conflicts_with, event_kinds, task_name, visible_text,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};
@@ -175,6 +178,7 @@ pub use tool_outcome::{
     ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
 };
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox, is_rare};
+pub use trace::{TraceSpan, TraceWork, trace};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};
 pub use turn::{

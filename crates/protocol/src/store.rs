@@ -5,6 +5,7 @@ mod audit;
 mod consolidations;
 mod dead_letters;
 mod deletion;
+mod event_log;
 mod history;
 mod inbox;
 mod jobs;
@@ -28,6 +29,11 @@ pub use consolidations::{
 };
 pub use dead_letters::{DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, RetriedLetter};
 pub use deletion::{DeletedSession, SessionDeletion};
+pub use event_log::{
+    EventAnswer, EventDelivery, EventDetail, EventFilter, EventKind, EventLog, EventMemory,
+    EventMessage, EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage,
+    LogEvent, Subscriber, event_kinds,
+};
 pub use history::{History, HistoryAuthor, HistoryHit, HistoryQuery};
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,

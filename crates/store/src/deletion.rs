@@ -103,6 +103,7 @@ fn delete_rest(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
         "DELETE FROM undelivered WHERE session = ?1",
         "DELETE FROM reports WHERE session = ?1",
         "DELETE FROM grants WHERE session = ?1",
+        "DELETE FROM events WHERE session = ?1",
         "DELETE FROM inbound WHERE session = ?1",
         "DELETE FROM sessions WHERE id = ?1",
     ] {

@@ -17,6 +17,7 @@ use crate::audit;
 use crate::cancel::{ForcedEnd, end};
 use crate::rows;
 use crate::rows::chunks::{ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk};
+use crate::rows::events;
 use crate::rows::turns::{OPEN_TURN, insert_turn};
 use crate::tx::{Result, Tx};
 
@@ -58,8 +59,10 @@ const GAP: i64 = 100_000;
 /// Ends all open work, gives the database a new id, and records the roll-back.
 pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<EndedWork> {
     move_numbers_on(tx, &rolled_back.numbers)?;
+    let newest_event = events::newest(tx.db)?;
     // First, so that this row explains the missing numbers before it.
     audit::rolled_back(tx, rolled_back.outcome, &rolled_back.why)?;
+    events::rolled_back(tx)?;
     let chats = chats_with_open_work(tx)?;
     let mut ended = EndedWork { chats: chats.len(), ..EndedWork::default() };
     ended.turns = end_turns(tx)?;
@@ -78,6 +81,7 @@ pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<EndedWor
         params![tx.now.0, rolled_back.why, rolled_back.unsure_until.unwrap_or(tx.now).0],
     )?;
     tx.update("UPDATE meta SET epoch = max(epoch, ?1) WHERE only = 1", [rolled_back.epoch])?;
+    events::set_times(tx, newest_event)?;
     Ok(ended)
 }
 

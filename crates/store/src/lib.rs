@@ -2,8 +2,9 @@
 //! group commit, and a few reader threads. The tables are the queues.
 //!
 //! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `memories`,
-//!   `memory_files`, `vectors`, `history`, `dead_letters`, `deletion`, `query` and `audit` implement one port each. Larger transactions have modules of
-//!   their own, for example `accept`, `claim` and `commands`.
+//!   `memory_files`, `vectors`, `history`, `dead_letters`, `deletion`, `event_log`, `query` and
+//!   `audit` implement one port each. Larger transactions have modules of their own, for example
+//!   `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
 //! - Database file: `open` is the start. `schema` and `migrate` hold the versions; `damage`,
@@ -32,6 +33,7 @@ mod deletion;
 mod digest;
 mod distrust;
 mod error;
+mod event_log;
 mod files;
 mod grants;
 mod history;

@@ -9,6 +9,7 @@ use avocet_protocol::{Clock, QueueMode, Redactor, StoreError, Timestamp};
 use avocet_supervise::Group;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use tokio::sync::watch;
 
 use crate::binding::WalState;
 use crate::check::{NeededCheck, RunningCheck, needed};
@@ -24,6 +25,7 @@ use crate::past_cache::PastCache;
 use crate::precheck::{check_to_read, look};
 use crate::readers::Readers;
 use crate::recover::recover;
+use crate::rows::events;
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 use crate::writer::{ChangeNotices, OpenDatabase, Writer, WriterParts};
 use crate::{Durability, Holder, OpenError, SqliteStore, migrate, schema};
@@ -96,7 +98,9 @@ impl SqliteStore {
         let check = RunningCheck::new(needed, last.pages());
         give_back(&connection, &path)?;
         let opened = OpenDatabase { connection, database, epoch, last };
-        let changed = Arc::<ChangeNotices>::default();
+        let newest_event = events::newest(Db { connection: &opened.connection, path: &path })?;
+        let newest_event = watch::Sender::new(newest_event);
+        let changed = Arc::new(ChangeNotices { newest_event, ..ChangeNotices::default() });
         let pasts = Arc::<PastCache>::default();
         let shared =
             WriterParts { clock, redactor, changed: changed.clone(), pasts: pasts.clone() };
@@ -289,12 +293,14 @@ fn begin(
     let mut tx = Tx { db, epoch: db.epoch()?, now, redactor, changed };
     let error = |error| store_error(path, &error);
     let transaction = connection.unchecked_transaction().map_err(error)?;
+    let newest_event = events::newest(db)?;
     if options.holder == Holder::Daemon {
         tx.update("UPDATE meta SET epoch = epoch + 1 WHERE only = 1", ())?;
         tx.epoch += 1;
         recover(&tx)?;
     }
     tx.update("UPDATE meta SET in_use = 1, commits = commits + 1 WHERE only = 1", ())?;
+    events::set_times(&tx, newest_event)?;
     transaction.commit().map_err(error)?;
     // The database file itself must say that it is in use, because its `-wal` may be deleted.
     if let Err(error) = db.one("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {

@@ -1,4 +1,4 @@
-//! Removes old messages and old results of tools (`[retention]`), in small transactions.
+//! Removes old messages, results of tools and events (`[retention]`), in small transactions.
 //!
 //! A turn is removed as a whole: its messages, steps, calls, deliveries and sub-agents. Everything
 //! that open work refers to stays: turns of a session with open work, pending deliveries, reports of
@@ -36,6 +36,8 @@ pub enum OldRows {
     Messages,
     /// Deliveries of no turn.
     Deliveries,
+    /// Events.
+    Events,
 }
 
 /// The outcome of one transaction.
@@ -74,6 +76,7 @@ impl SqliteStore {
                 OldRows::Turns => each_turn(tx, after, before, remove_turn),
                 OldRows::Messages => remove_messages(tx, after, before),
                 OldRows::Deliveries => remove_deliveries(tx, after, before),
+                OldRows::Events => remove_events(tx, before),
             }
         })
         .await
@@ -235,6 +238,16 @@ fn remove_deliveries(tx: &Tx<'_>, after: i64, before: Timestamp) -> Result<Remov
         AND NOT EXISTS (SELECT 1 FROM undelivered WHERE delivery = outbox.id AND turn IS NULL)";
     let forget = "DELETE FROM undelivered WHERE said_by IS NULL AND delivery = ?1";
     each_row(tx, &RowTable { name: "outbox", time: "created_at", removable, forget }, after, before)
+}
+
+fn remove_events(tx: &Tx<'_>, before: Timestamp) -> Result<RemovedBatch> {
+    let limit = BATCH * 10;
+    let removed = tx.update(
+        "DELETE FROM events WHERE at < ?1 AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?2)",
+        params![before.0, limit],
+    )?;
+    let is_last = removed < usize::try_from(limit).unwrap_or_default();
+    Ok(RemovedBatch { removed: removed as u64, next: (!is_last).then_some(0) })
 }
 
 /// A table whose rows are removed one by one.

@@ -2,6 +2,7 @@
 //! submodule for each table; they use no other module of the crate than `tx`.
 
 pub(crate) mod chunks;
+pub(crate) mod events;
 pub(crate) mod messages;
 pub(crate) mod sessions;
 pub(crate) mod turns;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use avocet_protocol::{Redactor, StoreError, Timestamp};
+use avocet_protocol::{EventSeq, Redactor, StoreError, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row};
 
 use crate::error::store_error;
@@ -119,6 +119,8 @@ pub(crate) struct ChangeMarks {
     pub(crate) schedules: Cell<bool>,
     /// Set if the transaction changes or removes a part of an ended turn, which may be cached.
     pub(crate) past: Cell<bool>,
+    /// The newest event, if the transaction adds events.
+    pub(crate) newest_event: Cell<Option<EventSeq>>,
 }
 
 impl Tx<'_> {

@@ -3,16 +3,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use avocet_protocol::{Clock, LastExchanges, Redactor, StoreError};
+use avocet_protocol::{Clock, EventSeq, LastExchanges, Redactor, StoreError};
 use avocet_supervise::fail_point::{Moment, pass};
 use avocet_supervise::{Group, LOG_WRITES};
 use rusqlite::Connection;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
 use crate::past_cache::PastCache;
+use crate::rows::events;
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Capacity of the queue; callers wait while it is full.
@@ -95,12 +96,14 @@ pub(crate) struct WriterParts {
     pub(crate) pasts: Arc<PastCache>,
 }
 
-/// The notices of committed changes. Each has one waiter.
+/// The notices of committed changes. Each [`Notify`] has one waiter.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeNotices {
     pub(crate) memories: Notify,
     pub(crate) consolidations: Notify,
     pub(crate) schedules: Notify,
+    /// The newest committed event. Read-only logs leave it at 0.
+    pub(crate) newest_event: watch::Sender<EventSeq>,
 }
 
 impl ChangeNotices {
@@ -361,6 +364,7 @@ impl Thread {
         let counts = self.connection.total_changes() != before;
         if counts {
             tx.update("UPDATE meta SET commits = ?1 WHERE only = 1", [self.last_file.next()])?;
+            events::set_times(&tx, *self.parts.changed.newest_event.borrow())?;
         }
         batch.iter().for_each(|job| pass(job.name(), Moment::Before));
         self.execute("COMMIT")?;
@@ -371,6 +375,9 @@ impl Thread {
             self.parts.pasts.clear();
         }
         self.parts.changed.notify(&changed);
+        if let Some(newest) = changed.newest_event.get() {
+            self.parts.changed.newest_event.send_replace(newest);
+        }
         Ok(())
     }
 

@@ -60,7 +60,8 @@ pub trait UpkeepBudget: fmt::Debug + Send + Sync {
 }
 
 /// The purpose of a request to a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Purpose {
     /// The answer of a turn, or a step on the way to it.
     Answer,
@@ -73,6 +74,9 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// All purposes.
+    pub const ALL: [Self; 4] = [Self::Answer, Self::Summary, Self::Consolidation, Self::Embedding];
+
     /// The word in the log.
     #[must_use]
     pub fn word(self) -> &'static str {

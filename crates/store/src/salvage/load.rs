@@ -35,9 +35,10 @@ const FROM_LOST_PAGES: &[&str] = &[
 ];
 
 /// Tables excluded from recovery. Grants must be given again. The index of the history, the vectors
-/// of memories and the sums of usage are made anew.
-const NOT_RECOVERED: [&str; 7] = [
+/// of memories and the sums of usage are made anew. Events are of the past.
+const NOT_RECOVERED: [&str; 8] = [
     "meta",
+    "events",
     "grants",
     "history_mark",
     "history_pending",

@@ -7,6 +7,7 @@ mod audit;
 mod calls;
 mod consolidations;
 mod dead_letters;
+mod events;
 mod history;
 mod inbox;
 mod jobs;
@@ -33,8 +34,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Audit, Consolidations, DeadLetters, History, Inbox, Jobs, KeptResults, Ledger, Memories,
-    MemoryFiles, MemoryVectors, Outbox, People, Query, Schedules, Tasks, TurnLog, Turns,
+    Audit, Consolidations, DeadLetters, EventLog, History, Inbox, Jobs, KeptResults, Ledger,
+    Memories, MemoryFiles, MemoryVectors, Outbox, People, Query, Schedules, Tasks, TurnLog, Turns,
     UpkeepLedger,
 };
 
@@ -69,6 +70,7 @@ pub struct Ports {
     pub jobs: Arc<dyn Jobs>,
     pub tasks: Arc<dyn Tasks>,
     pub dead_letters: Arc<dyn DeadLetters>,
+    pub events: Arc<dyn EventLog>,
     pub schedules: Arc<dyn Schedules>,
     pub consolidations: Arc<dyn Consolidations>,
     pub upkeep: Arc<dyn UpkeepLedger>,
@@ -95,6 +97,7 @@ impl Ports {
             + Jobs
             + Tasks
             + DeadLetters
+            + EventLog
             + Schedules
             + Consolidations
             + UpkeepLedger
@@ -117,6 +120,7 @@ impl Ports {
             jobs: store.clone(),
             tasks: store.clone(),
             dead_letters: store.clone(),
+            events: store.clone(),
             schedules: store.clone(),
             consolidations: store.clone(),
             upkeep: store.clone(),
@@ -273,6 +277,16 @@ rules! {
         retry_of_a_dead_letter_sends_all_parts
         retry_of_a_dropped_message_queues_a_copy
         drop_of_a_dead_letter_removes_it_from_the_list;
+    events:
+        events_follow_a_message_to_its_delivery
+        events_show_a_crash_and_its_recovery
+        events_show_the_wait_of_a_turn
+        events_of_a_delivery_without_a_turn_have_the_session_of_its_chat
+        events_leave_out_previews
+        events_are_read_by_page_session_and_kind
+        events_of_a_message_include_its_sub_agents
+        subscriber_keeps_its_position_over_a_restart
+        newest_event_changes_with_each_commit;
     jobs:
         submit_starts_a_session_and_absorbs_a_repeated_key
         submit_without_a_chat_gives_the_job_a_chat_of_its_own

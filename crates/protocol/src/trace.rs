@@ -1,0 +1,274 @@
+//! The timeline of one message, made from its events.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CallId, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventKind, EventMessage,
+    EventTool, EventTurn, EventUsage, LogEvent, Timestamp, TurnId, WaitKind,
+};
+
+/// A part of the timeline: one piece of work, or one wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceSpan {
+    /// The begin.
+    pub start: Timestamp,
+    /// The end; `None` while it lasts, or if the process ended before it.
+    pub end: Option<Timestamp>,
+    /// The turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// The work.
+    #[serde(flatten)]
+    pub work: TraceWork,
+}
+
+/// The work of a [`TraceSpan`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TraceWork {
+    /// The message was accepted. Has no length.
+    Received {
+        /// The message.
+        message: EventMessage,
+    },
+    /// The message waits for its lane.
+    Queued,
+    /// A model is asked. Begins at the end of the work before it, so that it includes recall and
+    /// the preparation of the request.
+    Model {
+        /// The answer; `None` if the request had none.
+        answer: Option<EventAnswer>,
+        /// The cost of the answer, and of failed attempts before it.
+        usage: Vec<EventUsage>,
+    },
+    /// A tool runs.
+    Tool {
+        /// The call.
+        call: CallId,
+        /// Its name, arguments and result.
+        tool: EventTool,
+    },
+    /// The turn waits for a person or a sub-agent.
+    Paused {
+        /// The kinds of events for which it waits.
+        waits_for: Vec<WaitKind>,
+    },
+    /// The process ended during the turn. Lasts until a lane runs the turn again.
+    Interrupted,
+    /// A part of a message is delivered, from its first send.
+    Delivery {
+        /// The part.
+        delivery: EventDelivery,
+        /// Its state.
+        state: EventKind,
+    },
+    /// The turn ended. Has no length.
+    Ended {
+        /// Its state: `turn.done`, `turn.cancelled` or `turn.failed`.
+        state: EventKind,
+        /// The turn.
+        turn_info: Option<EventTurn>,
+    },
+}
+
+/// Makes the timeline of a message from its events, in the order of the begins.
+#[must_use]
+pub fn trace(events: Vec<LogEvent>) -> Vec<TraceSpan> {
+    let mut timeline = Timeline::default();
+    events.into_iter().for_each(|event| timeline.add(event));
+    timeline.spans.sort_by_key(|span| span.start);
+    timeline.spans
+}
+
+/// The timeline so far.
+#[derive(Default)]
+struct Timeline {
+    spans: Vec<TraceSpan>,
+    turns: HashMap<TurnId, TracedTurn>,
+    deliveries: HashMap<DeliveryId, usize>,
+    /// The wait for the lane, which the first turn ends.
+    queued: Option<usize>,
+}
+
+/// A turn of the timeline.
+#[derive(Default)]
+struct TracedTurn {
+    /// The end of its last work.
+    free_since: Option<Timestamp>,
+    /// The open pause or interruption.
+    open: Option<usize>,
+    /// The usage of the next answer.
+    usage: Vec<EventUsage>,
+    /// The started calls.
+    calls: HashMap<CallId, Timestamp>,
+}
+
+impl Timeline {
+    fn push(
+        &mut self,
+        start: Timestamp,
+        end: Option<Timestamp>,
+        turn: Option<TurnId>,
+        work: TraceWork,
+    ) -> usize {
+        self.spans.push(TraceSpan { start, end, turn, work });
+        self.spans.len() - 1
+    }
+
+    fn end(&mut self, span: Option<usize>, at: Timestamp) {
+        if let Some(span) = span.and_then(|span| self.spans.get_mut(span)) {
+            span.end = Some(at);
+        }
+    }
+
+    fn add(&mut self, event: LogEvent) {
+        let LogEvent { at, kind, turn, call, detail, .. } = event;
+        match (kind, turn, detail) {
+            (EventKind::MessageQueued, _, Some(EventDetail::Message(message))) => {
+                self.push(at, Some(at), None, TraceWork::Received { message });
+                self.queued = Some(self.push(at, None, None, TraceWork::Queued));
+            }
+            (EventKind::MessageDone | EventKind::MessageDead, ..) => {
+                let queued = self.queued.take();
+                self.end(queued, at);
+            }
+            (EventKind::UsageRecorded, Some(turn), Some(EventDetail::Usage(usage))) => {
+                self.turn(turn).usage.push(usage);
+            }
+            (EventKind::ModelAnswered, Some(turn), detail) => {
+                let answer = match detail {
+                    Some(EventDetail::Answer(answer)) => Some(answer),
+                    _ => None,
+                };
+                self.answered(at, turn, answer);
+            }
+            (EventKind::CallStarted, Some(turn), _) => {
+                if let Some(call) = call {
+                    self.turn(turn).calls.insert(call, at);
+                }
+            }
+            (EventKind::CallFinished | EventKind::CallInterrupted, Some(turn), detail) => {
+                if let (Some(call), Some(EventDetail::Tool(tool))) = (call, detail) {
+                    self.called(at, turn, call, tool, kind);
+                }
+            }
+            (
+                EventKind::DeliverySending
+                | EventKind::DeliverySent
+                | EventKind::DeliveryUnknown
+                | EventKind::DeliveryUnconfirmed
+                | EventKind::DeliveryDead
+                | EventKind::DeliveryPending,
+                turn,
+                Some(EventDetail::Delivery(delivery)),
+            ) => self.delivered(at, turn, delivery, kind),
+            (kind, Some(turn), detail) => self.changed(at, turn, kind, detail),
+            _ => {}
+        }
+    }
+
+    fn turn(&mut self, turn: TurnId) -> &mut TracedTurn {
+        self.turns.entry(turn).or_default()
+    }
+
+    fn answered(&mut self, at: Timestamp, turn: TurnId, answer: Option<EventAnswer>) {
+        let traced = self.turn(turn);
+        let start = traced.free_since.replace(at).unwrap_or(at);
+        let usage = std::mem::take(&mut traced.usage);
+        self.push(start, Some(at), Some(turn), TraceWork::Model { answer, usage });
+    }
+
+    fn called(
+        &mut self,
+        at: Timestamp,
+        turn: TurnId,
+        call: CallId,
+        tool: EventTool,
+        kind: EventKind,
+    ) {
+        let traced = self.turn(turn);
+        let began = traced.calls.remove(&call).or(traced.free_since).unwrap_or(at);
+        traced.free_since = Some(at);
+        let end = (kind == EventKind::CallFinished).then_some(at);
+        self.push(began, end, Some(turn), TraceWork::Tool { call, tool });
+    }
+
+    fn delivered(
+        &mut self,
+        at: Timestamp,
+        turn: Option<TurnId>,
+        delivery: EventDelivery,
+        state: EventKind,
+    ) {
+        let end = (!matches!(state, EventKind::DeliverySending | EventKind::DeliveryPending))
+            .then_some(at);
+        match self.deliveries.get(&delivery.id).and_then(|span| self.spans.get_mut(*span)) {
+            Some(span) => {
+                span.end = end;
+                span.work = TraceWork::Delivery { delivery, state };
+            }
+            None => {
+                let id = delivery.id;
+                let span = self.push(at, end, turn, TraceWork::Delivery { delivery, state });
+                self.deliveries.insert(id, span);
+            }
+        }
+    }
+
+    /// Adds a change of a turn's state.
+    fn changed(
+        &mut self,
+        at: Timestamp,
+        turn: TurnId,
+        kind: EventKind,
+        detail: Option<EventDetail>,
+    ) {
+        let turn_info = match detail {
+            Some(EventDetail::TurnInfo(info)) => Some(info),
+            _ => None,
+        };
+        let open = self.turn(turn).open.take();
+        match kind {
+            EventKind::TurnRunning => {
+                let queued = self.queued.take();
+                self.end(queued, at);
+                self.end(open, at);
+                self.turn(turn).free_since = Some(at);
+            }
+            EventKind::TurnWaiting => {
+                let waits_for = turn_info.map(|info| info.waits_for).unwrap_or_default();
+                let paused = self.push(at, None, Some(turn), TraceWork::Paused { waits_for });
+                self.turn(turn).open = Some(paused);
+            }
+            // After a wait, the turn is queued until a lane takes it.
+            EventKind::TurnQueued if open.is_some() => self.turn(turn).open = open,
+            EventKind::TurnQueued if self.turn(turn).free_since.is_some() => {
+                let span = self.push(at, None, Some(turn), TraceWork::Interrupted);
+                self.turn(turn).open = Some(span);
+            }
+            EventKind::TurnDone | EventKind::TurnCancelled | EventKind::TurnFailed => {
+                self.end(open, at);
+                let traced = self.turn(turn);
+                let usage = std::mem::take(&mut traced.usage);
+                let start = traced.free_since.unwrap_or(at);
+                // A request that failed, or was cancelled.
+                if !usage.is_empty() {
+                    self.push(
+                        start,
+                        Some(at),
+                        Some(turn),
+                        TraceWork::Model { answer: None, usage },
+                    );
+                }
+                self.push(at, Some(at), Some(turn), TraceWork::Ended { state: kind, turn_info });
+            }
+            _ => self.turn(turn).open = open,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "trace_tests.rs"]
+mod tests;

@@ -1,0 +1,406 @@
+//! The event log. Triggers of the schema write its rows; this module reads them together with the
+//! rows that they are about.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Arguments, CallId, Content, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFilter,
+    EventKind, EventLog, EventMemory, EventMessage, EventPage, EventRange, EventSchedule, EventSeq,
+    EventTool, EventTurn, EventUsage, InboundKind, LogEvent, MemoryChangeId, MemoryId, MessageId,
+    Money, Outcome, Purpose, ScheduleId, SessionId, Subscriber, SubscriberName, Timestamp, TurnId,
+    Usage, WaitKind,
+};
+use rusqlite::{Row, ToSql, params};
+use tokio::sync::watch;
+
+use crate::rows::events::newest;
+use crate::rows::{self, RowResult, messages};
+use crate::tx::{Db, Result};
+use crate::{Durability, SqliteStore};
+
+/// The most rows that one page looks at, so that a filter without matches ends.
+const LOOKED_AT: i64 = 10_000;
+/// Bytes of text after which a page ends.
+const PAGE_TEXT: usize = 256 * 1024;
+
+#[async_trait]
+impl EventLog for SqliteStore {
+    async fn event_range(&self) -> Result<EventRange> {
+        self.read(|db| {
+            db.one(
+                "SELECT id, (SELECT min(seq) FROM events) AS oldest, \
+                     (SELECT seq FROM sqlite_sequence WHERE name = 'events') AS newest FROM meta",
+                (),
+                |row| {
+                    Ok(EventRange {
+                        log: row.get::<_, Option<String>>("id")?.unwrap_or_default(),
+                        oldest: row.get::<_, Option<i64>>("oldest")?.map(EventSeq),
+                        newest: EventSeq(row.get::<_, Option<i64>>("newest")?.unwrap_or_default()),
+                    })
+                },
+            )
+        })
+        .await
+    }
+
+    async fn events(&self, after: EventSeq, filter: &EventFilter, limit: u32) -> Result<EventPage> {
+        let filter = filter.clone();
+        self.read(move |db| page(db, after, &filter, limit)).await
+    }
+
+    async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>> {
+        self.read(move |db| message_events(db, message)).await
+    }
+
+    fn newest_event(&self) -> watch::Receiver<EventSeq> {
+        self.changed.newest_event.subscribe()
+    }
+
+    async fn subscribe(&self, name: &SubscriberName, from: Option<EventSeq>) -> Result<EventSeq> {
+        let name = name.clone();
+        self.write("subscribe", Durability::Process, move |tx| {
+            let from = from.map_or_else(|| newest(tx.db), Ok)?;
+            tx.insert(
+                "INSERT INTO subscribers (name, seq, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                params![name.as_str(), from.0, tx.now.0],
+            )?;
+            tx.db.one("SELECT seq FROM subscribers WHERE name = ?1", [name.as_str()], |row| {
+                row.get(0).map(EventSeq)
+            })
+        })
+        .await
+    }
+
+    async fn confirm_events(&self, name: &SubscriberName, upto: EventSeq) -> Result<()> {
+        let name = name.clone();
+        self.write("confirm-events", Durability::Process, move |tx| {
+            tx.update(
+                "UPDATE subscribers SET seq = max(seq, ?2), at = ?3 WHERE name = ?1",
+                params![name.as_str(), upto.0, tx.now.0],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    async fn subscribers(&self) -> Result<Vec<Subscriber>> {
+        self.read(|db| {
+            db.rows("SELECT name, seq, at FROM subscribers ORDER BY name", (), |row| {
+                Ok(Subscriber {
+                    name: rows::parsed(row, "name")?,
+                    seq: EventSeq(row.get("seq")?),
+                    at: Timestamp(row.get("at")?),
+                })
+            })
+        })
+        .await
+    }
+
+    async fn remove_subscriber(&self, name: &SubscriberName) -> Result<bool> {
+        let name = name.clone();
+        self.write("remove-subscriber", Durability::Process, move |tx| {
+            Ok(tx.update("DELETE FROM subscribers WHERE name = ?1", [name.as_str()])? > 0)
+        })
+        .await
+    }
+}
+
+/// A row of `events`.
+struct EventRow {
+    seq: EventSeq,
+    at: Timestamp,
+    kind: EventKind,
+    session: Option<SessionId>,
+    turn: Option<TurnId>,
+    step: Option<u32>,
+    ordinal: Option<u32>,
+    /// The id in the table of the kind.
+    row: Option<i64>,
+}
+
+const EVENTS: &str = "SELECT seq, at, kind, session, turn, step, ordinal, row FROM events";
+
+fn event_row(row: &Row<'_>) -> RowResult<EventRow> {
+    Ok(EventRow {
+        seq: EventSeq(row.get("seq")?),
+        at: Timestamp(row.get("at")?),
+        kind: rows::word(row, "kind", EventKind::ALL, EventKind::word)?,
+        session: rows::parsed_if_any(row, "session")?,
+        turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+        step: row.get("step")?,
+        ordinal: row.get("ordinal")?,
+        row: row.get("row")?,
+    })
+}
+
+fn page(db: Db<'_>, after: EventSeq, filter: &EventFilter, limit: u32) -> Result<EventPage> {
+    let newest = newest(db)?;
+    let session = filter.session.as_ref().map(SessionId::as_str);
+    // SQLite reads the rows of the range, and no others.
+    let last = oldest_behind(db, after)?.map_or(newest.0, |first| first + LOOKED_AT - 1);
+    let kinds = kind_condition(&filter.kinds);
+    let found = db.rows(
+        &format!(
+            "{EVENTS} WHERE seq > ?1 AND seq <= ?2 AND (?3 IS NULL OR session = ?3) AND {kinds} \
+             ORDER BY seq LIMIT ?4"
+        ),
+        params![after.0, last, session, limit],
+        event_row,
+    )?;
+    let is_full = found.len() == limit as usize;
+    let (mut events, mut text) = (Vec::new(), 0);
+    for row in found {
+        if text >= PAGE_TEXT {
+            let next = events.last().map_or(after, |event: &LogEvent| event.seq);
+            return Ok(EventPage { events, next });
+        }
+        let event = event(db, row)?;
+        text += event.detail.as_ref().map_or(0, text_bytes);
+        events.push(event);
+    }
+    let next = match events.last() {
+        Some(last) if is_full => last.seq,
+        _ => EventSeq(last.min(newest.0).max(after.0)),
+    };
+    Ok(EventPage { events, next })
+}
+
+/// Returns the number of the next event behind a position, without conditions.
+fn oldest_behind(db: Db<'_>, after: EventSeq) -> Result<Option<i64>> {
+    let sql = "SELECT seq FROM events WHERE seq > ?1 ORDER BY seq LIMIT 1";
+    db.row(sql, [after.0], |row| row.get(0))
+}
+
+/// Returns SQL for the condition that an event has one of these kinds; true without kinds.
+fn kind_condition(kinds: &[EventKind]) -> String {
+    if kinds.is_empty() {
+        return "true".to_owned();
+    }
+    let words: Vec<_> = kinds.iter().map(|kind| format!("kind = '{kind}'")).collect();
+    format!("({})", words.join(" OR "))
+}
+
+/// Returns the bytes of the long texts of an event.
+fn text_bytes(detail: &EventDetail) -> usize {
+    let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    match detail {
+        EventDetail::Message(message) => message.text.len() + of(&message.reply),
+        EventDetail::TurnInfo(turn) => of(&turn.answer) + of(&turn.notice),
+        EventDetail::Answer(answer) => answer.text.len(),
+        EventDetail::Tool(tool) => {
+            serde_json::to_string(&tool.arguments).map_or(0, |text| text.len())
+        }
+        EventDetail::Delivery(delivery) => delivery.text.len() + of(&delivery.error),
+        EventDetail::Memory(memory) => of(&memory.text),
+        EventDetail::Schedule(schedule) => schedule.body.len(),
+        EventDetail::Usage(_) => 0,
+    }
+}
+
+fn message_events(db: Db<'_>, message: MessageId) -> Result<Vec<LogEvent>> {
+    let turn = db.row("SELECT turn FROM inbound WHERE id = ?1", [message.0], |row| {
+        row.get::<_, Option<i64>>(0)
+    })?;
+    let rows = db.rows(
+        &format!(
+            "WITH RECURSIVE tree (id) AS (SELECT ?2 WHERE ?2 IS NOT NULL UNION ALL \
+                 SELECT turns.id FROM tree JOIN turns ON turns.parent = tree.id) \
+             {EVENTS} WHERE turn IN tree OR (row = ?1 AND kind GLOB 'message.*') ORDER BY seq"
+        ),
+        params![message.0, turn.flatten()],
+        event_row,
+    )?;
+    rows.into_iter().map(|row| event(db, row)).collect()
+}
+
+/// Adds the details to an event.
+fn event(db: Db<'_>, row: EventRow) -> Result<LogEvent> {
+    let detail = detail(db, &row)?;
+    let EventRow { seq, at, kind, session, turn, step, ordinal, row: _ } = row;
+    let call = match (turn, step, ordinal) {
+        (Some(turn), Some(step), Some(ordinal)) => Some(CallId { turn, step, ordinal }),
+        _ => None,
+    };
+    Ok(LogEvent { seq, at, kind, session, turn, step, call, detail })
+}
+
+fn detail(db: Db<'_>, row: &EventRow) -> Result<Option<EventDetail>> {
+    let table = row.kind.word().split_once('.').map_or("", |(table, _)| table);
+    Ok(match (table, row.turn, row.row) {
+        ("message", _, Some(id)) => message(db, id)?.map(EventDetail::Message),
+        ("turn", Some(turn), _) => turn_info(db, turn, row)?.map(EventDetail::TurnInfo),
+        ("model", Some(turn), _) => answer(db, turn, row.step)?.map(EventDetail::Answer),
+        ("usage", _, Some(id)) => usage(db, id)?.map(EventDetail::Usage),
+        ("call", Some(turn), _) => tool(db, turn, row)?.map(EventDetail::Tool),
+        ("delivery", _, Some(id)) => delivery(db, id)?.map(EventDetail::Delivery),
+        ("memory", _, Some(id)) => memory(db, id)?.map(EventDetail::Memory),
+        ("schedule", _, Some(id)) => schedule(db, id)?.map(EventDetail::Schedule),
+        _ => None,
+    })
+}
+
+fn message(db: Db<'_>, id: i64) -> Result<Option<EventMessage>> {
+    db.row(
+        "SELECT id, channel, account, chat, topic, sender, sender_name, kind, content, outcome, reply \
+         FROM inbound WHERE id = ?1",
+        [id],
+        |row| {
+            let outcome: Option<String> = row.get("outcome")?;
+            Ok(EventMessage {
+                id: MessageId(row.get("id")?),
+                chat: rows::address(row)?,
+                sender: rows::parsed(row, "sender")?,
+                sender_name: row.get("sender_name")?,
+                is_command: messages::kind(row)? == InboundKind::Command,
+                text: rows::json::<Content>(row, "content")?.as_text(),
+                outcome: outcome
+                    .map(|_| rows::word(row, "outcome", &Outcome::ALL, Outcome::word))
+                    .transpose()?,
+                reply: row.get("reply")?,
+            })
+        },
+    )
+}
+
+fn turn_info(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTurn>> {
+    let waits_for = match row.kind {
+        EventKind::TurnWaiting => waits_begun_at(db, turn, row.at)?,
+        _ => Vec::new(),
+    };
+    let answer = match row.kind {
+        EventKind::TurnDone => last_text(db, turn)?,
+        _ => None,
+    };
+    let sql = "SELECT parent, label, notice FROM turns WHERE id = ?1";
+    db.row(sql, [turn.0], |row| {
+        Ok(EventTurn {
+            parent: row.get::<_, Option<i64>>("parent")?.map(TurnId),
+            label: row.get("label")?,
+            waits_for,
+            answer,
+            notice: row.get("notice")?,
+        })
+    })
+}
+
+/// Returns the kinds of the waits that a transaction has begun.
+fn waits_begun_at(db: Db<'_>, turn: TurnId, at: Timestamp) -> Result<Vec<WaitKind>> {
+    let sql = "SELECT DISTINCT kind FROM waits WHERE turn = ?1 AND asked_at = ?2 ORDER BY kind";
+    db.rows(sql, [turn.0, at.0], rows::wait_kind)
+}
+
+/// Returns the text of the last step of a turn.
+fn last_text(db: Db<'_>, turn: TurnId) -> Result<Option<String>> {
+    let sql = "SELECT text FROM steps WHERE turn = ?1 ORDER BY number DESC LIMIT 1";
+    db.row(sql, [turn.0], |row| row.get(0))
+}
+
+fn answer(db: Db<'_>, turn: TurnId, step: Option<u32>) -> Result<Option<EventAnswer>> {
+    let of_step: [&dyn ToSql; 2] = [&turn.0, &step];
+    let calls = db.rows(
+        "SELECT name FROM calls WHERE turn = ?1 AND step = ?2 ORDER BY ordinal",
+        &of_step[..],
+        |row| row.get(0),
+    )?;
+    db.row(
+        "SELECT text, input_tokens, output_tokens FROM steps WHERE turn = ?1 AND number = ?2",
+        &of_step[..],
+        |row| {
+            Ok(EventAnswer {
+                text: row.get("text")?,
+                input_tokens: row.get("input_tokens")?,
+                output_tokens: row.get("output_tokens")?,
+                calls,
+            })
+        },
+    )
+}
+
+fn usage(db: Db<'_>, id: i64) -> Result<Option<EventUsage>> {
+    db.row(
+        "SELECT model, purpose, input, cached, cache_written, output, cost FROM usage WHERE id = ?1",
+        [id],
+        |row| {
+            Ok(EventUsage {
+                model: row.get("model")?,
+                purpose: rows::word(row, "purpose", &Purpose::ALL, Purpose::word)?,
+                usage: Usage {
+                    input: row.get("input")?,
+                    output: row.get("output")?,
+                    cached: row.get("cached")?,
+                    cache_written: row.get("cache_written")?,
+                },
+                cost: row.get::<_, Option<u64>>("cost")?.map(Money),
+            })
+        },
+    )
+}
+
+fn tool(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTool>> {
+    db.row(
+        "SELECT name, arguments, ok, octet_length(result) AS result_bytes FROM calls \
+         WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
+        params![turn.0, row.step, row.ordinal],
+        |row| {
+            Ok(EventTool {
+                name: row.get("name")?,
+                arguments: rows::json::<Arguments>(row, "arguments")?.to_object(),
+                ok: row.get("ok")?,
+                result_bytes: row.get("result_bytes")?,
+            })
+        },
+    )
+}
+
+fn delivery(db: Db<'_>, id: i64) -> Result<Option<EventDelivery>> {
+    db.row(
+        "SELECT id, channel, account, chat, topic, source, chunk, content, attempts, repeat, \
+             platform_id, error FROM outbox WHERE id = ?1",
+        [id],
+        |row| {
+            let content: Content = rows::json(row, "content")?;
+            Ok(EventDelivery {
+                id: DeliveryId(row.get("id")?),
+                chat: rows::address(row)?,
+                source: row.get("source")?,
+                part: row.get("chunk")?,
+                text: content.as_text(),
+                choices: content.choices,
+                attempts: row.get("attempts")?,
+                repeat: row.get("repeat")?,
+                platform_id: rows::parsed_if_any(row, "platform_id")?,
+                error: row.get("error")?,
+            })
+        },
+    )
+}
+
+fn memory(db: Db<'_>, id: i64) -> Result<Option<EventMemory>> {
+    db.row(
+        "SELECT memory_changes.id AS id, memory, text_after, scope \
+         FROM memory_changes JOIN memories ON memories.id = memory WHERE memory_changes.id = ?1",
+        [id],
+        |row| {
+            Ok(EventMemory {
+                id: MemoryId(row.get("memory")?),
+                change: MemoryChangeId(row.get("id")?),
+                scope: row.get("scope")?,
+                text: row.get("text_after")?,
+            })
+        },
+    )
+}
+
+fn schedule(db: Db<'_>, id: i64) -> Result<Option<EventSchedule>> {
+    db.row(
+        "SELECT id, channel, account, chat, topic, body, next_at FROM schedules WHERE id = ?1",
+        [id],
+        |row| {
+            Ok(EventSchedule {
+                id: ScheduleId(row.get("id")?),
+                chat: rows::address(row)?,
+                body: row.get("body")?,
+                next_at: row.get::<_, Option<i64>>("next_at")?.map(Timestamp),
+            })
+        },
+    )
+}
