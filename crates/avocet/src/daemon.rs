@@ -175,6 +175,7 @@ impl RunningDaemon {
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,
+                event_log: store.clone(),
                 deliveries: Arc::new(deliverer.clone()),
                 clock: clock.clone(),
                 approvals: Arc::new(sessions.decisions()),

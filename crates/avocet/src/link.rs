@@ -115,9 +115,11 @@ impl DaemonLink {
         remarks.pop_front().map(DaemonNotice::Remark)
     }
 
-    fn notice_of(&self, incoming: Incoming) -> DaemonNotice {
-        match incoming {
+    fn notice_of(&self, incoming: Incoming) -> Option<DaemonNotice> {
+        Some(match incoming {
             Incoming::Event(event) => DaemonNotice::Event(event),
+            // The link subscribes to nothing.
+            Incoming::Events { .. } => return None,
             Incoming::Deliver { chunk, shown } => {
                 let mut open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
                 open.insert(chunk.id, shown);
@@ -129,7 +131,7 @@ impl DaemonLink {
                     repeat: chunk.repeat,
                 })
             }
-        }
+        })
     }
 }
 
@@ -167,7 +169,11 @@ impl TerminalLink for DaemonLink {
             tokio::select! {
                 biased;
                 Ok(text) = self.log.recv_async() => return DaemonNotice::Remark(text),
-                Ok(incoming) = client.incoming().recv_async() => return self.notice_of(incoming),
+                Ok(incoming) = client.incoming().recv_async() => {
+                    if let Some(notice) = self.notice_of(incoming) {
+                        return notice;
+                    }
+                }
                 else => {}
             }
         }

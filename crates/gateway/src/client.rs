@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use crate::RpcError;
 use crate::lines::{self, InputLine};
 use crate::methods::DeliveryChunk;
+use crate::subscribe::EventBatch;
 use crate::wire::RpcMessage;
 
 /// The most lines that wait to be written, and the most items that wait to be shown.
@@ -50,9 +51,16 @@ pub enum Incoming {
     },
     /// Something has happened in a turn.
     Event(TurnEvent),
+    /// A part of the event log. Call `confirm` on `confirmation` once it is processed.
+    Events {
+        /// The events.
+        batch: EventBatch,
+        /// Confirms to the daemon.
+        confirmation: ChunkConfirmation,
+    },
 }
 
-/// The confirmation of a delivered chunk.
+/// The confirmation of a delivered chunk, or of a batch of events.
 #[derive(Debug)]
 pub struct ChunkConfirmation {
     id: Value,
@@ -60,10 +68,10 @@ pub struct ChunkConfirmation {
 }
 
 impl ChunkConfirmation {
-    /// Confirms to the daemon that the chunk has been shown.
+    /// Confirms to the daemon that the chunk has been shown, or the batch processed.
     pub async fn confirm(self) {
         let line = RpcMessage::Response { id: self.id, result: Ok(json!({})) }.to_line();
-        // If the connection is lost, the daemon sends the chunk again and marks it.
+        // If the connection is lost, the daemon sends the chunk or the batch again.
         drop(self.lines.send_async(line).await);
     }
 }
@@ -197,6 +205,12 @@ async fn read(
                 let shown = ChunkConfirmation { id, lines: lines.clone() };
                 if let Ok(chunk) = serde_json::from_value(params) {
                     drop(arrived.send_async(Incoming::Deliver { chunk, shown }).await);
+                }
+            }
+            Ok(RpcMessage::Request { id, method, params }) if method == "events" => {
+                let confirmation = ChunkConfirmation { id, lines: lines.clone() };
+                if let Ok(batch) = serde_json::from_value(params) {
+                    drop(arrived.send_async(Incoming::Events { batch, confirmation }).await);
                 }
             }
             Ok(RpcMessage::Notification { params, .. }) => {

@@ -19,6 +19,7 @@ use crate::lines::{self, InputLine};
 use crate::methods::{self, Attached, DeliveryChunk};
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
+use crate::subscribe::{NamedSubscriptions, OpenBatches, SubscribingConnection, Subscription};
 use crate::values::read;
 use crate::wire::{RpcError, RpcMessage, notification};
 
@@ -41,6 +42,8 @@ struct Connection {
     lines: flume::Sender<Vec<u8>>,
     /// Chunks that the client has received but not confirmed, by the id of the request.
     open: Arc<Mutex<HashMap<String, oneshot::Sender<Receipt>>>>,
+    batches: Arc<OpenBatches>,
+    subscriptions: Arc<NamedSubscriptions>,
     requests: Arc<Semaphore>,
     /// Limits `wait` requests on their own, since they take long.
     waits: Arc<Semaphore>,
@@ -71,6 +74,7 @@ pub(crate) async fn serve(
     peer: SenderId,
     parts: &Arc<GatewayParts>,
     place: Arc<ConnectionPlace>,
+    subscriptions: Arc<NamedSubscriptions>,
     group: &Group,
 ) {
     let (reader, writer) = stream.into_split();
@@ -82,6 +86,8 @@ pub(crate) async fn serve(
         peer,
         lines,
         open: Arc::default(),
+        batches: Arc::default(),
+        subscriptions,
         requests: Arc::new(Semaphore::new(AT_ONCE)),
         waits: Arc::new(Semaphore::new(WAITS)),
         place: place.clone(),
@@ -172,6 +178,7 @@ impl Connection {
                 let attached = self.attach(params, group);
                 self.respond(id, attached).await;
             }
+            "subscribe" => self.subscribe(id, params, group).await,
             "wait" => {
                 let Ok(permit) = self.waits.clone().try_acquire_owned() else {
                     let message =
@@ -241,13 +248,38 @@ impl Connection {
         drop(self.lines.send_async(line).await);
     }
 
-    /// Takes the client's confirmation of a chunk. After an error, the outcome is unknown.
+    /// Takes the client's confirmation of a chunk or of a batch of events. After an error, the
+    /// outcome of a chunk is unknown.
     fn receive(&self, id: &Value, result: &Result<Value, RpcError>) {
         let id = id.as_str().unwrap_or_default();
+        if self.batches.answer(id, result.is_ok()) {
+            return;
+        }
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         if let (Some(receipt), Ok(_)) = (open, result) {
             // The outbox may have stopped waiting.
             drop(receipt.send(Receipt { platform_id: None }));
+        }
+    }
+
+    /// Answers before the first batch is sent.
+    async fn subscribe(&self, id: Value, params: Value, group: &Group) {
+        if let Err(why) = self.place.attach() {
+            return self.respond(id, Err(RpcError::new(RpcError::UNAVAILABLE, why))).await;
+        }
+        let connection = SubscribingConnection {
+            parts: self.parts.clone(),
+            lines: self.lines.clone(),
+            batches: self.batches.clone(),
+            subscriptions: self.subscriptions.clone(),
+            ended: self.ended.clone(),
+        };
+        match Subscription::begin(params, connection).await {
+            Err(refusal) => self.respond(id, Err(refusal)).await,
+            Ok((subscription, answer)) => {
+                self.respond(id, Ok(answer)).await;
+                group.spawn("subscription", subscription.follow());
+            }
         }
     }
 

@@ -13,8 +13,8 @@ use crate::parts::GatewayParts;
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
-    approvals, ask_json, consolidate, dead_letters, deletion, jobs, lists, memories, people,
-    schedules, tasks,
+    approvals, ask_json, consolidate, dead_letters, deletion, events, jobs, lists, memories,
+    people, schedules, tasks,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -111,7 +111,8 @@ pub struct Doctor {
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The methods beside those of the neighbouring modules.
-const METHODS: [&str; 7] = ["ask", "attach", "doctor", "ping", "send", "status", "wait"];
+const METHODS: [&str; 8] =
+    ["ask", "attach", "doctor", "ping", "send", "status", "subscribe", "wait"];
 
 /// Answers a request of the process with this id.
 pub(crate) async fn answer(
@@ -170,6 +171,11 @@ pub(crate) async fn answer(
             let answer = deletion::answer_about_deletion(parts.deletion.as_ref(), other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
+        other if events::METHODS.contains(&other) => {
+            let (log, redactor) = (parts.event_log.as_ref(), parts.redactor.as_ref());
+            let answer = events::answer_about_events(log, redactor, other, params);
+            answer.await.unwrap_or_else(|| Err(unknown(other)))
+        }
         other if schedules::METHODS.contains(&other) => {
             let answer = schedules::answer_about_schedules(parts.schedules.as_ref(), other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
@@ -186,7 +192,7 @@ fn unknown(method: &str) -> RpcError {
     let others = memories::METHODS.into_iter().chain(jobs::METHODS).chain(tasks::METHODS);
     let others = lists.chain(others).chain(schedules::METHODS).chain(consolidate::METHODS);
     let others = others.chain(ask_json::METHODS).chain(dead_letters::METHODS);
-    let others = others.chain(deletion::METHODS);
+    let others = others.chain(deletion::METHODS).chain(events::METHODS);
     let mut known: Vec<&str> = METHODS.into_iter().chain(others).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));

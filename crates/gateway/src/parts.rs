@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate, DeadLetters,
-    Deliveries, JobControl, Memories, MemoryMirror, Publish, Query, Redactor, Report,
+    Deliveries, EventLog, JobControl, Memories, MemoryMirror, Publish, Query, Redactor, Report,
     ScheduleControl, SessionDeletion, Tasks, TurnEvents,
 };
 
@@ -23,6 +23,7 @@ pub struct GatewayParts {
     pub query: Arc<dyn Query>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,
+    pub event_log: Arc<dyn EventLog>,
     pub deliveries: Arc<dyn Deliveries>,
     pub approvals: Arc<dyn Approvals>,
     pub jobs: Arc<dyn JobControl>,

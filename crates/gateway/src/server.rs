@@ -14,6 +14,7 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::connection;
 use crate::parts::GatewayParts;
 use crate::places::Places;
+use crate::subscribe::NamedSubscriptions;
 use crate::wire::RpcError;
 
 /// The pause after a connection that could not be accepted.
@@ -148,6 +149,7 @@ fn own_directory(directory: &Path) -> Result<(), GatewayError> {
 async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) {
     let stop = group.token();
     let places = Places::new(parts.clock.clone());
+    let subscriptions = Arc::<NamedSubscriptions>::default();
     for number in 0_u64.. {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -180,8 +182,9 @@ async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) 
             }
         };
         let (parts, connection_group) = (parts.clone(), group.clone());
+        let subscriptions = subscriptions.clone();
         group.spawn(&format!("connection-{number}"), async move {
-            connection::serve(stream, peer, &parts, place, &connection_group).await;
+            connection::serve(stream, peer, &parts, place, subscriptions, &connection_group).await;
         });
     }
 }

@@ -6,8 +6,12 @@ mod dead_letters;
 mod decisions;
 #[path = "server_tests/deletion.rs"]
 mod deletion;
+#[path = "server_tests/events.rs"]
+mod events;
 #[path = "server_tests/fake_daemon.rs"]
 mod fake_daemon;
+#[path = "server_tests/fake_events.rs"]
+mod fake_events;
 #[path = "server_tests/jobs.rs"]
 mod jobs;
 #[path = "server_tests/lists.rs"]
@@ -65,13 +69,13 @@ async fn server_errors_name_the_reason() {
             json!({}),
             -32601,
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, \
-             dead.drop, dead.list, dead.retry, dead.show, doctor, \
+             dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              sessions.delete, sessions.list, \
-             sessions.show, status, task.cancel, task.list, \
-             task.show, usage, wait",
+             sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
+             task.cancel, task.list, task.show, trace, usage, wait",
         ),
         (
             "ask.json",

@@ -52,6 +52,11 @@ pub fn presentable(mut value: Value, redactor: &Redactor) -> Value {
     fitting(value)
 }
 
+/// Returns `true` if a result of this size fits into a line.
+pub(crate) fn fits(bytes: usize) -> bool {
+    bytes <= FITS
+}
+
 /// Cuts the longest texts of a value until it fits into a line.
 pub(crate) fn fitting(mut value: Value) -> Value {
     for most in [256 * 1024, 32 * 1024, 4096, 256] {

@@ -20,6 +20,7 @@ use avocet_protocol::{
 };
 use serde_json::json;
 
+use super::fake_events::EventMemory;
 use crate::MAX_LINE_BYTES;
 
 /// A secret in the arguments of a call, which lists have to hide.
@@ -43,6 +44,7 @@ pub(super) struct FakeDaemon {
     pub(super) listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
     pub(super) attached: Mutex<Vec<flume::Sender<Handover>>>,
     pub(super) heard: Mutex<Vec<SessionId>>,
+    pub(super) log: EventMemory,
 }
 
 #[async_trait]

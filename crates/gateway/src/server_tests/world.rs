@@ -41,6 +41,7 @@ impl World {
             query: daemon.clone(),
             report: daemon.clone(),
             events: daemon.clone(),
+            event_log: daemon.clone(),
             deliveries: places.clone(),
             approvals: daemon.clone(),
             jobs: daemon.clone(),
