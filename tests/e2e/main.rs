@@ -20,6 +20,7 @@ mod damage;
 mod directory;
 mod doctor;
 mod door;
+mod events;
 mod full_disk;
 mod hardening;
 mod hostile_text;

@@ -19,6 +19,7 @@ mod posts;
 mod random;
 mod script;
 mod states;
+mod subscriber;
 mod verdict;
 mod work;
 mod work_verdict;
@@ -34,6 +35,7 @@ use oracle::Oracle;
 use person::pause;
 use random::Random;
 use states::{Histogram, PREVIEW};
+use subscriber::Subscriber;
 use verdict::RunVerdict;
 use work_verdict::WorkVerdict;
 use world::World;
@@ -47,6 +49,12 @@ const KILLS: u64 = 300;
 /// The longest life of a daemon, in requests to the model, so that lives on a slow machine cover as
 /// many states.
 const LONGEST_LIFE: u64 = 110;
+/// The default number of kills of a subscriber; every third one kills the daemon too.
+const SUBSCRIBER_KILLS: u64 = 200;
+/// People whose messages make the events, at the same time.
+const SUBSCRIBED_PEOPLE: usize = 4;
+/// The longest life of a subscriber, in requests to the model.
+const LONGEST_SUBSCRIBED_LIFE: u64 = 8;
 /// People on each of the platforms.
 const PEOPLE_ON_EACH: usize = 10;
 /// Like [`LONGEST_LIFE`], for chats that are limited to about one message per second.
@@ -142,6 +150,41 @@ async fn kill_on_telegram_and_discord_loses_and_repeats_nothing() {
     assert!(identifies <= IDENTIFIES_A_DAY, "{identifies} IDENTIFYs");
     assert_eq!(histogram.empty_rows(), [""; 0]);
     verdict.check(MOST_FAILED_ON_PLATFORMS);
+}
+
+/// A subscriber and the daemon are killed in turn or together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kill_of_a_subscriber_and_the_daemon_misses_no_event() {
+    let seed = variable("AVOCET_SEED", random::seed());
+    let kills = variable("AVOCET_KILLS", SUBSCRIBER_KILLS);
+    show(&format!("{kills} kills of a subscriber with AVOCET_SEED={seed}"));
+    let mut random = Random::new(seed);
+    let world = World::start(program!(), SUBSCRIBED_PEOPLE, seed).await;
+    let mut subscriber = Subscriber::new();
+    let mut daemon = world.home.daemon();
+    for kill in 0..kills {
+        subscriber.start(&world.home);
+        world.live(random.below(LONGEST_SUBSCRIBED_LIFE)).await;
+        pause(random.part_of(A_REQUEST)).await;
+        subscriber.kill();
+        if kill % 3 == 0 {
+            daemon.kill();
+            daemon = world.home.daemon();
+        }
+    }
+    subscriber.start(&world.home);
+    world.stop_talking();
+    world.everybody_is_answered(PATIENCE).await;
+    world.newest_event_is(&subscriber).await;
+    let (status, log) = daemon.stop();
+    assert!(status.success(), "{log}");
+    subscriber.kill();
+    show(&format!(
+        "{} of {} events came again",
+        subscriber.check(&world.home),
+        subscriber.newest()
+    ));
+    RunVerdict::of(&world).check(1);
 }
 
 /// Runs one more daemon, without killing it, until everybody is answered.

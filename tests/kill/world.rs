@@ -20,6 +20,7 @@ use crate::oracle::{Oracle, parse};
 use crate::person::{SimulatedPerson, pause};
 use crate::planner::{Planner, WORKER};
 use crate::platform::ChatPlatform;
+use crate::subscriber::Subscriber;
 use crate::work::parse_work;
 
 /// The duration of the effect of the tool `post`.
@@ -191,6 +192,20 @@ impl World {
         while !self.planners.iter().all(JoinHandle::is_finished) {
             pause(step).await;
         }
+    }
+
+    /// Waits until a subscriber has printed the newest event.
+    pub(crate) async fn newest_event_is(&self, subscriber: &Subscriber) {
+        let log = Connection::open(self.home.data_dir().join("avocet.db")).unwrap();
+        let newest = "SELECT max(seq) FROM events";
+        for _ in 0..3000_u32 {
+            let newest: i64 = log.query_row(newest, (), |row| row.get(0)).unwrap();
+            if subscriber.newest() == newest {
+                return;
+            }
+            pause(Duration::from_millis(10)).await;
+        }
+        panic!("the subscriber does not print the newest event");
     }
 
     /// Returns `true` if the log holds no message, turn, delivery or time that is still to come, but

@@ -13,6 +13,7 @@ use crate::commands::copies::{BackupArgs, RecoverArgs, RestoreArgs};
 use crate::commands::db::DbCommand;
 use crate::commands::dead::DeadCommand;
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::events::{EventsArgs, SubscribersCommand};
 use crate::commands::jobs::JobCommand;
 use crate::commands::memory::MemoryCommand;
 use crate::commands::models::ModelsArgs;
@@ -25,6 +26,7 @@ use crate::commands::sessions::SessionsCommand;
 use crate::commands::skills::SkillsCommand;
 use crate::commands::status::StatusArgs;
 use crate::commands::tasks::TasksCommand;
+use crate::commands::trace::TraceArgs;
 use crate::commands::trust::TrustArgs;
 use crate::commands::usage::UsageArgs;
 use crate::context::Global;
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     /// Check the disk, the providers, the channels and the sandbox, and suggest fixes. A running
     /// daemon checks itself.
     Doctor(DoctorArgs),
+    /// Print everything that happens as lines of JSON: messages, turns, calls, deliveries.
+    Events(EventsArgs),
     /// Submit, list, show, follow or cancel jobs: tasks for an agent in the background.
     #[command(subcommand)]
     Job(JobCommand),
@@ -114,9 +118,14 @@ pub(crate) enum Command {
     /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if
     /// something is down.
     Status(StatusArgs),
+    /// List or remove the programs that follow the events under a name.
+    #[command(subcommand)]
+    Subscribers(SubscribersCommand),
     /// List, show or cancel the tasks that agents have given to sub-agents.
     #[command(subcommand)]
     Tasks(TasksCommand),
+    /// Show the way of a message as a timeline: waits, models, tools, deliveries.
+    Trace(TraceArgs),
     /// Show or change the trust level of files.
     Trust(TrustArgs),
     /// Show what models cost.

@@ -12,6 +12,7 @@ pub(crate) mod copies;
 pub(crate) mod db;
 pub(crate) mod dead;
 pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod memory;
 pub(crate) mod models;
@@ -24,6 +25,7 @@ pub(crate) mod sessions;
 pub(crate) mod skills;
 pub(crate) mod status;
 pub(crate) mod tasks;
+pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod usage;
 
