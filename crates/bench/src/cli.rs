@@ -120,6 +120,8 @@ pub(crate) enum MeasuredPart {
     Ready,
     /// Time of `--version`, and size of the program.
     Program,
+    /// Subscribers of the events: speed, latency and memory.
+    Events,
     /// The request for "hi".
     Request,
     /// Time of `cargo build --release`.
@@ -181,8 +183,8 @@ mod tests {
             CommandLine::parse_from(line).options.parts()
         };
         let all = parts(&[]);
-        assert_eq!((all.len(), all.contains(&MeasuredPart::ColdBuild)), (12, false));
-        assert_eq!(parts(&["--cold-build"]).len(), 13);
+        assert_eq!((all.len(), all.contains(&MeasuredPart::ColdBuild)), (13, false));
+        assert_eq!(parts(&["--cold-build"]).len(), 14);
         let only = [MeasuredPart::Text, MeasuredPart::Request];
         assert_eq!(parts(&["--only", "request,text"]), only);
     }

@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod daemon;
 mod disk;
+mod events;
 mod fake;
 mod figures;
 mod homes;

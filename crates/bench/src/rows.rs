@@ -50,7 +50,7 @@ const fn without_goal(figure: &'static str, title: &'static str, unit: FigureUni
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [TableRow; 31] = [
+pub(crate) const ROWS: [TableRow; 35] = [
     row(AT_ONCE, "32 sessions at once, model takes 500 ms, all delivered", AtMost(0.52), Seconds),
     row("text.synced.1.speed", "Text turns, 1 session, synced", AtLeast(600.0), PerSecond),
     row("text.process.1.speed", "Text turns, 1 session, process", AtLeast(1000.0), PerSecond),
@@ -81,6 +81,10 @@ pub(crate) const ROWS: [TableRow; 31] = [
     row(READY_LONG, "Ready, 100,000 sessions in the log", AtMost(150.0), Milliseconds),
     row(VERSION, "`--version`", AtMost(1.5), Milliseconds),
     row(BINARY, "Size of the program", AtMost(20.0), Megabytes),
+    without_goal(EVENTS_SPEED, "Events, 1 subscriber", PerSecond),
+    without_goal(EVENTS_SPEED_MANY, "Events, 50 subscribers together", PerSecond),
+    without_goal(EVENTS_LATENCY, "From `send` to the event at a subscriber", Milliseconds),
+    without_goal(EVENTS_MEMORY, "Memory of a subscriber, anonymous", Kilobytes),
     row(REQUEST, "Request for \"hi\"", AtMost(4000.0), Bytes),
     without_goal(TOOLS, "Tools in that request", Number),
     row(COLD_BUILD, "Cold build of the release", AtMost(6.0), Minutes),
@@ -103,6 +107,10 @@ pub(crate) const READY_USED: &str = "ready.used_ms";
 pub(crate) const READY_LONG: &str = "ready.long_ms";
 pub(crate) const VERSION: &str = "program.version_ms";
 pub(crate) const BINARY: &str = "program.megabytes";
+pub(crate) const EVENTS_SPEED: &str = "events.1.speed";
+pub(crate) const EVENTS_SPEED_MANY: &str = "events.50.speed";
+pub(crate) const EVENTS_LATENCY: &str = "events.latency_ms";
+pub(crate) const EVENTS_MEMORY: &str = "events.subscriber_kb";
 pub(crate) const REQUEST: &str = "request.bytes";
 pub(crate) const TOOLS: &str = "request.tools";
 pub(crate) const COLD_BUILD: &str = "cold_build.minutes";
