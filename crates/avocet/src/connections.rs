@@ -9,6 +9,7 @@ use avocet_protocol::{Attach, ChannelName, Clock};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 
+use crate::clients::operators;
 use crate::exit::Failure;
 use crate::places::Configuration;
 use crate::registry;
@@ -36,6 +37,7 @@ impl Connections {
         let Configuration { document, settings, .. } = configuration;
         let registry::Channels { channels: configured, admission } =
             registry::channels(document, settings, clock)?;
+        let admission = admission.with_operators(operators(settings));
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));

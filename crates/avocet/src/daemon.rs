@@ -22,6 +22,7 @@ use crate::agents::AgentParts;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
+use crate::clients::clients;
 use crate::connections::Connections;
 use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
@@ -102,6 +103,7 @@ impl RunningDaemon {
         options: StartOptions,
     ) -> Result<Self, Failure> {
         let Configuration { document, settings, .. } = configuration;
+        let clients = clients(document, settings)?;
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
         let store = open_log(configuration, options.start_empty, &clock, &group).await?;
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
@@ -165,6 +167,7 @@ impl RunningDaemon {
         };
         let gateway = Gateway::open(
             &configuration.socket,
+            clients,
             avocet_gateway::GatewayParts {
                 publish: bus.clone(),
                 access: bus.clone(),

@@ -6,6 +6,7 @@ mod budgets;
 mod catalogue;
 mod checkup;
 mod cli;
+mod clients;
 mod commands;
 mod connections;
 mod consolidation;

@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::memories::MEMORY_FILES;
 use crate::prompt_file::OperatorPrompt;
 use crate::roots::{Others, Root};
-use crate::{consolidation, logging, policy, redaction, registry, roots, schedules};
+use crate::{clients, consolidation, logging, policy, redaction, registry, roots, schedules};
 
 /// The system's directory that programs see without a setting.
 const SEEN: &str = "/usr";
@@ -110,6 +110,7 @@ impl Configuration {
             .map_err(|(key, error)| document.error_at(key, format!("`{key}`: {error}")))?;
         logging::check(&document, &settings.log)?;
         registry::check(&document, &settings)?;
+        clients::check(&document, &settings)?;
         consolidation::check(&document, &settings, context.clock.now())?;
         policy::check_names(&document, &settings, &registry::tools(context)?)?;
         let resolve = |path: &Path| from_configuration(&document, path);

@@ -82,7 +82,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
 }
 
 /// Creates an error about a key of the table at `path`.
-fn key_error(document: &Document, path: &str, key: &str, error: &str) -> ConfigError {
+pub(crate) fn key_error(document: &Document, path: &str, key: &str, error: &str) -> ConfigError {
     let path = format!("{path}.{key}");
     document.error_at(&path, format!("`{path}`: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Checks access and the form of messages. Channels have to pass these checks, because a lane takes
 //! only [`Admitted`] messages, and only this file makes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use avocet_protocol::{
     AccountName, Allow, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
@@ -46,6 +46,8 @@ impl<T> Admitted<T> {
 #[derive(Debug, Default)]
 pub struct Admission {
     accounts: BTreeMap<(ChannelName, AccountName), Allow>,
+    /// The named clients of the socket that are owners of local accounts.
+    operators: BTreeSet<SenderId>,
     pub(crate) cache: AccessCache,
 }
 
@@ -54,6 +56,14 @@ impl Admission {
     #[must_use]
     pub fn with(mut self, channel: ChannelName, account: AccountName, allow: Allow) -> Self {
         self.accounts.insert((channel, account), allow);
+        self
+    }
+
+    /// Makes these clients of the socket owners of local accounts. Other named clients are users
+    /// there, because their rights on the socket are limited.
+    #[must_use]
+    pub fn with_operators(mut self, operators: BTreeSet<SenderId>) -> Self {
+        self.operators = operators;
         self
     }
 
@@ -73,9 +83,15 @@ impl Admission {
     pub(crate) fn own_role(&self, person: &PersonId) -> Option<Role> {
         let account = (person.channel.clone(), person.account.clone());
         match self.accounts.get(&account)? {
+            Allow::Local if self.is_limited(&person.sender) => Some(Role::User),
             Allow::Local => Some(Role::Owner),
             Allow::Listed(lists) => lists.role(&person.sender).max(self.cache.role(person)),
         }
+    }
+
+    /// Returns `true` for a named client of the socket that is no operator.
+    fn is_limited(&self, sender: &SenderId) -> bool {
+        sender.as_str().starts_with("client:") && !self.operators.contains(sender)
     }
 
     /// Returns `true` if the agent may start a conversation in this chat.

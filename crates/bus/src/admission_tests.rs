@@ -46,6 +46,22 @@ fn admit_refuses_unlisted_senders_and_all_senders_if_the_list_is_empty() {
 }
 
 #[test]
+fn own_role_of_a_named_client_on_a_local_account_is_owner_only_for_operators() {
+    let operators = ["client:boss".parse().unwrap()].into();
+    let admission = admission().with_operators(operators);
+    for (sender, role) in [
+        ("uid:0", Role::Owner),
+        ("client:boss", Role::Owner),
+        ("client:ci", Role::User),
+        ("client:", Role::User),
+    ] {
+        let admitted = admission.admit(inbound("terminal:local:me", sender, "hi")).unwrap();
+        assert_eq!(admitted.role(), role, "{sender}");
+        assert_eq!(admitted.get().inbound.by_owner, role == Role::Owner, "{sender}");
+    }
+}
+
+#[test]
 fn f14_role_in_a_group_follows_its_own_list_and_owner_tools() {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let rules =

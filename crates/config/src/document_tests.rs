@@ -53,8 +53,8 @@ fn f29_document_refuses_an_unknown_key_with_its_position_and_the_nearest_key() {
         "avocet.toml:1:1: unknown key `datadir`; did you mean `data_dir`?",
     );
     refuses(
-        "# Grüße\n[gateway]\nsocket = \"a\"\n'ü' = 1\n",
-        "avocet.toml:4:1: unknown key `ü` in [gateway]; the keys are socket",
+        "# Grüße\n[audit]\nhead_file = \"a\"\n'ü' = 1\n",
+        "avocet.toml:4:1: unknown key `ü` in [audit]; the keys are head_file",
     );
 }
 

@@ -7,6 +7,7 @@ mod agents;
 mod backup;
 mod budgets;
 mod document;
+mod gateway;
 mod keys;
 mod memory;
 mod profiles;
@@ -24,6 +25,7 @@ pub use agents::{AgentDefaults, Agents, TaskModels};
 pub use backup::Backup;
 pub use budgets::Budgets;
 pub use document::{ConfigError, Document, Environment};
+pub use gateway::{Gateway, GatewayClient};
 pub use keys::{keys, schema};
 pub use memory::{ConsolidationSettings, MemorySettings};
 pub use profiles::{DEFAULT, DEFAULTS, Profile, ProfileKeys, profiles};
@@ -31,7 +33,7 @@ pub use reader::{PLACES, References, Unresolved};
 pub use retention::Retention;
 pub use schedules::{Heartbeat, ScheduleTable};
 pub use settings::{
-    Attachments, Audit, Daemon, Durability, Gateway, Log, LogFormat, Sandbox, Sessions, Settings,
+    Attachments, Audit, Daemon, Durability, Log, LogFormat, Sandbox, Sessions, Settings,
 };
 pub use shipped::{SHIPPED, Shipped};
 pub use skills::Skills;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Agents, Backup, Budgets, Heartbeat, MemorySettings, Retention, Skills};
+use crate::{Agents, Backup, Budgets, Gateway, Heartbeat, MemorySettings, Retention, Skills};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -320,13 +320,4 @@ impl Default for Daemon {
     fn default() -> Self {
         Self { drain_seconds: 30 }
     }
-}
-
-/// The socket for other processes.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Gateway {
-    /// The Unix socket. The directory of the socket is readable by its owner only. Default:
-    /// `run/avocet.sock` in the data directory.
-    pub socket: Option<PathBuf>,
 }

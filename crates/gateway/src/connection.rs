@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Handover, Receipt, SenderId, SessionId, TurnEvent};
+use avocet_protocol::{Handover, Receipt, SessionId, TurnEvent};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};
@@ -15,12 +15,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
+use crate::caller::Caller;
+use crate::clients::{Clients, Hello, Peer, Welcome};
 use crate::lines::{self, InputLine};
 use crate::methods::{self, Attached, DeliveryChunk};
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::subscribe::{NamedSubscriptions, OpenBatches, SubscribingConnection, Subscription};
-use crate::values::read;
+use crate::values::{or_empty, read, to_value};
 use crate::wire::{RpcError, RpcMessage, notification};
 
 /// Bytes after which no more lines are added to those that are written together.
@@ -38,7 +40,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 struct Connection {
     parts: Arc<GatewayParts>,
-    peer: SenderId,
+    clients: Arc<Clients>,
+    peer: Peer,
+    /// The rights of later requests; `None` until the client has said `hello`.
+    caller: Arc<Mutex<Option<Caller>>>,
     lines: flume::Sender<Vec<u8>>,
     /// Chunks that the client has received but not confirmed, by the id of the request.
     open: Arc<Mutex<HashMap<String, oneshot::Sender<Receipt>>>>,
@@ -55,6 +60,7 @@ struct Connection {
 /// A request in progress, with the places that it holds until its response.
 struct RunningRequest {
     id: Value,
+    caller: Caller,
     method: String,
     params: Value,
     permit: OwnedSemaphorePermit,
@@ -68,22 +74,28 @@ pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
     drop(stream.try_write(&line));
 }
 
+/// A new connection, and the rights that it has without `hello`.
+pub(crate) struct NewConnection {
+    pub(crate) stream: UnixStream,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) peer: Peer,
+    pub(crate) caller: Option<Caller>,
+    pub(crate) place: Arc<ConnectionPlace>,
+    pub(crate) subscriptions: Arc<NamedSubscriptions>,
+}
+
 /// Serves a connection until the client closes it, it has to make room, or the group is cancelled.
-pub(crate) async fn serve(
-    stream: UnixStream,
-    peer: SenderId,
-    parts: &Arc<GatewayParts>,
-    place: Arc<ConnectionPlace>,
-    subscriptions: Arc<NamedSubscriptions>,
-    group: &Group,
-) {
+pub(crate) async fn serve(new: NewConnection, parts: &Arc<GatewayParts>, group: &Group) {
+    let NewConnection { stream, clients, peer, caller, place, subscriptions } = new;
     let (reader, writer) = stream.into_split();
     let (lines, to_write) = flume::bounded(BEHIND);
     let ended = group.token().child_token();
     let _end = ended.clone().drop_guard();
     let connection = Connection {
         parts: parts.clone(),
+        clients,
         peer,
+        caller: Arc::new(Mutex::new(caller)),
         lines,
         open: Arc::default(),
         batches: Arc::default(),
@@ -173,12 +185,22 @@ impl Connection {
         under_way: UnderWay,
         group: &Group,
     ) {
+        if method == "hello" {
+            // Later requests of the same connection have the new rights.
+            let welcome = self.hello(params);
+            return self.respond(id, welcome).await;
+        }
+        let Some(caller) = self.caller() else {
+            let refusal = self.clients.hello_first(self.peer);
+            let answer = if method == "ping" { Ok(Value::Null) } else { Err(refusal) };
+            return self.respond(id, answer).await;
+        };
         match method.as_str() {
             "attach" => {
-                let attached = self.attach(params, group);
+                let attached = self.attach(&caller, params, group).await;
                 self.respond(id, attached).await;
             }
-            "subscribe" => self.subscribe(id, params, group).await,
+            "subscribe" => self.subscribe(&caller, id, params, group).await,
             "wait" => {
                 let Ok(permit) = self.waits.clone().try_acquire_owned() else {
                     let message =
@@ -186,12 +208,15 @@ impl Connection {
                     let refusal = Err(RpcError::new(RpcError::REQUEST, message));
                     return self.respond(id, refusal).await;
                 };
-                self.run(RunningRequest { id, method, params, permit, under_way }, group);
+                self.run(RunningRequest { id, caller, method, params, permit, under_way }, group);
             }
             _ => {
                 // The semaphore always stays open.
                 if let Ok(permit) = self.requests.clone().acquire_owned().await {
-                    self.run(RunningRequest { id, method, params, permit, under_way }, group);
+                    self.run(
+                        RunningRequest { id, caller, method, params, permit, under_way },
+                        group,
+                    );
                 }
             }
         }
@@ -201,10 +226,10 @@ impl Connection {
     fn run(&self, request: RunningRequest, group: &Group) {
         let connection = self.clone();
         group.spawn(&format!("request-{}", request.method), async move {
-            let RunningRequest { id, method, params, permit: _permit, under_way: _under_way } =
-                request;
-            let Connection { parts, peer, ended, .. } = &connection;
-            let answering = methods::answer(parts, peer, &method, params);
+            let RunningRequest { id, caller, method, params, permit, under_way } = request;
+            let _until_answered = (permit, under_way);
+            let Connection { parts, ended, .. } = &connection;
+            let answering = methods::answer(parts, &caller, &method, params);
             // Only `wait` ends with the client. Other requests are answered once they have
             // committed.
             let answer = tokio::select! {
@@ -263,7 +288,10 @@ impl Connection {
     }
 
     /// Answers before the first batch is sent.
-    async fn subscribe(&self, id: Value, params: Value, group: &Group) {
+    async fn subscribe(&self, caller: &Caller, id: Value, params: Value, group: &Group) {
+        if let Err(refusal) = methods::permitted(&self.parts, caller, "subscribe", &params).await {
+            return self.respond(id, Err(refusal)).await;
+        }
         if let Err(why) = self.place.attach() {
             return self.respond(id, Err(RpcError::new(RpcError::UNAVAILABLE, why))).await;
         }
@@ -272,6 +300,7 @@ impl Connection {
             lines: self.lines.clone(),
             batches: self.batches.clone(),
             subscriptions: self.subscriptions.clone(),
+            caller: caller.clone(),
             ended: self.ended.clone(),
         };
         match Subscription::begin(params, connection).await {
@@ -283,7 +312,28 @@ impl Connection {
         }
     }
 
-    fn attach(&self, params: Value, group: &Group) -> Result<Value, RpcError> {
+    /// Gives later requests the rights of the named client.
+    fn hello(&self, params: Value) -> Result<Value, RpcError> {
+        let hello: Hello = read("hello", or_empty(params))?;
+        let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        if hello.client.is_some() || hello.token.is_some() {
+            *caller = Some(self.clients.hello(self.peer, &hello)?);
+        }
+        let caller = caller.as_ref().ok_or_else(|| self.clients.hello_first(self.peer))?;
+        to_value(Ok(Welcome::of(caller)))
+    }
+
+    fn caller(&self) -> Option<Caller> {
+        self.caller.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn attach(
+        &self,
+        caller: &Caller,
+        params: Value,
+        group: &Group,
+    ) -> Result<Value, RpcError> {
+        methods::permitted(&self.parts, caller, "attach", &params).await?;
         let Attached { chat } = read("attach", params)?;
         let linked = self.parts.access.links().into_iter().find(|link| link.chat == chat);
         let session = linked

@@ -64,10 +64,6 @@ pub struct RemoveSubscriber {
     pub name: SubscriberName,
 }
 
-/// The names of these methods.
-pub(crate) const METHODS: [&str; 4] =
-    ["events.list", "subscriber.list", "subscriber.remove", "trace"];
-
 /// Answers one of these methods; `None` if the method is not in the list.
 ///
 /// # Errors
@@ -78,8 +74,19 @@ pub async fn answer_about_events(
     method: &str,
     params: Value,
 ) -> Option<Result<Value, RpcError>> {
+    answer_for(log, redactor, &|_| true, method, params).await
+}
+
+/// Answers like [`answer_about_events`], for a caller that sees only some events.
+pub(crate) async fn answer_for(
+    log: &dyn EventLog,
+    redactor: &Redactor,
+    sees: &(dyn Fn(&LogEvent) -> bool + Sync),
+    method: &str,
+    params: Value,
+) -> Option<Result<Value, RpcError>> {
     Some(match method {
-        "events.list" => list(log, redactor, method, params).await,
+        "events.list" => list(log, redactor, sees, method, params).await,
         "trace" => trace(log, redactor, method, params).await,
         "subscriber.list" => log.subscribers().await.map(|found| json!(found)).map_err(unavailable),
         "subscriber.remove" => remove(log, method, params).await,
@@ -90,6 +97,7 @@ pub async fn answer_about_events(
 async fn list(
     log: &dyn EventLog,
     redactor: &Redactor,
+    sees: &(dyn Fn(&LogEvent) -> bool + Sync),
     method: &str,
     params: Value,
 ) -> Result<Value, RpcError> {
@@ -97,7 +105,8 @@ async fn list(
     check_limit(method, "limit", limit)?;
     let filter = filter(method, session, &kinds)?;
     let range = log.event_range().await.map_err(unavailable)?;
-    let page = log.events(after, &filter, limit).await.map_err(unavailable)?;
+    let mut page = log.events(after, &filter, limit).await.map_err(unavailable)?;
+    page.events.retain(sees);
     let (events, next) = presentable_events(page.events, page.next, redactor);
     Ok(json!({
         "log": range.log,

@@ -50,9 +50,6 @@ pub struct NamedJob {
     pub id: JobId,
 }
 
-/// The names of these methods.
-pub(crate) const METHODS: [&str; 4] = ["job.cancel", "job.list", "job.show", "job.submit"];
-
 /// Answers one of these methods for the process `peer`; `None` if the method is not in the list.
 ///
 /// # Errors

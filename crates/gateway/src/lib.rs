@@ -1,9 +1,11 @@
-//! The gateway for other processes: JSON-RPC 2.0, one message per line, on a Unix socket that only
-//! the daemon's own user can open.
+//! The gateway for other processes: JSON-RPC 2.0, one message per line, on a Unix socket. The daemon's
+//! own user may do everything, and other programs what the configuration permits.
 
 mod approvals;
 mod ask_json;
+mod caller;
 mod client;
+mod clients;
 mod connection;
 mod consolidate;
 mod dead_letters;
@@ -18,15 +20,19 @@ mod parts;
 mod people;
 mod places;
 mod schedules;
+mod scope;
 mod server;
 mod subscribe;
+mod table;
 mod tasks;
 mod values;
 mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use ask_json::answer_in_json;
+pub use caller::{Caller, ChatPatterns};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
+pub use clients::{ClientIdentity, Clients, Hello, NamedClient, SystemUsers, Welcome};
 pub use consolidate::answer_about_consolidation;
 pub use dead_letters::{ListDeadLetters, NamedDeadLetter, answer_about_dead_letters};
 pub use deletion::{DeleteSession, answer_about_deletion};
@@ -34,7 +40,9 @@ pub use events::{EventList, ListEvents, RemoveSubscriber, Trace, answer_about_ev
 pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 pub use lists::{ListSessions, ListUsage, ShowSession};
 pub use memories::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
-pub use methods::{Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait};
+pub use methods::{
+    Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait, answer,
+};
 pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
@@ -42,6 +50,7 @@ pub use people::{
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
 pub use subscribe::{EventBatch, Subscribe, Subscribed};
+pub use table::{ListRows, METHODS, SocketMethod, Touches};
 pub use tasks::{ListTasks, NamedTask, answer_about_tasks};
 pub use values::{MOST_ROWS, presentable};
 pub use wire::{MAX_LINE_BYTES, RpcError};

@@ -70,9 +70,6 @@ fn some_rows() -> u32 {
     50
 }
 
-/// The names of these methods.
-pub(crate) const METHODS: [&str; 3] = ["sessions.list", "sessions.show", "usage"];
-
 /// Answers one of these methods.
 pub(crate) async fn answer(
     parts: &GatewayParts,

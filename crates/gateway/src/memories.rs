@@ -39,9 +39,6 @@ pub struct UndoMemoryChange {
     pub change: MemoryChangeId,
 }
 
-/// The names of these methods.
-pub(crate) const METHODS: [&str; 4] = ["memory.add", "memory.forget", "memory.sync", "memory.undo"];
-
 /// Answers one of these methods; `None` if the method is not in the list.
 ///
 /// # Errors

@@ -3,18 +3,22 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, MessageId, MessageStatus,
-    Outbound, PublishError, Sender, SenderId, SessionId, TurnEvent, TurnId,
+    ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, LogEvent, MessageId,
+    MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, TurnEvent, TurnId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::caller::Caller;
+use crate::clients::Welcome;
 use crate::parts::GatewayParts;
+use crate::scope::ChatScope;
+use crate::table::{METHODS, MethodGroup, SocketMethod, Touches};
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
     approvals, ask_json, consolidate, dead_letters, deletion, events, jobs, lists, memories,
-    people, schedules, tasks,
+    people, schedules, table, tasks,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -110,91 +114,128 @@ pub struct Doctor {
 /// The interval at which `wait` reads the log again, in case it missed the event.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The methods beside those of the neighbouring modules.
-const METHODS: [&str; 8] =
-    ["ask", "attach", "doctor", "ping", "send", "status", "subscribe", "wait"];
-
-/// Answers a request of the process with this id.
-pub(crate) async fn answer(
+/// Answers a request of a caller, after a check of the caller's rights.
+///
+/// # Errors
+/// [`RpcError`] names the fault and its correction.
+pub async fn answer(
     parts: &GatewayParts,
-    peer: &SenderId,
+    caller: &Caller,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
+    let method = permitted(parts, caller, method, &params).await?;
+    match method.touches {
+        Touches::Rows(list) if !caller.chats.are_all() => {
+            ChatScope { parts, caller }.own_rows(method, list, params).await
+        }
+        _ => run(parts, caller, method, params).await,
+    }
+}
+
+/// Finds a method, and checks that the caller may call it with these parameters.
+pub(crate) async fn permitted(
+    parts: &GatewayParts,
+    caller: &Caller,
+    name: &str,
+    params: &Value,
+) -> Result<&'static SocketMethod, RpcError> {
+    let method = table::find(name).ok_or_else(|| unknown(name))?;
+    caller.check_method(method)?;
+    ChatScope { parts, caller }.check(method, params).await?;
+    Ok(method)
+}
+
+/// Answers a request whose rights were checked.
+pub(crate) async fn run(
+    parts: &GatewayParts,
+    caller: &Caller,
+    method: &SocketMethod,
+    params: Value,
+) -> Result<Value, RpcError> {
+    let (name, redactor) = (method.name, parts.redactor.as_ref());
+    let answer = match method.group {
+        MethodGroup::Basic => Some(basic(caller, name)),
+        MethodGroup::Connection => Some(Err(only_on_socket(name))),
+        MethodGroup::Messages => Some(about_messages(parts, caller, name, params).await),
+        MethodGroup::Lists => Some(lists::answer(parts, name, params).await),
+        MethodGroup::Approvals => {
+            let approvals = parts.approvals.as_ref();
+            approvals::answer_about_approvals(approvals, redactor, name, params).await
+        }
+        MethodGroup::Memories => {
+            let (memories, mirror) = (parts.memories.as_ref(), parts.mirror.as_deref());
+            memories::answer_about_memories(memories, mirror, name, params).await
+        }
+        MethodGroup::AskJson => {
+            ask_json::answer_in_json(parts.ask_json.as_ref(), name, params).await
+        }
+        MethodGroup::Consolidation => {
+            let consolidate = parts.consolidate.as_ref();
+            consolidate::answer_about_consolidation(consolidate, name, params).await
+        }
+        MethodGroup::Jobs => {
+            let jobs = parts.jobs.as_ref();
+            jobs::answer_about_jobs(jobs, redactor, &caller.sender, name, params).await
+        }
+        MethodGroup::Tasks => {
+            tasks::answer_about_tasks(parts.tasks.as_ref(), redactor, name, params).await
+        }
+        MethodGroup::DeadLetters => {
+            let letters = parts.dead_letters.as_ref();
+            dead_letters::answer_about_dead_letters(letters, redactor, name, params).await
+        }
+        MethodGroup::Deletion => {
+            deletion::answer_about_deletion(parts.deletion.as_ref(), name, params).await
+        }
+        MethodGroup::Events => {
+            let (log, scope) = (parts.event_log.as_ref(), ChatScope { parts, caller });
+            let sees = |event: &LogEvent| scope.owns_event(event);
+            events::answer_for(log, redactor, &sees, name, params).await
+        }
+        MethodGroup::Schedules => {
+            schedules::answer_about_schedules(parts.schedules.as_ref(), name, params).await
+        }
+        MethodGroup::People => {
+            people::answer_about_people(parts.access.as_ref(), name, params).await
+        }
+    };
+    answer.unwrap_or_else(|| Err(unknown(name)))
+}
+
+fn basic(caller: &Caller, method: &str) -> Result<Value, RpcError> {
+    match method {
+        "hello" => to_value(Ok(Welcome::of(caller))),
+        // Any answer proves that the connection has a place.
+        _ => Ok(Value::Null),
+    }
+}
+
+async fn about_messages(
+    parts: &GatewayParts,
+    caller: &Caller,
     method: &str,
     params: Value,
 ) -> Result<Value, RpcError> {
     match method {
-        "ask" => ask(parts, peer, read(method, params)?).await,
+        "ask" => ask(parts, &caller.sender, read(method, params)?).await,
         "send" => send(parts, read(method, params)?).await,
         "wait" => wait(parts, read(method, params)?).await,
-        // Any answer proves that the connection has a place.
-        "ping" => Ok(Value::Null),
         "status" => to_value(parts.report.report().await),
-        "doctor" => {
+        _ => {
             let Doctor { offline } = read(method, or_empty(params))?;
             to_value(Ok(parts.report.checkup(offline).await))
         }
-        other if lists::METHODS.contains(&other) => lists::answer(parts, other, params).await,
-        other if approvals::METHODS.contains(&other) => {
-            let (approvals, redactor) = (parts.approvals.as_ref(), parts.redactor.as_ref());
-            let answer = approvals::answer_about_approvals(approvals, redactor, other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if memories::METHODS.contains(&other) => {
-            let (memories, mirror) = (parts.memories.as_ref(), parts.mirror.as_deref());
-            let answer = memories::answer_about_memories(memories, mirror, other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if ask_json::METHODS.contains(&other) => {
-            let answer = ask_json::answer_in_json(parts.ask_json.as_ref(), other, params).await;
-            answer.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if consolidate::METHODS.contains(&other) => {
-            let consolidate = parts.consolidate.as_ref();
-            let answer = consolidate::answer_about_consolidation(consolidate, other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if jobs::METHODS.contains(&other) => {
-            let (jobs, redactor) = (parts.jobs.as_ref(), parts.redactor.as_ref());
-            let answer = jobs::answer_about_jobs(jobs, redactor, peer, other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if tasks::METHODS.contains(&other) => {
-            let (tasks, redactor) = (parts.tasks.as_ref(), parts.redactor.as_ref());
-            let answer = tasks::answer_about_tasks(tasks, redactor, other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if dead_letters::METHODS.contains(&other) => {
-            let (letters, redactor) = (parts.dead_letters.as_ref(), parts.redactor.as_ref());
-            let answer = dead_letters::answer_about_dead_letters(letters, redactor, other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if deletion::METHODS.contains(&other) => {
-            let answer = deletion::answer_about_deletion(parts.deletion.as_ref(), other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if events::METHODS.contains(&other) => {
-            let (log, redactor) = (parts.event_log.as_ref(), parts.redactor.as_ref());
-            let answer = events::answer_about_events(log, redactor, other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other if schedules::METHODS.contains(&other) => {
-            let answer = schedules::answer_about_schedules(parts.schedules.as_ref(), other, params);
-            answer.await.unwrap_or_else(|| Err(unknown(other)))
-        }
-        other => match people::answer_about_people(parts.access.as_ref(), other, params).await {
-            Some(answer) => answer,
-            None => Err(unknown(other)),
-        },
     }
 }
 
+fn only_on_socket(method: &str) -> RpcError {
+    let message = format!("{method} works on a connection of the socket only");
+    RpcError::new(RpcError::METHOD, message)
+}
+
 fn unknown(method: &str) -> RpcError {
-    let lists = lists::METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS);
-    let others = memories::METHODS.into_iter().chain(jobs::METHODS).chain(tasks::METHODS);
-    let others = lists.chain(others).chain(schedules::METHODS).chain(consolidate::METHODS);
-    let others = others.chain(ask_json::METHODS).chain(dead_letters::METHODS);
-    let others = others.chain(deletion::METHODS).chain(events::METHODS);
-    let mut known: Vec<&str> = METHODS.into_iter().chain(others).collect();
-    known.sort_unstable();
+    let known: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));
     RpcError::new(RpcError::METHOD, message)
 }

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::SenderId;
 use avocet_supervise::Group;
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::connection;
+use crate::caller::Caller;
+use crate::clients::{Clients, Peer};
+use crate::connection::{self, NewConnection};
 use crate::parts::GatewayParts;
 use crate::places::Places;
 use crate::subscribe::NamedSubscriptions;
@@ -94,10 +95,16 @@ impl Gateway {
     ///
     /// # Errors
     /// [`GatewayError`] names the obstacle and the remedy.
-    pub fn open(path: &Path, parts: GatewayParts, group: &Group) -> Result<Self, GatewayError> {
+    pub fn open(
+        path: &Path,
+        clients: Clients,
+        parts: GatewayParts,
+        group: &Group,
+    ) -> Result<Self, GatewayError> {
         let group = group.child("gateway");
         let listener = listen(path)?;
-        group.spawn("accept", accept(listener, Arc::new(parts), group.clone()));
+        let (clients, parts) = (Arc::new(clients), Arc::new(parts));
+        group.spawn("accept", accept(listener, clients, parts, group.clone()));
         Ok(Self { path: path.to_owned(), group })
     }
 
@@ -146,7 +153,12 @@ fn own_directory(directory: &Path) -> Result<(), GatewayError> {
     }
 }
 
-async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) {
+async fn accept(
+    listener: UnixListener,
+    clients: Arc<Clients>,
+    parts: Arc<GatewayParts>,
+    group: Group,
+) {
     let stop = group.token();
     let places = Places::new(parts.clock.clone());
     let subscriptions = Arc::<NamedSubscriptions>::default();
@@ -164,8 +176,8 @@ async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) 
                 continue;
             }
         };
-        let peer = match peer(&stream) {
-            Ok(peer) => peer,
+        let (peer, caller) = match admit(&stream, &clients) {
+            Ok(admitted) => admitted,
             Err(refusal) => {
                 tracing::warn!(refusal, "a connection was refused");
                 connection::refuse(&stream, RpcError::new(RpcError::NOT_ALLOWED, refusal));
@@ -181,32 +193,24 @@ async fn accept(listener: UnixListener, parts: Arc<GatewayParts>, group: Group) 
                 continue;
             }
         };
+        let (clients, subscriptions) = (clients.clone(), subscriptions.clone());
+        let new = NewConnection { stream, clients, peer, caller, place, subscriptions };
         let (parts, connection_group) = (parts.clone(), group.clone());
-        let subscriptions = subscriptions.clone();
         group.spawn(&format!("connection-{number}"), async move {
-            connection::serve(stream, peer, &parts, place, subscriptions, &connection_group).await;
+            connection::serve(new, &parts, &connection_group).await;
         });
     }
 }
 
-/// Asks the system which user the process at the other end belongs to. Only the daemon's own user and
-/// root are admitted; the error tells others the reason.
-fn peer(stream: &UnixStream) -> Result<SenderId, String> {
-    let peer = stream
+/// Asks the system which user the process at the other end belongs to, and looks up the user's
+/// rights. The error tells others the reason of the refusal.
+fn admit(stream: &UnixStream, clients: &Clients) -> Result<(Peer, Option<Caller>), String> {
+    let credentials = stream
         .peer_cred()
         .map_err(|error| format!("cannot read the identity of the client: {error}"))?;
-    let ours = rustix::process::geteuid().as_raw();
-    admit(peer.uid(), ours)
-}
-
-fn admit(uid: u32, ours: u32) -> Result<SenderId, String> {
-    if uid != ours && uid != 0 {
-        return Err(format!(
-            "user {uid} may not use this socket; it belongs to user {ours}. Run the command as \
-             that user"
-        ));
-    }
-    SenderId::parse(&format!("uid:{uid}")).map_err(|error| error.to_string())
+    let (uid, gid) = (credentials.uid(), credentials.gid());
+    let peer = Peer { uid, gid, ours: rustix::process::geteuid().as_raw() };
+    Ok((peer, clients.admit(peer)?))
 }
 
 #[cfg(test)]

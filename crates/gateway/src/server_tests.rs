@@ -12,6 +12,8 @@ mod events;
 mod fake_daemon;
 #[path = "server_tests/fake_events.rs"]
 mod fake_events;
+#[path = "server_tests/fake_schedules.rs"]
+mod fake_schedules;
 #[path = "server_tests/jobs.rs"]
 mod jobs;
 #[path = "server_tests/lists.rs"]
@@ -20,6 +22,8 @@ mod lists;
 mod messages;
 #[path = "server_tests/places.rs"]
 mod places;
+#[path = "server_tests/rights.rs"]
+mod rights;
 #[path = "server_tests/world.rs"]
 mod world;
 
@@ -69,7 +73,7 @@ async fn server_errors_name_the_reason() {
             json!({}),
             -32601,
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, \
-             dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, \
+             dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, hello, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, schedule.add, schedule.change, schedule.list, schedule.show, send, \
@@ -135,16 +139,6 @@ async fn client_calls_fail_if_the_daemon_disconnects() {
     assert_eq!(waited, Err(ClientError::Lost));
     assert!(!world.path.exists());
     assert!(client.incoming().recv_async().await.is_err());
-}
-
-#[test]
-fn admit_accepts_only_the_daemons_user_and_root() {
-    assert_eq!(admit(1000, 1000).unwrap().as_str(), "uid:1000");
-    assert_eq!(admit(0, 1000).unwrap().as_str(), "uid:0");
-    assert_eq!(
-        admit(1001, 1000).unwrap_err(),
-        "user 1001 may not use this socket; it belongs to user 1000. Run the command as that user"
-    );
 }
 
 #[tokio::test]

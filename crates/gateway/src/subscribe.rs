@@ -6,14 +6,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{EventFilter, EventSeq, LogEvent, SessionId, SubscriberName};
+use avocet_protocol::{ClientRole, EventFilter, EventSeq, LogEvent, SessionId, SubscriberName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::Caller;
 use crate::events::{filter, presentable_events};
 use crate::parts::GatewayParts;
+use crate::scope::ChatScope;
 use crate::values::{or_empty, read, unavailable};
 use crate::wire::{RpcError, RpcMessage};
 
@@ -66,6 +68,20 @@ pub struct EventBatch {
     pub next: EventSeq,
 }
 
+/// Returns the name under which the position is recorded. Each client has names of its own, which
+/// end with the client: `backup@client.web`. Those of operators of all chats have no such end.
+fn own_name(name: &SubscriberName, caller: &Caller) -> Result<SubscriberName, RpcError> {
+    let refused = |why: &str| RpcError::new(RpcError::PARAMS, format!("subscribe: {why}"));
+    if name.as_str().contains('@') {
+        return Err(refused(&format!("the name {name:?} contains `@`; choose another")));
+    }
+    if caller.role == ClientRole::Operator && caller.chats.are_all() {
+        return Ok(name.clone());
+    }
+    let own = format!("{name}@{}", caller.sender.as_str().replace(':', "."));
+    SubscriberName::parse(&own).map_err(|error| refused(&error.to_string()))
+}
+
 /// The open subscriptions of all connections, by name. A new one replaces the one before.
 #[derive(Debug, Default)]
 pub(crate) struct NamedSubscriptions {
@@ -112,6 +128,7 @@ pub(crate) struct Subscription {
     parts: Arc<GatewayParts>,
     lines: flume::Sender<Vec<u8>>,
     batches: Arc<OpenBatches>,
+    caller: Caller,
     name: Option<SubscriberName>,
     filter: EventFilter,
     /// The last event that was sent and confirmed.
@@ -128,6 +145,7 @@ pub(crate) struct SubscribingConnection {
     pub(crate) lines: flume::Sender<Vec<u8>>,
     pub(crate) batches: Arc<OpenBatches>,
     pub(crate) subscriptions: Arc<NamedSubscriptions>,
+    pub(crate) caller: Caller,
     pub(crate) ended: CancellationToken,
 }
 
@@ -139,7 +157,9 @@ impl Subscription {
     ) -> Result<(Self, Value), RpcError> {
         let Subscribe { name, from, session, kinds } = read("subscribe", or_empty(params))?;
         let filter = filter("subscribe", session, &kinds)?;
-        let SubscribingConnection { parts, lines, batches, subscriptions, ended } = connection;
+        let SubscribingConnection { parts, lines, batches, subscriptions, caller, ended } =
+            connection;
+        let name = name.map(|name| own_name(&name, &caller)).transpose()?;
         let ended = ended.child_token();
         let log = &parts.event_log;
         let range = log.event_range().await.map_err(unavailable)?;
@@ -153,7 +173,8 @@ impl Subscription {
         };
         let removed = range.removed_after(at);
         let answer = json!(Subscribed { log: range.log, from: at, removed });
-        let subscription = Self { parts, lines, batches, name, filter, at, recorded: at, ended };
+        let subscription =
+            Self { parts, lines, batches, caller, name, filter, at, recorded: at, ended };
         Ok((subscription, answer))
     }
 
@@ -170,7 +191,7 @@ impl Subscription {
     async fn send_batches(&mut self) {
         let mut newest = self.parts.event_log.newest_event();
         loop {
-            let page = match self.parts.event_log.events(self.at, &self.filter, BATCH).await {
+            let mut page = match self.parts.event_log.events(self.at, &self.filter, BATCH).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "cannot read the events for a subscriber; retrying in 1 s");
@@ -178,6 +199,8 @@ impl Subscription {
                     continue;
                 }
             };
+            let scope = ChatScope { parts: &self.parts, caller: &self.caller };
+            page.events.retain(|event| scope.owns_event(event));
             if page.events.is_empty() {
                 let at_end = page.next == self.at;
                 self.at = page.next;

@@ -11,6 +11,7 @@ mod bus;
 mod calendar;
 mod channel;
 mod channel_config;
+mod client_role;
 mod clock;
 mod consolidate;
 mod content;
@@ -76,6 +77,7 @@ pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
 pub use channel_config::{ChannelAccounts, ChannelConfig};
+pub use client_role::ClientRole;
 pub use clock::{Clock, Elapsed, Timestamp, or_pending, within};
 pub use consolidate::{
     Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, ReportedEdit,

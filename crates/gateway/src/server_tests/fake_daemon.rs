@@ -4,19 +4,18 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccessControl, AccessError, AccountName, AddSchedule, ApprovalDecision,
-    Approvals, AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink,
-    ChildMode, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content,
-    Cursor, DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey,
-    DeletedSession, DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId,
-    JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus,
-    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
-    MessageStatus, NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
-    Publish, PublishError, Query, Report, RetriedLetter, Role, ScheduleCommand, ScheduleControl,
-    ScheduleError, ScheduleId, ScopeFilter, SessionDeletion, SessionId, SessionReports, SessionRow,
-    SessionStatus, SessionSummary, ShownSchedule, StoreError, SubmittedJob, TaskPage, TaskView,
-    Tasks, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState,
-    Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts, WrittenMemory,
+    Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
+    AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode,
+    Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
+    DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey, DeletedSession,
+    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits, JobRequest,
+    JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus, Memories, Memory,
+    MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
+    NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
+    PublishError, Query, Report, RetriedLetter, Role, ScopeFilter, SessionDeletion, SessionId,
+    SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob, TaskPage,
+    TaskView, Tasks, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
+    TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts, WrittenMemory,
 };
 use serde_json::json;
 
@@ -417,28 +416,6 @@ impl Report for FakeDaemon {
 }
 
 /// Has no people, and knows the codes `K7QX-M2PA` and `HUGE`.
-#[async_trait]
-impl ScheduleControl for FakeDaemon {
-    async fn add(&self, request: &AddSchedule) -> Result<ShownSchedule, ScheduleError> {
-        Err(ScheduleError::Refused(format!("no schedule for {}", request.chat)))
-    }
-
-    async fn list(&self, _: bool) -> Result<Vec<ShownSchedule>, ScheduleError> {
-        Ok(Vec::new())
-    }
-
-    async fn show(&self, id: ScheduleId) -> Result<ShownSchedule, ScheduleError> {
-        Err(ScheduleError::Refused(format!("there is no {id}")))
-    }
-
-    async fn command(&self, id: ScheduleId, _: ScheduleCommand) -> Result<(), ScheduleError> {
-        if id == ScheduleId(1) {
-            return Ok(());
-        }
-        Err(ScheduleError::Log(StoreError::Closed))
-    }
-}
-
 #[async_trait]
 impl AccessControl for FakeDaemon {
     fn pairings(&self) -> Vec<Pairing> {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::fake_daemon::{FakeDaemon, session};
-use crate::{Ask, Client, ClientError, Gateway, GatewayParts};
+use crate::{Ask, Client, ClientError, Clients, Gateway, GatewayParts};
 
 pub(super) struct World {
     pub(super) daemon: Arc<FakeDaemon>,
@@ -26,6 +26,11 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new() -> Self {
+        Self::with(Clients::default())
+    }
+
+    /// A gateway with these clients in its configuration.
+    pub(super) fn with(clients: Clients) -> Self {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("run/avocet.sock");
         let (daemon, places, clock) =
@@ -53,7 +58,7 @@ impl World {
             redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
             attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),
         };
-        let gateway = Gateway::open(&path, parts, &group).unwrap();
+        let gateway = Gateway::open(&path, clients, parts, &group).unwrap();
         Self { daemon, places, clock, group, path, gateway, _directory: directory }
     }
 

@@ -1,0 +1,101 @@
+//! The clients of the socket, from `[gateway.clients]`.
+
+use std::collections::BTreeSet;
+
+use avocet_config::{ConfigError, Document, GatewayClient, Settings};
+use avocet_gateway::{ChatPatterns, ClientIdentity, Clients, METHODS, NamedClient, SystemUsers};
+use avocet_protocol::{ClientRole, SenderId};
+use nix::unistd::{Group, User};
+
+use crate::registry::key_error;
+
+/// Checks the tables, without asking the system about users.
+pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+    for (name, client) in &settings.gateway.clients {
+        let error = |key: &str, why: String| {
+            key_error(document, &format!("gateway.clients.{name}"), key, &why)
+        };
+        match client.check() {
+            // A left-out secret has only a placeholder, which cannot be checked.
+            Err((key, why))
+                if !document.is_unresolved(&format!("gateway.clients.{name}.{key}")) =>
+            {
+                return Err(error(key, why));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let unknown = |method: &&String| !METHODS.iter().any(|known| known.name == **method);
+        if let Some(method) = client.methods.iter().flatten().find(unknown) {
+            let known: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+            let why = format!("there is no method `{method}`; there are {}", known.join(", "));
+            return Err(error("methods", why));
+        }
+        named(name, client, ClientIdentity::default()).map_err(|why| error("role", why))?;
+    }
+    Ok(())
+}
+
+/// Makes the clients. Looks up users and groups.
+pub(crate) fn clients(document: &Document, settings: &Settings) -> Result<Clients, ConfigError> {
+    let client = |(name, client): (&String, &GatewayClient)| {
+        let error = |key: &str, why: String| {
+            key_error(document, &format!("gateway.clients.{name}"), key, &why)
+        };
+        let users = users(client).map_err(|(key, why)| error(key, why))?;
+        let identity = ClientIdentity { users, token: client.token.clone() };
+        named(name, client, identity).map_err(|why| error("role", why))
+    };
+    let clients = settings.gateway.clients.iter().map(client);
+    Ok(Clients::new(clients.collect::<Result<_, ConfigError>>()?))
+}
+
+/// Returns the senders of clients that may do everything.
+pub(crate) fn operators(settings: &Settings) -> BTreeSet<SenderId> {
+    let clients = settings.gateway.clients.iter();
+    let operators = clients.filter(|(_, client)| client.role == ClientRole::Operator);
+    operators.filter_map(|(name, _)| SenderId::parse(&format!("client:{name}")).ok()).collect()
+}
+
+fn named(
+    name: &str,
+    client: &GatewayClient,
+    identity: ClientIdentity,
+) -> Result<NamedClient, String> {
+    let chats = ChatPatterns::new(client.chats.clone());
+    let methods = client.methods.as_ref().map(|methods| methods.iter().cloned().collect());
+    NamedClient::new(name, identity, client.role, chats, methods).map_err(|error| error.to_string())
+}
+
+/// Returns the users that the client may run as; `None` if the token alone decides.
+fn users(client: &GatewayClient) -> Result<Option<SystemUsers>, (&'static str, String)> {
+    let GatewayClient { uid, user, group, .. } = client;
+    let mut users = SystemUsers::default();
+    users.uids.extend(*uid);
+    if let Some(name) = user {
+        let found = find_user(name).map_err(|error| ("user", error))?;
+        let missing = || ("user", format!("this system has no user `{name}`; create it first"));
+        users.uids.insert(found.ok_or_else(missing)?);
+    }
+    if let Some(name) = group {
+        let found = Group::from_name(name)
+            .map_err(|error| ("group", format!("cannot look up the group `{name}`: {error}")))?;
+        let missing = || ("group", format!("this system has no group `{name}`; create it first"));
+        let found = found.ok_or_else(missing)?;
+        users.gids.insert(found.gid.as_raw());
+        for member in &found.mem {
+            users.uids.extend(find_user(member).map_err(|error| ("group", error))?);
+        }
+    }
+    let named = uid.is_some() || user.is_some() || group.is_some();
+    Ok(named.then_some(users))
+}
+
+fn find_user(name: &str) -> Result<Option<u32>, String> {
+    let found = User::from_name(name);
+    let found = found.map_err(|error| format!("cannot look up the user `{name}`: {error}"))?;
+    Ok(found.map(|user| user.uid.as_raw()))
+}
+
+#[cfg(test)]
+#[path = "clients_tests.rs"]
+mod tests;

@@ -1,0 +1,237 @@
+//! The rights of clients: `hello`, roles, and clients that are limited to chats.
+
+use std::collections::BTreeSet;
+
+use avocet_protocol::{ClientRole, JobId, SessionSummary};
+use serde_json::{Value, json};
+
+use super::fake_daemon::{DEAD, JOB, session};
+use super::world::{World, ask, refused};
+use crate::{
+    AskResult, ChatPatterns, ClientIdentity, Clients, Incoming, METHODS, NamedClient, RpcError,
+    Touches,
+};
+
+/// A client of each of these chats, with the right to call every method.
+fn client(name: &str, role: ClientRole, chats: &[&str], methods: Option<&[&str]>) -> NamedClient {
+    let chats = ChatPatterns::new(chats.iter().map(ToString::to_string).collect());
+    let methods = methods.map(|methods| methods.iter().map(ToString::to_string).collect());
+    NamedClient::new(name, ClientIdentity::default(), role, chats, methods).unwrap()
+}
+
+fn world() -> World {
+    World::with(Clients::new(vec![
+        client("own", ClientRole::Operator, &["terminal:local:a"], None),
+        client("linked", ClientRole::Operator, &["terminal:local:linked"], None),
+        client("foreign", ClientRole::Operator, &["terminal:local:b", "discord:*"], None),
+        client("nothing", ClientRole::Operator, &[], None),
+        client("wide", ClientRole::Operator, &["*"], None),
+        client("two", ClientRole::Observer, &["terminal:local:7", "terminal:local:1100"], None),
+        client("sender", ClientRole::Sender, &["*"], None),
+        client("observer", ClientRole::Observer, &["*"], None),
+        client("narrow", ClientRole::Sender, &["*"], Some(&["ask"])),
+    ]))
+}
+
+/// Parameters of a method that concern the chat `terminal:local:a`.
+fn params(method: &str) -> Value {
+    match method {
+        "ask" => json!({"session": session(), "text": "hi"}),
+        "ask.json" => json!({"session": session(), "text": "hi", "schema": {}}),
+        "send" => json!({"chat": session(), "text": "hi"}),
+        "attach" => json!({"chat": session()}),
+        "sessions.show" | "sessions.delete" => json!({"session": session()}),
+        "wait" | "trace" => json!({"message": "m1"}),
+        "events.list" | "subscribe" => json!({"session": session()}),
+        "approval.decide" => json!({"id": "w7", "decision": "for_session"}),
+        "dead.show" | "dead.retry" | "dead.drop" => json!({"id": DEAD}),
+        "job.show" | "job.cancel" => json!({"id": JOB}),
+        "task.show" | "task.cancel" => json!({"id": "t12"}),
+        "schedule.show" => json!({"id": "s1"}),
+        "schedule.change" => json!({"id": "s1", "command": "pause"}),
+        _ => json!({}),
+    }
+}
+
+/// Calls the method as this client. `wait` may take long, so its answer is awaited only if it is a
+/// refusal.
+async fn call(world: &World, client: &str, method: &str) -> Result<Value, (i64, String)> {
+    let connection = world.client().await;
+    let hello = json!({"client": client});
+    let welcome: Value = connection.call("hello", &hello).await.unwrap();
+    assert_eq!(welcome["sender"], format!("client:{client}"));
+    let answer = connection.call::<Value>(method, &params(method)).await;
+    if answer.is_err() { Err(refused(answer)) } else { Ok(answer.unwrap()) }
+}
+
+#[tokio::test]
+async fn client_limited_to_chats_reaches_no_other_chat_by_any_method() {
+    let world = world();
+    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::Outcome::Replied);
+    world.daemon.log.add("terminal:local:a", "hi");
+    for client in ["foreign", "nothing"] {
+        for method in METHODS {
+            let name = method.name;
+            let answer = call(&world, client, name).await;
+            match method.touches {
+                Touches::Nothing => assert!(answer.is_ok(), "{name}: {answer:?}"),
+                Touches::Rows(_) => assert_eq!(answer, Ok(json!([])), "{name}"),
+                Touches::Events if name == "subscribe" => assert!(answer.is_ok(), "{answer:?}"),
+                Touches::Events => assert_eq!(answer.unwrap()["events"], json!([]), "{name}"),
+                _ => {
+                    let (code, message) = answer.unwrap_err();
+                    assert_eq!(code, RpcError::NOT_ALLOWED, "{name}: {message}");
+                    let setting = format!("in [gateway.clients.{client}]");
+                    assert!(message.contains(&setting), "{name}: {message}");
+                }
+            }
+        }
+    }
+    assert_eq!(world.daemon.asked.lock().unwrap().len(), 0);
+    assert_eq!(world.daemon.attached.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn client_limited_to_a_chat_calls_every_method_about_it() {
+    let world = world();
+    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::Outcome::Replied);
+    world.daemon.log.add("terminal:local:a", "hi");
+    for method in METHODS {
+        let name = method.name;
+        let answer = call(&world, "own", name).await;
+        match (&method.touches, answer) {
+            (Touches::Events, Ok(list)) if name == "events.list" => {
+                assert_eq!(list["events"][0]["message"]["text"], "hi");
+            }
+            (Touches::Rows(_), Ok(rows)) if name == "sessions.list" => {
+                assert_eq!(rows, json!([]), "no session of the fake is that of the chat");
+            }
+            (Touches::Rows(_), answer) => {
+                let rows = answer.unwrap();
+                assert!(!rows.as_array().unwrap().is_empty(), "{name}");
+            }
+            (Touches::Everything, answer) => {
+                assert_eq!(answer.unwrap_err().0, RpcError::NOT_ALLOWED, "{name}");
+            }
+            (_, Err((code, message))) => {
+                assert_ne!(code, RpcError::NOT_ALLOWED, "{name}: {message}");
+            }
+            (_, Ok(_)) => {}
+        }
+        let answer = call(&world, "wide", name).await;
+        let is_refused = answer.is_err_and(|(code, _)| code == RpcError::NOT_ALLOWED);
+        assert!(!is_refused, "{name} of a client that reaches all chats");
+    }
+}
+
+#[tokio::test]
+async fn client_of_a_linked_chat_reads_the_shared_session_and_writes_to_its_own_chat() {
+    let world = world();
+    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::Outcome::Replied);
+    for (method, expected) in [
+        ("wait", true),
+        ("sessions.show", true),
+        ("task.show", true),
+        ("approval.decide", true),
+        ("ask", false),
+        ("send", false),
+        ("attach", false),
+        ("job.show", false),
+    ] {
+        assert_eq!(call(&world, "linked", method).await.is_ok(), expected, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_list_of_a_limited_client_fills_each_page_with_its_own_rows() {
+    let world = world();
+    let connection = world.client().await;
+    let _: Value = connection.call("hello", &json!({"client": "two"})).await.unwrap();
+    let (mut names, mut after) = (Vec::new(), Value::Null);
+    loop {
+        let params = json!({"limit": 1, "after": after});
+        let page: Vec<SessionSummary> = connection.call("sessions.list", &params).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = json!({"used_at": last.used_at, "session": last.session});
+        names.push(last.session.to_string());
+    }
+    assert_eq!(names, ["terminal:local:7", "terminal:local:1100"]);
+    let many: Vec<SessionSummary> =
+        connection.call("sessions.list", &json!({"limit": 500})).await.unwrap();
+    assert_eq!(many.len(), 2);
+}
+
+#[tokio::test]
+async fn each_role_and_list_of_methods_refuses_the_other_methods() {
+    let world = world();
+    for (client, role) in [("sender", ClientRole::Sender), ("observer", ClientRole::Observer)] {
+        for method in METHODS.iter().filter(|method| method.least > role) {
+            let (code, message) = call(&world, client, method.name).await.unwrap_err();
+            assert_eq!(code, RpcError::NOT_ALLOWED);
+            let reason = format!(
+                "client:{client} may not do this: {} needs the role {}, and its role is {role}; to \
+                 permit it, set role in [gateway.clients.{client}]",
+                method.name, method.least
+            );
+            assert_eq!(message, reason);
+        }
+    }
+    let open: BTreeSet<&str> = ["ask", "hello", "ping"].into();
+    for method in METHODS.iter().filter(|method| method.least <= ClientRole::Sender) {
+        let answer = call(&world, "narrow", method.name).await;
+        assert_eq!(answer.is_ok(), open.contains(method.name), "{}", method.name);
+    }
+}
+
+#[tokio::test]
+async fn ask_of_a_named_client_is_logged_with_its_name() {
+    let world = world();
+    let connection = world.client().await;
+    let _: Value = connection.call("hello", &json!({"client": "sender"})).await.unwrap();
+    let _: AskResult = connection.call("ask", &ask("hello")).await.unwrap();
+    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    assert_eq!(asked.sender.id.as_str(), "client:sender");
+}
+
+#[tokio::test]
+async fn hello_of_an_unknown_client_leaves_the_rights_unchanged() {
+    let world = world();
+    let connection = world.client().await;
+    let (code, message) =
+        refused(connection.call::<Value>("hello", &json!({"client": "nix"})).await);
+    assert_eq!(code, RpcError::NOT_ALLOWED);
+    assert!(message.contains("add a table [gateway.clients.nix]"), "{message}");
+    let welcome: Value = connection.call("hello", &json!(null)).await.unwrap();
+    let uid = rustix::process::geteuid().as_raw();
+    let expected = json!({
+        "sender": format!("uid:{uid}"), "role": "operator", "chats": ["*"], "methods": null,
+    });
+    assert_eq!(welcome, expected);
+    let missing = refused(connection.call::<Value>("job.show", &json!({"id": JobId(9)})).await);
+    assert_eq!(missing.0, RpcError::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn subscribe_of_a_limited_client_sends_the_events_of_its_chats_under_a_name_of_its_own() {
+    let world = world();
+    let connection = world.client().await;
+    let _: Value = connection.call("hello", &json!({"client": "two"})).await.unwrap();
+    let refusal =
+        refused(connection.call::<Value>("subscribe", &json!({"name": "a@client.own"})).await);
+    assert_eq!(refusal.0, RpcError::PARAMS);
+    let params = json!({"name": "watch", "from": 0});
+    let _: Value = connection.call("subscribe", &params).await.unwrap();
+    for (session, text) in [("terminal:local:8", "secret"), ("terminal:local:7", "mine")] {
+        world.daemon.log.add(session, text);
+    }
+    let Incoming::Events { batch, confirmation } =
+        connection.incoming().recv_async().await.unwrap()
+    else {
+        panic!("no batch")
+    };
+    let numbers: Vec<_> = batch.events.iter().map(|event| event.seq.0).collect();
+    assert_eq!(numbers, [2]);
+    confirmation.confirm().await;
+    world.daemon.log.confirmed("watch@client.two", 2).await;
+    assert_eq!(world.daemon.log.position("watch"), None);
+}

@@ -1,0 +1,48 @@
+use std::fmt::Write;
+
+use super::*;
+
+/// The page of the book with the table of methods.
+const PAGE: &str = include_str!("../../../docs/src/build/socket.md");
+
+#[test]
+fn methods_are_sorted_by_name_without_repetition() {
+    assert!(METHODS.is_sorted_by(|one, next| one.name < next.name));
+}
+
+#[test]
+fn methods_are_in_the_book_with_their_roles() {
+    for method in METHODS {
+        let SocketMethod { name, least, .. } = method;
+        let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{name}` | ")));
+        let row = row.unwrap_or_else(|| panic!("socket.md has no row of {name}"));
+        assert!(row.ends_with(&format!("| {least} |")), "{name} needs the role {least}: {row}");
+    }
+    let rows = PAGE.lines().filter(|line| {
+        let role = line.trim_end_matches(" |").rsplit(' ').next().unwrap_or_default();
+        line.starts_with("| `") && ClientRole::ALL.iter().any(|one| one.word() == role)
+    });
+    assert_eq!(rows.count(), METHODS.len(), "socket.md has a row of an unknown method");
+}
+
+#[test]
+fn methods_of_each_role() {
+    let mut all = String::new();
+    for role in ClientRole::ALL {
+        let own = METHODS.iter().filter(|method| method.least == role);
+        let names: Vec<&str> = own.map(|method| method.name).collect();
+        writeln!(all, "{role}: {}", names.join(" ")).unwrap();
+    }
+    assert_eq!(
+        all,
+        "observer: approval.list dead.list dead.show events.list hello job.list job.show ping \
+         schedule.list schedule.show sessions.list sessions.show status subscribe task.list \
+         task.show trace usage wait\n\
+         sender: approval.decide ask ask.json attach dead.retry job.cancel send task.cancel\n\
+         channel: \n\
+         operator: dead.drop doctor job.submit link.add link.list link.remove memory.add \
+         memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
+         pair.list people.list people.remove schedule.add schedule.change sessions.delete \
+         subscriber.list subscriber.remove\n"
+    );
+}
