@@ -21,6 +21,7 @@ mod directory;
 mod doctor;
 mod door;
 mod events;
+mod external;
 mod full_disk;
 mod hardening;
 mod hostile_text;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_bus::{Bus, BusParts, Wakes};
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Attach, ChannelName, Clock};
+use avocet_protocol::{AccountName, Attach, ChannelName, Clock};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 
@@ -18,8 +18,8 @@ use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 /// The connections to the outside: the bus, and the channels with their outbox.
 pub(crate) struct Connections {
     pub(crate) channels: Arc<Channels>,
-    /// The channels that clients attach to, by name.
-    pub(crate) attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
+    /// The accounts that clients attach to.
+    pub(crate) attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) deliverer: Deliverer,
     pub(crate) bus: Arc<Bus>,
@@ -75,9 +75,12 @@ impl Connections {
     }
 }
 
-/// Returns the channels that clients attach to, by name.
-fn attach(configured: &[registry::ConfiguredChannel]) -> BTreeMap<ChannelName, Arc<dyn Attach>> {
-    let attach =
-        configured.iter().filter_map(|one| Some((one.channel.name(), one.attach.clone()?)));
-    attach.collect()
+/// Returns the accounts that clients attach to.
+fn attach(
+    configured: &[registry::ConfiguredChannel],
+) -> BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>> {
+    let attach = |one: &registry::ConfiguredChannel| {
+        Some(((one.channel.name(), one.channel.account()), one.attach.clone()?))
+    };
+    configured.iter().filter_map(attach).collect()
 }

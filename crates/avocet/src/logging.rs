@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 22] = [
+const PARTS: [&str; 23] = [
     "avocet",
     "avocet_agent",
     "avocet_bus",
@@ -41,6 +41,7 @@ const PARTS: [&str; 22] = [
     "avocet_config",
     "avocet_directory",
     "avocet_discord",
+    "avocet_external",
     "avocet_gateway",
     "avocet_jobs",
     "avocet_llm",

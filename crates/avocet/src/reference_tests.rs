@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 
-use avocet_config::{ProfileKeys, ScheduleTable, Settings, schema};
+use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, schema};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, TranscriptionConfig};
 use avocet_tools::SearchConfig;
 use serde_json::Value;
@@ -64,6 +64,7 @@ fn tables() -> Vec<ConfigTable> {
         ConfigTable::new("", "", schema::<Settings>()),
         ConfigTable::new("agents.NAME", "agents.work", schema::<ProfileKeys>()),
         ConfigTable::new(model.0, model.1, schema::<ModelConfig>()),
+        ConfigTable::new("gateway.clients.NAME", "gateway.clients.ci", schema::<GatewayClient>()),
         ConfigTable::new("schedules.NAME", "schedules.morning", schema::<ScheduleTable>()),
         ConfigTable::new("transcription", "transcription", schema::<TranscriptionConfig>()),
         ConfigTable::new("embeddings", "embeddings", schema::<EmbeddingsConfig>()),

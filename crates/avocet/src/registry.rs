@@ -15,6 +15,7 @@ use std::sync::Arc;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_directory::DirectoryConfig;
 use avocet_discord::DiscordConfig;
+use avocet_external::ExternalConfig;
 use avocet_llm::{AnthropicConfig, GeminiConfig, OfflineConfig, OllamaConfig, OpenAiConfig};
 use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
@@ -51,6 +52,7 @@ pub(crate) const PROVIDERS: &[ProviderKind] = &[
 pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind::of::<DirectoryConfig>(),
     ChannelKind::of::<DiscordConfig>(),
+    ChannelKind::of::<ExternalConfig>(),
     ChannelKind::of::<TelegramConfig>(),
     ChannelKind::of::<TerminalConfig>(),
 ];

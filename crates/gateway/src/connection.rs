@@ -1,13 +1,12 @@
-//! Serves one connection: requests in, responses out. An attached client also gets the messages and
-//! events of its chat.
+//! Serves one connection: requests in, responses out.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Handover, Receipt, SessionId, TurnEvent};
+use avocet_protocol::{Receipt, SendError};
 use avocet_supervise::Group;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
@@ -18,12 +17,12 @@ use crate::MAX_LINE_BYTES;
 use crate::caller::Caller;
 use crate::clients::{Clients, Hello, Peer, Welcome};
 use crate::lines::{self, InputLine};
-use crate::methods::{self, Attached, DeliveryChunk};
+use crate::methods;
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::subscribe::{NamedSubscriptions, OpenBatches, SubscribingConnection, Subscription};
 use crate::values::{or_empty, read, to_value};
-use crate::wire::{RpcError, RpcMessage, notification};
+use crate::wire::{RpcError, RpcMessage};
 
 /// Bytes after which no more lines are added to those that are written together.
 const BATCH: usize = 16 * 1024;
@@ -38,23 +37,23 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The state that the tasks of a connection share.
 #[derive(Clone)]
-struct Connection {
-    parts: Arc<GatewayParts>,
+pub(crate) struct Connection {
+    pub(crate) parts: Arc<GatewayParts>,
     clients: Arc<Clients>,
     peer: Peer,
     /// The rights of later requests; `None` until the client has said `hello`.
     caller: Arc<Mutex<Option<Caller>>>,
-    lines: flume::Sender<Vec<u8>>,
+    pub(crate) lines: flume::Sender<Vec<u8>>,
     /// Chunks that the client has received but not confirmed, by the id of the request.
-    open: Arc<Mutex<HashMap<String, oneshot::Sender<Receipt>>>>,
-    batches: Arc<OpenBatches>,
+    pub(crate) open: Arc<Mutex<HashMap<String, oneshot::Sender<Result<Receipt, SendError>>>>>,
+    pub(crate) batches: Arc<OpenBatches>,
     subscriptions: Arc<NamedSubscriptions>,
     requests: Arc<Semaphore>,
     /// Limits `wait` requests on their own, since they take long.
     waits: Arc<Semaphore>,
-    place: Arc<ConnectionPlace>,
+    pub(crate) place: Arc<ConnectionPlace>,
     /// Fires when the connection ends.
-    ended: CancellationToken,
+    pub(crate) ended: CancellationToken,
 }
 
 /// A request in progress, with the places that it holds until its response.
@@ -167,7 +166,7 @@ impl Connection {
             Err(error) => self.respond(Value::Null, Err(error)).await,
             // The protocol has no notifications from clients.
             Ok(RpcMessage::Notification { .. }) => {}
-            Ok(RpcMessage::Response { id, result }) => self.receive(&id, &result),
+            Ok(RpcMessage::Response { id, result }) => self.receive(&id, result),
             Ok(RpcMessage::Request { id, method, params }) => {
                 // A connection that has to make room refuses the request with a reason.
                 if let Some(under_way) = self.place.begin() {
@@ -268,23 +267,9 @@ impl Connection {
         self.write(line).await;
     }
 
-    async fn write(&self, line: Vec<u8>) {
+    pub(crate) async fn write(&self, line: Vec<u8>) {
         // The writer ends only with the connection.
         drop(self.lines.send_async(line).await);
-    }
-
-    /// Takes the client's confirmation of a chunk or of a batch of events. After an error, the
-    /// outcome of a chunk is unknown.
-    fn receive(&self, id: &Value, result: &Result<Value, RpcError>) {
-        let id = id.as_str().unwrap_or_default();
-        if self.batches.answer(id, result.is_ok()) {
-            return;
-        }
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let (Some(receipt), Ok(_)) = (open, result) {
-            // The outbox may have stopped waiting.
-            drop(receipt.send(Receipt { platform_id: None }));
-        }
     }
 
     /// Answers before the first batch is sent.
@@ -325,76 +310,5 @@ impl Connection {
 
     fn caller(&self) -> Option<Caller> {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    async fn attach(
-        &self,
-        caller: &Caller,
-        params: Value,
-        group: &Group,
-    ) -> Result<Value, RpcError> {
-        methods::permitted(&self.parts, caller, "attach", &params).await?;
-        let Attached { chat } = read("attach", params)?;
-        let linked = self.parts.access.links().into_iter().find(|link| link.chat == chat);
-        let session = linked
-            .map_or_else(|| SessionId::of(&chat), |link| Ok(link.session))
-            .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;
-        let Some(channel) = self.parts.attach.get(&chat.channel) else {
-            let known: Vec<&str> = self.parts.attach.keys().map(AsRef::as_ref).collect();
-            let message = format!(
-                "no client can attach to {chat}; the channels with clients are {}",
-                known.join(", ")
-            );
-            return Err(RpcError::new(RpcError::NOT_FOUND, message));
-        };
-        self.place.attach().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))?;
-        let handovers = channel.attach(&chat);
-        let events = self.parts.events.subscribe(&session);
-        let connection = self.clone();
-        group.spawn("attached", async move { connection.follow(handovers, events).await });
-        self.parts.deliveries.wake(&chat);
-        Ok(json!({}))
-    }
-
-    /// Passes on the messages and events of the chat until the connection ends.
-    async fn follow(
-        self,
-        handovers: flume::Receiver<Handover>,
-        events: flume::Receiver<TurnEvent>,
-    ) {
-        loop {
-            tokio::select! {
-                biased;
-                () = self.ended.cancelled() => return,
-                event = events.recv_async() => {
-                    let Ok(event) = event else { return };
-                    self.send_event(&event);
-                }
-                handover = handovers.recv_async() => {
-                    let Ok(handover) = handover else { return };
-                    self.hand_over(handover).await;
-                }
-            }
-        }
-    }
-
-    /// Sends an event. Events are for display only: a slow client misses some.
-    fn send_event(&self, event: &TurnEvent) {
-        drop(self.lines.try_send(notification("event", event)));
-    }
-
-    async fn hand_over(&self, Handover { delivery, receipt }: Handover) {
-        let id = format!("{}-{}", delivery.id, uuid::Uuid::new_v4());
-        let chunk = DeliveryChunk {
-            id: delivery.id,
-            turn: delivery.turn,
-            chat: delivery.address,
-            text: delivery.content.as_text(),
-            choices: delivery.content.choices,
-            repeat: delivery.repeat,
-        };
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), receipt);
-        let (id, method) = (Value::String(id), "deliver".to_owned());
-        self.write(RpcMessage::Request { id, method, params: json!(chunk) }.to_line()).await;
     }
 }

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod ask_json;
+mod attached;
 mod caller;
 mod client;
 mod clients;
@@ -19,6 +20,7 @@ mod methods;
 mod parts;
 mod people;
 mod places;
+mod publish;
 mod schedules;
 mod scope;
 mod server;
@@ -47,6 +49,7 @@ pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
+pub use publish::{PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
 pub use subscribe::{EventBatch, Subscribe, Subscribed};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, LogEvent, MessageId,
-    MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, TurnEvent, TurnId,
+    MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, StyleRange, TurnEvent,
+    TurnId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
     approvals, ask_json, consolidate, dead_letters, deletion, events, jobs, lists, memories,
-    people, schedules, table, tasks,
+    people, publish, schedules, table, tasks,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -89,12 +90,22 @@ pub struct Attached {
 pub struct DeliveryChunk {
     /// The row of the outbox.
     pub id: DeliveryId,
+    /// The same for each delivery of this chunk, and for no other chunk. At most 20 ASCII letters
+    /// and digits.
+    #[serde(default)]
+    pub nonce: String,
     /// The turn that wrote the message; `None` if another process sent it.
     pub turn: Option<TurnId>,
     /// The chat.
     pub chat: ChatAddress,
-    /// The text, in Markdown.
+    /// The text: plain on a channel that a program serves, otherwise Markdown.
     pub text: String,
+    /// The styles of plain text. Offsets are bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub styles: Vec<StyleRange>,
+    /// In a group, the key of the message that this one replies to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<DedupeKey>,
     /// Buttons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
@@ -158,6 +169,7 @@ pub(crate) async fn run(
         MethodGroup::Basic => Some(basic(caller, name)),
         MethodGroup::Connection => Some(Err(only_on_socket(name))),
         MethodGroup::Messages => Some(about_messages(parts, caller, name, params).await),
+        MethodGroup::Publish => Some(publish::publish(parts, params).await),
         MethodGroup::Lists => Some(lists::answer(parts, name, params).await),
         MethodGroup::Approvals => {
             let approvals = parts.approvals.as_ref();

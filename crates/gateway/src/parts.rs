@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccessControl, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate, DeadLetters,
-    Deliveries, EventLog, JobControl, Memories, MemoryMirror, Publish, Query, Redactor, Report,
-    ScheduleControl, SessionDeletion, Tasks, TurnEvents,
+    AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate,
+    DeadLetters, Deliveries, EventLog, JobControl, Memories, MemoryMirror, Publish, Query,
+    Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -34,6 +34,6 @@ pub struct GatewayParts {
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,
-    /// The channels that clients can attach to, by name.
-    pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
+    /// The accounts that clients can attach to.
+    pub attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
 }

@@ -8,6 +8,8 @@ mod decisions;
 mod deletion;
 #[path = "server_tests/events.rs"]
 mod events;
+#[path = "server_tests/external.rs"]
+mod external;
 #[path = "server_tests/fake_daemon.rs"]
 mod fake_daemon;
 #[path = "server_tests/fake_events.rs"]
@@ -76,7 +78,7 @@ async fn server_errors_name_the_reason() {
              dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, hello, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
-             pair.approve, pair.deny, pair.list, people.list, people.remove, ping, schedule.add, schedule.change, schedule.list, schedule.show, send, \
+             pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              sessions.delete, sessions.list, \
              sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
              task.cancel, task.list, task.show, trace, usage, wait",
@@ -91,7 +93,8 @@ async fn server_errors_name_the_reason() {
             "attach",
             json!({"chat": "telegram:work:1"}),
             -32002,
-            "no client can attach to telegram:work:1; the channels with clients are terminal",
+            "no client can attach to telegram:work:1; the accounts with clients are \
+             external:irc, terminal:local",
         ),
         ("wait", json!({"message": "m7"}), -32002, "there is no message m7"),
         ("status", json!({}), -32003, "the log is closed"),

@@ -3,7 +3,7 @@
 
 use avocet_protocol::ClientRole;
 
-use ClientRole::{Observer, Operator, Sender};
+use ClientRole::{Channel, Observer, Operator, Sender};
 use MethodGroup as Group;
 
 /// A method of the socket.
@@ -33,6 +33,7 @@ pub(crate) enum MethodGroup {
     /// Methods that only a connection of the socket has.
     Connection,
     Messages,
+    Publish,
     Lists,
     Approvals,
     Memories,
@@ -145,6 +146,7 @@ pub const METHODS: &[SocketMethod] = &[
     method("people.list", Group::People, Operator, Touches::Everything),
     method("people.remove", Group::People, Operator, Touches::Everything),
     method("ping", Group::Basic, Observer, Touches::Nothing),
+    method("publish", Group::Publish, Channel, Touches::Chat("chat")),
     method("schedule.add", Group::Schedules, Operator, Touches::Everything),
     method("schedule.change", Group::Schedules, Operator, Touches::Schedule),
     method("schedule.list", Group::Schedules, Observer, SCHEDULES),

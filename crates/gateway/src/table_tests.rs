@@ -39,7 +39,7 @@ fn methods_of_each_role() {
          schedule.list schedule.show sessions.list sessions.show status subscribe task.list \
          task.show trace usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry job.cancel send task.cancel\n\
-         channel: \n\
+         channel: publish\n\
          operator: dead.drop doctor job.submit link.add link.list link.remove memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
          pair.list people.list people.remove schedule.add schedule.change sessions.delete \

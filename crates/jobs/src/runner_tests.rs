@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use avocet_protocol::{
-    CatchUp, ChatAddress, ChatKind, NewSchedule, Outbox, Recurrence, ScheduleOwner, SchedulePlan,
-    ScheduleRule, ScheduleRun, Sender, Trust, Turns,
+    AccountName, CatchUp, ChannelName, ChatAddress, ChatKind, NewSchedule, Outbox, Recurrence,
+    ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleRun, Sender, Trust, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -41,6 +41,8 @@ impl Deliveries for Woken {
         self.chats.lock().unwrap().push(chat.clone());
         self.changed.notify_one();
     }
+
+    fn wake_account(&self, _: &ChannelName, _: &AccountName) {}
 }
 
 #[async_trait]

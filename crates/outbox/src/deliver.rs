@@ -4,7 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, Clock, Deliveries, Outbox, StoreError, Workspaces};
+use avocet_protocol::{
+    AccountName, ChannelName, ChatAddress, Clock, Deliveries, Outbox, StoreError, Workspaces,
+};
 use avocet_supervise::{Group, Keyed, Unfinished};
 use tokio::sync::Semaphore;
 
@@ -79,6 +81,18 @@ impl Deliverer {
 impl Deliveries for Deliverer {
     fn wake(&self, chat: &ChatAddress) {
         self.chats.wake(chat.whole_chat(), self.work());
+    }
+
+    fn wake_account(&self, channel: &ChannelName, account: &AccountName) {
+        let (deliverer, channel, account) = (self.clone(), channel.clone(), account.clone());
+        self.chats.group().spawn("wake-account", async move {
+            // An error means that the daemon stops; the next start wakes all chats.
+            if let Ok(open) = deliverer.worker.open_chats().await {
+                let of_it =
+                    |chat: &&ChatAddress| chat.channel == channel && chat.account == account;
+                open.iter().filter(of_it).for_each(|chat| deliverer.wake(chat));
+            }
+        });
     }
 }
 

@@ -284,6 +284,11 @@ impl DeliveryWorker {
         Ok(if has_more { WorkerAction::Look } else { WorkerAction::Leave })
     }
 
+    /// Returns the chats with pending messages. Retries while the log cannot be read.
+    pub(crate) async fn open_chats(&self) -> Result<Vec<ChatAddress>, StoreError> {
+        self.with_retry(|| self.outbox.open_chats()).await
+    }
+
     async fn with_retry<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
     where
         W: Future<Output = Result<T, StoreError>>,

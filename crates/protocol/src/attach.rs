@@ -4,12 +4,41 @@ use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::{ChatAddress, Delivery, Receipt};
+use crate::{ChatAddress, Delivery, Receipt, SendError};
 
 /// A channel that clients attach to.
 pub trait Attach: fmt::Debug + Send + Sync {
     /// Delivers the chunks of the chat to a new client, in order, until the client drops its end.
-    fn attach(&self, chat: &ChatAddress) -> flume::Receiver<Handover>;
+    fn attach(&self, chat: &ChatAddress) -> flume::Receiver<ForClient>;
+
+    /// The part of the channel for programs that are its platform; `None` if its clients speak for
+    /// themselves only.
+    fn platform(&self) -> Option<&dyn AttachPlatform> {
+        None
+    }
+}
+
+/// A channel whose platform is a program on the socket. The program reports the messages of people,
+/// and delivers to them.
+pub trait AttachPlatform: fmt::Debug + Send + Sync {
+    /// Delivers the chunks of all chats to a new client, until the client drops its end. A chat with
+    /// a client of its own keeps that one.
+    fn attach_all(&self) -> flume::Receiver<ForClient>;
+
+    /// Sets the characters of the longest message that the platform takes.
+    ///
+    /// # Errors
+    /// The reason why the number is unusable.
+    fn set_max_text(&self, chars: usize) -> Result<(), String>;
+}
+
+/// An item for an attached client.
+#[derive(Debug)]
+pub enum ForClient {
+    /// A chunk to deliver.
+    Chunk(Handover),
+    /// The agent works on an answer for this chat.
+    Typing(ChatAddress),
 }
 
 /// A chunk that is handed to a client.
@@ -17,6 +46,6 @@ pub trait Attach: fmt::Debug + Send + Sync {
 pub struct Handover {
     /// The chunk.
     pub delivery: Delivery,
-    /// The client confirms the chunk here. If the sender is dropped unused, the outcome is unknown.
-    pub receipt: oneshot::Sender<Receipt>,
+    /// The client reports the outcome here. If the sender is dropped unused, the outcome is unknown.
+    pub receipt: oneshot::Sender<Result<Receipt, SendError>>,
 }

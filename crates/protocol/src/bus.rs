@@ -184,4 +184,7 @@ pub trait WakeLanes: fmt::Debug + Send + Sync {
 pub trait Deliveries: fmt::Debug + Send + Sync {
     /// Wakes the delivery worker of the chat. Cheap if there is nothing to deliver.
     fn wake(&self, chat: &ChatAddress);
+
+    /// Wakes the delivery workers of all chats of an account that have pending messages.
+    fn wake_account(&self, channel: &ChannelName, account: &AccountName);
 }

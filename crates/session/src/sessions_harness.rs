@@ -12,9 +12,9 @@ use avocet_agent::{
 use avocet_bus::{Admission, Bus, Wakes};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Accepted, Allow, AllowLists, Attachment, ChatAddress, Content, Deliveries, Inbound,
-    LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish, Query, Sender, SessionId,
-    without_marks,
+    Accepted, AccountName, Allow, AllowLists, Attachment, ChannelName, ChatAddress, Content,
+    Deliveries, Inbound, LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish, Query,
+    Sender, SessionId, without_marks,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -102,6 +102,8 @@ struct LostWakes;
 
 impl Deliveries for LostWakes {
     fn wake(&self, _: &ChatAddress) {}
+
+    fn wake_account(&self, _: &ChannelName, _: &AccountName) {}
 }
 
 impl Default for Setup {

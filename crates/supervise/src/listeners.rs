@@ -49,6 +49,12 @@ impl<K: Eq + Hash, T> Listeners<K, T> {
         now
     }
 
+    /// Returns `true` if a key has a listener. Removes those that have left.
+    pub fn are_present(&self) -> bool {
+        self.by_key.retain(|_, listeners| forget_gone(listeners));
+        !self.by_key.is_empty()
+    }
+
     /// Number of keys.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -26,3 +26,14 @@ fn listeners_add_removes_dropped_listeners_of_unused_keys() {
     }
     assert!((0..10).all(|key| listeners.of(&key).len() == 1), "who stays is kept");
 }
+
+#[test]
+fn are_present_counts_only_listeners_that_have_not_left() {
+    let listeners = Listeners::<&str, u32>::default();
+    assert!(!listeners.are_present());
+    let (one, other) = (listeners.add("a", 1), listeners.add("b", 1));
+    drop(one);
+    assert!(listeners.are_present());
+    drop(other);
+    assert!(!listeners.are_present() && listeners.is_empty());
+}

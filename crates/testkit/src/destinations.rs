@@ -2,12 +2,16 @@
 
 use std::sync::Mutex;
 
-use avocet_protocol::{ChatAddress, Content, Deliveries, Destinations, NoDestination, Planned};
+use avocet_protocol::{
+    AccountName, ChannelName, ChatAddress, Content, Deliveries, Destinations, NoDestination,
+    Planned,
+};
 
 /// Accepts every chat of `terminal`. Each chunk is a single word.
 #[derive(Debug, Default)]
 pub struct FakeDestinations {
     woken: Mutex<Vec<ChatAddress>>,
+    woken_accounts: Mutex<Vec<String>>,
 }
 
 impl FakeDestinations {
@@ -18,6 +22,12 @@ impl FakeDestinations {
     #[must_use]
     pub fn woken(&self) -> Vec<ChatAddress> {
         self.woken.lock().unwrap().clone()
+    }
+
+    /// Returns the accounts, as `channel:account`, all of whose chats were woken.
+    #[must_use]
+    pub fn woken_accounts(&self) -> Vec<String> {
+        self.woken_accounts.lock().unwrap().clone()
     }
 }
 
@@ -42,5 +52,9 @@ impl Destinations for FakeDestinations {
 impl Deliveries for FakeDestinations {
     fn wake(&self, chat: &ChatAddress) {
         self.woken.lock().unwrap().push(chat.clone());
+    }
+
+    fn wake_account(&self, channel: &ChannelName, account: &AccountName) {
+        self.woken_accounts.lock().unwrap().push(format!("{channel}:{account}"));
     }
 }

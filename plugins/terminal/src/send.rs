@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Attach, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, Handover, Health, Receipt, SendError,
+    Delivery, ForClient, Handover, Health, Receipt, SendError,
 };
 use avocet_supervise::Listeners;
 use futures_util::future::select_ok;
@@ -16,7 +16,7 @@ use crate::convert;
 pub struct Terminal {
     name: ChannelName,
     account: AccountName,
-    attached: Listeners<ChatAddress, Handover>,
+    attached: Listeners<ChatAddress, ForClient>,
 }
 
 impl Terminal {
@@ -28,7 +28,7 @@ impl Terminal {
 }
 
 impl Attach for Terminal {
-    fn attach(&self, chat: &ChatAddress) -> flume::Receiver<Handover> {
+    fn attach(&self, chat: &ChatAddress) -> flume::Receiver<ForClient> {
         self.attached.add(chat.clone(), 1)
     }
 }
@@ -55,7 +55,7 @@ impl Channel for Terminal {
         for client in self.attached.of(&delivery.address) {
             let (receipt, received) = oneshot::channel();
             let handover = Handover { delivery: delivery.clone(), receipt };
-            if client.send_async(handover).await.is_ok() {
+            if client.send_async(ForClient::Chunk(handover)).await.is_ok() {
                 receipts.push(received);
             }
         }
@@ -63,7 +63,7 @@ impl Channel for Terminal {
             return Err(SendError::Unreachable);
         }
         match select_ok(receipts).await {
-            Ok((receipt, _)) => Ok(receipt),
+            Ok((outcome, _)) => outcome,
             Err(_) => Err(SendError::Unknown(
                 "the terminal disconnected before it confirmed the delivery".to_owned(),
             )),
@@ -102,8 +102,9 @@ mod tests {
         Delivery::new(DeliveryId(1), chat("a"), content)
     }
 
-    fn answer(handover: Handover) {
-        handover.receipt.send(Receipt { platform_id: None }).unwrap();
+    fn answer(item: ForClient) {
+        let ForClient::Chunk(handover) = item else { panic!("{item:?}") };
+        handover.receipt.send(Ok(Receipt { platform_id: None })).unwrap();
     }
 
     #[tokio::test]

@@ -36,7 +36,7 @@ use std::time::Duration;
 use avocet_bus::Bus;
 use avocet_gateway::{Client, ClientError, MAX_LINE_BYTES, RpcError};
 use avocet_outbox::Channels;
-use avocet_protocol::{ChatAddress, Clock, Deliveries, within};
+use avocet_protocol::{AccountName, ChannelName, ChatAddress, Clock, Deliveries, within};
 use avocet_store::{Holder, OpenError, SqliteStore};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -249,6 +249,8 @@ struct NoOutbox;
 
 impl Deliveries for NoOutbox {
     fn wake(&self, _chat: &ChatAddress) {}
+
+    fn wake_account(&self, _channel: &ChannelName, _account: &AccountName) {}
 }
 
 /// Opens the log read-only, beside a daemon or without one; `None` if no daemon ever ran.

@@ -1,7 +1,8 @@
 //! Attached clients.
 
 use avocet_protocol::{
-    Content, Delivery, DeliveryId, Handover, Receipt, TurnEvent, TurnEvents, TurnId,
+    Content, Delivery, DeliveryId, ForClient, Handover, Receipt, SendError, TurnEvent, TurnEvents,
+    TurnId,
 };
 use avocet_supervise::Group;
 use serde_json::Value;
@@ -20,7 +21,7 @@ async fn attach_to_a_linked_chat_receives_the_events_of_its_session() {
 }
 
 /// Hands a chunk to the attached client.
-async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Receipt> {
+async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Result<Receipt, SendError>> {
     let (receipt, received) = oneshot::channel();
     let delivery = Delivery {
         turn: Some(TurnId(1)),
@@ -28,7 +29,7 @@ async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Receipt> {
         ..Delivery::new(DeliveryId(7), session().address(), Content::text(text))
     };
     let attached = world.daemon.attached.lock().unwrap()[0].clone();
-    attached.send_async(Handover { delivery, receipt }).await.unwrap();
+    attached.send_async(ForClient::Chunk(Handover { delivery, receipt })).await.unwrap();
     received
 }
 
@@ -50,7 +51,7 @@ async fn attached_client_receives_events_and_acknowledges_deliveries() {
     };
     assert_eq!((chunk.id, chunk.text.as_str(), chunk.repeat), (DeliveryId(7), "hello", true));
     shown.confirm().await;
-    assert_eq!(received.await.unwrap(), Receipt { platform_id: None });
+    assert_eq!(received.await.unwrap(), Ok(Receipt { platform_id: None }));
 }
 
 #[tokio::test]

@@ -8,14 +8,15 @@ use avocet_protocol::{
     AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode,
     Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
     DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey, DeletedSession,
-    DeliveryId, Enqueued, FoundMemory, Handover, Inbound, JobControl, JobId, JobLimits, JobRequest,
-    JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus, Memories, Memory,
-    MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId, MessageStatus,
-    NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
-    PublishError, Query, Report, RetriedLetter, Role, ScopeFilter, SessionDeletion, SessionId,
-    SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob, TaskPage,
-    TaskView, Tasks, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
-    TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts, WrittenMemory,
+    DeliveryId, Enqueued, ForClient, FoundMemory, Inbound, JobControl, JobId, JobLimits,
+    JobRequest, JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus, Memories,
+    Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
+    MessageStatus, NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
+    Publish, PublishError, Query, Report, RetriedLetter, Role, ScopeFilter, SessionDeletion,
+    SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob,
+    TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId,
+    TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
+    WrittenMemory,
 };
 use serde_json::json;
 
@@ -36,19 +37,21 @@ pub(super) fn session() -> SessionId {
 #[derive(Debug, Default)]
 pub(super) struct FakeDaemon {
     pub(super) asked: Mutex<Vec<Inbound>>,
+    /// The cursors of published and ignored messages.
+    pub(super) cursors: Mutex<Vec<Option<Cursor>>>,
     /// If set, publishing signals its start and waits for permission.
     pub(super) slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
     pub(super) refusal: Mutex<Option<PublishError>>,
     pub(super) outcome: Mutex<Option<Outcome>>,
     pub(super) listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
-    pub(super) attached: Mutex<Vec<flume::Sender<Handover>>>,
+    pub(super) attached: Mutex<Vec<flume::Sender<ForClient>>>,
     pub(super) heard: Mutex<Vec<SessionId>>,
     pub(super) log: EventMemory,
 }
 
 #[async_trait]
 impl Publish for FakeDaemon {
-    async fn publish(&self, one: Inbound, _: Option<Cursor>) -> Result<Accepted, PublishError> {
+    async fn publish(&self, one: Inbound, to: Option<Cursor>) -> Result<Accepted, PublishError> {
         if let Some(refusal) = self.refusal.lock().unwrap().clone() {
             return Err(refusal);
         }
@@ -57,6 +60,7 @@ impl Publish for FakeDaemon {
             began.send_async(()).await.unwrap();
             go_on.recv_async().await.unwrap();
         }
+        self.cursors.lock().unwrap().push(to);
         let mut asked = self.asked.lock().unwrap();
         let known = asked.iter().position(|known| known.key == one.key);
         let what = if known.is_some() { AcceptedAs::Duplicate } else { AcceptedAs::Queued };
@@ -74,13 +78,14 @@ impl Publish for FakeDaemon {
         _: &ChannelName,
         _: &AccountName,
         _: &str,
-        _: Option<Cursor>,
+        to: Option<Cursor>,
     ) -> Result<(), PublishError> {
+        self.cursors.lock().unwrap().push(to);
         Ok(())
     }
 
     async fn cursors(&self, _: &ChannelName, _: &AccountName) -> Result<Vec<Cursor>, PublishError> {
-        Ok(Vec::new())
+        Ok(vec![Cursor { scope: "#team".to_owned(), position: "16".to_owned() }])
     }
 
     async fn move_cursor(
@@ -464,7 +469,7 @@ impl TurnEvents for FakeDaemon {
 }
 
 impl Attach for FakeDaemon {
-    fn attach(&self, _: &ChatAddress) -> flume::Receiver<Handover> {
+    fn attach(&self, _: &ChatAddress) -> flume::Receiver<ForClient> {
         let (sender, handovers) = flume::bounded(1);
         self.attached.lock().unwrap().push(sender);
         handovers

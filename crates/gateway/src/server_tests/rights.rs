@@ -40,6 +40,7 @@ fn params(method: &str) -> Value {
         "ask.json" => json!({"session": session(), "text": "hi", "schema": {}}),
         "send" => json!({"chat": session(), "text": "hi"}),
         "attach" => json!({"chat": session()}),
+        "publish" => json!({"chat": session(), "sender": "ann", "key": "1", "text": "hi"}),
         "sessions.show" | "sessions.delete" => json!({"session": session()}),
         "wait" | "trace" => json!({"message": "m1"}),
         "events.list" | "subscribe" => json!({"session": session()}),

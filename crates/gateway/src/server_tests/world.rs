@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_protocol::{Attach, Redactor, Secret};
+use avocet_protocol::{AccountName, Attach, ChannelName, Redactor, Secret};
 use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::Value;
@@ -11,11 +11,13 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
+use super::external::FakePlatform;
 use super::fake_daemon::{FakeDaemon, session};
 use crate::{Ask, Client, ClientError, Clients, Gateway, GatewayParts};
 
 pub(super) struct World {
     pub(super) daemon: Arc<FakeDaemon>,
+    pub(super) platform: Arc<FakePlatform>,
     pub(super) places: Arc<FakeDestinations>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) group: Group,
@@ -35,6 +37,10 @@ impl World {
         let path = directory.path().join("run/avocet.sock");
         let (daemon, places, clock) =
             <(Arc<FakeDaemon>, Arc<FakeDestinations>, Arc<ManualClock>)>::default();
+        let platform = Arc::<FakePlatform>::default();
+        let account = |channel: &str, account: &str| -> (ChannelName, AccountName) {
+            (channel.parse().unwrap(), account.parse().unwrap())
+        };
         let group = Group::new("test");
         let parts = GatewayParts {
             publish: daemon.clone(),
@@ -56,10 +62,14 @@ impl World {
             schedules: daemon.clone(),
             clock: clock.clone(),
             redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
-            attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),
+            attach: [
+                (account("terminal", "local"), daemon.clone() as Arc<dyn Attach>),
+                (account("external", "irc"), platform.clone()),
+            ]
+            .into(),
         };
         let gateway = Gateway::open(&path, clients, parts, &group).unwrap();
-        Self { daemon, places, clock, group, path, gateway, _directory: directory }
+        Self { daemon, platform, places, clock, group, path, gateway, _directory: directory }
     }
 
     pub(super) async fn client(&self) -> Client {

@@ -127,3 +127,22 @@ async fn deliverer_begins_no_send_during_a_platform_pause_and_sends_unmarked_lat
     harness.idle().await;
     assert_eq!(harness.channel.texts(1).await, ["hello"]);
 }
+
+#[tokio::test]
+async fn wake_account_sends_the_waiting_chunks_of_all_its_chats() {
+    let harness = DeliveryHarness::new().await;
+    for chat in ["a", "b"] {
+        harness.channel.set_reachable(&chat_address(chat), false);
+        harness.send(chat, chat).await;
+    }
+    let harness = harness.restart().await;
+    for chat in ["a", "b"] {
+        harness.channel.set_reachable(&chat_address(chat), true);
+    }
+    let chat = chat_address("a");
+    harness.deliverer.wake_account(&chat.channel, &"other".parse().unwrap());
+    harness.deliverer.wake_account(&chat.channel, &chat.account);
+    let mut texts = harness.channel.texts(2).await;
+    texts.sort();
+    assert_eq!(texts, ["a", "b"]);
+}

@@ -1,0 +1,110 @@
+//! The method by which a program that is a channel brings in the messages of people.
+
+use avocet_protocol::{
+    AcceptedAs, ChatAddress, ChatKind, Content, Cursor, DedupeKey, Inbound, PublishError, Sender,
+    SenderId, Timestamp,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::attached::platform;
+use crate::methods::{AskResult, refusal};
+use crate::parts::GatewayParts;
+use crate::values::read;
+use crate::wire::RpcError;
+
+/// Beginnings of the ids of processes of this system. A platform cannot speak for them.
+const OF_PROCESSES: [&str; 3] = ["client:", "http:", "uid:"];
+
+/// `publish`: a message of a person on the program's platform. The result, an [`AskResult`], comes
+/// after the commit. If the bus refuses the message, the cursor moves, too.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishParams {
+    /// The chat of the message, which gets the reply.
+    pub chat: ChatAddress,
+    /// The kind of chat. Default: `private`.
+    #[serde(default)]
+    pub chat_kind: ChatKind,
+    /// The person, by the platform's own id.
+    pub sender: SenderId,
+    /// The name for display.
+    #[serde(default)]
+    pub sender_name: Option<String>,
+    /// `true` if the platform reports the author as a program.
+    #[serde(default)]
+    pub is_bot: bool,
+    /// Identifies repetitions of the message; unique within the chat.
+    pub key: DedupeKey,
+    /// The text.
+    pub text: String,
+    /// The time of writing in milliseconds since 1970; `None` for now.
+    #[serde(default)]
+    pub written_at: Option<Timestamp>,
+    /// The key of the message that this one corrects.
+    #[serde(default)]
+    pub corrects: Option<DedupeKey>,
+    /// The position in the platform's messages. It is stored in the same transaction.
+    #[serde(default)]
+    pub cursor: Option<PublishedCursor>,
+}
+
+/// A position in the messages of the platform.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PublishedCursor {
+    /// The range that the position belongs to. Default: empty, the whole account.
+    pub scope: String,
+    /// The position, in the program's own format.
+    pub position: String,
+}
+
+/// Answers `publish`.
+pub(crate) async fn publish(parts: &GatewayParts, params: Value) -> Result<Value, RpcError> {
+    let params: PublishParams = read("publish", params)?;
+    check(parts, &params)?;
+    let PublishParams { chat, chat_kind, sender, sender_name, is_bot, key, text, .. } = params;
+    let PublishedCursor { scope, position } = params.cursor.unwrap_or_default();
+    let cursor = (!position.is_empty()).then_some(Cursor { scope, position });
+    let (channel, account) = (chat.channel.clone(), chat.account.clone());
+    let sender = Sender { name: sender_name, is_bot, ..Sender::new(sender) };
+    let inbound = Inbound {
+        chat: chat_kind,
+        written_at: params.written_at,
+        corrects: params.corrects,
+        from_platform: true,
+        ..Inbound::new(chat, sender, key, Content::text(text))
+    };
+    match parts.publish.publish(inbound, cursor.clone()).await {
+        Ok(accepted) => {
+            let duplicate = accepted.what == AcceptedAs::Duplicate;
+            Ok(json!(AskResult { message: accepted.id, duplicate }))
+        }
+        // The program publishes it again.
+        Err(error @ (PublishError::Stopping | PublishError::Log(_))) => Err(refusal(&error)),
+        Err(error) => {
+            let ignored = parts.publish.ignore(&channel, &account, error.counted_as(), cursor);
+            ignored.await.map_err(|error| refusal(&error))?;
+            Err(refusal(&error))
+        }
+    }
+}
+
+/// Refuses a chat that no program serves, and a person with the id of a process.
+fn check(
+    parts: &GatewayParts,
+    PublishParams { chat, sender, .. }: &PublishParams,
+) -> Result<(), RpcError> {
+    let (channel, account) = (&chat.channel, &chat.account);
+    let served = parts.attach.get(&(channel.clone(), account.clone()));
+    platform(served.map(AsRef::as_ref), &format!("{channel}:{account}"))?;
+    if OF_PROCESSES.iter().any(|start| sender.as_str().starts_with(start)) {
+        let message = format!(
+            "publish: the sender {sender} is a process of this system; people have ids without the \
+             beginnings {}",
+            OF_PROCESSES.join(", ")
+        );
+        return Err(RpcError::new(RpcError::PARAMS, message));
+    }
+    Ok(())
+}

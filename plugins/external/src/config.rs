@@ -1,0 +1,143 @@
+//! The configuration of a channel that another program serves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use avocet_protocol::{
+    AccountName, Allow, AllowLists, Attach, ChannelConfig, ChannelName, ChatId, Clock, GroupRules,
+    IdError, SenderId,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::External;
+use crate::send::{LEAST_TEXT, MOST_TEXT};
+
+/// A channel that another program serves over the socket: for IRC, e-mail or any other platform.
+/// Write a table for each program: `[channels.external.irc]`. The program needs the role `channel`
+/// in `[gateway.clients]`, unless it runs as the daemon's user.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExternalConfig {
+    /// The people who have access, by the ids that the program reports. Owners, and people who were
+    /// admitted later by pairing, need not be listed. Default: `[]`.
+    pub allow: Vec<String>,
+    /// The owners. An owner has every tool and can admit others. Default: `[]`.
+    pub owners: Vec<String>,
+    /// `true` to send a pairing code to strangers who write in a private chat. An owner can admit
+    /// them with this code. Default: `true`.
+    pub pairing: bool,
+    /// Settings of single groups, by chat id.
+    pub groups: BTreeMap<String, ExternalGroup>,
+    /// Characters of the longest message, from 100 to 100000. The program may set it when it
+    /// attaches. Default: 4000.
+    pub max_text: usize,
+}
+
+/// Settings of a group.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExternalGroup {
+    /// The people who may speak to the agent in this group. Default: everyone with access.
+    pub allow: Option<Vec<String>>,
+    /// `true` to let owners use all tools in this group, although its other members read along.
+    /// Default: `false`.
+    pub owner_tools: bool,
+}
+
+impl ChannelConfig for ExternalConfig {
+    const NAME: &'static str = "external";
+    type Channel = External;
+    type Error = Infallible;
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        match self.max_text {
+            LEAST_TEXT..=MOST_TEXT => Ok(()),
+            chars => Err((
+                "max_text",
+                format!("{chars} is not a number from {LEAST_TEXT} to {MOST_TEXT}"),
+            )),
+        }
+    }
+
+    fn allow(&self) -> Result<Allow, IdError> {
+        let Self { allow, owners, groups, pairing, .. } = self;
+        let rules = |group: &ExternalGroup| {
+            let allow = group.allow.as_deref().map(ids).transpose()?;
+            Ok(GroupRules { allow, owner_tools: group.owner_tools })
+        };
+        let groups = groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
+        Ok(Allow::Listed(AllowLists {
+            users: ids(allow)?,
+            owners: ids(owners)?,
+            groups: groups.collect::<Result<_, IdError>>()?,
+            pairing: *pairing,
+        }))
+    }
+
+    fn channel(
+        &self,
+        name: ChannelName,
+        account: AccountName,
+        _clock: Arc<dyn Clock>,
+    ) -> Result<External, Infallible> {
+        Ok(External::new(name, account, self.max_text))
+    }
+
+    fn attach(channel: &Arc<External>) -> Option<Arc<dyn Attach>> {
+        Some(channel.clone())
+    }
+}
+
+fn ids(ids: &[String]) -> Result<BTreeSet<SenderId>, IdError> {
+    ids.iter().map(|id| SenderId::parse(id)).collect()
+}
+
+impl Default for ExternalConfig {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            owners: Vec::new(),
+            pairing: true,
+            groups: BTreeMap::new(),
+            max_text: 4000,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allow_has_the_ids_of_people_and_groups() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let group = ExternalGroup { allow: Some(names(&["eve"])), owner_tools: true };
+        let config = ExternalConfig {
+            allow: names(&["ann"]),
+            owners: names(&["bob"]),
+            groups: [("#team".to_owned(), group)].into(),
+            ..ExternalConfig::default()
+        };
+        let ids = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect();
+        let rules = GroupRules { allow: Some(ids(&["eve"])), owner_tools: true };
+        let expected = AllowLists {
+            users: ids(&["ann"]),
+            owners: ids(&["bob"]),
+            groups: [("#team".parse().unwrap(), rules)].into(),
+            pairing: true,
+        };
+        assert_eq!(config.allow().unwrap(), Allow::Listed(expected));
+        let config = ExternalConfig { allow: names(&[""]), ..ExternalConfig::default() };
+        assert!(config.allow().is_err());
+    }
+
+    #[test]
+    fn check_refuses_a_length_out_of_range() {
+        for (max_text, is_good) in [(99, false), (100, true), (100_000, true), (100_001, false)] {
+            let config = ExternalConfig { max_text, ..ExternalConfig::default() };
+            assert_eq!(config.check().is_ok(), is_good, "{max_text}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+"""A channel in Python, with the standard library only. Its platform is two files: each line of the
+inbox is a message of a person, and each line of the outbox is a message of the agent.
+
+Usage: channel.py SOCKET ACCOUNT INBOX OUTBOX
+"""
+
+import json
+import os
+import select
+import socket
+import sys
+import time
+
+RETRY = -32003
+
+
+class Daemon:
+    """A connection to the daemon: one JSON object per line."""
+
+    def __init__(self, path):
+        self.buffer = b""
+        while True:
+            self.connection = socket.socket(socket.AF_UNIX)
+            try:
+                return self.connection.connect(path)
+            except OSError:
+                self.connection.close()
+                time.sleep(0.05)
+
+    def write(self, **message):
+        line = json.dumps({"jsonrpc": "2.0", **message}) + "\n"
+        self.connection.sendall(line.encode())
+
+    def read(self):
+        """Returns the lines that have arrived. Raises an error when the connection has ended."""
+        if not select.select([self.connection], [], [], 0.05)[0]:
+            return []
+        received = self.connection.recv(65536)
+        if not received:
+            raise ConnectionError("the daemon has ended")
+        *lines, self.buffer = (self.buffer + received).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+def append(path, message):
+    """Writes a message to the platform. When this returns, the message is on the disk."""
+    with open(path, "a") as file:
+        file.write(json.dumps(message) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def unread(path, position):
+    """Returns the message at this position, if its line is complete."""
+    with open(path) as file:
+        for number, line in enumerate(file):
+            if number == position and line.endswith("\n"):
+                return json.loads(line)
+    return None
+
+
+def serve(socket_path, account, inbox, outbox):
+    daemon = Daemon(socket_path)
+    daemon.write(id="attach", method="attach", params={"channel": "external", "account": account})
+    # The daemon knows which messages it has committed, so the program keeps no state.
+    position, published = None, None
+    while True:
+        if position is not None and published is None:
+            message = unread(inbox, position)
+            if message:
+                published = position
+                cursor = {"position": str(position + 1)}
+                params = {**message, "chat": f"external:{account}:{message['chat']}", "cursor": cursor}
+                daemon.write(id=published, method="publish", params=params)
+        for line in daemon.read():
+            if line.get("method") == "deliver":
+                chunk = line["params"]
+                mark = "(again) " if chunk["repeat"] else ""
+                append(outbox, {"chat": chunk["chat"], "text": mark + chunk["text"]})
+                daemon.write(id=line["id"], result={})
+            elif line.get("id") == "attach" and "result" in line:
+                position = int(line["result"]["cursors"].get("", "0"))
+            elif line.get("id") == "attach":
+                raise ConnectionError(line["error"]["message"])
+            elif published is not None and line.get("id") == published:
+                # A refusal is final, unless the daemon cannot answer at present.
+                if line.get("error", {}).get("code") == RETRY:
+                    time.sleep(0.05)
+                else:
+                    position += 1
+                published = None
+
+
+def main():
+    while True:
+        try:
+            serve(*sys.argv[1:])
+        except (ConnectionError, BrokenPipeError):
+            time.sleep(0.05)
+
+
+main()
