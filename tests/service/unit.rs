@@ -17,6 +17,7 @@ use crate::model::config;
 use crate::patience::stop;
 
 const UNIT: &str = include_str!("../../systemd/avocet.service");
+const SYSUSERS: &str = include_str!("../../systemd/avocet.sysusers");
 
 /// The time beyond the drain deadline: turns are released, deliveries end.
 const AFTER_THE_DRAIN: u64 = 15;
@@ -75,6 +76,9 @@ fn unit_settings_match_the_program() {
         ("StateDirectory", "avocet"),
         ("StateDirectoryMode", "0700"),
         ("UMask", "0077"),
+        // The daemon opens it to the group of the socket.
+        ("RuntimeDirectory", "avocet"),
+        ("RuntimeDirectoryMode", "0700"),
         ("LogsDirectory", "avocet"),
         ("LimitCORE", "0"),
     ];
@@ -105,6 +109,22 @@ fn unit_settings_match_the_program() {
     }
     assert!(seconds("WatchdogSec") > 0);
     assert!(seconds("RestartSec") > 0);
+}
+
+/// systemd refuses a dynamic user whose name is that of a group.
+#[test]
+fn sysusers_create_the_group_of_the_socket_which_is_not_the_dynamic_user() {
+    let entries = SYSUSERS.lines().filter(|line| !line.starts_with('#'));
+    let entries: Vec<&str> = entries.collect();
+    assert_eq!(entries, ["g avocet-clients -"]);
+    assert_ne!(value("User"), "avocet-clients");
+    assert!(UNIT.contains("#   SupplementaryGroups=avocet-clients\n"));
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("avocet.conf");
+    fs::write(&path, SYSUSERS).unwrap();
+    let checked = Command::new("systemd-sysusers").arg("--dry-run").arg(&path).output().unwrap();
+    let says = String::from_utf8(checked.stderr).unwrap();
+    assert!(checked.status.success() && !says.contains("Ignoring"), "{says}");
 }
 
 #[test]

@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use avocet_config::{ConfigError, Document, GatewayClient, Settings};
-use avocet_gateway::{ChatPatterns, ClientIdentity, Clients, METHODS, NamedClient, SystemUsers};
+use avocet_gateway::{
+    ChatPatterns, ClientIdentity, Clients, METHODS, NamedClient, SocketGroup, SocketPlace,
+    SystemUsers,
+};
 use avocet_protocol::{ClientRole, SenderId};
 use nix::unistd::{Group, User};
 
+use crate::places::Configuration;
 use crate::registry::key_error;
 
 /// Checks the tables, without asking the system about users.
@@ -49,6 +53,17 @@ pub(crate) fn clients(document: &Document, settings: &Settings) -> Result<Client
     Ok(Clients::new(clients.collect::<Result<_, ConfigError>>()?))
 }
 
+/// Returns the place of the socket. Looks up its group.
+pub(crate) fn socket_place(configuration: &Configuration) -> Result<SocketPlace, ConfigError> {
+    let Configuration { document, settings, socket, .. } = configuration;
+    let group = settings.gateway.group.as_deref().map(|name| {
+        let found = find_group(name);
+        let found = found.map_err(|why| key_error(document, "gateway", "group", &why))?;
+        Ok(SocketGroup { name: name.to_owned(), gid: found.gid.as_raw() })
+    });
+    Ok(SocketPlace { path: socket.clone(), group: group.transpose()? })
+}
+
 /// Returns the senders of clients that may do everything.
 pub(crate) fn operators(settings: &Settings) -> BTreeSet<SenderId> {
     let clients = settings.gateway.clients.iter();
@@ -77,10 +92,7 @@ fn users(client: &GatewayClient) -> Result<Option<SystemUsers>, (&'static str, S
         users.uids.insert(found.ok_or_else(missing)?);
     }
     if let Some(name) = group {
-        let found = Group::from_name(name)
-            .map_err(|error| ("group", format!("cannot look up the group `{name}`: {error}")))?;
-        let missing = || ("group", format!("this system has no group `{name}`; create it first"));
-        let found = found.ok_or_else(missing)?;
+        let found = find_group(name).map_err(|error| ("group", error))?;
         users.gids.insert(found.gid.as_raw());
         for member in &found.mem {
             users.uids.extend(find_user(member).map_err(|error| ("group", error))?);
@@ -94,6 +106,12 @@ fn find_user(name: &str) -> Result<Option<u32>, String> {
     let found = User::from_name(name);
     let found = found.map_err(|error| format!("cannot look up the user `{name}`: {error}"))?;
     Ok(found.map(|user| user.uid.as_raw()))
+}
+
+fn find_group(name: &str) -> Result<Group, String> {
+    let found = Group::from_name(name);
+    let found = found.map_err(|error| format!("cannot look up the group `{name}`: {error}"))?;
+    found.ok_or_else(|| format!("this system has no group `{name}`; create it first"))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::agents::AgentParts;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
-use crate::clients::clients;
+use crate::clients::{clients, socket_place};
 use crate::connections::Connections;
 use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
@@ -166,7 +166,7 @@ impl RunningDaemon {
             copies,
         };
         let gateway = Gateway::open(
-            &configuration.socket,
+            &socket_place(configuration)?,
             clients,
             avocet_gateway::GatewayParts {
                 publish: bus.clone(),
@@ -258,7 +258,7 @@ async fn open_log(
     let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
     // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted
     // still has its socket.
-    Gateway::check_place(&configuration.socket)?;
+    Gateway::check_place(&socket_place(configuration)?)?;
     Ok(Arc::new(SqliteStore::open_locked(lock, options, clock.clone(), group)?))
 }
 

@@ -14,9 +14,13 @@ const SHORTEST_TOKEN: usize = 16;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gateway {
-    /// The Unix socket. The directory of the socket is readable by its owner only. Default:
-    /// `run/avocet.sock` in the data directory.
+    /// The Unix socket. Only the daemon's user can enter its directory, unless there is a `group`.
+    /// Default: `run/avocet.sock` in the data directory.
     pub socket: Option<PathBuf>,
+    /// The name of a group whose members may connect to the socket. Each of them also needs a table
+    /// in `clients`. The socket then gets mode 0660 and its directory mode 0710, and `socket` has to
+    /// be in a directory that the members can reach. Default: only the daemon's user and root.
+    pub group: Option<String>,
     /// Other programs that may use the socket, by names of your choice. The daemon's own user and
     /// root need no table.
     pub clients: BTreeMap<String, GatewayClient>,

@@ -24,6 +24,7 @@ mod publish;
 mod schedules;
 mod scope;
 mod server;
+mod socket_place;
 mod subscribe;
 mod table;
 mod tasks;
@@ -52,6 +53,7 @@ pub use people::{
 pub use publish::{PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
+pub use socket_place::{SocketGroup, SocketPlace};
 pub use subscribe::{EventBatch, Subscribe, Subscribed};
 pub use table::{ListRows, METHODS, SocketMethod, Touches};
 pub use tasks::{ListTasks, NamedTask, answer_about_tasks};

@@ -1,8 +1,7 @@
-//! The socket: its path, its permissions, and a task for each connection.
+//! The socket, and a task for each connection.
 
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +14,12 @@ use crate::clients::{Clients, Peer};
 use crate::connection::{self, NewConnection};
 use crate::parts::GatewayParts;
 use crate::places::Places;
+use crate::socket_place::{MAX_PATH_BYTES, SocketPlace};
 use crate::subscribe::NamedSubscriptions;
 use crate::wire::RpcError;
 
 /// The pause after a connection that could not be accepted.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
-/// The longest path of a socket: `sun_path` of unix(7), with its end.
-const MAX_PATH_BYTES: usize = 107;
 
 /// The reason why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +45,30 @@ pub enum GatewayError {
         path: PathBuf,
         /// Its permissions.
         mode: u32,
+    },
+    /// The members of the group cannot enter a directory on the way to the socket.
+    #[error(
+        "members of the group {group} cannot enter {path}; set a socket in a directory that they can \
+         reach, such as /run/avocet/avocet.sock: [gateway] socket"
+    )]
+    Closed {
+        /// The directory.
+        path: PathBuf,
+        /// The name of the group.
+        group: String,
+    },
+    /// The system does not let the daemon give a file to the group.
+    #[error(
+        "cannot give {path} to the group {group} ({error}); the daemon's user must be a member of \
+         the group"
+    )]
+    Group {
+        /// The socket, or its directory.
+        path: PathBuf,
+        /// The name of the group.
+        group: String,
+        /// The system's error.
+        error: io::Error,
     },
     /// A process listens there.
     #[error("another process listens on {0}; stop it, or set another socket: [gateway] socket")]
@@ -86,9 +108,9 @@ impl Gateway {
     ///
     /// # Errors
     /// [`GatewayError`] names the obstacle and the remedy.
-    pub fn check_place(path: &Path) -> Result<(), GatewayError> {
-        own_directory(directory_of(path))?;
-        Self::check_unused(path)
+    pub fn check_place(place: &SocketPlace) -> Result<(), GatewayError> {
+        place.own_directory()?;
+        Self::check_unused(&place.path)
     }
 
     /// Opens the socket. Connections are served until the group is cancelled.
@@ -96,16 +118,16 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] names the obstacle and the remedy.
     pub fn open(
-        path: &Path,
+        place: &SocketPlace,
         clients: Clients,
         parts: GatewayParts,
         group: &Group,
     ) -> Result<Self, GatewayError> {
         let group = group.child("gateway");
-        let listener = listen(path)?;
+        let listener = place.listen()?;
         let (clients, parts) = (Arc::new(clients), Arc::new(parts));
         group.spawn("accept", accept(listener, clients, parts, group.clone()));
-        Ok(Self { path: path.to_owned(), group })
+        Ok(Self { path: place.path.clone(), group })
     }
 
     /// Stops accepting connections and closes the open ones.
@@ -114,42 +136,6 @@ impl Gateway {
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::debug!(path = %self.path.display(), %error, "the socket was gone already");
         }
-    }
-}
-
-fn listen(path: &Path) -> Result<UnixListener, GatewayError> {
-    let length = path.as_os_str().len();
-    if length > MAX_PATH_BYTES {
-        return Err(GatewayError::TooLong { path: path.to_owned(), length });
-    }
-    own_directory(directory_of(path))?;
-    let refused = |error| GatewayError::Refused { path: path.to_owned(), error };
-    if path.exists() {
-        Gateway::check_unused(path)?;
-        // The socket has no listener: a killed daemon left the file.
-        fs::remove_file(path).map_err(refused)?;
-    }
-    let listener = UnixListener::bind(path).map_err(refused)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(refused)?;
-    Ok(listener)
-}
-
-fn directory_of(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("."))
-}
-
-/// Ensures that the directory exists and is closed to other users.
-fn own_directory(directory: &Path) -> Result<(), GatewayError> {
-    let refused = |error| GatewayError::Refused { path: directory.to_owned(), error };
-    match fs::metadata(directory) {
-        Ok(found) => match found.mode() & 0o777 {
-            mode if mode & 0o077 == 0 => Ok(()),
-            mode => Err(GatewayError::Open { path: directory.to_owned(), mode }),
-        },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(refused)
-        }
-        Err(error) => Err(refused(error)),
     }
 }
 

@@ -34,9 +34,7 @@ use std::time::Duration;
 use avocet_protocol::{MessageId, PublishError, StoreError};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::*;
 use crate::{AskResult, Client, ClientError, MAX_LINE_BYTES, Wait};
 use world::{World, ask, refused};
 
@@ -142,34 +140,4 @@ async fn client_calls_fail_if_the_daemon_disconnects() {
     assert_eq!(waited, Err(ClientError::Lost));
     assert!(!world.path.exists());
     assert!(client.incoming().recv_async().await.is_err());
-}
-
-#[tokio::test]
-async fn listen_creates_a_private_socket_and_refuses_an_unsafe_path() {
-    let world = World::new();
-    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-    assert_eq!(mode(world.path.parent().unwrap()), 0o700);
-    assert_eq!(mode(&world.path), 0o600);
-
-    let directory = TempDir::new().unwrap();
-    let open = directory.path().join("open");
-    fs::create_dir(&open).unwrap();
-    fs::set_permissions(&open, fs::Permissions::from_mode(0o750)).unwrap();
-    let error = listen(&open.join("avocet.sock")).unwrap_err().to_string();
-    assert!(error.contains("is open to others (mode 750); chmod 700 it"), "{error}");
-
-    let error = listen(&world.path).unwrap_err().to_string();
-    assert!(error.starts_with("another process listens on "), "{error}");
-    let long = directory.path().join("x".repeat(100)).join("avocet.sock");
-    let error = listen(&long).unwrap_err().to_string();
-    assert!(error.contains("at most 107 are possible"), "{error}");
-}
-
-#[tokio::test]
-async fn listen_replaces_a_leftover_socket() {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("run/avocet.sock");
-    drop(listen(&path).unwrap());
-    assert!(path.exists());
-    listen(&path).unwrap();
 }

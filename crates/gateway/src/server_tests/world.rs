@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 
 use super::external::FakePlatform;
 use super::fake_daemon::{FakeDaemon, session};
-use crate::{Ask, Client, ClientError, Clients, Gateway, GatewayParts};
+use crate::{Ask, Client, ClientError, Clients, Gateway, GatewayParts, SocketPlace};
 
 pub(super) struct World {
     pub(super) daemon: Arc<FakeDaemon>,
@@ -68,7 +68,8 @@ impl World {
             ]
             .into(),
         };
-        let gateway = Gateway::open(&path, clients, parts, &group).unwrap();
+        let place = SocketPlace { path: path.clone(), group: None };
+        let gateway = Gateway::open(&place, clients, parts, &group).unwrap();
         Self { daemon, platform, places, clock, group, path, gateway, _directory: directory }
     }
 
