@@ -1,9 +1,11 @@
 """A channel in Python, with the standard library only. Its platform is two files: each line of the
-inbox is a message of a person, and each line of the outbox is a message of the agent.
+inbox is a message of a person, and each line of the outbox is a message of the agent. Files of people
+are beside the inbox, and files of the agent are put beside the outbox.
 
 Usage: channel.py SOCKET ACCOUNT INBOX OUTBOX
 """
 
+import base64
 import json
 import os
 import select
@@ -19,6 +21,8 @@ class Daemon:
 
     def __init__(self, path):
         self.buffer = b""
+        # Lines that arrived while a call waited for its answer.
+        self.waiting = []
         while True:
             self.connection = socket.socket(socket.AF_UNIX)
             try:
@@ -31,8 +35,23 @@ class Daemon:
         line = json.dumps({"jsonrpc": "2.0", **message}) + "\n"
         self.connection.sendall(line.encode())
 
+    def call(self, method, params):
+        """Makes a request, and waits for its answer."""
+        self.write(id=method, method=method, params=params)
+        others = []
+        while True:
+            lines = self.read()
+            for place, line in enumerate(lines):
+                if line.get("id") == method and "method" not in line:
+                    self.waiting = others + lines[:place] + lines[place + 1:]
+                    return line["result"]
+            others += lines
+
     def read(self):
         """Returns the lines that have arrived. Raises an error when the connection has ended."""
+        if self.waiting:
+            lines, self.waiting = self.waiting, []
+            return lines
         if not select.select([self.connection], [], [], 0.05)[0]:
             return []
         received = self.connection.recv(65536)
@@ -48,6 +67,27 @@ def append(path, message):
         file.write(json.dumps(message) + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def save_files(daemon, delivery, attachments, outbox):
+    """Saves the files of a message of the agent beside the outbox, and returns their names."""
+    for number, attachment in enumerate(attachments):
+        path = os.path.join(os.path.dirname(outbox), "sent-" + attachment["name"])
+        with open(path, "wb") as file:
+            while True:
+                params = {"delivery": delivery, "file": number, "offset": file.tell()}
+                piece = base64.b64decode(daemon.call("file.get", params)["data"])
+                if not piece:
+                    break
+                file.write(piece)
+    return [attachment["name"] for attachment in attachments]
+
+
+def read_file(inbox, params):
+    """Returns a piece of a file that a person has sent."""
+    with open(os.path.join(os.path.dirname(inbox), params["reference"]), "rb") as file:
+        file.seek(params["offset"])
+        return base64.b64encode(file.read(params["length"])).decode()
 
 
 def unread(path, position):
@@ -76,8 +116,12 @@ def serve(socket_path, account, inbox, outbox):
             if line.get("method") == "deliver":
                 chunk = line["params"]
                 mark = "(again) " if chunk["repeat"] else ""
-                append(outbox, {"chat": chunk["chat"], "text": mark + chunk["text"]})
+                files = save_files(daemon, line["id"], chunk.get("attachments", []), outbox)
+                text = mark + chunk["text"]
+                append(outbox, {"chat": chunk["chat"], "text": text, "files": files})
                 daemon.write(id=line["id"], result={})
+            elif line.get("method") == "file.read":
+                daemon.write(id=line["id"], result={"data": read_file(inbox, line["params"])})
             elif line.get("id") == "attach" and "result" in line:
                 position = int(line["result"]["cursors"].get("", "0"))
             elif line.get("id") == "attach":

@@ -15,6 +15,7 @@ mod dialects;
 mod discord;
 mod drain;
 mod explained;
+mod external;
 mod failover;
 mod flood;
 mod gemini;

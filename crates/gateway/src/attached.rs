@@ -5,21 +5,63 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use avocet_protocol::{
-    AccountName, Attach, AttachPlatform, ChannelName, ChatAddress, ClientRole, ForClient, Handover,
-    PlatformId, Receipt, SendError, SessionId, TurnEvent, or_pending,
+    AccountName, Attach, AttachPlatform, Attachment, ChannelName, ChatAddress, ClientRole, Content,
+    FetchError, ForClient, Handover, LoadedFile, PieceRequest, PlatformId, Receipt, SendError,
+    SessionId, TurnEvent, or_pending, plain_json,
 };
 use avocet_supervise::Group;
-use serde::Deserialize;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use crate::caller::Caller;
 use crate::connection::Connection;
-use crate::methods::{self, DeliveryChunk};
+use crate::methods::{self, DeliveryChunk, SentFile};
 use crate::values::read;
 use crate::wire::{RpcError, RpcMessage, notification};
 
 /// Characters of an error of a client that are kept.
 const MOST_ERROR: usize = 500;
+
+/// Bytes of a piece of a file. In base64, a piece fits into a line.
+const PIECE: usize = 512 * 1024;
+
+/// A request that the client has not answered yet.
+#[derive(Debug)]
+pub(crate) enum ClientRequest {
+    /// `deliver`.
+    Chunk {
+        receipt: oneshot::Sender<Result<Receipt, SendError>>,
+        /// The files of the chunk, for `file.get`.
+        files: Vec<LoadedFile>,
+    },
+    /// `file.read`.
+    Piece(oneshot::Sender<Result<Vec<u8>, FetchError>>),
+    /// `events`. Gets `true` for a result, `false` for an error.
+    Events(oneshot::Sender<bool>),
+}
+
+/// `file.get`: a piece of a file of a chunk that this connection has to deliver. The result is
+/// [`FilePiece`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetFile {
+    /// The id of the request `deliver`.
+    pub delivery: String,
+    /// The place of the file in its attachments, from 0.
+    pub file: usize,
+    /// The number of bytes before the piece.
+    pub offset: usize,
+}
+
+/// A piece of a file: the result of [`GetFile`], and the answer to `file.read`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePiece {
+    /// The bytes in base64 (RFC 4648, section 4). At the end of the file it is empty.
+    pub data: String,
+}
 
 /// The parameters of `attach`: a chat, or a channel and an account.
 #[derive(Debug, Deserialize)]
@@ -73,14 +115,16 @@ impl Connection {
             .map_or_else(|| SessionId::of(chat), |link| Ok(link.session))
             .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;
         let channel = self.channel(&chat.channel, &chat.account, chat)?;
+        let mut kind = ClientKind::Person;
         if channel.platform().is_some() {
             self.check_role(caller, chat)?;
+            kind = ClientKind::Platform;
         }
         self.take_attached_place()?;
         let items = channel.attach(chat);
         let events = self.parts.events.subscribe(&session);
         let connection = self.clone();
-        group.spawn("attached", async move { connection.follow(items, Some(events)).await });
+        group.spawn("attached", async move { connection.follow(kind, items, Some(events)).await });
         self.parts.deliveries.wake(chat);
         Ok(json!({}))
     }
@@ -108,7 +152,8 @@ impl Connection {
         self.take_attached_place()?;
         let items = platform.attach_all();
         let connection = self.clone();
-        group.spawn("attached", async move { connection.follow(items, None).await });
+        let kind = ClientKind::Platform;
+        group.spawn("attached", async move { connection.follow(kind, items, None).await });
         self.parts.deliveries.wake_account(&name, &account);
         Ok(json!({ "cursors": cursors }))
     }
@@ -147,6 +192,7 @@ impl Connection {
     /// Passes on the items and events of a chat until the connection ends.
     async fn follow(
         self,
+        kind: ClientKind,
         items: flume::Receiver<ForClient>,
         events: Option<flume::Receiver<TurnEvent>>,
     ) {
@@ -159,7 +205,8 @@ impl Connection {
                     self.display("event", &event);
                 }
                 item = items.recv_async() => match item {
-                    Ok(ForClient::Chunk(handover)) => self.hand_over(handover).await,
+                    Ok(ForClient::Chunk(handover)) => self.hand_over(kind, handover).await,
+                    Ok(ForClient::Piece(request)) => self.read_piece(request).await,
                     Ok(ForClient::Typing(chat)) => self.display("typing", &json!({ "chat": chat })),
                     Err(_) => return,
                 }
@@ -168,40 +215,135 @@ impl Connection {
     }
 
     /// Sends a notification for display only: a slow client misses some.
-    fn display(&self, method: &str, params: &impl serde::Serialize) {
+    fn display(&self, method: &str, params: &impl Serialize) {
         drop(self.lines.try_send(notification(method, params)));
     }
 
-    async fn hand_over(&self, Handover { delivery, receipt }: Handover) {
+    async fn hand_over(&self, kind: ClientKind, Handover { delivery, receipt }: Handover) {
         let id = format!("{}-{}", delivery.id, uuid::Uuid::new_v4());
+        let Content { text, styles, reply_to, attachments, choices, .. } = &delivery.content;
+        let (text, attachments) = match kind {
+            ClientKind::Platform => (text.clone(), sent_files(attachments, &delivery.files)),
+            ClientKind::Person => (delivery.content.as_text(), Vec::new()),
+        };
         let chunk = DeliveryChunk {
             id: delivery.id,
-            nonce: delivery.nonce,
+            nonce: delivery.nonce.clone(),
             turn: delivery.turn,
-            chat: delivery.address,
-            text: delivery.content.as_text(),
-            styles: delivery.content.styles.unwrap_or_default(),
-            reply_to: delivery.content.reply_to,
-            choices: delivery.content.choices,
+            chat: delivery.address.clone(),
+            text,
+            styles: styles.clone().unwrap_or_default(),
+            reply_to: reply_to.clone(),
+            attachments,
+            choices: choices.clone(),
             repeat: delivery.repeat,
         };
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), receipt);
-        let (id, method) = (Value::String(id), "deliver".to_owned());
-        self.write(RpcMessage::Request { id, method, params: json!(chunk) }.to_line()).await;
+        let open = ClientRequest::Chunk { receipt, files: delivery.files };
+        self.request(id, "deliver", json!(chunk), open).await;
     }
 
-    /// Takes the client's report about a chunk, or its answer to a batch of events.
+    async fn read_piece(&self, PieceRequest { reference, offset, piece }: PieceRequest) {
+        let id = format!("file-{}", uuid::Uuid::new_v4());
+        let params = json!({ "reference": reference, "offset": offset, "length": PIECE });
+        self.request(id, "file.read", params, ClientRequest::Piece(piece)).await;
+    }
+
+    /// Sends the client a request.
+    pub(crate) async fn request(
+        &self,
+        id: String,
+        method: &str,
+        params: Value,
+        open: ClientRequest,
+    ) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), open);
+        let (id, method) = (Value::String(id), method.to_owned());
+        self.write(RpcMessage::Request { id, method, params }.to_line()).await;
+    }
+
+    /// Takes the client's answer to a request.
     pub(crate) fn receive(&self, id: &Value, result: Result<Value, RpcError>) {
         let id = id.as_str().unwrap_or_default();
-        if self.batches.answer(id, result.is_ok()) {
-            return;
-        }
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let (Some(receipt), Some(outcome)) = (open, outcome(result)) {
-            // The outbox may have stopped waiting.
-            drop(receipt.send(outcome));
+        // The daemon may have stopped waiting.
+        match open {
+            Some(ClientRequest::Chunk { receipt, .. }) => {
+                if let Some(outcome) = outcome(result) {
+                    drop(receipt.send(outcome));
+                }
+            }
+            Some(ClientRequest::Piece(piece)) => drop(piece.send(piece_of(result))),
+            Some(ClientRequest::Events(answer)) => {
+                answer.send(result.is_ok()).unwrap_or_default();
+            }
+            None => {}
         }
     }
+
+    /// Answers `file.get`.
+    pub(crate) async fn file_piece(
+        &self,
+        caller: &Caller,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        methods::permitted(&self.parts, caller, "file.get", &params).await?;
+        let GetFile { delivery, file, offset } = read("file.get", params)?;
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match open.get(&delivery) {
+            Some(ClientRequest::Chunk { files, .. }) => files.get(file),
+            Some(ClientRequest::Piece(_) | ClientRequest::Events(_)) | None => None,
+        };
+        let found = found.ok_or_else(|| {
+            let message = format!(
+                "file.get: the delivery {delivery} is not open on this connection, or has no file \
+                 {file}; read files before you answer the delivery"
+            );
+            RpcError::new(RpcError::NOT_FOUND, message)
+        })?;
+        let start = offset.min(found.bytes.len());
+        let end = (start + PIECE).min(found.bytes.len());
+        Ok(json!(FilePiece { data: BASE64.encode(&found.bytes[start..end]) }))
+    }
+}
+
+/// The kind of an attached client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClientKind {
+    /// It shows text to a person; files are lines of the text.
+    Person,
+    /// It is the platform of a channel, and sends files.
+    Platform,
+}
+
+/// Describes the attachments whose bytes can be read.
+fn sent_files(attachments: &[Attachment], files: &[LoadedFile]) -> Vec<SentFile> {
+    let described = attachments.iter().zip(files).map(|(attachment, file)| SentFile {
+        kind: attachment.kind,
+        name: file.name.clone(),
+        media_type: attachment.media_type.clone(),
+        bytes: file.bytes.len() as u64,
+    });
+    described.collect()
+}
+
+/// The piece in a client's answer.
+fn piece_of(result: Result<Value, RpcError>) -> Result<Vec<u8>, FetchError> {
+    match result {
+        Ok(result) => {
+            let wrong =
+                |error: String| FetchError::Failed(format!("cannot read the piece: {error}"));
+            let piece: FilePiece =
+                serde_json::from_value(result).map_err(|error| wrong(plain_json(&error)))?;
+            BASE64.decode(piece.data).map_err(|error| wrong(error.to_string()))
+        }
+        Err(RpcError { code: RpcError::NOT_FOUND, message }) => Err(FetchError::Gone(cut(message))),
+        Err(error) => Err(FetchError::Failed(cut(error.message))),
+    }
+}
+
+/// Cuts an error of a client.
+fn cut(message: String) -> String {
+    message.chars().take(MOST_ERROR).collect()
 }
 
 /// The part of a channel for programs that are its platform.
@@ -219,7 +361,6 @@ pub(crate) fn platform<'a>(
 
 /// The outcome that a client reports; `None` if it is unknown.
 fn outcome(result: Result<Value, RpcError>) -> Option<Result<Receipt, SendError>> {
-    let cut = |message: String| message.chars().take(MOST_ERROR).collect();
     match result {
         Ok(result) => {
             let platform_id = result["platform_id"].as_str();

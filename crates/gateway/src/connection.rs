@@ -4,23 +4,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Receipt, SendError};
 use avocet_supervise::Group;
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
+use crate::attached::ClientRequest;
 use crate::caller::Caller;
 use crate::clients::{Clients, Hello, Peer, Welcome};
 use crate::lines::{self, InputLine};
 use crate::methods;
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
-use crate::subscribe::{NamedSubscriptions, OpenBatches, SubscribingConnection, Subscription};
+use crate::subscribe::NamedSubscriptions;
 use crate::values::{or_empty, read, to_value};
 use crate::wire::{RpcError, RpcMessage};
 
@@ -44,10 +44,9 @@ pub(crate) struct Connection {
     /// The rights of later requests; `None` until the client has said `hello`.
     caller: Arc<Mutex<Option<Caller>>>,
     pub(crate) lines: flume::Sender<Vec<u8>>,
-    /// Chunks that the client has received but not confirmed, by the id of the request.
-    pub(crate) open: Arc<Mutex<HashMap<String, oneshot::Sender<Result<Receipt, SendError>>>>>,
-    pub(crate) batches: Arc<OpenBatches>,
-    subscriptions: Arc<NamedSubscriptions>,
+    /// Requests that the client has received but not answered, by their ids.
+    pub(crate) open: Arc<Mutex<HashMap<String, ClientRequest>>>,
+    pub(crate) subscriptions: Arc<NamedSubscriptions>,
     requests: Arc<Semaphore>,
     /// Limits `wait` requests on their own, since they take long.
     waits: Arc<Semaphore>,
@@ -97,7 +96,6 @@ pub(crate) async fn serve(new: NewConnection, parts: &Arc<GatewayParts>, group: 
         caller: Arc::new(Mutex::new(caller)),
         lines,
         open: Arc::default(),
-        batches: Arc::default(),
         subscriptions,
         requests: Arc::new(Semaphore::new(AT_ONCE)),
         waits: Arc::new(Semaphore::new(WAITS)),
@@ -200,6 +198,10 @@ impl Connection {
                 self.respond(id, attached).await;
             }
             "subscribe" => self.subscribe(&caller, id, params, group).await,
+            "file.get" => {
+                let piece = self.file_piece(&caller, params).await;
+                self.respond(id, piece).await;
+            }
             "wait" => {
                 let Ok(permit) = self.waits.clone().try_acquire_owned() else {
                     let message =
@@ -254,7 +256,7 @@ impl Connection {
         drop(self.lines.try_send(line));
     }
 
-    async fn respond(&self, id: Value, result: Result<Value, RpcError>) {
+    pub(crate) async fn respond(&self, id: Value, result: Result<Value, RpcError>) {
         let mut line = RpcMessage::Response { id: id.clone(), result }.to_line();
         if line.len() > MAX_LINE_BYTES {
             let message = format!(
@@ -270,31 +272,6 @@ impl Connection {
     pub(crate) async fn write(&self, line: Vec<u8>) {
         // The writer ends only with the connection.
         drop(self.lines.send_async(line).await);
-    }
-
-    /// Answers before the first batch is sent.
-    async fn subscribe(&self, caller: &Caller, id: Value, params: Value, group: &Group) {
-        if let Err(refusal) = methods::permitted(&self.parts, caller, "subscribe", &params).await {
-            return self.respond(id, Err(refusal)).await;
-        }
-        if let Err(why) = self.place.attach() {
-            return self.respond(id, Err(RpcError::new(RpcError::UNAVAILABLE, why))).await;
-        }
-        let connection = SubscribingConnection {
-            parts: self.parts.clone(),
-            lines: self.lines.clone(),
-            batches: self.batches.clone(),
-            subscriptions: self.subscriptions.clone(),
-            caller: caller.clone(),
-            ended: self.ended.clone(),
-        };
-        match Subscription::begin(params, connection).await {
-            Err(refusal) => self.respond(id, Err(refusal)).await,
-            Ok((subscription, answer)) => {
-                self.respond(id, Ok(answer)).await;
-                group.spawn("subscription", subscription.follow());
-            }
-        }
     }
 
     /// Gives later requests the rights of the named client.

@@ -33,6 +33,7 @@ mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use ask_json::answer_in_json;
+pub use attached::{FilePiece, GetFile};
 pub use caller::{Caller, ChatPatterns};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
 pub use clients::{ClientIdentity, Clients, Hello, NamedClient, SystemUsers, Welcome};
@@ -44,13 +45,13 @@ pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 pub use lists::{ListSessions, ListUsage, ShowSession};
 pub use memories::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
 pub use methods::{
-    Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, Wait, answer,
+    Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, SentFile, Wait, answer,
 };
 pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
-pub use publish::{PublishParams, PublishedCursor};
+pub use publish::{PublishParams, PublishedCursor, PublishedFile};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
 pub use socket_place::{SocketGroup, SocketPlace};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, LogEvent, MessageId,
-    MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, StyleRange, TurnEvent,
-    TurnId,
+    AttachmentKind, ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, LogEvent,
+    MessageId, MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, StyleRange,
+    TurnEvent, TurnId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -106,11 +106,28 @@ pub struct DeliveryChunk {
     /// In a group, the key of the message that this one replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<DedupeKey>,
+    /// Files, on a channel that a program serves. The program reads their bytes with `file.get`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<SentFile>,
     /// Buttons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
     /// `true` if the chunk may have arrived before.
     pub repeat: bool,
+}
+
+/// A file of a [`DeliveryChunk`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentFile {
+    /// The way in which a platform would show it.
+    pub kind: AttachmentKind,
+    /// Its name, without directories.
+    pub name: String,
+    /// The media type (RFC 6838), if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The size in bytes.
+    pub bytes: u64,
 }
 
 /// `doctor`: the daemon checks what it depends on. The result is a

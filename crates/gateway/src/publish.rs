@@ -1,8 +1,8 @@
 //! The method by which a program that is a channel brings in the messages of people.
 
 use avocet_protocol::{
-    AcceptedAs, ChatAddress, ChatKind, Content, Cursor, DedupeKey, Inbound, PublishError, Sender,
-    SenderId, Timestamp,
+    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind, Content,
+    Cursor, DedupeKey, Inbound, PublishError, Sender, SenderId, Timestamp,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,8 +36,12 @@ pub struct PublishParams {
     pub is_bot: bool,
     /// Identifies repetitions of the message; unique within the chat.
     pub key: DedupeKey,
-    /// The text.
+    /// The text; it may be missing if there are attachments.
+    #[serde(default)]
     pub text: String,
+    /// Files, which the daemon reads from the program with `file.read`.
+    #[serde(default)]
+    pub attachments: Vec<PublishedFile>,
     /// The time of writing in milliseconds since 1970; `None` for now.
     #[serde(default)]
     pub written_at: Option<Timestamp>,
@@ -47,6 +51,41 @@ pub struct PublishParams {
     /// The position in the platform's messages. It is stored in the same transaction.
     #[serde(default)]
     pub cursor: Option<PublishedCursor>,
+}
+
+/// A file of a message. The program keeps it until the message is answered.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedFile {
+    /// The program's own name of the file, for `file.read`. Shorter than 1,024 bytes.
+    pub reference: String,
+    /// The way in which a platform would show it. Default: `document`.
+    #[serde(default = "document")]
+    pub kind: AttachmentKind,
+    /// The file's name for people.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The media type (RFC 6838).
+    #[serde(default)]
+    pub media_type: Option<String>,
+    /// The size in bytes.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
+
+/// Bytes of the longest reference of a file.
+const MOST_REFERENCE: usize = 1024;
+
+fn document() -> AttachmentKind {
+    AttachmentKind::Document
+}
+
+impl From<PublishedFile> for Attachment {
+    fn from(file: PublishedFile) -> Self {
+        let PublishedFile { reference, kind, name, media_type, bytes } = file;
+        let source = AttachmentSource::Platform(reference);
+        Self { name, media_type, bytes, ..Self::new(kind, source) }
+    }
 }
 
 /// A position in the messages of the platform.
@@ -67,13 +106,15 @@ pub(crate) async fn publish(parts: &GatewayParts, params: Value) -> Result<Value
     let PublishedCursor { scope, position } = params.cursor.unwrap_or_default();
     let cursor = (!position.is_empty()).then_some(Cursor { scope, position });
     let (channel, account) = (chat.channel.clone(), chat.account.clone());
+    let attachments = params.attachments.into_iter().map(Attachment::from).collect();
+    let content = Content { attachments, ..Content::text(text) };
     let sender = Sender { name: sender_name, is_bot, ..Sender::new(sender) };
     let inbound = Inbound {
         chat: chat_kind,
         written_at: params.written_at,
         corrects: params.corrects,
         from_platform: true,
-        ..Inbound::new(chat, sender, key, Content::text(text))
+        ..Inbound::new(chat, sender, key, content)
     };
     match parts.publish.publish(inbound, cursor.clone()).await {
         Ok(accepted) => {
@@ -91,10 +132,8 @@ pub(crate) async fn publish(parts: &GatewayParts, params: Value) -> Result<Value
 }
 
 /// Refuses a chat that no program serves, and a person with the id of a process.
-fn check(
-    parts: &GatewayParts,
-    PublishParams { chat, sender, .. }: &PublishParams,
-) -> Result<(), RpcError> {
+fn check(parts: &GatewayParts, params: &PublishParams) -> Result<(), RpcError> {
+    let PublishParams { chat, sender, .. } = params;
     let (channel, account) = (&chat.channel, &chat.account);
     let served = parts.attach.get(&(channel.clone(), account.clone()));
     platform(served.map(AsRef::as_ref), &format!("{channel}:{account}"))?;
@@ -103,6 +142,14 @@ fn check(
             "publish: the sender {sender} is a process of this system; people have ids without the \
              beginnings {}",
             OF_PROCESSES.join(", ")
+        );
+        return Err(RpcError::new(RpcError::PARAMS, message));
+    }
+    let longest = params.attachments.iter().map(|file| file.reference.len()).max();
+    if let Some(length @ MOST_REFERENCE..) = longest {
+        let message = format!(
+            "publish: a reference of a file is {length} bytes long; use shorter ones than \
+             {MOST_REFERENCE}"
         );
         return Err(RpcError::new(RpcError::PARAMS, message));
     }

@@ -73,7 +73,7 @@ async fn server_errors_name_the_reason() {
             json!({}),
             -32601,
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, \
-             dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, hello, \
+             dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, file.get, hello, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \

@@ -3,21 +3,24 @@
 //! either side.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{ClientRole, EventFilter, EventSeq, LogEvent, SessionId, SubscriberName};
+use avocet_supervise::Group;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::attached::ClientRequest;
 use crate::caller::Caller;
+use crate::connection::Connection;
 use crate::events::{filter, presentable_events};
-use crate::parts::GatewayParts;
+use crate::methods;
 use crate::scope::ChatScope;
 use crate::values::{or_empty, read, unavailable};
-use crate::wire::{RpcError, RpcMessage};
+use crate::wire::RpcError;
 
 /// The most events of a batch.
 const BATCH: u32 = 256;
@@ -99,35 +102,9 @@ impl NamedSubscriptions {
     }
 }
 
-/// The batches that a client has not confirmed, by the id of the request.
-#[derive(Debug, Default)]
-pub(crate) struct OpenBatches(Mutex<HashMap<String, oneshot::Sender<bool>>>);
-
-impl OpenBatches {
-    fn open(&self, id: &str) -> oneshot::Receiver<bool> {
-        let (answer, answered) = oneshot::channel();
-        self.lock().insert(id.to_owned(), answer);
-        answered
-    }
-
-    /// Passes on the client's answer. Returns `false` if no batch has this id.
-    pub(crate) fn answer(&self, id: &str, is_confirmed: bool) -> bool {
-        let Some(open) = self.lock().remove(id) else { return false };
-        // An error means that the subscription has ended.
-        open.send(is_confirmed).unwrap_or_default();
-        true
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<bool>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A subscription that is ready to be followed.
-pub(crate) struct Subscription {
-    parts: Arc<GatewayParts>,
-    lines: flume::Sender<Vec<u8>>,
-    batches: Arc<OpenBatches>,
+/// A subscription of a connection.
+struct Subscription {
+    connection: Connection,
     caller: Caller,
     name: Option<SubscriberName>,
     filter: EventFilter,
@@ -139,47 +116,51 @@ pub(crate) struct Subscription {
     ended: CancellationToken,
 }
 
-/// The parts of a connection that a subscription needs.
-pub(crate) struct SubscribingConnection {
-    pub(crate) parts: Arc<GatewayParts>,
-    pub(crate) lines: flume::Sender<Vec<u8>>,
-    pub(crate) batches: Arc<OpenBatches>,
-    pub(crate) subscriptions: Arc<NamedSubscriptions>,
-    pub(crate) caller: Caller,
-    pub(crate) ended: CancellationToken,
-}
+impl Connection {
+    /// Answers `subscribe`, and then follows the events.
+    pub(crate) async fn subscribe(&self, caller: &Caller, id: Value, params: Value, group: &Group) {
+        match self.subscription(caller, params).await {
+            Err(refusal) => self.respond(id, Err(refusal)).await,
+            Ok((subscription, subscribed)) => {
+                // First, so that the client gets the answer before a batch.
+                self.respond(id, Ok(json!(subscribed))).await;
+                group.spawn("subscription", subscription.follow());
+            }
+        }
+    }
 
-impl Subscription {
-    /// Begins a subscription. Returns the answer to the request as well.
-    pub(crate) async fn begin(
+    async fn subscription(
+        &self,
+        caller: &Caller,
         params: Value,
-        connection: SubscribingConnection,
-    ) -> Result<(Self, Value), RpcError> {
+    ) -> Result<(Subscription, Subscribed), RpcError> {
+        methods::permitted(&self.parts, caller, "subscribe", &params).await?;
         let Subscribe { name, from, session, kinds } = read("subscribe", or_empty(params))?;
         let filter = filter("subscribe", session, &kinds)?;
-        let SubscribingConnection { parts, lines, batches, subscriptions, caller, ended } =
-            connection;
-        let name = name.map(|name| own_name(&name, &caller)).transpose()?;
-        let ended = ended.child_token();
-        let log = &parts.event_log;
+        let name = name.map(|name| own_name(&name, caller)).transpose()?;
+        self.place.attach().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))?;
+        let (log, ended) = (&self.parts.event_log, self.ended.child_token());
         let range = log.event_range().await.map_err(unavailable)?;
         let at = match &name {
             Some(name) => {
                 // First, so that the earlier subscription confirms nothing after this one has read.
-                subscriptions.replace(name, ended.clone());
+                self.subscriptions.replace(name, ended.clone());
                 log.subscribe(name, from).await.map_err(unavailable)?
             }
             None => from.unwrap_or(range.newest),
         };
         let removed = range.removed_after(at);
-        let answer = json!(Subscribed { log: range.log, from: at, removed });
+        let subscribed = Subscribed { log: range.log, from: at, removed };
+        let (connection, caller) = (self.clone(), caller.clone());
         let subscription =
-            Self { parts, lines, batches, caller, name, filter, at, recorded: at, ended };
-        Ok((subscription, answer))
+            Subscription { connection, caller, name, filter, at, recorded: at, ended };
+        Ok((subscription, subscribed))
     }
+}
 
+impl Subscription {
     /// Sends batches until the subscription ends.
-    pub(crate) async fn follow(mut self) {
+    async fn follow(mut self) {
         let ended = self.ended.clone();
         tokio::select! {
             () = ended.cancelled() => {}
@@ -189,17 +170,18 @@ impl Subscription {
 
     /// Sends batches until the client refuses one, or its connection ends.
     async fn send_batches(&mut self) {
-        let mut newest = self.parts.event_log.newest_event();
+        let parts = self.connection.parts.clone();
+        let mut newest = parts.event_log.newest_event();
         loop {
-            let mut page = match self.parts.event_log.events(self.at, &self.filter, BATCH).await {
+            let mut page = match parts.event_log.events(self.at, &self.filter, BATCH).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "cannot read the events for a subscriber; retrying in 1 s");
-                    self.parts.clock.sleep(AFTER_ERROR).await;
+                    parts.clock.sleep(AFTER_ERROR).await;
                     continue;
                 }
             };
-            let scope = ChatScope { parts: &self.parts, caller: &self.caller };
+            let scope = ChatScope { parts: &parts, caller: &self.caller };
             page.events.retain(|event| scope.owns_event(event));
             if page.events.is_empty() {
                 let at_end = page.next == self.at;
@@ -213,7 +195,7 @@ impl Subscription {
                 }
                 continue;
             }
-            let (events, next) = presentable_events(page.events, page.next, &self.parts.redactor);
+            let (events, next) = presentable_events(page.events, page.next, &parts.redactor);
             if !self.send(json!({ "events": events, "next": next })).await {
                 return;
             }
@@ -225,17 +207,16 @@ impl Subscription {
     /// Sends a batch. Returns `true` once the client has confirmed it.
     async fn send(&self, batch: Value) -> bool {
         let id = format!("events-{}", uuid::Uuid::new_v4());
-        let answered = self.batches.open(&id);
-        let (id, method) = (Value::String(id), "events".to_owned());
-        let line = RpcMessage::Request { id, method, params: batch }.to_line();
-        self.lines.send_async(line).await.is_ok() && answered.await.unwrap_or(false)
+        let (answer, answered) = oneshot::channel();
+        self.connection.request(id, "events", batch, ClientRequest::Events(answer)).await;
+        answered.await.unwrap_or(false)
     }
 
     /// Records the position of a named subscriber. After a failure the next position is recorded,
     /// or events come again.
     async fn record(&mut self) {
         let Some(name) = &self.name else { return };
-        match self.parts.event_log.confirm_events(name, self.at).await {
+        match self.connection.parts.event_log.confirm_events(name, self.at).await {
             Ok(()) => self.recorded = self.at,
             Err(error) => {
                 tracing::warn!(%error, %name, "cannot record the position of a subscriber; it gets these events again if it reconnects before the next ones");

@@ -127,6 +127,7 @@ pub const METHODS: &[SocketMethod] = &[
     method("dead.show", Group::DeadLetters, Observer, Touches::DeadLetter),
     method("doctor", Group::Messages, Operator, Touches::Everything),
     method("events.list", Group::Events, Observer, Touches::Events),
+    method("file.get", Group::Connection, Sender, Touches::Nothing),
     method("hello", Group::Basic, Observer, Touches::Nothing),
     method("job.cancel", Group::Jobs, Sender, Touches::Job),
     method("job.list", Group::Jobs, Observer, rows(&["/chat"], RowPosition::Id("before"))),

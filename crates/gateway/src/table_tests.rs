@@ -38,7 +38,8 @@ fn methods_of_each_role() {
         "observer: approval.list dead.list dead.show events.list hello job.list job.show ping \
          schedule.list schedule.show sessions.list sessions.show status subscribe task.list \
          task.show trace usage wait\n\
-         sender: approval.decide ask ask.json attach dead.retry job.cancel send task.cancel\n\
+         sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
+         task.cancel\n\
          channel: publish\n\
          operator: dead.drop doctor job.submit link.add link.list link.remove memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::{ChatAddress, Delivery, Receipt, SendError};
+use crate::{ChatAddress, Delivery, FetchError, Receipt, SendError};
 
 /// A channel that clients attach to.
 pub trait Attach: fmt::Debug + Send + Sync {
@@ -39,6 +39,20 @@ pub enum ForClient {
     Chunk(Handover),
     /// The agent works on an answer for this chat.
     Typing(ChatAddress),
+    /// A piece of a file that the client keeps.
+    Piece(PieceRequest),
+}
+
+/// A request for a piece of a file. The client keeps the file under the reference that it gave in a
+/// message.
+#[derive(Debug)]
+pub struct PieceRequest {
+    /// The reference of the attachment.
+    pub reference: String,
+    /// The number of bytes before the piece.
+    pub offset: u64,
+    /// The client's bytes go here; none means the end of the file.
+    pub piece: oneshot::Sender<Result<Vec<u8>, FetchError>>,
 }
 
 /// A chunk that is handed to a client.

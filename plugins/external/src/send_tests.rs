@@ -97,3 +97,34 @@ fn plan_cuts_plain_text_with_styles_to_the_length_that_the_program_sets() {
     assert!(chunk.text.starts_with("word word"), "{}", chunk.text);
     assert_eq!(chunk.styles.as_ref().unwrap()[0].style, Style::Bold);
 }
+
+#[tokio::test]
+async fn fetch_reads_a_file_of_the_program_to_its_end_or_to_the_limit() {
+    let channel = channel();
+    let offline = channel.fetch("f1", 10).await;
+    assert!(matches!(offline, Err(FetchError::Failed(_))), "{offline:?}");
+    let client = channel.attach_all();
+    // Each request is answered with at most three bytes of a file of eight.
+    let serve = async || loop {
+        let ForClient::Piece(request) = client.recv_async().await.unwrap() else { panic!() };
+        let answer = match request.reference.as_str() {
+            "f1" => {
+                let rest = &b"01234567"[usize::try_from(request.offset).unwrap()..];
+                Ok(rest.iter().copied().take(3).collect())
+            }
+            other => Err(FetchError::Gone(format!("no {other}"))),
+        };
+        request.piece.send(answer).unwrap();
+    };
+    for (reference, limit, expected) in [
+        ("f1", 8, Ok(b"01234567".to_vec())),
+        ("f1", 7, Err(FetchError::TooLarge { limit: 7 })),
+        ("f2", 7, Err(FetchError::Gone("no f2".to_owned()))),
+    ] {
+        let fetched = tokio::select! {
+            fetched = channel.fetch(reference, limit) => fetched,
+            () = serve() => unreachable!(),
+        };
+        assert_eq!(fetched, expected);
+    }
+}

@@ -3,10 +3,12 @@
 use std::sync::Mutex;
 
 use avocet_protocol::{
-    Attach, AttachPlatform, ChatAddress, ChatKind, ClientRole, Content, Cursor, Delivery,
-    DeliveryId, ForClient, Handover, PublishError, Receipt, SendError, StoreError, Style,
-    StyleRange, Timestamp,
+    Attach, AttachPlatform, Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind,
+    ClientRole, Content, Cursor, Delivery, DeliveryId, FetchError, ForClient, Handover, LoadedFile,
+    PieceRequest, PublishError, Receipt, SendError, StoreError, Style, StyleRange, Timestamp,
 };
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
@@ -290,5 +292,99 @@ async fn attach_to_a_channel_of_people_needs_the_role_channel_and_all_its_chats(
                 assert!(message.contains(why), "{message}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn program_reads_the_files_of_a_chunk_piece_by_piece_until_it_answers() {
+    let world = World::new();
+    let mut program = Program::start(&world).await;
+    program.call("attach", account()).await.unwrap();
+    let bytes: Vec<u8> = (0..700_000_u32).map(|byte| (byte % 251) as u8).collect();
+    let source = AttachmentSource::Workspace("out/report.pdf".to_owned());
+    let media_type = Some("application/pdf".to_owned());
+    let report = Attachment { media_type, ..Attachment::new(AttachmentKind::Document, source) };
+    let content = Content { attachments: vec![report], ..Content::text("Done.") };
+    let file = LoadedFile { name: "report.pdf".to_owned(), bytes: bytes.clone().into() };
+    let chat = "external:irc:ann".parse().unwrap();
+    let delivery = Delivery { files: vec![file], ..Delivery::new(DeliveryId(7), chat, content) };
+    let outcome = world.platform.hand_over(delivery).await;
+    let request = program.read().await;
+    let described = json!([{
+        "kind": "document", "name": "report.pdf", "media_type": "application/pdf", "bytes": 700_000,
+    }]);
+    assert_eq!(
+        (&request["params"]["text"], &request["params"]["attachments"]),
+        (&json!("Done."), &described)
+    );
+
+    let get = |file: usize, offset: usize| json!({"delivery": request["id"], "file": file, "offset": offset});
+    let mut read = Vec::new();
+    loop {
+        let piece = program.call("file.get", get(0, read.len())).await.unwrap();
+        let piece = BASE64.decode(piece["data"].as_str().unwrap()).unwrap();
+        if piece.is_empty() {
+            break;
+        }
+        read.extend(piece);
+    }
+    assert!(read == bytes);
+    assert_eq!(program.call("file.get", get(1, 0)).await.unwrap_err().0, RpcError::NOT_FOUND);
+    let mut other = Program::start(&world).await;
+    assert_eq!(other.call("file.get", get(0, 0)).await.unwrap_err().0, RpcError::NOT_FOUND);
+    program.write(json!({"jsonrpc": "2.0", "id": request["id"], "result": {}})).await;
+    assert_eq!(outcome.await.unwrap(), Ok(Receipt { platform_id: None }));
+    let (code, message) = program.call("file.get", get(0, 0)).await.unwrap_err();
+    assert_eq!(code, RpcError::NOT_FOUND);
+    assert!(message.contains("read files before you answer the delivery"), "{message}");
+}
+
+#[tokio::test]
+async fn publish_keeps_the_reference_of_a_file_and_the_daemon_reads_it_from_the_program() {
+    let world = World::new();
+    let mut program = Program::start(&world).await;
+    program.call("attach", account()).await.unwrap();
+    let file = json!({"reference": "f1", "kind": "image", "name": "cat.png", "bytes": 5});
+    let message = json!({
+        "chat": "external:irc:ann", "sender": "ann", "key": "1", "attachments": [file],
+    });
+    program.call("publish", message).await.unwrap();
+    let kept = world.daemon.asked.lock().unwrap()[0].content.attachments[0].clone();
+    assert_eq!(kept.source, AttachmentSource::Platform("f1".to_owned()));
+    assert_eq!((kept.kind, kept.name.as_deref()), (AttachmentKind::Image, Some("cat.png")));
+    let long = json!({
+        "chat": "external:irc:ann", "sender": "ann", "key": "2",
+        "attachments": [{"reference": "x".repeat(2000)}],
+    });
+    assert_eq!(program.call("publish", long).await.unwrap_err().0, RpcError::PARAMS);
+
+    for (answer, expected) in [
+        (json!({"result": {"data": "aGVsbG8="}}), Ok(b"hello".to_vec())),
+        (json!({"result": {"data": ""}}), Ok(Vec::new())),
+        (
+            json!({"error": {"code": -32002, "message": "deleted"}}),
+            Err(FetchError::Gone("deleted".to_owned())),
+        ),
+        (
+            json!({"error": {"code": -32003, "message": "busy"}}),
+            Err(FetchError::Failed("busy".to_owned())),
+        ),
+        (
+            json!({"result": {}}),
+            Err(FetchError::Failed("cannot read the piece: `data` is missing".to_owned())),
+        ),
+    ] {
+        let (piece, received) = oneshot::channel();
+        let request = PieceRequest { reference: "f1".to_owned(), offset: 3, piece };
+        let client = world.platform.clients.lock().unwrap()[0].clone();
+        client.send_async(ForClient::Piece(request)).await.unwrap();
+        let mut request = program.read().await;
+        assert_eq!(request["method"], "file.read");
+        let params = json!({"reference": "f1", "offset": 3, "length": 512 * 1024});
+        assert_eq!(request["params"], params);
+        let mut line = answer;
+        line["id"] = request["id"].take();
+        program.write(line).await;
+        assert_eq!(received.await.unwrap(), expected);
     }
 }

@@ -1,0 +1,70 @@
+//! Files between the agent and a program that is a channel, in both directions.
+
+use std::fs::{self, File};
+use std::process::{Child, Command};
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
+use avocet_tests::{Home, program};
+use serde_json::{Value, json};
+
+use crate::model::config;
+use crate::patience::{stop, until};
+
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/e2e/channel.py");
+
+/// A running channel, which is killed when this is dropped.
+struct RunningChannel(Child);
+
+impl Drop for RunningChannel {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// A model that sends the file that the person names.
+fn sends_files(request: &Value) -> ModelAnswer {
+    let text = last_user_text(request);
+    match (&last_results(request)[..], text.strip_prefix("send ")) {
+        ([], Some(file)) => ModelAnswer::call("message", json!({ "files": [file] })),
+        _ => ModelAnswer::says("I see."),
+    }
+}
+
+/// Bytes of a file that is larger than a piece, and whose end is no whole piece.
+fn bytes() -> Vec<u8> {
+    (0..1_500_000_u32).map(|number| (number % 251) as u8).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_larger_than_a_line_pass_from_and_to_a_program() {
+    let model = OpenAiFake::start(sends_files).await;
+    let channel = "[channels.external.files]\nowners = [\"bob\"]\n";
+    let home = Home::new(program!()).with_config(&config(&model, channel));
+    let (inbox, outbox) = (home.path("inbox"), home.path("outbox"));
+    File::create(&outbox).unwrap();
+    fs::write(home.path("photo.raw"), bytes()).unwrap();
+    let attachment = json!({"reference": "photo.raw", "name": "photo.raw", "bytes": 1_500_000});
+    let messages = [
+        json!({"chat": "bob", "sender": "bob", "key": "1", "attachments": [attachment]}),
+        json!({"chat": "bob", "sender": "bob", "key": "2", "text": "send report.bin"}),
+    ];
+    let lines: Vec<String> = messages.iter().map(|message| format!("{message}\n")).collect();
+    fs::write(&inbox, lines.concat()).unwrap();
+    let daemon = home.daemon();
+    fs::write(home.workspace().join("report.bin"), bytes()).unwrap();
+    let mut python = Command::new("python3");
+    python.arg(PROGRAM).arg(home.socket()).arg("files").arg(&inbox).arg(&outbox);
+    let channel = RunningChannel(python.spawn().unwrap());
+
+    let answers = async || fs::read_to_string(&outbox).unwrap().matches("I see.").count();
+    until("both answers", async || answers().await == 2).await;
+    let received = home.workspace().join("inbox/m1-0.raw");
+    assert!(fs::read(&received).is_ok_and(|read| read == bytes()), "{received:?}");
+    assert!(fs::read(home.path("sent-report.bin")).unwrap() == bytes());
+    let sent = fs::read_to_string(&outbox).unwrap();
+    assert_eq!(sent.matches(r#""files": ["report.bin"]"#).count(), 1, "{sent}");
+    drop(channel);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
