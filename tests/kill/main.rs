@@ -10,6 +10,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod crowd;
+mod external;
 mod model;
 mod oracle;
 mod person;
