@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     clients: Arc<Clients>,
     peer: Peer,
     /// The rights of later requests; `None` until the client has said `hello`.
-    caller: Arc<Mutex<Option<Caller>>>,
+    caller: Arc<Mutex<Option<Arc<Caller>>>>,
     pub(crate) lines: flume::Sender<Vec<u8>>,
     /// Requests that the client has received but not answered, by their ids.
     pub(crate) open: Arc<Mutex<HashMap<String, ClientRequest>>>,
@@ -58,7 +58,7 @@ pub(crate) struct Connection {
 /// A request in progress, with the places that it holds until its response.
 struct RunningRequest {
     id: Value,
-    caller: Caller,
+    caller: Arc<Caller>,
     method: String,
     params: Value,
     permit: OwnedSemaphorePermit,
@@ -93,7 +93,7 @@ pub(crate) async fn serve(new: NewConnection, parts: &Arc<GatewayParts>, group: 
         parts: parts.clone(),
         clients,
         peer,
-        caller: Arc::new(Mutex::new(caller)),
+        caller: Arc::new(Mutex::new(caller.map(Arc::new))),
         lines,
         open: Arc::default(),
         subscriptions,
@@ -279,13 +279,13 @@ impl Connection {
         let hello: Hello = read("hello", or_empty(params))?;
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         if hello.client.is_some() || hello.token.is_some() {
-            *caller = Some(self.clients.hello(self.peer, &hello)?);
+            *caller = Some(Arc::new(self.clients.hello(self.peer, &hello)?));
         }
         let caller = caller.as_ref().ok_or_else(|| self.clients.hello_first(self.peer))?;
         to_value(Ok(Welcome::of(caller)))
     }
 
-    fn caller(&self) -> Option<Caller> {
+    fn caller(&self) -> Option<Arc<Caller>> {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

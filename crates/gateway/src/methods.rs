@@ -186,7 +186,7 @@ pub(crate) async fn run(
         MethodGroup::Basic => Some(basic(caller, name)),
         MethodGroup::Connection => Some(Err(only_on_socket(name))),
         MethodGroup::Messages => Some(about_messages(parts, caller, name, params).await),
-        MethodGroup::Publish => Some(publish::publish(parts, params).await),
+        MethodGroup::Publish => Some(publish::publish(parts, caller, params).await),
         MethodGroup::Lists => Some(lists::answer(parts, name, params).await),
         MethodGroup::Approvals => {
             let approvals = parts.approvals.as_ref();

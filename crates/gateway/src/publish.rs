@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::attached::platform;
+use crate::caller::Caller;
 use crate::methods::{AskResult, refusal};
 use crate::parts::GatewayParts;
 use crate::values::read;
@@ -99,9 +100,14 @@ pub struct PublishedCursor {
 }
 
 /// Answers `publish`.
-pub(crate) async fn publish(parts: &GatewayParts, params: Value) -> Result<Value, RpcError> {
+pub(crate) async fn publish(
+    parts: &GatewayParts,
+    caller: &Caller,
+    params: Value,
+) -> Result<Value, RpcError> {
     let params: PublishParams = read("publish", params)?;
     check(parts, &params)?;
+    check_cursor(caller, &params)?;
     let PublishParams { chat, chat_kind, sender, sender_name, is_bot, key, text, .. } = params;
     let PublishedCursor { scope, position } = params.cursor.unwrap_or_default();
     let cursor = (!position.is_empty()).then_some(Cursor { scope, position });
@@ -129,6 +135,17 @@ pub(crate) async fn publish(parts: &GatewayParts, params: Value) -> Result<Value
             Err(refusal(&error))
         }
     }
+}
+
+/// Refuses a cursor of a caller that reaches only some of the account's chats: the messages of the
+/// other chats depend on the cursor, too.
+fn check_cursor(caller: &Caller, params: &PublishParams) -> Result<(), RpcError> {
+    let ChatAddress { channel, account, .. } = &params.chat;
+    if params.cursor.is_none() || caller.chats.reach_account(channel.as_str(), account.as_str()) {
+        return Ok(());
+    }
+    let reason = format!("a cursor is for all chats of {channel}:{account}; leave it out");
+    Err(caller.refusal(&reason, "chats"))
 }
 
 /// Refuses a chat that no program serves, and a person with the id of a process.

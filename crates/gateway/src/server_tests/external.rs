@@ -258,6 +258,27 @@ async fn client_of_an_account_delivers_its_chats_and_reports_each_outcome() {
 }
 
 #[tokio::test]
+async fn publish_of_a_client_of_one_chat_refuses_the_cursor_of_the_account() {
+    let chats = ChatPatterns::new(vec!["external:irc:#team".to_owned()]);
+    let role = ClientRole::Channel;
+    let one = NamedClient::new("one", ClientIdentity::default(), role, chats, None).unwrap();
+    let world = World::with(Clients::new(vec![one]));
+    let mut program = Program::start(&world).await;
+    program.call("hello", json!({"client": "one"})).await.unwrap();
+    let message = |cursor: Value| {
+        let mut message =
+            json!({"chat": "external:irc:#team", "sender": "ann", "key": "1", "text": "hi"});
+        message["cursor"] = cursor;
+        message
+    };
+    let (code, why) = program.call("publish", message(json!({"position": "9"}))).await.unwrap_err();
+    assert_eq!(code, RpcError::NOT_ALLOWED);
+    assert!(why.contains("a cursor is for all chats of external:irc"), "{why}");
+    assert_eq!(world.daemon.asked.lock().unwrap().len(), 0);
+    program.call("publish", message(Value::Null)).await.unwrap();
+}
+
+#[tokio::test]
 async fn attach_to_a_channel_of_people_needs_the_role_channel_and_all_its_chats() {
     let client = |name: &str, role, chats: &str| {
         let chats = ChatPatterns::new(vec![chats.to_owned()]);
