@@ -1,0 +1,24 @@
+"""A client for the Unix socket of Avocet: ask the agent, send messages, follow events."""
+
+from . import types
+from .blocking import BlockingAttachment, BlockingClient, BlockingDelivery, BlockingSubscription
+from .client import Client, default_path
+from .errors import AvocetError, ConnectionLost
+from .following import Attachment, Delivery, Subscription
+from .types import ErrorCode
+
+__all__ = [
+    "Attachment",
+    "AvocetError",
+    "BlockingAttachment",
+    "BlockingClient",
+    "BlockingDelivery",
+    "BlockingSubscription",
+    "Client",
+    "ConnectionLost",
+    "Delivery",
+    "ErrorCode",
+    "Subscription",
+    "default_path",
+    "types",
+]

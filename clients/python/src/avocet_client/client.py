@@ -1,0 +1,341 @@
+"""The asynchronous client."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, overload
+
+from .backoff import Backoff
+from .connection import Connection
+from .errors import AvocetError, ConnectionLost
+from .following import Attachment, Subscription
+from .types import (
+    AskResult,
+    DaemonStatus,
+    DeadLetter,
+    EventList,
+    JobLimits,
+    JobStatus,
+    JsonAnswer,
+    MessageStatus,
+    OpenApproval,
+    SendResult,
+    SessionRow,
+    SessionSummary,
+    SubmittedJob,
+    Subscribe,
+    Subscriber,
+    TraceSpan,
+    TurnEvent,
+    TurnRecord,
+)
+
+RETRY_SECONDS = 10.0
+
+
+def default_path() -> Path:
+    """Return the socket of a daemon that runs as this user with the default configuration."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    return Path(state) / "avocet/run/avocet.sock"
+
+
+class Client:
+    """A connection to the daemon that is opened when it is needed and after it was lost.
+
+    All methods may run at the same time in one event loop. Methods that change nothing, or that
+    have a key, are repeated while the daemon cannot be reached, for `retry_seconds` at most.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, retry_seconds: float = RETRY_SECONDS
+    ) -> None:
+        """`path` is the socket. Default: `default_path()`."""
+        self._path = os.fspath(path or default_path())
+        self._retry_seconds = retry_seconds
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.connect()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def connect(self) -> None:
+        """Connect to the daemon. Without this call, the first request connects.
+
+        Raises `ConnectionLost` if no daemon can be reached within `retry_seconds`.
+        """
+        await self.call("ping", repeat=True)
+
+    async def close(self) -> None:
+        """End the connection. Iterators of `subscribe` and `attach` have their own."""
+        self._is_closed = True
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def call(self, method: str, params: Any = None, *, repeat: bool = False) -> Any:
+        """Call any method of the socket and return its result.
+
+        With `repeat`, the request is repeated after a lost connection, and if the daemon reports
+        that it cannot answer now. Give `repeat` only for requests that may run twice.
+        """
+        backoff = None
+        while True:
+            try:
+                return await (await self._connected()).call(method, params)
+            except AvocetError as error:
+                if not (repeat and error.is_transient):
+                    raise
+                backoff = backoff or Backoff(self._retry_seconds)
+                await backoff.pause(error)
+
+    async def _connected(self) -> Connection:
+        async with self._connecting:
+            if self._connection is None or not self._connection.is_open:
+                self._check_open()
+                self._connection = await Connection.open(self._path)
+            if self._is_closed:
+                await self._connection.close()
+            self._check_open()
+            return self._connection
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("the client is closed; make a new one")
+
+    @overload
+    async def ask(
+        self,
+        session: str,
+        text: str,
+        key: str | None = None,
+        wait: Literal[True] = True,
+        *,
+        timeout: float | None = None,
+    ) -> MessageStatus: ...
+
+    @overload
+    async def ask(
+        self,
+        session: str,
+        text: str,
+        key: str | None = None,
+        *,
+        wait: Literal[False],
+        timeout: float | None = None,
+    ) -> AskResult: ...
+
+    async def ask(
+        self,
+        session: str,
+        text: str,
+        key: str | None = None,
+        wait: bool = True,
+        *,
+        timeout: float | None = None,
+    ) -> MessageStatus | AskResult:
+        """Send a message to the agent, and wait for the outcome if `wait`.
+
+        `key` makes a repeated message the same message. Default: a random key, so that a request
+        that is repeated after a lost connection is answered once. The reply goes to the chat of
+        the session as well. Raises `TimeoutError` after `timeout` seconds; the message stays
+        accepted if the daemon has it.
+        """
+        async with asyncio.timeout(timeout):
+            params = {"session": session, "text": text, "key": key or new_key()}
+            asked: AskResult = await self.call("ask", params, repeat=True)
+            return await self.wait(asked["message"]) if wait else asked
+
+    async def publish(self, session: str, text: str, key: str | None = None) -> AskResult:
+        """Send a message to the agent without waiting for the outcome."""
+        return await self.ask(session, text, key, wait=False)
+
+    async def wait(self, message: str, *, timeout: float | None = None) -> MessageStatus:
+        """Wait until a message has its outcome, over restarts of the daemon.
+
+        Raises `ConnectionLost` if the daemon is away for longer than `retry_seconds`, and
+        `TimeoutError` after `timeout` seconds.
+        """
+        backoff = None
+        async with asyncio.timeout(timeout):
+            while True:
+                await self.connect()
+                try:
+                    status: MessageStatus = await self.call("wait", {"message": message})
+                    return status
+                except ConnectionLost:
+                    # The daemon has ended meanwhile. `connect` waits for the next one.
+                    continue
+                except AvocetError as error:
+                    if not error.is_transient:
+                        raise
+                    backoff = backoff or Backoff(self._retry_seconds)
+                    await backoff.pause(error)
+
+    async def send(self, chat: str, text: str, key: str | None = None) -> SendResult:
+        """Deliver a text to a chat as it is. `key` as in `ask`."""
+        params = {"chat": chat, "text": text, "key": key or new_key()}
+        result: SendResult = await self.call("send", params, repeat=True)
+        return result
+
+    async def ask_json(self, session: str, text: str, schema: Any) -> JsonAnswer:
+        """Ask for an answer by a JSON Schema, outside of the conversation.
+
+        The request is not repeated, since each one costs tokens.
+        """
+        params = {"session": session, "text": text, "schema": schema}
+        result: JsonAnswer = await self.call("ask.json", params)
+        return result
+
+    def subscribe(
+        self,
+        name: str | None = None,
+        from_: int | None = None,
+        session: str | None = None,
+        kinds: Iterable[str] = (),
+    ) -> Subscription:
+        """Follow the events of the log.
+
+        With a `name`, the daemon keeps the position; a second subscription with the same name
+        replaces the first one. `from_` is the last event that the program has, 0 for all events.
+        Default: the newest one. `kinds` are kinds such as `message.queued`, or `message` for all
+        kinds of messages.
+        """
+        params: Subscribe = {}
+        if name is not None:
+            params["name"] = name
+        if from_ is not None:
+            params["from"] = from_
+        if session is not None:
+            params["session"] = session
+        if kinds:
+            params["kinds"] = [kinds] if isinstance(kinds, str) else list(kinds)
+        return Subscription(self._path, self._retry_seconds, params)
+
+    def attach(
+        self, chat: str, *, on_event: Callable[[TurnEvent], None] | None = None
+    ) -> Attachment:
+        """Receive the messages for a chat of a terminal.
+
+        `on_event` is called with each event of a running turn, for display.
+        """
+        return Attachment(self._path, self._retry_seconds, chat, on_event)
+
+    async def status(self) -> DaemonStatus:
+        """Return the state of the daemon, its providers, channels and queues."""
+        result: DaemonStatus = await self.call("status", repeat=True)
+        return result
+
+    async def sessions(
+        self, *, limit: int = 50, after: SessionRow | None = None
+    ) -> list[SessionSummary]:
+        """Return a page of sessions, the last used first."""
+        params = given(limit=limit, after=after)
+        result: list[SessionSummary] = await self.call("sessions.list", params, repeat=True)
+        return result
+
+    async def turns(
+        self, session: str, *, turns: int = 50, before: str | None = None
+    ) -> list[TurnRecord]:
+        """Return the last turns of a session, oldest first."""
+        params = given(session=session, turns=turns, before=before)
+        result: list[TurnRecord] = await self.call("sessions.show", params, repeat=True)
+        return result
+
+    async def events(
+        self,
+        after: int = 0,
+        *,
+        limit: int = 100,
+        session: str | None = None,
+        kinds: Iterable[str] = (),
+    ) -> EventList:
+        """Return a page of events, oldest first. `subscribe` follows new ones."""
+        params = given(after=after, limit=limit, session=session, kinds=list(kinds))
+        result: EventList = await self.call("events.list", params, repeat=True)
+        return result
+
+    async def subscribers(self) -> list[Subscriber]:
+        """Return the programs that follow the events under a name, with their positions."""
+        result: list[Subscriber] = await self.call("subscriber.list", repeat=True)
+        return result
+
+    async def remove_subscriber(self, name: str) -> None:
+        """Forget the position of a subscriber."""
+        await self.call("subscriber.remove", {"name": name})
+
+    async def trace(self, message: str) -> list[TraceSpan]:
+        """Return the timeline of a message."""
+        result: list[TraceSpan] = await self.call("trace", {"message": message}, repeat=True)
+        return result
+
+    async def approvals(self, *, limit: int = 50, after: str | None = None) -> list[OpenApproval]:
+        """Return the calls that wait for an approval."""
+        params = given(limit=limit, after=after)
+        result: list[OpenApproval] = await self.call("approval.list", params, repeat=True)
+        return result
+
+    async def decide(
+        self,
+        approval: str,
+        decision: Literal["once", "for_session", "denied"],
+        why: str | None = None,
+    ) -> None:
+        """Approve or deny a call. `why` is the reason of a denial, for the model.
+
+        After a `ConnectionLost`, read `approvals()` again to see if the decision was taken.
+        """
+        await self.call("approval.decide", given(id=approval, decision=decision, why=why))
+
+    async def submit_job(
+        self,
+        task: str,
+        *,
+        agent: str = "default",
+        workspace: str | None = None,
+        limits: JobLimits,
+        key: str | None = None,
+    ) -> SubmittedJob:
+        """Submit a job. `key` as in `ask`."""
+        params = {"task": task, "agent": agent, "workspace": workspace, "limits": limits}
+        params["key"] = key or new_key()
+        result: SubmittedJob = await self.call("job.submit", params, repeat=True)
+        return result
+
+    async def job(self, job: str) -> JobStatus:
+        """Return a job and its progress."""
+        result: JobStatus = await self.call("job.show", {"id": job}, repeat=True)
+        return result
+
+    async def failed_messages(
+        self, *, limit: int = 50, after: str | None = None
+    ) -> list[DeadLetter]:
+        """Return the messages that were refused, unconfirmed or dropped, the newest first."""
+        params = given(limit=limit, after=after)
+        result: list[DeadLetter] = await self.call("dead.list", params, repeat=True)
+        return result
+
+
+def new_key() -> str:
+    """Return a key that no other message has."""
+    return str(uuid.uuid4())
+
+
+def given(**params: Any) -> dict[str, Any]:
+    """Return the parameters that have a value."""
+    return {name: value for name, value in params.items() if value is not None}
