@@ -1,0 +1,216 @@
+/** The client. */
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { Backoff, Deadline } from "./backoff.js";
+import { Connection } from "./connection.js";
+import { AvocetError, ConnectionLost } from "./errors.js";
+import { Attachment, Subscription } from "./following.js";
+const RETRY_SECONDS = 10;
+/** Returns the socket of a daemon that runs as this user with the default configuration. */
+export function defaultPath() {
+    const state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local/state");
+    return join(state, "avocet/run/avocet.sock");
+}
+/**
+ * A connection to the daemon that is opened when it is needed and after it was lost.
+ *
+ * Methods that change nothing, or that have a key, are repeated while the daemon cannot be reached,
+ * for `retrySeconds` at most.
+ */
+export class Client {
+    #path;
+    #retrySeconds;
+    #connection;
+    #isClosed = false;
+    constructor(options = {}) {
+        this.#path = options.path ?? defaultPath();
+        this.#retrySeconds = options.retrySeconds ?? RETRY_SECONDS;
+    }
+    /**
+     * Connects to the daemon. Without this call, the first request connects. Throws `ConnectionLost`
+     * if no daemon can be reached within `retrySeconds`.
+     */
+    async connect() {
+        await this.#call("ping", undefined, { repeat: true });
+    }
+    /** Ends the connection. Iterators of `subscribe` and `attach` have their own. */
+    close() {
+        this.#isClosed = true;
+        // A connection that cannot be opened needs no end.
+        this.#connection?.then((connection) => connection.close()).catch(() => undefined);
+    }
+    /** Calls a method of the socket and returns its result. */
+    async call(method, ...rest) {
+        const [params, options] = rest;
+        return (await this.#call(method, params, options));
+    }
+    /** Calls a method that `Methods` lacks. */
+    async callOther(method, params, options) {
+        return await this.#call(method, params, options);
+    }
+    async #call(method, params, { repeat = false } = {}, deadline) {
+        let backoff;
+        for (;;) {
+            try {
+                const answer = this.#connected().then((connection) => connection.call(method, params));
+                return await (deadline ? deadline.limit(answer) : answer);
+            }
+            catch (error) {
+                if (!(repeat && error instanceof AvocetError && error.isTransient)) {
+                    throw error;
+                }
+                backoff ??= new Backoff(this.#retrySeconds);
+                await backoff.pause(error, deadline);
+            }
+        }
+    }
+    async #connected() {
+        if (this.#isClosed) {
+            throw new Error("the client is closed; make a new one");
+        }
+        const opening = (this.#connection ??= Connection.open(this.#path));
+        try {
+            const connection = await opening;
+            if (connection.isOpen) {
+                return connection;
+            }
+        }
+        catch (error) {
+            this.#forget(opening);
+            throw error;
+        }
+        this.#forget(opening);
+        return await this.#connected();
+    }
+    /** Makes the next request open a connection, unless another one has begun to do so. */
+    #forget(opening) {
+        if (this.#connection === opening) {
+            this.#connection = undefined;
+        }
+    }
+    async ask(session, text, options = {}) {
+        const params = { session, text, key: options.key ?? randomUUID() };
+        return await withDeadline(options.timeoutSeconds, async (deadline) => {
+            const answer = await this.#call("ask", params, { repeat: true }, deadline);
+            const asked = answer;
+            return options.wait === false ? asked : await this.#wait(asked.message, deadline);
+        });
+    }
+    /** Sends a message to the agent without waiting for the outcome. */
+    async publish(session, text, options = {}) {
+        return await this.ask(session, text, { ...options, wait: false });
+    }
+    /**
+     * Waits until a message has its outcome, over restarts of the daemon. Throws `ConnectionLost` if
+     * the daemon is away for longer than `retrySeconds`.
+     */
+    async wait(message, options = {}) {
+        return await withDeadline(options.timeoutSeconds, (deadline) => this.#wait(message, deadline));
+    }
+    async #wait(message, deadline) {
+        let backoff;
+        for (;;) {
+            await this.#call("ping", undefined, { repeat: true }, deadline);
+            try {
+                return (await this.#call("wait", { message }, {}, deadline));
+            }
+            catch (error) {
+                if (!(error instanceof AvocetError && error.isTransient)) {
+                    throw error;
+                }
+                // After a lost connection, the first request of the loop waits for the next daemon.
+                if (!(error instanceof ConnectionLost)) {
+                    backoff ??= new Backoff(this.#retrySeconds);
+                    await backoff.pause(error, deadline);
+                }
+            }
+        }
+    }
+    /** Delivers a text to a chat as it is. `key` as in `ask`. */
+    async send(chat, text, options = {}) {
+        return await this.call("send", { chat, text, key: options.key ?? randomUUID() }, { repeat: true });
+    }
+    /**
+     * Asks for an answer by a JSON Schema, outside of the conversation. The request is not repeated,
+     * since each one costs tokens.
+     */
+    async askJson(session, text, schema) {
+        return await this.call("ask.json", { session, text, schema });
+    }
+    /** Follows the events of the log. */
+    subscribe(options = {}) {
+        return new Subscription(this.#path, this.#retrySeconds, options);
+    }
+    /**
+     * Receives the messages for a chat of a terminal. `onEvent` is called with each event of a
+     * running turn, for display.
+     */
+    attach(chat, options = {}) {
+        return new Attachment(this.#path, this.#retrySeconds, chat, options.onEvent);
+    }
+    /** Returns the state of the daemon, its providers, channels and queues. */
+    async status() {
+        return await this.call("status", undefined, { repeat: true });
+    }
+    /** Returns a page of sessions, the last used first. */
+    async sessions(page = {}) {
+        return await this.call("sessions.list", page, { repeat: true });
+    }
+    /** Returns the last turns of a session, oldest first. */
+    async turns(session, page = {}) {
+        return await this.call("sessions.show", { session, ...page }, { repeat: true });
+    }
+    /** Returns a page of events, oldest first. `subscribe` follows new ones. */
+    async events(page = {}) {
+        return await this.call("events.list", page, { repeat: true });
+    }
+    /** Returns the programs that follow the events under a name, with their positions. */
+    async subscribers() {
+        return await this.call("subscriber.list", undefined, { repeat: true });
+    }
+    /** Forgets the position of a subscriber. */
+    async removeSubscriber(name) {
+        await this.call("subscriber.remove", { name });
+    }
+    /** Returns the timeline of a message. */
+    async trace(message) {
+        return await this.call("trace", { message }, { repeat: true });
+    }
+    /** Returns the calls that wait for an approval. */
+    async approvals(page = {}) {
+        return await this.call("approval.list", page, { repeat: true });
+    }
+    /**
+     * Approves or denies a call. After a `ConnectionLost`, read `approvals()` again to see if the
+     * decision was taken.
+     */
+    async decide(decision) {
+        await this.call("approval.decide", decision);
+    }
+    /** Submits a job. `key` as in `ask`. */
+    async submitJob(job) {
+        return await this.call("job.submit", { key: randomUUID(), ...job }, { repeat: true });
+    }
+    /** Returns a job and its progress. */
+    async job(id) {
+        return await this.call("job.show", { id }, { repeat: true });
+    }
+    /** Returns the messages that were refused, unconfirmed or dropped, the newest first. */
+    async failedMessages(page = {}) {
+        return await this.call("dead.list", page, { repeat: true });
+    }
+}
+/** Runs some work with a limit of time, if there is one. */
+async function withDeadline(seconds, work) {
+    if (seconds === undefined) {
+        return await work();
+    }
+    const deadline = new Deadline(seconds);
+    try {
+        return await work(deadline);
+    }
+    finally {
+        deadline.clear();
+    }
+}

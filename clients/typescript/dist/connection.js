@@ -1,0 +1,162 @@
+/** One connection to the daemon: many requests at a time, with answers matched by their ids. */
+import { connect } from "node:net";
+import { AvocetError, ConnectionLost } from "./errors.js";
+import { ErrorCode } from "./types.js";
+/** The longest request, in bytes without the end of its line. */
+const MAX_LINE_BYTES = 1024 * 1024;
+/** A surrogate without its partner, as JSON.stringify writes it. The daemon accepts Unicode only. */
+const LONE_SURROGATE = /(^|[^\\])(\\\\)*\\ud[89a-f][0-9a-f]{2}/;
+/** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
+export class Connection {
+    #socket;
+    #onNotification;
+    #open = new Map();
+    #requests = [];
+    #takers = [];
+    #number = 0;
+    #rest = "";
+    #ended;
+    constructor(socket, onNotification) {
+        this.#socket = socket;
+        this.#onNotification = onNotification;
+        const lost = (reason) => this.#end(new ConnectionLost(`the connection to the daemon was lost: ${reason}`));
+        socket.setEncoding("utf8");
+        socket.on("data", (text) => this.#read(text));
+        socket.on("error", (error) => lost(error.message));
+        socket.on("close", () => lost("the daemon has closed it"));
+    }
+    /** Connects to the daemon that listens on `path`. */
+    static open(path, onNotification = () => undefined) {
+        return new Promise((resolve, reject) => {
+            const socket = connect({ path });
+            const failed = (error) => reject(openError(path, error));
+            socket.once("error", failed);
+            socket.once("connect", () => {
+                socket.off("error", failed);
+                resolve(new Connection(socket, onNotification));
+            });
+        });
+    }
+    /** `false` once the connection has ended. */
+    get isOpen() {
+        return this.#ended === undefined;
+    }
+    /** Makes a request and returns its result. */
+    async call(method, params) {
+        const number = ++this.#number;
+        const line = requestLine(number, method, params);
+        if (this.#ended !== undefined) {
+            throw this.#ended;
+        }
+        return await new Promise((resolve, reject) => {
+            this.#open.set(number, { resolve, reject });
+            this.#socket.write(line);
+        });
+    }
+    /** Returns the next request of the daemon. */
+    nextRequest() {
+        const request = this.#requests.shift();
+        if (request !== undefined) {
+            return Promise.resolve(request);
+        }
+        if (this.#ended !== undefined) {
+            return Promise.reject(this.#ended);
+        }
+        return new Promise((resolve, reject) => this.#takers.push({ resolve, reject }));
+    }
+    /** Answers a request of the daemon. If the connection has ended, the daemon repeats it. */
+    confirm(request) {
+        if (this.isOpen) {
+            this.#socket.write(`${JSON.stringify({ jsonrpc: "2.0", id: request.id, result: {} })}\n`);
+        }
+    }
+    /** Ends the connection after all written lines. */
+    close() {
+        this.#end(new ConnectionLost("the connection is closed"));
+    }
+    #read(text) {
+        const lines = text.split("\n");
+        lines[0] = this.#rest + lines[0];
+        this.#rest = lines.pop() ?? "";
+        try {
+            for (const line of lines) {
+                this.#take(JSON.parse(line));
+            }
+        }
+        catch (error) {
+            this.#end(new ConnectionLost(`the daemon has sent a line that is not JSON: ${String(error)}`));
+        }
+    }
+    #take(message) {
+        const { id = null, method, params } = message;
+        if (method !== undefined && id !== null) {
+            this.#deliver({ id, method, params });
+        }
+        else if (method !== undefined) {
+            this.#onNotification(method, params);
+        }
+        else if (id === null) {
+            // A refusal of the connection itself answers all requests.
+            const error = errorOf(message);
+            this.#end(error.isTransient ? new ConnectionLost(error.message) : error);
+        }
+        else {
+            const waiting = this.#open.get(id);
+            this.#open.delete(id);
+            if (message.error === undefined) {
+                waiting?.resolve(message.result);
+            }
+            else {
+                waiting?.reject(errorOf(message));
+            }
+        }
+    }
+    #deliver(request) {
+        const taker = this.#takers.shift();
+        if (taker === undefined) {
+            this.#requests.push(request);
+        }
+        else {
+            taker.resolve(request);
+        }
+    }
+    /** Ends all waits with a reason. Later calls have no effect. */
+    #end(reason) {
+        if (this.#ended !== undefined) {
+            return;
+        }
+        this.#ended = reason;
+        for (const waiting of [...this.#open.values(), ...this.#takers]) {
+            waiting.reject(reason);
+        }
+        this.#open.clear();
+        this.#takers.length = 0;
+        this.#socket.destroySoon();
+    }
+}
+function openError(path, error) {
+    if (error.code === "EACCES" || error.code === "EPERM") {
+        const message = `cannot connect to ${path}: ${error.message}; run as the user of the daemon`;
+        return new AvocetError(ErrorCode.NOT_ALLOWED, message);
+    }
+    const fix = "start the daemon with `avocet run`";
+    return new ConnectionLost(`cannot connect to ${path}: ${error.message}; ${fix}`);
+}
+/** Returns a request as a line. */
+function requestLine(number, method, params) {
+    const line = JSON.stringify({ jsonrpc: "2.0", id: number, method, params });
+    if (LONE_SURROGATE.test(line)) {
+        const message = `${method}: a text contains half a surrogate pair; send valid Unicode`;
+        throw new AvocetError(ErrorCode.PARAMS, message);
+    }
+    const bytes = Buffer.byteLength(line);
+    if (bytes > MAX_LINE_BYTES) {
+        throw new AvocetError(ErrorCode.REQUEST, `${method}: the request is ${bytes} bytes long; at most ${MAX_LINE_BYTES} are accepted. ` +
+            "Send large texts as files");
+    }
+    return `${line}\n`;
+}
+function errorOf(message) {
+    const unreadable = "the daemon has sent an error that cannot be read";
+    return new AvocetError(message.error?.code ?? ErrorCode.REQUEST, message.error?.message ?? unreadable);
+}

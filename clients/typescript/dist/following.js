@@ -1,0 +1,246 @@
+/** Iterators that follow the daemon over restarts: events, and the deliveries of a chat. */
+import { Backoff } from "./backoff.js";
+import { Connection } from "./connection.js";
+import { AvocetError, ConnectionLost } from "./errors.js";
+/** A connection of its own that is opened again whenever it is lost. */
+class Following {
+    #path;
+    #retrySeconds;
+    #connection;
+    // Kept until a request arrives, so that a daemon that fails again and again is spared.
+    #backoff;
+    #wasOpen = false;
+    #isClosed = false;
+    constructor(path, retrySeconds) {
+        this.#path = path;
+        this.#retrySeconds = retrySeconds;
+    }
+    [Symbol.asyncIterator]() {
+        return this;
+    }
+    /** Ends the connection when a loop is left. */
+    async return() {
+        this.close();
+        return { done: true, value: undefined };
+    }
+    /**
+     * Begins to follow. Without this call, the first step of the iteration begins it. Before the
+     * first success, the daemon is tried for `retrySeconds`; later without a limit.
+     */
+    async open() {
+        if (this.#isClosed) {
+            throw new Error("it is closed; make a new one");
+        }
+        await this.#connected();
+    }
+    /** Ends the connection. A running iteration ends. */
+    close() {
+        this.#isClosed = true;
+        this.#connection?.close();
+    }
+    async connect(method, params, onNotification) {
+        const connection = await Connection.open(this.#path, onNotification);
+        try {
+            return [connection, await connection.call(method, params)];
+        }
+        catch (error) {
+            connection.close();
+            throw error;
+        }
+    }
+    /**
+     * Returns the next request, over as many connections as it takes; `undefined` after `close`.
+     */
+    async nextRequest() {
+        for (;;) {
+            const connection = await this.#connected();
+            if (connection === undefined) {
+                return undefined;
+            }
+            try {
+                const request = await connection.nextRequest();
+                this.#backoff = undefined;
+                return { connection, request };
+            }
+            catch (error) {
+                if (!(error instanceof ConnectionLost)) {
+                    throw error;
+                }
+                if (!this.#isClosed) {
+                    await this.#pause(error);
+                }
+            }
+        }
+    }
+    /** Returns the open connection, or opens one; `undefined` after `close`. */
+    async #connected() {
+        while (!this.#isClosed) {
+            if (this.#connection?.isOpen) {
+                return this.#connection;
+            }
+            try {
+                this.#connection = await this.begin();
+                this.#backoff = this.#wasOpen ? this.#backoff : undefined;
+                this.#wasOpen = true;
+            }
+            catch (error) {
+                if (!(error instanceof AvocetError && error.isTransient)) {
+                    throw error;
+                }
+                await this.#pause(error);
+            }
+        }
+        // The program has closed it while it was being opened.
+        this.#connection?.close();
+        return undefined;
+    }
+    async #pause(error) {
+        this.#backoff ??= new Backoff(this.#wasOpen ? Infinity : this.#retrySeconds);
+        await this.#backoff.pause(error);
+    }
+}
+/**
+ * The events of the log, oldest first.
+ *
+ * A batch is confirmed when the program asks for the event behind its last one. After a lost
+ * connection the iteration continues, and repeated events are dropped. After a restart of the
+ * program, the events of the last batch come again.
+ */
+export class Subscription extends Following {
+    #params;
+    #events = [];
+    #batch;
+    #last = 0;
+    #log;
+    #position;
+    #removed = 0;
+    /** Use `Client.subscribe`. */
+    constructor(path, retrySeconds, params) {
+        super(path, retrySeconds);
+        this.#params = params;
+    }
+    /**
+     * The identity of the log; `undefined` before the begin. It changes when the log was rolled back
+     * or replaced. Events may then come again.
+     */
+    get log() {
+        return this.#log;
+    }
+    /**
+     * The last confirmed event; `undefined` before the begin. A program without a name may keep it
+     * and give it as `from`.
+     */
+    get position() {
+        return this.#position;
+    }
+    /** The number of events that were removed because of their age before they were read. */
+    get removed() {
+        return this.#removed;
+    }
+    async next() {
+        for (;;) {
+            for (let event = this.#events.shift(); event; event = this.#events.shift()) {
+                if (event.seq > this.#last) {
+                    this.#last = event.seq;
+                    return { done: false, value: event };
+                }
+            }
+            if (!(await this.#nextBatch())) {
+                return { done: true, value: undefined };
+            }
+        }
+    }
+    async #nextBatch() {
+        if (this.#batch) {
+            this.#position = this.#batch.next;
+            this.#batch.connection.confirm(this.#batch.request);
+            this.#batch = undefined;
+        }
+        const received = await this.nextRequest();
+        if (received) {
+            const { events, next } = received.request.params;
+            this.#batch = { ...received, next };
+            this.#events = events;
+        }
+        return received !== undefined;
+    }
+    async begin() {
+        // The position is without effect for a name that the daemon knows.
+        const position = this.#position === undefined ? {} : { from: this.#position };
+        const [connection, result] = await this.connect("subscribe", { ...this.#params, ...position });
+        const { log, from, removed } = result;
+        if (this.#log !== log) {
+            this.#log = log;
+            this.#last = from;
+        }
+        this.#position ??= from;
+        this.#removed += removed;
+        return connection;
+    }
+}
+/** A message for the chat. Call `confirm` when it is shown or stored. */
+export class Delivery {
+    /** The number of the delivery. */
+    id;
+    /** The turn that wrote the message; `null` if another program sent it. */
+    turn;
+    /** The chat. */
+    chat;
+    /** The text, in Markdown. */
+    text;
+    /** Buttons. */
+    choices;
+    /** `true` if the message may have arrived before. */
+    repeat;
+    #received;
+    /** Made by `Attachment`. */
+    constructor(received) {
+        const chunk = received.request.params;
+        this.#received = received;
+        this.id = chunk.id;
+        this.turn = chunk.turn;
+        this.chat = chunk.chat;
+        this.text = chunk.text;
+        this.choices = chunk.choices ?? [];
+        this.repeat = chunk.repeat;
+    }
+    /**
+     * Confirms the message to the daemon. If the connection was lost meanwhile, the daemon delivers
+     * the message again, with `repeat`.
+     */
+    confirm() {
+        this.#received.connection.confirm(this.#received.request);
+    }
+}
+/** The messages for a chat of a terminal. */
+export class Attachment extends Following {
+    #chat;
+    #onEvent;
+    /** Use `Client.attach`. */
+    constructor(path, retrySeconds, chat, onEvent) {
+        super(path, retrySeconds);
+        this.#chat = chat;
+        this.#onEvent = onEvent;
+    }
+    async next() {
+        for (;;) {
+            const received = await this.nextRequest();
+            if (!received) {
+                return { done: true, value: undefined };
+            }
+            if (received.request.method === "deliver") {
+                return { done: false, value: new Delivery(received) };
+            }
+        }
+    }
+    async begin() {
+        const onNotification = (method, params) => {
+            if (method === "event") {
+                // An error of the function must not end the connection.
+                queueMicrotask(() => this.#onEvent?.(params));
+            }
+        };
+        const [connection] = await this.connect("attach", { chat: this.#chat }, onNotification);
+        return connection;
+    }
+}

@@ -1,0 +1,1547 @@
+/** The codes of errors. */
+export declare const ErrorCode: {
+    /** The line is not JSON in UTF-8. */
+    readonly PARSE: -32700;
+    /** The line is not a request. */
+    readonly REQUEST: -32600;
+    /** The method is unknown; the message lists all methods. */
+    readonly METHOD: -32601;
+    /** A parameter is wrong. */
+    readonly PARAMS: -32602;
+    /** The sender may not do this. */
+    readonly NOT_ALLOWED: -32001;
+    /** The chat, session or message does not exist. */
+    readonly NOT_FOUND: -32002;
+    /** The daemon cannot answer now; the same request may succeed later. */
+    readonly UNAVAILABLE: -32003;
+    /** The key was used for another message, or the job or session is busy. */
+    readonly CONFLICT: -32004;
+};
+/** A valid object. */
+export interface ArgumentsObject {
+    object: Record<string, unknown>;
+}
+/** Anything else. The call fails with a message for the model. */
+export interface ArgumentsMalformed {
+    malformed: string;
+}
+/** The arguments of a tool call. */
+export type Arguments = ArgumentsObject | ArgumentsMalformed;
+/** The key of a conversation: `channel:account:chat` or `channel:account:chat:topic`. */
+export type SessionId = string;
+/** Identifies a message when it arrives again; unique within a chat. */
+export type DedupeKey = string;
+/** `ask`: sends a message to the agent. The result comes after the commit. */
+export interface Ask {
+    /** The conversation; the reply goes to its chat. */
+    session: SessionId;
+    /** The text of the message. */
+    text: string;
+    /** Identifies repetitions of the same message. Default: a random key. */
+    key?: DedupeKey;
+}
+/** An accepted message (`m17`). */
+export type MessageId = string;
+/** The result of `ask`. */
+export interface AskResult {
+    /** The number of the message. */
+    message: MessageId;
+    /** `true` if the message is a repetition. */
+    duplicate: boolean;
+}
+/** A chat or topic that can get a message: `terminal:local:me`. */
+export type ChatAddress = string;
+/** `attach`: makes the connection a listener of the chat. */
+export interface Attached {
+    /** The chat. */
+    chat: ChatAddress;
+}
+/** The kind of an attachment on a platform. */
+export type AttachmentKind = 
+/** A picture. */
+"image"
+/** Sound. */
+ | "audio"
+/** A voice message. */
+ | "voice"
+/** A small picture that expresses a feeling; some are animated. */
+ | "sticker"
+/** A video. */
+ | "video"
+/** Any other file. */
+ | "document";
+/** A file below the workspace, by its relative path. */
+export interface AttachmentSourceWorkspace {
+    workspace: string;
+}
+/** The platform keeps it under this reference. */
+export interface AttachmentSourcePlatform {
+    platform: string;
+}
+/** The file could not be fetched, for this reason. */
+export interface AttachmentSourceLost {
+    lost: string;
+}
+/** The place of an attachment's bytes. */
+export type AttachmentSource = AttachmentSourceWorkspace | AttachmentSourcePlatform | AttachmentSourceLost;
+/** The spoken words; empty for a recording without words. */
+export interface TranscriptSaid {
+    said: string;
+}
+/** The reason why there is no transcript. */
+export interface TranscriptFailed {
+    failed: string;
+}
+/** The transcript of a recording. */
+export type Transcript = TranscriptSaid | TranscriptFailed;
+/** A file, by reference. */
+export interface Attachment {
+    /** The way in which a platform would show it. */
+    kind: AttachmentKind;
+    /** The place of the bytes. */
+    source: AttachmentSource;
+    /** The file's name from its sender. */
+    name?: string;
+    /** The media type, according to the platform or the sender. */
+    media_type?: string;
+    /** The size in bytes, if known. */
+    bytes?: number;
+    /** The duration in seconds, if the platform provides it. */
+    seconds?: number;
+    /** The spoken words, once they have been transcribed. */
+    transcript?: Transcript;
+}
+/** A tool call, by its turn, step and place in the step (`t4s1c0`). */
+export type CallId = string;
+/** The trust level of a text, the lowest first. */
+export type Trust = 
+/**
+ * Anybody's text: web pages, search results, forwarded messages, files that came with messages.
+ */
+"low"
+/** Text of an admitted person who is not an owner. */
+ | "user"
+/** Text of the owners, and their own files. */
+ | "full";
+/** The result of a call, as the model reads it. */
+export interface CallResult {
+    /** `true` if it succeeded; otherwise `value` is `{"error": "..."}`. */
+    ok: boolean;
+    /** The result, cut to the limit for one reading. */
+    value: unknown;
+    /** The trust level of the result. */
+    trust: Trust;
+}
+/** The state that a verifiable tool records before it acts. */
+export interface Evidence {
+    /** The object that the call changes. */
+    subject: string;
+    /** A digest of its state before the call; null if it did not exist. */
+    before: string | null;
+    /** A digest of the state that the call produces. */
+    after: string;
+}
+export interface CallStateInterruptedValue {
+    /** The state that a verifiable tool recorded before it acted. */
+    evidence: Evidence | null;
+}
+/** The process died, or was stopped, between start and finish. */
+export interface CallStateInterrupted {
+    interrupted: CallStateInterruptedValue;
+}
+/** The call has its result. */
+export interface CallStateFinished {
+    finished: CallResult;
+}
+/** The state of a tool call. */
+export type CallState = 
+/** To be run. */
+"planned"
+/** Running. */
+ | "started" | CallStateInterrupted
+/** The turn waits for an event before this call can continue. */
+ | "waiting" | CallStateFinished;
+/** Milliseconds since 1970-01-01T00:00:00Z. */
+export type Timestamp = number;
+/** The last failed exchange. */
+export interface LastFailure {
+    /** The time of the failure. */
+    at: Timestamp;
+    /** The reason, without secrets. */
+    reason: string;
+    /** Failures since the last success; 0 if an exchange succeeded after this failure. */
+    in_a_row: number;
+}
+/** The last exchanges with a provider, a platform or the disk, since the daemon started. */
+export interface LastExchanges {
+    /** The time of the last success. */
+    success: Timestamp | null;
+    /** The last failure. */
+    failure: LastFailure | null;
+}
+/** The state of one channel. */
+export interface ChannelStatus {
+    /** `channel:account`. */
+    account: string;
+    /** The fault; null if the channel works. */
+    fault: string | null;
+    /** The last exchanges with the platform. */
+    exchanges: LastExchanges;
+}
+/** The kind of a chat, by its readers. */
+export type ChatKind = 
+/** One person and the agent. */
+"private"
+/** Several people: groups, their topics, channels of a server. */
+ | "group";
+/** The receiver of a child's final text. */
+export type ChildMode = 
+/** The call of the parent, which waits for it. */
+"awaited"
+/** The chat of the root turn. The parent goes on at once. */
+ | "background";
+/** A button. */
+export interface Choice {
+    /** The text on the button. */
+    label: string;
+    /** The text that pressing it sends, as if a person had typed it. */
+    says: string;
+}
+/** A consolidation of memories (`n3`). */
+export type ConsolidationId = string;
+/** The readers of a memory: `person ID`, `chat SESSION` or `everyone`. */
+export type MemoryScope = string;
+/** The outcome of a run. */
+export type ConsolidationState = 
+/** It runs, or the process died. */
+"begun"
+/** Its edits are applied. */
+ | "done"
+/** Its edits were shown only. */
+ | "shown"
+/** It failed, and nothing has changed. */
+ | "failed";
+/** A consolidation of memories. */
+export interface Consolidation {
+    /** Its number. */
+    id: ConsolidationId;
+    /** The scope. */
+    scope: MemoryScope;
+    /** The time at which it began. */
+    began_at: Timestamp;
+    /** Its outcome. */
+    state: ConsolidationState;
+    /** Number of applied edits. */
+    applied: number;
+    /** The reason of a failure. */
+    error: string | null;
+}
+/** The message that a message replies to. */
+export interface Quote {
+    /** The author; null for the agent. */
+    from: string | null;
+    /** The text of the message, or the selected part of it. */
+    text: string;
+}
+export interface StylePreValue {
+    /** The programming language. */
+    language: string | null;
+}
+/** Lines of code, or a table. */
+export interface StylePre {
+    pre: StylePreValue;
+}
+export interface StyleLinkValue {
+    /** The target. */
+    url: string;
+}
+/** A link. */
+export interface StyleLink {
+    link: StyleLinkValue;
+}
+/** The style of a part of a text. */
+export type Style = 
+/** Strong emphasis, and headings. */
+"bold"
+/** Emphasis. */
+ | "italic"
+/** Struck through. */
+ | "strike"
+/** Hidden until the reader presses it. */
+ | "spoiler"
+/** Code within a line. */
+ | "code" | StylePre
+/** Quoted lines. */
+ | "quote" | StyleLink;
+/** A part of a text and its style. */
+export interface StyleRange {
+    /** Offset of the first byte. */
+    start: number;
+    /** Offset after the last byte. */
+    end: number;
+    /** The style of this part. */
+    style: Style;
+}
+/** Text, attachments and buttons. */
+export interface Content {
+    /** The text. May be empty if there is an attachment. */
+    text: string;
+    /** The quoted message. */
+    quote?: Quote;
+    /** The key of the message that this one replies to. */
+    reply_to?: DedupeKey;
+    /** The original author of a forwarded message. */
+    forwarded_from?: string;
+    /** The styles of rendered text. */
+    styles?: StyleRange[];
+    /** Files that belong to the message. */
+    attachments?: Attachment[];
+    /** Buttons. */
+    choices?: Choice[];
+}
+/** Updates of one account that were not for the agent. */
+export interface Ignored {
+    /** `channel:account`. */
+    account: string;
+    /** The reason. */
+    reason: string;
+    /** Number of updates. */
+    count: number;
+}
+/** A return of the log to an earlier state. */
+export interface RolledBack {
+    /** The time of the return, or of its discovery. */
+    at: Timestamp;
+    /** The reason, and the missing part. */
+    why: string;
+}
+/** A chat whose next chunk failed, or is held back by the platform. */
+export interface StuckChat {
+    /** The chat, without a topic. */
+    chat: ChatAddress;
+    /** The time of the chunk's first failure, or of the platform's last request to wait. */
+    since: Timestamp;
+    /** Sends of that chunk so far. */
+    attempts: number;
+    /** Chunks that wait behind it. */
+    behind: number;
+    /** The error of the last send. */
+    error: string;
+}
+/** Counts over the whole log. */
+export interface LogStatus {
+    /** The number of times that a daemon has opened the log. */
+    epoch: number;
+    /** Number of sessions. */
+    sessions: number;
+    /** Number of accepted messages. */
+    messages: number;
+    /** Messages that wait in their lanes. */
+    queued: number;
+    /** Running turns. */
+    running: number;
+    /** Turns that wait for an event from outside. */
+    waiting: number;
+    /** Chunks to be delivered. */
+    pending: number;
+    /** Chunks that may or may not have arrived. */
+    unconfirmed: number;
+    /** Abandoned chunks. */
+    dead: number;
+    /** Updates that were not for the agent, by reason. */
+    ignored: Ignored[];
+    /** Active schedules. */
+    schedules: number;
+    /** The next time of all schedules. */
+    next_due: Timestamp | null;
+    /** The last consolidation of memories; null if none ever began. */
+    consolidation: Consolidation | null;
+    /** The last time that rows newer than the present ones were found to be lost. */
+    rolled_back: RolledBack | null;
+    /** Chats whose next chunk cannot be delivered, the one with the longest wait first. */
+    stuck: StuckChat[];
+}
+/** The check of the database's pages since the start. */
+export type LogCheck = 
+/** Done before the start. */
+"at_start"
+/** It runs beside the daemon's work, because the last daemon did not stop in order. */
+ | "running"
+/** The check beside the daemon's work found no fault. */
+ | "whole"
+/** The log is too large, or the check could not run. */
+ | "skipped"
+/** A fault was found: the daemon stops. */
+ | "damaged";
+/** The state of the disk that the data is on. */
+export interface DiskStatus {
+    /** Bytes that can still be written; null if unknown. */
+    free_bytes: number | null;
+    /** The fault; null if the disk works. */
+    fault: string | null;
+    /** The last writes of the log. */
+    writes: LastExchanges;
+}
+/** The state of one provider, from its past requests. */
+export interface ProviderStatus {
+    /** The name in the configuration. */
+    provider: string;
+    /** The fault; null if the last request succeeded or none was made yet. */
+    fault: string | null;
+    /** The last requests. */
+    requests: LastExchanges;
+}
+/** The state of the whole daemon. */
+export interface DaemonStatus {
+    /** The version of the program. */
+    version: string;
+    /** The process; null if no daemon runs. */
+    pid: number | null;
+    /** Seconds since the daemon was ready. */
+    uptime_seconds: number;
+    /** The directory of the log. */
+    data_dir: string;
+    /** The model, as `provider/model`. */
+    model: string;
+    /** The state of the log. */
+    log: LogStatus;
+    /** A fault of the audit table; null if it is intact or was not checked. */
+    audit_fault: string | null;
+    /** The check of the log's pages. */
+    log_check: LogCheck;
+    /** The disk that the data is on. */
+    disk: DiskStatus;
+    /** The providers, by name. */
+    providers: ProviderStatus[];
+    /** The channels, by name. */
+    channels: ChannelStatus[];
+    /** Warnings for the operator, each in one sentence. */
+    warnings: string[];
+}
+/**
+ * The id of a failed message: that of an incoming message (`m12`), or of the first part of an
+ * outgoing one (`o7`).
+ */
+export type DeadId = string;
+/** The reason why a message failed. */
+export type DeadReason = 
+/** The platform refused it for good, or every attempt failed. It has not arrived. */
+"refused"
+/** No attempt was confirmed. It may have arrived. */
+ | "unconfirmed"
+/** The agent dropped an incoming message. */
+ | "dropped";
+/** A turn (`t4`). */
+export type TurnId = string;
+/** One failed message. */
+export interface DeadLetter {
+    /** Its id. */
+    id: DeadId;
+    /** The reason. */
+    reason: DeadReason;
+    /** Its chat. */
+    chat: ChatAddress;
+    /** The start of the first send, or the receipt of an incoming message. */
+    at: Timestamp;
+    /** The turn that wrote it or worked on it. */
+    turn: TurnId | null;
+    /** Sends so far; for an incoming message, deaths of the process during its turn. */
+    attempts: number;
+    /** The last error, or the notice that the chat got about an incoming message. */
+    error: string | null;
+    /** One line: the beginning of its text, and the names of its files. */
+    summary: string;
+    /** The text of all abandoned parts. */
+    text: string;
+}
+/** A wait of a turn for an approval, an answer, a child or a choice (`w3`). */
+export type WaitId = string;
+/** This call may run. */
+export interface DecideOnce {
+    /** The id of the wait for approval. */
+    id: WaitId;
+    decision: "once";
+}
+/** This call and similar ones in the session may run. */
+export interface DecideForSession {
+    /** The id of the wait for approval. */
+    id: WaitId;
+    decision: "for_session";
+}
+/** The call is denied. */
+export interface DecideDenied {
+    /** The id of the wait for approval. */
+    id: WaitId;
+    decision: "denied";
+    /** The reason, for the model. */
+    why?: string | null;
+}
+/** `approval.decide`: approves or denies a call. */
+export type Decide = DecideOnce | DecideForSession | DecideDenied;
+/** A row of the outbox (`o9`). */
+export type DeliveryId = string;
+/** `deliver`: a message for the chat. */
+export interface DeliveryChunk {
+    /** The row of the outbox. */
+    id: DeliveryId;
+    /** The turn that wrote the message; null if another process sent it. */
+    turn: TurnId | null;
+    /** The chat. */
+    chat: ChatAddress;
+    /** The text, in Markdown. */
+    text: string;
+    /** Buttons. */
+    choices?: Choice[];
+    /** `true` if the chunk may have arrived before. */
+    repeat: boolean;
+}
+/** An answer of a model. */
+export interface EventAnswer {
+    /** The text; may be empty if there are calls. */
+    text: string;
+    /** Tokens of the request. */
+    input_tokens: number;
+    /** Tokens of the answer. */
+    output_tokens: number;
+    /** The names of the tools that it calls. */
+    calls?: string[];
+}
+/** The number of an event. Numbers rise; after a roll-back of the log they jump ahead. */
+export type EventSeq = number;
+/** The kind of an event: a table of the log and the new state of its row. */
+export type EventKind = 
+/** A daemon has opened the log. */
+"daemon.started"
+/** The log has returned to an earlier state. Numbers of events have jumped ahead. */
+ | "log.rolled_back"
+/** A message was accepted. */
+ | "message.queued"
+/** Its author has edited it. */
+ | "message.corrected"
+/** It has an outcome. */
+ | "message.done"
+/** It was dropped. */
+ | "message.dead"
+/** A turn waits for its lane. */
+ | "turn.queued"
+/** A lane runs it. */
+ | "turn.running"
+/** It waits for a person or a sub-agent. */
+ | "turn.waiting"
+/** It ended with an answer. */
+ | "turn.done"
+/** It was stopped. */
+ | "turn.cancelled"
+/** It ended without an answer. */
+ | "turn.failed"
+/** A model has answered, with a text, with calls, or with both. */
+ | "model.answered"
+/** The tokens and the cost of a request to a model were recorded. */
+ | "usage.recorded"
+/** A call that does more than read was started. */
+ | "call.started"
+/** A call waits for a person or a sub-agent. */
+ | "call.waiting"
+/** A call was under way when the process ended. */
+ | "call.interrupted"
+/** A call has its result. */
+ | "call.finished"
+/** A part of a message waits for its delivery, for the first time or again. */
+ | "delivery.pending"
+/** It is being sent. */
+ | "delivery.sending"
+/** The platform has accepted it. */
+ | "delivery.sent"
+/** A send had no known outcome. */
+ | "delivery.unknown"
+/** No send of it was confirmed; the daemon has stopped trying. */
+ | "delivery.unconfirmed"
+/** The platform has refused it for good. */
+ | "delivery.dead"
+/** A memory was written or changed. */
+ | "memory.written"
+/** A memory was forgotten. */
+ | "memory.forgotten"
+/** The last change of a memory was undone. */
+ | "memory.undone"
+/** A schedule runs from now on. */
+ | "schedule.active"
+/** A schedule pauses. */
+ | "schedule.paused"
+/** A schedule has ended. */
+ | "schedule.ended";
+/** The author of a message, by the platform's own id. */
+export type SenderId = string;
+/** The outcome of an accepted message. */
+export type Outcome = 
+/** A reply was put into the outbox, or a tool had sent it already. */
+"replied"
+/** A visible error was put into the outbox. */
+ | "error"
+/** A visible notice reports that the message was dropped, and how to send it again. */
+ | "dropped"
+/** The answer to another message covers it, or it answered a question. */
+ | "merged"
+/** Its sender stopped it. */
+ | "stopped";
+/** A message from a person, a program or a schedule. */
+export interface EventMessage {
+    /** Its number. */
+    id: MessageId;
+    /** Its chat. */
+    chat: ChatAddress;
+    /** The author. */
+    sender: SenderId;
+    /** The name of the author, if the platform gave one. */
+    sender_name?: string;
+    /** `true` for a command such as `/new`. */
+    is_command: boolean;
+    /** The text, with a line for each file. */
+    text: string;
+    /** The outcome; absent before the end. */
+    outcome?: Outcome;
+    /** The answer to a command. */
+    reply?: string;
+}
+/** The kinds of waits. */
+export type WaitKind = 
+/** A person allows or denies a call. */
+"approval"
+/** A person answers a question; the next plain text is the answer. */
+ | "answer"
+/** A child turn ends. */
+ | "child"
+/** A person decides if a call with an unknown outcome runs again. */
+ | "choice";
+/** A turn. */
+export interface EventTurn {
+    /** Of a sub-agent: the turn that started it. */
+    parent?: TurnId;
+    /** Of a sub-agent: a short name for people. */
+    label?: string;
+    /** The events for which it waits. */
+    waits_for?: WaitKind[];
+    /** The answer with which it ended. */
+    answer?: string;
+    /** The text that the chat got instead of an answer. */
+    notice?: string;
+}
+/** The purpose of a request to a model. */
+export type Purpose = 
+/** The answer of a turn, or a step on the way to it. */
+"answer"
+/** A summary of a conversation. */
+ | "summary"
+/** A consolidation of memories. */
+ | "consolidation"
+/** Vectors for the search in memories. */
+ | "embedding";
+/** Billionths of a US dollar. */
+export type Money = number;
+/** The cost of a request to a model. */
+export interface EventUsage {
+    /** `provider/model`. */
+    model: string;
+    /** The purpose of the request. */
+    purpose: Purpose;
+    /** Input tokens. */
+    input: number;
+    /** Output tokens, including reasoning. */
+    output: number;
+    /** Part of `input` that the provider read from its cache. */
+    cached: number;
+    /** Part of `input` that the provider wrote into its cache. */
+    cache_written: number;
+    /** The cost; null for an unknown price. */
+    cost: Money | null;
+}
+/** A call of a tool. */
+export interface EventTool {
+    /** The name of the tool. */
+    name: string;
+    /** Its arguments. */
+    arguments: Record<string, unknown>;
+    /** `true` if it succeeded; absent without a result. */
+    ok?: boolean;
+    /** Bytes of the result, as JSON. */
+    result_bytes?: number;
+}
+/** The platform's name for a message that it accepted. */
+export type PlatformId = string;
+/** A part of a message to a chat. */
+export interface EventDelivery {
+    /** Its number. */
+    id: DeliveryId;
+    /** The chat. */
+    chat: ChatAddress;
+    /** `reply`, `tool`, `prompt`, `notice`, or `process` for another program. */
+    source: string;
+    /** The number of the part, from 0. */
+    part: number;
+    /** The text, with a line for each file. */
+    text: string;
+    /** Buttons. */
+    choices?: Choice[];
+    /** Number of sends. */
+    attempts: number;
+    /** `true` if it was sent again although it may have arrived. */
+    repeat: boolean;
+    /** The platform's name for it. */
+    platform_id?: PlatformId;
+    /** The last error. */
+    error?: string;
+}
+/** A memory (`m12`). */
+export type MemoryId = string;
+/** A change of a memory (`c31`). */
+export type MemoryChangeId = string;
+/** A memory after a change. */
+export interface EventMemory {
+    /** Its number. */
+    id: MemoryId;
+    /** The number of the change. */
+    change: MemoryChangeId;
+    /** Its readers: `person ID`, `chat SESSION` or `everyone`. */
+    scope: string;
+    /** The text after the change; absent if it is forgotten. */
+    text?: string;
+}
+/** A schedule (`s2`). */
+export type ScheduleId = string;
+/** A schedule. */
+export interface EventSchedule {
+    /** Its number. */
+    id: ScheduleId;
+    /** The chat that gets its answers. */
+    chat: ChatAddress;
+    /** The text, task or checklist. */
+    body: string;
+    /** The next time. */
+    next_at?: Timestamp;
+}
+/**
+ * One event, with the details of the log at the time of reading. At most one of the details is
+ * present: `message` for `message.*`, and so on.
+ */
+export interface LogEvent {
+    /** Its number. */
+    seq: EventSeq;
+    /** The time of its transaction. */
+    at: Timestamp;
+    /** The change. */
+    kind: EventKind;
+    /** The session; absent if it concerns none. */
+    session?: SessionId;
+    /** The turn. */
+    turn?: TurnId;
+    /** The step of the turn. */
+    step?: number;
+    /** The call. */
+    call?: CallId;
+    /** Of `message.*`. */
+    message?: EventMessage;
+    /** Of `turn.*`. */
+    turn_info?: EventTurn;
+    /** Of `model.answered`. */
+    answer?: EventAnswer;
+    /** Of `usage.recorded`. */
+    usage?: EventUsage;
+    /** Of `call.*`. */
+    tool?: EventTool;
+    /** Of `delivery.*`. */
+    delivery?: EventDelivery;
+    /** Of `memory.*`. */
+    memory?: EventMemory;
+    /** Of `schedule.*`. */
+    schedule?: EventSchedule;
+}
+/**
+ * `events`: a request to the client. Any result confirms the batch; an error ends the subscription.
+ */
+export interface EventBatch {
+    /**
+     * The events, oldest first. After a lost connection, the batch that was not confirmed comes
+     * again.
+     */
+    events: LogEvent[];
+    /** The position behind them. */
+    next: EventSeq;
+}
+/** The result of `events.list`. */
+export interface EventList {
+    /** The identity of the log. */
+    log: string;
+    /** The events. */
+    events: LogEvent[];
+    /** The position behind them, for the next page. The list ends where it equals `newest`. */
+    next: EventSeq;
+    /** The newest event of the log. */
+    newest: EventSeq;
+    /** The number of events behind `after` that were removed because of their age, at most. */
+    removed: number;
+}
+/** The name of a tool. */
+export type ToolName = string;
+/** An approval for the rest of a session. */
+export interface Grant {
+    /** The tool, by its own name instead of an alias. */
+    tool: ToolName;
+    /** The scope in which calls need no further approval. */
+    scope: string;
+}
+/** The author of a message. */
+export interface Sender {
+    /** The platform's id of the person, bot or process. */
+    id: SenderId;
+    /** The display name that the person chose. */
+    name: string | null;
+    /** `true` if the platform reports the author as a program. */
+    is_bot: boolean;
+}
+/** A message that a channel or another process publishes on the bus. */
+export interface Inbound {
+    /** The chat of the message, which also gets the reply. */
+    address: ChatAddress;
+    /** The author. */
+    sender: Sender;
+    /** Identifies the message when it arrives again. */
+    key: DedupeKey;
+    /** The content of the message. */
+    content: Content;
+    /** The kind of chat. */
+    chat: ChatKind;
+    /** The time of writing according to the platform; null if it was written just now. */
+    written_at: Timestamp | null;
+    /** The key of the message that this one corrects. */
+    corrects: DedupeKey | null;
+    /** The time of the edit, if the message had been edited before it was first received. */
+    edited_at: Timestamp | null;
+}
+/** The way in which the lane handles a message. */
+export type InboundKind = 
+/** Waits in its lane and starts a turn. */
+"text"
+/** `/stop`, `/status`, ...: never waits in the lane. */
+ | "command";
+/** A job (`j5`). */
+export type JobId = string;
+/** The limits of a job. Any of them ends the job with an error. */
+export interface JobLimits {
+    /** Requests to the model. */
+    max_inference_runs: number;
+    /** Running time in seconds, without the waits for people. */
+    max_seconds: number;
+    /** Cost; null without a limit of its own. */
+    max_cost?: Money | null;
+}
+/** The state of a job. */
+export type JobState = 
+/** It waits for its turn. */
+"queued"
+/** The agent works on it. */
+ | "running"
+/** It waits for a person or a child. */
+ | "waiting"
+/** It ended with an answer. */
+ | "completed"
+/** It ended with an error, or at a limit. */
+ | "failed"
+/** A person ended it. */
+ | "cancelled";
+/** A sum over answers. */
+export interface Total {
+    /** Input tokens. */
+    input: number;
+    /** Output tokens, including reasoning. */
+    output: number;
+    /** Part of `input` that the provider read from its cache. */
+    cached: number;
+    /** Part of `input` that the provider wrote into its cache. */
+    cache_written: number;
+    /** Cost of the tokens with a known price. */
+    cost: Money;
+    /** Tokens, read and written, with an unknown price. */
+    unpriced: number;
+}
+/** A job and its progress. */
+export interface JobStatus {
+    /** The number of the job. */
+    id: JobId;
+    /** The state, which follows from its message and its turn. */
+    state: JobState;
+    /** The task. */
+    task: string;
+    /** The name of its profile. */
+    agent: string;
+    /** The directory in which it works, as an absolute path; null for the profile's workspace. */
+    workspace?: string | null;
+    /** The limits of the job. */
+    limits: JobLimits;
+    /** The destination of progress and result. */
+    chat: ChatAddress;
+    /** The person or process that submitted it. */
+    submitted_by: string;
+    /** The time of the submission. */
+    submitted_at: Timestamp;
+    /** The session in which it runs. */
+    session: SessionId;
+    /** The turn that does the work, once it has begun. */
+    turn: TurnId | null;
+    /** The start of that turn. */
+    started_at: Timestamp | null;
+    /** The end of that turn. */
+    ended_at: Timestamp | null;
+    /** Requests to the model so far, as recorded steps. */
+    inference_runs: number;
+    /** Tokens and cost so far, those of children included. */
+    usage: Total;
+    /** The final text or the reason of the end. */
+    result: string | null;
+}
+/** The answer to a `JsonQuestion`. */
+export interface JsonAnswer {
+    /** `provider/model`. */
+    model: string;
+    /** The number of requests to the model. */
+    requests: number;
+    /** The answer; absent if no answer matches the schema. */
+    answer?: unknown;
+    /** The faults of the last answer; empty if it matches. */
+    faults: string[];
+}
+/** `ask.json`: a question whose answer is JSON. It stays outside of the conversation. */
+export interface JsonQuestion {
+    /** The session, whose agent and model answer. */
+    session: SessionId;
+    /** The question. */
+    text: string;
+    /** The JSON Schema of the answer. */
+    schema: unknown;
+}
+/**
+ * `approval.list`: calls that wait for an approval, in the order of the requests, without secrets.
+ */
+export interface ListApprovals {
+    /** The most rows. */
+    limit?: number;
+    /** The last row that the client has. A page with fewer rows than `limit` is the last. */
+    after?: WaitId;
+}
+/** `dead.list`: failed messages, the newest first, without secrets. */
+export interface ListDeadLetters {
+    /** The most rows. */
+    limit?: number;
+    /** The last one that the client has. A page with fewer rows than `limit` is the last. */
+    after?: DeadId;
+}
+/** `events.list`: events, oldest first, without secrets. */
+export interface ListEvents {
+    /** The last event that the client has; 0 for all events. */
+    after?: EventSeq;
+    /** The most events. */
+    limit?: number;
+    /** Only of this session. */
+    session?: SessionId;
+    /** Only of these kinds, as in `subscribe`. */
+    kinds?: string[];
+}
+/** A position in the list of sessions, from which the next page continues. */
+export interface SessionRow {
+    /** The last time that the session was used. */
+    used_at: Timestamp;
+    /** The session. */
+    session: SessionId;
+}
+/** `sessions.list`: sessions, the last used first. */
+export interface ListSessions {
+    /** The most rows. */
+    limit?: number;
+    /** The last row that the client has. A page with fewer rows than `limit` is the last. */
+    after?: SessionRow;
+}
+/** A tool call as the model wrote it. */
+export interface ToolCall {
+    /** The name as written; a tool of this name may be missing. */
+    name: string;
+    /** The arguments as written. */
+    arguments: Arguments;
+}
+/** A tool call in the log. */
+export interface LoggedCall {
+    /** Its id. */
+    id: CallId;
+    /** The call as the model wrote it. */
+    call: ToolCall;
+    /** Its state. */
+    state: CallState;
+    /** A digest of the question that a person saw and approved. */
+    allowed: string | null;
+}
+/** An inbound message that the bus admitted. */
+export interface NewInbound {
+    /** The conversation that it belongs to. */
+    session: SessionId;
+    /** Text or command. */
+    kind: InboundKind;
+    /** The message, its text sanitised. */
+    inbound: Inbound;
+    /** Number of characters that sanitising removed. */
+    removed: number;
+    /** Upper limit for the trust of the text. Absent for `full`. */
+    trust?: Trust;
+}
+/** An inbound message in the log. */
+export interface LoggedInbound {
+    /** Its number. */
+    id: MessageId;
+    /** The time of the commit. */
+    received_at: Timestamp;
+    /** The committed message. */
+    message: NewInbound;
+}
+/** A short description of a message whose delivery failed. */
+export interface LostMessage {
+    /** The destination. */
+    chat: ChatAddress;
+    /** The message in one line. */
+    what: string;
+    /** The reason why it was abandoned, in one line. */
+    why: string;
+    /** `true` if it may have arrived. */
+    unconfirmed: boolean;
+    /** The trust of the text in `what`. */
+    trust: Trust;
+}
+/** The progress of a message. */
+export interface MessageStatus {
+    /** The message. */
+    id: MessageId;
+    /** The conversation. */
+    session: SessionId;
+    /** The turn that answers it. */
+    turn: TurnId | null;
+    /** The outcome; null before the end. */
+    outcome: Outcome | null;
+    /** The text of the reply, the error or the notice. */
+    reply: string | null;
+}
+/** `job.show`: one job. */
+export interface NamedJob {
+    /** The number of the job. */
+    id: JobId;
+}
+/** A call that waits for approval. */
+export interface OpenApproval {
+    /** The wait, which identifies the request. */
+    id: WaitId;
+    /** The conversation. */
+    session: SessionId;
+    /** The chat that got the question; null for a turn without a chat. */
+    chat: ChatAddress | null;
+    /** The tool, by the name that the model used. */
+    tool: string;
+    /** The complete arguments. */
+    arguments: Record<string, unknown>;
+    /** The grant that an approval for the session adds. */
+    grant: Grant | null;
+    /** The time at which it counts as denied. */
+    expires_at: Timestamp;
+}
+/** Messages from people or processes, in order. */
+export interface OriginMessages {
+    messages: LoggedInbound[];
+}
+export interface OriginChildValue {
+    /** The turn that started it. */
+    parent: TurnId;
+    /** The task. */
+    prompt: string;
+    /** The trust of the request that led to it. */
+    trust: Trust;
+    /** A short name of the task, for people. */
+    label?: string;
+    /** The receiver of its final text. Absent for `awaited`. */
+    mode?: ChildMode;
+}
+/** A task of another turn. */
+export interface OriginChild {
+    child: OriginChildValue;
+}
+/** The messages or the task that started a turn. */
+export type Origin = OriginMessages | OriginChild;
+/** A memory as a turn's requests contain it. */
+export interface RecalledMemory {
+    /** The memory. */
+    id: MemoryId;
+    /** Its readers. */
+    scope: MemoryScope;
+    /** Its text. */
+    text: string;
+    /** Its trust. */
+    trust: Trust;
+    /** The time of writing. */
+    written_at: Timestamp;
+}
+/** A program that follows the events of the log. */
+export type SubscriberName = string;
+/** `subscriber.remove`: forgets the position of a subscriber. */
+export interface RemoveSubscriber {
+    /** Its name. */
+    name: SubscriberName;
+}
+/** `send`: delivers a text to a chat. The result comes after the commit. */
+export interface Send {
+    /** The chat. */
+    chat: ChatAddress;
+    /** The text. */
+    text: string;
+    /** The key, as in `ask`. */
+    key?: DedupeKey;
+}
+/** The result of `send`. */
+export interface SendResult {
+    /** The number of the text's first part. */
+    delivery: DeliveryId;
+    /** `true` if the text is a repetition. */
+    duplicate: boolean;
+}
+/** A text that a chat has received from another session. */
+export interface SessionReport {
+    /** The session that sent the text. */
+    from: SessionId;
+    /** The chat that received it. */
+    chat: ChatAddress;
+    /** The beginning of the text. */
+    text: string;
+    /** The time at which it was sent. */
+    at: Timestamp;
+    /** The trust of the text. */
+    trust: Trust;
+}
+/** Texts that a chat has received from other sessions since the last turn of its own session. */
+export interface SessionReports {
+    /** The last of them, oldest first. */
+    texts: SessionReport[];
+    /** Number of older texts. */
+    more: number;
+}
+/** The state of a turn. */
+export type TurnState = 
+/** Ready to run (again). */
+"queued"
+/** A lane works on it. */
+ | "running"
+/** Waits for an event from outside, without a lane. */
+ | "waiting"
+/** Ended with a reply, or with a recorded reason for having none. */
+ | "done"
+/** Stopped by its sender. */
+ | "cancelled"
+/** Ended with a visible error. */
+ | "failed";
+/** One session in a list. */
+export interface SessionSummary {
+    /** The session. */
+    session: SessionId;
+    /** Number of turns. */
+    turns: number;
+    /** The last time that the session was used. */
+    used_at: Timestamp;
+    /** The state of its open turn, if it has one. */
+    open: TurnState | null;
+}
+/** `sessions.show`: turns of a session, oldest first, without secrets. */
+export interface ShowSession {
+    /** The session. */
+    session: SessionId;
+    /** The most turns; a page may have fewer of them. */
+    turns?: number;
+    /** The oldest turn that the client has. An empty page is the end. */
+    before?: TurnId;
+}
+/** A message that a turn answers. */
+export interface StartedMessage {
+    /** Its number. */
+    id: MessageId;
+    /** The author. */
+    sender: string;
+    /** The text. */
+    text: string;
+}
+/** Tokens, as the provider counts them. */
+export interface Usage {
+    /** Input tokens. */
+    input: number;
+    /** Output tokens, including reasoning. */
+    output: number;
+    /** Part of `input` that the provider read from its cache. */
+    cached: number;
+    /** Part of `input` that the provider wrote into its cache. */
+    cache_written: number;
+}
+/** One model call of a turn and its tool calls. */
+export interface Step {
+    /** From 0. */
+    number: number;
+    /** The text of the model. */
+    text: string;
+    /** The tokens of the model call. */
+    usage: Usage;
+    /** The least trust of the text in the request. */
+    trust: Trust;
+    /** The tools it called; empty for the step that ends a turn. */
+    calls: LoggedCall[];
+    /** The answer of the model as it wrote it, if calls were found in its text. */
+    written?: string;
+    /** `true` if every call has its result and the step is closed. */
+    closed: boolean;
+    /** Messages that steered the turn after this step. */
+    steered: LoggedInbound[];
+}
+/** `job.submit`: submits a job. The result comes after the commit. */
+export interface SubmitJob {
+    /** The task. */
+    task: string;
+    /** The name of its profile. */
+    agent: string;
+    /** The directory in which it works, as an absolute path; null for the profile's workspace. */
+    workspace?: string | null;
+    /** The limits of the job. */
+    limits: JobLimits;
+    /** Identifies repetitions of the same job. Default: a random key. */
+    key?: DedupeKey;
+}
+/** The result of a submission. */
+export interface SubmittedJob {
+    /** The number of the job. */
+    id: JobId;
+    /** The message that starts it. */
+    message: MessageId;
+    /** Its session. */
+    session: SessionId;
+    /** `true` if the key was used before: nothing was written. */
+    is_duplicate: boolean;
+}
+/**
+ * `subscribe`: follows the events. Afterwards the daemon sends requests `events`, and waits for the
+ * answer to each.
+ */
+export interface Subscribe {
+    /**
+     * The name under which the daemon keeps the position. A second connection with the same name
+     * replaces the first one.
+     */
+    name?: SubscriberName;
+    /**
+     * The last event that the client has. Without effect for a name that the daemon knows. Default:
+     * the newest event.
+     */
+    from?: EventSeq;
+    /** Only of this session. */
+    session?: SessionId;
+    /** Only of these kinds: `message.queued`, or `message` for all kinds of messages. */
+    kinds?: string[];
+}
+/** The result of `subscribe`. */
+export interface Subscribed {
+    /** The identity of the log. Another identity means that the log was rolled back or replaced. */
+    log: string;
+    /** The position from which the events continue. */
+    from: EventSeq;
+    /** The number of events behind it that were removed because of their age, at most. */
+    removed: number;
+}
+/** A program that follows the events under a name. */
+export interface Subscriber {
+    /** Its name. */
+    name: SubscriberName;
+    /** The last event that it has confirmed. */
+    seq: EventSeq;
+    /** The time of its last confirmation. */
+    at: Timestamp;
+}
+/** `trace`: the timeline of a message, without secrets. */
+export interface Trace {
+    /** The message. */
+    message: MessageId;
+}
+/** The message was accepted. Has no length. */
+export interface TraceSpanReceived {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "received";
+    /** The message. */
+    message: EventMessage;
+}
+/** The message waits for its lane. */
+export interface TraceSpanQueued {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "queued";
+}
+/** A model is asked. */
+export interface TraceSpanModel {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "model";
+    /** The answer; null if the request had none. */
+    answer: EventAnswer | null;
+    /** The cost of the answer, and of failed attempts before it. */
+    usage: EventUsage[];
+}
+/** A tool runs. */
+export interface TraceSpanTool {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "tool";
+    /** The call. */
+    call: CallId;
+    /** Its name, arguments and result. */
+    tool: EventTool;
+}
+/** The turn waits for a person or a sub-agent. */
+export interface TraceSpanPaused {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "paused";
+    /** The kinds of events for which it waits. */
+    waits_for: WaitKind[];
+}
+/** The process ended during the turn. Lasts until a lane runs the turn again. */
+export interface TraceSpanInterrupted {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "interrupted";
+}
+/** A part of a message is delivered, from its first send. */
+export interface TraceSpanDelivery {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "delivery";
+    /** The part. */
+    delivery: EventDelivery;
+    /** Its state. */
+    state: EventKind;
+}
+/** The turn ended. Has no length. */
+export interface TraceSpanEnded {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "ended";
+    /** Its state: `turn.done`, `turn.cancelled` or `turn.failed`. */
+    state: EventKind;
+    /** The turn. */
+    turn_info: EventTurn | null;
+}
+/** A part of the timeline of a message: one piece of work, or one wait. */
+export type TraceSpan = TraceSpanReceived | TraceSpanQueued | TraceSpanModel | TraceSpanTool | TraceSpanPaused | TraceSpanInterrupted | TraceSpanDelivery | TraceSpanEnded;
+/** A lane has claimed the turn. */
+export interface TurnEventStarted {
+    type: "started";
+    /** The turn. */
+    turn: TurnId;
+    /** The messages that it answers. */
+    messages: StartedMessage[];
+}
+/** The earlier conversation is being compacted, because it has become too long. */
+export interface TurnEventCondensing {
+    type: "condensing";
+}
+/** The model is being asked. */
+export interface TurnEventThinking {
+    type: "thinking";
+    /** The step, from 0. */
+    step: number;
+}
+/** The model writes. */
+export interface TurnEventText {
+    type: "text";
+    /** The next piece. */
+    delta: string;
+}
+/** The text of this step so far is void. */
+export interface TurnEventRestarted {
+    type: "restarted";
+}
+/** A tool runs. */
+export interface TurnEventToolStarted {
+    type: "tool_started";
+    /** The tool. */
+    name: string;
+}
+/** A tool has run. */
+export interface TurnEventToolFinished {
+    type: "tool_finished";
+    /** The tool. */
+    name: string;
+    /** `true` if it succeeded. */
+    ok: boolean;
+}
+/** The turn waits for an event from outside. */
+export interface TurnEventWaiting {
+    type: "waiting";
+    /** The kind of event. */
+    kind: WaitKind;
+}
+/** A person has made the decision that the turn waited for, and the turn continues. */
+export interface TurnEventResumed {
+    type: "resumed";
+}
+/** The turn has ended, or a command has acted, and that is in the log. */
+export interface TurnEventEnded {
+    type: "ended";
+    /** The turn; null for a command. */
+    turn: TurnId | null;
+    /** The messages that it ended. */
+    messages: MessageId[];
+    /** The outcome. */
+    outcome: Outcome;
+}
+/** An event of a turn, for display. */
+export type TurnEvent = TurnEventStarted | TurnEventCondensing | TurnEventThinking | TurnEventText | TurnEventRestarted | TurnEventToolStarted | TurnEventToolFinished | TurnEventWaiting | TurnEventResumed | TurnEventEnded;
+/** Messages of a conversation whose delivery failed since its last turn. */
+export interface Undelivered {
+    /** The last of them, oldest first. */
+    messages: LostMessage[];
+    /** Number of older lost messages. */
+    more: number;
+}
+/** One answer to one or several inbound messages, or one task of a parent turn. */
+export interface TurnRecord {
+    /** Its number. */
+    id: TurnId;
+    /** The conversation that it belongs to. */
+    session: SessionId;
+    /** Its state. */
+    state: TurnState;
+    /** The start of the turn. */
+    started_at: Timestamp;
+    /** The messages or the task that started it. */
+    origin: Origin;
+    /** The model calls made so far, in order. */
+    steps: Step[];
+    /** The text shown in place of a reply: an error or a limit. */
+    notice: string | null;
+    /** Lost messages that this turn reports to its model. */
+    undelivered?: Undelivered;
+    /** Memories that the requests of this turn contain. */
+    recalled?: RecalledMemory[];
+    /** Texts that the chat has received from other sessions. */
+    reports?: SessionReports;
+}
+/** `wait`: waits until the message has its outcome. */
+export interface Wait {
+    /** The message. */
+    message: MessageId;
+}
+/** The parameters and the result of each method. */
+export interface Methods {
+    "approval.decide": {
+        params: Decide;
+        result: null;
+    };
+    "approval.list": {
+        params: ListApprovals;
+        result: OpenApproval[];
+    };
+    "ask": {
+        params: Ask;
+        result: AskResult;
+    };
+    "ask.json": {
+        params: JsonQuestion;
+        result: JsonAnswer;
+    };
+    "attach": {
+        params: Attached;
+        result: Record<string, unknown>;
+    };
+    "dead.list": {
+        params: ListDeadLetters;
+        result: DeadLetter[];
+    };
+    "events.list": {
+        params: ListEvents;
+        result: EventList;
+    };
+    "job.show": {
+        params: NamedJob;
+        result: JobStatus;
+    };
+    "job.submit": {
+        params: SubmitJob;
+        result: SubmittedJob;
+    };
+    "ping": {
+        params: undefined;
+        result: null;
+    };
+    "send": {
+        params: Send;
+        result: SendResult;
+    };
+    "sessions.list": {
+        params: ListSessions;
+        result: SessionSummary[];
+    };
+    "sessions.show": {
+        params: ShowSession;
+        result: TurnRecord[];
+    };
+    "status": {
+        params: undefined;
+        result: DaemonStatus;
+    };
+    "subscribe": {
+        params: Subscribe;
+        result: Subscribed;
+    };
+    "subscriber.list": {
+        params: undefined;
+        result: Subscriber[];
+    };
+    "subscriber.remove": {
+        params: RemoveSubscriber;
+        result: null;
+    };
+    "trace": {
+        params: Trace;
+        result: TraceSpan[];
+    };
+    "wait": {
+        params: Wait;
+        result: MessageStatus;
+    };
+}

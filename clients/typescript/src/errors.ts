@@ -1,0 +1,37 @@
+/** The errors of the client. */
+
+import { ErrorCode } from "./types.js";
+
+/** The daemon has refused a request, or the client cannot send it. */
+export class AvocetError extends Error {
+  override readonly name: string = "AvocetError";
+  /** One of `ErrorCode`. */
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+
+  /** `true` if the same request may succeed later. */
+  get isTransient(): boolean {
+    return this.code === ErrorCode.UNAVAILABLE;
+  }
+}
+
+/**
+ * The daemon cannot be reached, or the connection ended before the answer. The outcome of a request
+ * is unknown. A request with a key may be repeated safely.
+ */
+export class ConnectionLost extends AvocetError {
+  override readonly name: string = "ConnectionLost";
+
+  constructor(message: string) {
+    super(ErrorCode.UNAVAILABLE, message);
+  }
+}
+
+/** The time of `timeoutSeconds` is over. An accepted message stays accepted. */
+export class TimeoutError extends Error {
+  override readonly name: string = "TimeoutError";
+}
