@@ -12,6 +12,7 @@ mod book;
 mod certificates;
 mod chat;
 mod cli;
+mod client_libraries;
 mod clients;
 mod coder;
 mod config;
