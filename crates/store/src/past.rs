@@ -21,6 +21,9 @@ pub(crate) fn past(
     cache: &CachedRead,
 ) -> Result<Past> {
     let SessionMarks { fresh_from, compacted, trusted_to } = session_marks(db, session)?;
+    // A summary that covers the turn itself is of no use to it; the log has the turns before.
+    let is_later = compacted.summary_to >= Some(before);
+    let compacted = if is_later { CompactedPast::default() } else { compacted };
     let range = TurnRange { session, before, budget, fresh_from, compacted: &compacted };
     let PastTurns { turns, has_gap } = past_turns(db, &range, cache)?;
     Ok(Past { compacted, turns, has_gap, trusted_to })

@@ -17,7 +17,7 @@ pub(crate) const BATCH: i64 = 50;
 /// Results up to this size in bytes stay, because the note that replaces one is as long.
 const SMALL_RESULT: i64 = 256;
 /// The result of a call, as the model reads it, after its removal.
-const REMOVED: &str = r#"{"removed":"this result was removed because it was old"}"#;
+pub(crate) const REMOVED: &str = r#"{"removed":"this result was removed because it was old"}"#;
 
 /// The turns of a session whose next turn may still need the past as it is.
 pub(crate) const HAS_OPEN_WORK: &str = "EXISTS (SELECT 1 FROM turns AS open WHERE open.session = ?1 \

@@ -12,6 +12,8 @@ mod deleting;
 mod mutations;
 #[path = "sqlite/pieces.rs"]
 mod pieces;
+#[path = "sqlite/recorded.rs"]
+mod recorded;
 #[path = "sqlite/restoring.rs"]
 mod restoring;
 #[path = "sqlite/retaining.rs"]

@@ -23,6 +23,8 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     /// Results and arguments of turns before the last [`Past::RECENT`] count with their shortened
     /// size, because the agent shortens them before it leaves a turn out. At most sixteen times the
     /// budget is read.
+    ///
+    /// For a turn that has been compacted since, returns the turns before it as a whole.
     async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past>;
 
     /// Replaces the older past of a session in later requests. The log itself keeps everything.
