@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Answer, CallId, CallState, Clock, Effort, FetchAttachments, Files, Ledger, LoggedCall, Model,
     ModelReply, NewStep, Origin, PromptFile, Purpose, RequestOptions, Skills, Step, StoreError,
-    ToolCall, Toolbox, Trust, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest,
+    ToolCall, Toolbox, Trust, TurnEvents, TurnId, TurnLog, TurnRecord, Usage, WaitRequest,
 };
 use jiff::tz::TimeZone;
 
@@ -121,6 +121,9 @@ pub struct CallWait {
 
 /// Ends an answer that was cut at the model's output limit or at ours.
 pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";
+
+/// Ends an answer that a filter of the provider ended.
+pub(crate) const FILTERED: &str = "[A filter of the model's provider ended the answer here.]";
 
 impl AgentLoop {
     /// Returns the options of a request for an answer.
@@ -290,23 +293,7 @@ impl AgentLoop {
             meter.put_back(step.spent, &error);
             return Err(error);
         }
-        let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
-            id: CallId { turn: turn.id, step: number, ordinal },
-            call,
-            state: CallState::Planned,
-            allowed: None,
-        });
-        turn.steps.push(Step {
-            number,
-            text: step.text,
-            usage,
-            trust,
-            calls: logged.collect(),
-            written: step.written,
-            reasoning: step.reasoning,
-            closed: false,
-            steered: Vec::new(),
-        });
+        turn.steps.push(open_step(turn.id, step));
         Ok(())
     }
 
@@ -331,6 +318,19 @@ fn further_calls(turn: &TurnRecord, reply: &ModelReply) -> Option<Vec<ToolCall>>
     }
     let goes_on = job::goes_on(turn, reply).then(job::go_on_call);
     goes_on.or_else(|| job_steps::last_call(turn, reply)).map(|call| vec![call])
+}
+
+/// Returns a recorded step, whose calls are planned.
+pub(crate) fn open_step(turn: TurnId, step: NewStep) -> Step {
+    let NewStep { number, text, calls, written, reasoning, usage, trust, .. } = step;
+    let calls = (0..).zip(calls).map(|(ordinal, call)| LoggedCall {
+        id: CallId { turn, step: number, ordinal },
+        call,
+        state: CallState::Planned,
+        allowed: None,
+    });
+    let (calls, closed, steered) = (calls.collect(), false, Vec::new());
+    Step { number, text, usage, trust, calls, written, reasoning, closed, steered }
 }
 
 pub(crate) fn next_step(turn: &TurnRecord) -> u32 {
@@ -367,7 +367,8 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
         text.push_str(CUT_OFF);
     }
     if reply.filtered {
-        text.push_str("\n\n[A filter of the model's provider ended the answer here.]");
+        text.push_str("\n\n");
+        text.push_str(FILTERED);
     }
     let text = withheld::with_denied(turn, text);
     Answer { step: next_step(turn), text, usage: reply.usage(), trust, remark: None }

@@ -5,10 +5,10 @@ use avocet_protocol::{Arguments, CallResult, ModelReply, SessionId, ToolCall, Tu
 use serde_json::{Map, json};
 
 /// The line with which a model ends a job.
-const COMPLETE: &str = "TASK COMPLETE";
+pub(crate) const COMPLETE: &str = "TASK COMPLETE";
 
 /// The name of the call that stands in the log for an answer without calls. No tool has this name.
-const GO_ON_CALL: &str = "go_on_with_job";
+pub(crate) const GO_ON_CALL: &str = "go_on_with_job";
 
 /// Tells the model how a job ends. Part of the note of the job's turns.
 pub(crate) const ABOUT_JOBS: &str = "This is a job: work until it is done, without questions that \

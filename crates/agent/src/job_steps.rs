@@ -17,6 +17,23 @@ pub struct JobPlan {
     pub pr_command: Vec<String>,
 }
 
+impl JobPlan {
+    /// Returns the plan that the recorded steps of a turn follow.
+    pub(crate) fn of_record(record: &TurnRecord) -> Self {
+        let own = |name: &str| {
+            let mut own = record.steps.iter().filter_map(own_call);
+            Some(own.find(|made| made.call.name == name)?.call.arguments.to_object())
+        };
+        let branch =
+            own(JOB_BRANCH).and_then(|call| Some(call.get("branch")?.as_str()?.to_owned()));
+        let command =
+            own(JOB_PULL_REQUEST).and_then(|call| call.get("command")?.as_array().cloned());
+        let words = command.unwrap_or_default().into_iter();
+        let pr_command = words.filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        Self { branch, pr_command }
+    }
+}
+
 /// The next step of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum JobStep {
@@ -116,7 +133,7 @@ fn last_text(turn: &TurnRecord) -> String {
 
 /// Returns the call of a step that the program made. A step without usage has no request to a model.
 /// The list of commits follows an answer of the model, in the same step.
-fn own_call(step: &Step) -> Option<&LoggedCall> {
+pub(crate) fn own_call(step: &Step) -> Option<&LoggedCall> {
     let [only] = &step.calls[..] else { return None };
     let is_own = step.usage == Usage::default() || only.call.name == JOB_COMMITS;
     Some(only).filter(|only| is_own && is_job_call(&only.call))

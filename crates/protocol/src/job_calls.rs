@@ -17,6 +17,9 @@ pub const JOB_PULL_REQUEST: &str = "job_pull_request";
 /// The names of all these calls.
 pub const JOB_CALLS: [&str; 3] = [JOB_BRANCH, JOB_COMMITS, JOB_PULL_REQUEST];
 
+/// The heading of the summary that follows the final text of a job.
+pub const JOB_SUMMARY: &str = "**Summary**";
+
 /// The result of [`JOB_BRANCH`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobBranch {

@@ -102,7 +102,8 @@ pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
 pub use job_calls::{
-    JOB_BRANCH, JOB_CALLS, JOB_COMMITS, JOB_PULL_REQUEST, JobBranch, JobCommit, JobCommits,
+    JOB_BRANCH, JOB_CALLS, JOB_COMMITS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit,
+    JobCommits,
 };
 pub use job_control::{JobControl, JobRequest};
 pub use message::{

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use avocet_protocol::{
-    JOB_CALLS, JOB_PULL_REQUEST, JobBranch, JobCommit, JobCommits, LoggedCall, Total, TurnRecord,
+    JOB_CALLS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit, JobCommits, LoggedCall, Total, TurnRecord,
     thousands,
 };
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub(crate) fn summary(turn: &TurnRecord, spent: &Total, runs: usize) -> String {
         let calls = turn.steps.iter().flat_map(|step| &step.calls);
         calls.filter(|call| call.result().is_some_and(|result| result.ok))
     };
-    let mut text = String::from("**Summary**\n");
+    let mut text = format!("{JOB_SUMMARY}\n");
     let files: BTreeSet<String> = done().flat_map(changed_files).collect();
     branch(&mut text, turn);
     list(&mut text, "Files changed", files.into_iter().collect());

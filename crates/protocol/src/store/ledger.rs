@@ -130,6 +130,13 @@ impl Total {
     }
 }
 
+impl From<&Spent> for Total {
+    fn from(spent: &Spent) -> Self {
+        let unpriced = if spent.cost.is_some() { 0 } else { spent.usage.total() };
+        Self { usage: spent.usage, cost: spent.cost.unwrap_or_default(), unpriced }
+    }
+}
+
 impl std::ops::Add for Total {
     type Output = Self;
 
