@@ -16,6 +16,7 @@ pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod memory;
 pub(crate) mod models;
+mod offline_agent;
 pub(crate) mod people;
 pub(crate) mod prompt;
 pub(crate) mod run;

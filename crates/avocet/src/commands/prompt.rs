@@ -3,33 +3,24 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_agent::{AgentLogs, JobPlan, ModelTask, PromptPart, PromptReport, TurnContext};
-use avocet_bus::Bus;
-use avocet_outbox::Channels;
+use avocet_agent::{ModelTask, PromptPart, PromptReport};
 use avocet_protocol::{
-    ChildMode, Content, Inbound, Jobs, LineageTurn, LoggedInbound, Message, MessageId, NewInbound,
-    Origin, PlainTable, Query, SessionId, SessionReports, SessionStatus, Timestamp, ToolSpec,
-    TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
+    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
+    SessionId, SessionReports, SessionStatus, Timestamp, ToolSpec, TurnId, TurnRecord, TurnState,
+    Undelivered, thousands,
 };
-use avocet_session::{Attachments, Events, SessionChoice, TurnAgent};
 use avocet_store::SqliteStore;
 use clap::Args;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
-use crate::agents::AgentParts;
-use crate::commands::{bus_to_log, look};
+use crate::commands::look;
+use crate::commands::offline_agent::OfflineAgent;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::memories::SearchedMemories;
-use crate::models::Models;
 use crate::output::{print, print_json};
 use crate::places::{Configuration, Uses};
 use crate::redaction;
-use crate::registry;
-use crate::shell::Shells;
 use crate::values::session_id;
-use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 
 #[derive(Debug, Args)]
 pub(crate) struct PromptArgs {
@@ -51,9 +42,8 @@ pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<E
     let store = Arc::new(look(context, &configuration)?.ok_or_else(nothing)?);
     let last = store.transcript(session, 1).await?.pop().ok_or_else(nothing)?;
     let status = store.session_status(session).await?;
-    let bus = Arc::new(bus_to_log(context, &configuration, &store).await?);
     let turn = next_turn(last, &asked.message, context.clock.now());
-    let prompt = ask(context, &configuration, &store, &bus, &turn, status).await?;
+    let prompt = ask(context, &configuration, &store, &turn, status).await?;
     let redactor = redaction::redactor();
     if asked.json {
         let mut json = as_json(&prompt);
@@ -97,82 +87,13 @@ async fn ask(
     context: &CommandContext,
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
-    bus: &Arc<Bus>,
     turn: &TurnRecord,
     status: SessionStatus,
 ) -> Result<PromptReport, Failure> {
-    let Configuration { document, settings, .. } = configuration;
-    let channels = registry::channels(document, settings, &context.clock)?.channels;
-    let channels = channels.into_iter().map(|one| one.channel).collect();
-    let channels = Arc::new(Channels::new(channels));
-    let logs = WorkspaceLogs { turns: store.clone(), jobs: store.clone() };
-    let workspaces = Arc::new(AgentWorkspaces::open(configuration, logs)?);
-    // The shell stays unused, so its start number is arbitrary.
-    let shells = Shells::probe(configuration, &context.clock, &context.root).await?;
-    let models = Arc::new(Models::of(configuration, context.clock.clone())?);
-    let events = Arc::new(Events::default());
-    // The command sends no request, so it recalls by words alone.
-    let memories = SearchedMemories::by_words(store);
-    let agents = AgentParts {
-        clock: context.clock.clone(),
-        otherwise: context.otherwise,
-        configuration: configuration.clone(),
-        models,
-        workspaces,
-        shells: Arc::new(shells),
-        store: store.clone(),
-        memories,
-        channels,
-        bus: bus.clone(),
-        events,
-        logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
-        attachments: Attachments { transcribe: None, max_bytes: 0 },
-    };
-    let agents = agents.agents()?;
-    let asked_by = match turn.origin {
-        Origin::Messages(_) => Vec::new(),
-        Origin::Child { .. } => store.asked_by(turn.id).await?,
-    };
-    let cancel = CancellationToken::new();
-    let model = status.model.clone();
-    let chosen = SessionChoice { model: model.as_deref(), effort: status.effort };
-    let lineage = match store.lineage(turn.id).await? {
-        // The next turn of a session is not in the log yet.
-        lineage if lineage.is_empty() => vec![LineageTurn {
-            turn: turn.id,
-            session: turn.session.clone(),
-            agent: status.agent,
-            person: status.person,
-            mode: ChildMode::Awaited,
-            skills: Vec::new(),
-        }],
-        lineage => lineage,
-    };
-    let agent = agents.for_turn(&lineage, chosen);
-    let unusable = |error: String| Failure::new(Exit::Configuration, error);
-    let TurnAgent { run, within, skills_above } =
-        agent.map_err(|error| unusable(error.to_string()))?;
-    let rules = match lineage.last() {
-        Some(root) => store.job_rules(&root.session).await?,
-        None => None,
-    };
-    let run = match rules {
-        Some(rules) => agents.for_job(run, &lineage, rules),
-        None => Ok(run),
-    };
-    let run = run.map_err(|error| unusable(error.to_string()))?;
-    let (roles, grants) = (bus.clone(), [].into());
-    let turn_context = TurnContext {
-        chat: None,
-        cancel,
-        asked_by,
-        within,
-        skills_above,
-        roles,
-        grants,
-        job: JobPlan::default(),
-    };
-    run.prompt(turn, &turn_context).await.map_err(|error| unusable(error.to_string()))
+    let agent = OfflineAgent::of_turn(context, configuration, store, turn, status).await?;
+    let OfflineAgent { run, turn_context, .. } = agent;
+    let prompt = run.prompt(turn, &turn_context).await;
+    prompt.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))
 }
 
 fn as_json(prompt: &PromptReport) -> serde_json::Value {
