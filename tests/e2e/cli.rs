@@ -62,6 +62,7 @@ const COMMANDS: &[&str] = &[
     "people remove",
     "prompt",
     "recover",
+    "replay",
     "restore",
     "run",
     "schedule",

@@ -35,6 +35,7 @@ mod mistakes;
 mod protected;
 mod references;
 mod replaced;
+mod replay;
 mod roots;
 mod schedule;
 mod secrets;

@@ -19,6 +19,7 @@ use crate::commands::memory::MemoryCommand;
 use crate::commands::models::ModelsArgs;
 use crate::commands::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::commands::prompt::PromptArgs;
+use crate::commands::replay::ReplayArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::schedule::SchedulesCommand;
 use crate::commands::send::SendArgs;
@@ -99,6 +100,9 @@ pub(crate) enum Command {
     /// Copy the readable rows of a damaged database into a new one, and report which rows were
     /// saved and which were lost. The damaged database is not changed.
     Recover(RecoverArgs),
+    /// Run an ended turn again from the log, without effects, and show the difference. Exits with 70
+    /// if there is one.
+    Replay(ReplayArgs),
     /// Replace the database with a copy that `avocet backup` made. The replaced database is kept
     /// under another name. Stop the daemon first.
     Restore(RestoreArgs),

@@ -23,6 +23,8 @@ pub(crate) enum Exit {
     Data = 65,
     /// No daemon answers.
     NoDaemon = 69,
+    /// A replayed turn differs from its record. Only `avocet replay` ends so.
+    Different = 70,
     /// This system has no sandbox layers for programs. Only `avocet doctor` ends so.
     NoSandbox = 71,
     /// The data directory was deleted or replaced while the daemon ran.
@@ -39,9 +41,10 @@ pub(crate) enum Exit {
 /// The help text about exit codes.
 pub(crate) const HELP: &str = "Exit codes: 0 success, 1 failure, 2 wrong usage, 65 the database or its audit \
     table is damaged or of a newer version, or a model gave no answer by the schema (ask), 69 no \
-    daemon answers, 71 this system has no sandbox layers for programs (doctor), 74 the data directory \
-    was deleted or replaced while the daemon ran, 75 temporary failure (try again later), 76 a \
-    provider, a channel or the disk is down (status, doctor), 78 the configuration cannot be used.";
+    daemon answers, 70 a replay differs from its record (replay), 71 this system has no sandbox \
+    layers for programs (doctor), 74 the data directory was deleted or replaced while the daemon \
+    ran, 75 temporary failure (try again later), 76 a provider, a channel or the disk is down \
+    (status, doctor), 78 the configuration cannot be used.";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

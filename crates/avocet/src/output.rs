@@ -8,6 +8,7 @@ use avocet_protocol::{LastExchanges, Timestamp, printable, printable_json};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use crate::environment::wants_colour;
 use crate::exit::{Exit, Failure};
 use crate::{redaction, stderr};
 
@@ -49,6 +50,44 @@ pub(crate) fn show(
         print(&text())?;
     }
     Ok(Exit::Done)
+}
+
+/// A line of a difference between two texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DifferenceLine {
+    pub(crate) change: LineChange,
+    /// The line with the sign of its change.
+    pub(crate) text: String,
+}
+
+/// The change of a line between two texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineChange {
+    Same,
+    Removed,
+    Added,
+}
+
+impl DifferenceLine {
+    pub(crate) fn same(text: String) -> Self {
+        Self { change: LineChange::Same, text }
+    }
+
+    /// Returns the line for the output, with a colour on a terminal.
+    fn shown(&self, coloured: bool) -> String {
+        let text = printable(&self.text);
+        match self.change {
+            LineChange::Removed if coloured => format!("\u{1b}[31m{text}\u{1b}[0m\n"),
+            LineChange::Added if coloured => format!("\u{1b}[32m{text}\u{1b}[0m\n"),
+            LineChange::Removed | LineChange::Added | LineChange::Same => format!("{text}\n"),
+        }
+    }
+}
+
+/// Prints a difference: on a terminal, removed lines in red and added ones in green.
+pub(crate) fn print_difference(lines: &[DifferenceLine]) -> Result<(), Failure> {
+    let coloured = io::stdout().is_terminal() && wants_colour();
+    write_out(&lines.iter().map(|line| line.shown(coloured)).collect::<String>())
 }
 
 /// Prints a page that replaces the one before it on a terminal. Returns `false` if the reader has
@@ -136,6 +175,20 @@ pub(crate) fn span(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn difference_line_is_coloured_on_a_terminal_and_safe() {
+        let line = |change| DifferenceLine { change, text: "- a\u{1b}[2J".to_owned() };
+        let safe = format!("{}\n", printable("- a\u{1b}[2J"));
+        for (change, coloured, expected) in [
+            (LineChange::Same, true, safe.clone()),
+            (LineChange::Removed, false, safe.clone()),
+            (LineChange::Removed, true, format!("\u{1b}[31m{}\u{1b}[0m\n", safe.trim_end())),
+            (LineChange::Added, true, format!("\u{1b}[32m{}\u{1b}[0m\n", safe.trim_end())),
+        ] {
+            assert_eq!(line(change).shown(coloured), expected);
+        }
+    }
 
     #[test]
     fn span_uses_two_units_at_most() {

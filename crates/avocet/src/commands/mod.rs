@@ -19,6 +19,7 @@ pub(crate) mod models;
 mod offline_agent;
 pub(crate) mod people;
 pub(crate) mod prompt;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod send;

@@ -209,17 +209,20 @@ fn named(row: &UsageRow, by: UsageBy) -> Value {
     value
 }
 
-/// Returns the figures as JSON. `cost_usd` is null if the price is unknown.
 fn figures(row: &UsageRow) -> Value {
-    let UsageRow { answers, total: Total { usage, cost, unpriced }, .. } = row;
-    let unknown = row.total.has_no_price();
+    figures_of(row.answers, &row.total)
+}
+
+/// Returns a sum over `answers` answers as JSON. `cost_usd` is null if the price is unknown.
+pub(super) fn figures_of(answers: u64, total: &Total) -> Value {
+    let Total { usage, cost, unpriced } = total;
     json!({
         "answers": answers,
         "input": usage.input,
         "cached": usage.cached,
         "cache_written": usage.cache_written,
         "output": usage.output,
-        "cost_usd": (!unknown).then(|| cost.in_dollars()),
+        "cost_usd": (!total.has_no_price()).then(|| cost.in_dollars()),
         "unpriced_tokens": unpriced,
     })
 }

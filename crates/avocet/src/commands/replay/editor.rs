@@ -1,0 +1,129 @@
+//! Lets a person edit the messages of a turn in an editor.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use avocet_protocol::{LoggedInbound, Origin, TurnRecord, plain_io, sanitise};
+use avocet_supervise::blocking;
+
+use crate::environment::environment;
+use crate::exit::{Exit, Failure};
+
+/// Returns the turn with the messages that a person has edited.
+///
+/// # Errors
+/// [`Failure`] without an editor, if the editor fails, or if its text is not usable.
+pub(super) async fn edited(record: &TurnRecord, directory: &Path) -> Result<TurnRecord, Failure> {
+    let editor = environment("VISUAL").or_else(|| environment("EDITOR")).ok_or_else(|| {
+        let message = "--edit needs an editor; set $VISUAL or $EDITOR to its command";
+        Failure::new(Exit::Usage, message)
+    })?;
+    let mut turn = record.clone();
+    let file = directory.join(format!("replay-{}-{}.md", record.id, uuid::Uuid::new_v4()));
+    let text = edit(editor, file, to_text(&mut turn)).await?;
+    from_text(&mut turn, &text).map_err(|why| Failure::new(Exit::Usage, why))?;
+    Ok(turn)
+}
+
+/// Opens the editor with a text. Returns the text that it saved.
+async fn edit(editor: String, file: PathBuf, text: String) -> Result<String, Failure> {
+    let edited = blocking(move || {
+        let edited = write(&file, &text).and_then(|()| open(&editor, &file));
+        let removed = fs::remove_file(&file);
+        edited.and_then(|text| removed.map(|()| text).map_err(|error| failed(&file, &error)))
+    });
+    let edited = edited.await.map_err(Failure::from)?;
+    edited.map_err(|why| Failure::new(Exit::Failed, why))
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    opened
+        .and_then(|mut opened| opened.write_all(text.as_bytes()))
+        .map_err(|error| failed(file, &error))
+}
+
+/// Runs the editor through a shell, as its command may have options.
+fn open(editor: &str, file: &Path) -> Result<String, String> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file);
+    let ended = command.status();
+    let ended = ended.map_err(|error| format!("cannot run the editor: {}", plain_io(&error)))?;
+    if !ended.success() {
+        return Err(format!("the editor {editor:?} ended with {ended}; nothing was replayed"));
+    }
+    fs::read_to_string(file).map_err(|error| failed(file, &error))
+}
+
+fn failed(file: &Path, error: &std::io::Error) -> String {
+    format!("cannot edit the messages in {}: {}", file.display(), plain_io(error))
+}
+
+/// The texts of a turn that can be edited, each with its heading.
+fn texts(turn: &mut TurnRecord) -> Vec<(String, &mut String)> {
+    let mut texts = Vec::new();
+    match &mut turn.origin {
+        Origin::Messages(messages) => {
+            texts.extend(messages.iter_mut().map(|one| (heading(one, None), text(one))));
+        }
+        Origin::Child { prompt, .. } => texts.push(("=== task ===".to_owned(), prompt)),
+    }
+    for step in &mut turn.steps {
+        let number = step.number;
+        let steered = step.steered.iter_mut();
+        texts.extend(steered.map(|one| (heading(one, Some(number)), text(one))));
+    }
+    texts
+}
+
+fn heading(message: &LoggedInbound, after: Option<u32>) -> String {
+    let sender = &message.message.inbound.sender;
+    let sender = sender.name.as_deref().unwrap_or(sender.id.as_str());
+    let after = after.map(|step| format!(", after step {step}")).unwrap_or_default();
+    format!("=== {} {sender}{after} ===", message.id)
+}
+
+fn text(message: &mut LoggedInbound) -> &mut String {
+    &mut message.message.inbound.content.text
+}
+
+fn to_text(turn: &mut TurnRecord) -> String {
+    let mut all = String::new();
+    for (heading, text) in texts(turn) {
+        // Writing to a `String` always succeeds.
+        writeln!(all, "{heading}\n{text}").unwrap_or_default();
+    }
+    all
+}
+
+/// Puts edited texts into a turn.
+fn from_text(turn: &mut TurnRecord, edited: &str) -> Result<(), String> {
+    let mut lines = edited.lines().peekable();
+    let mut texts = texts(turn);
+    let headings: Vec<String> = texts.iter().map(|(heading, _)| heading.clone()).collect();
+    for (place, (heading, text)) in texts.iter_mut().enumerate() {
+        if lines.next() != Some(heading.as_str()) {
+            return Err(format!(
+                "the line {heading:?} is missing in the edited text; keep it above its message"
+            ));
+        }
+        let next = headings.get(place + 1).map(String::as_str);
+        let mut body = Vec::new();
+        while let Some(line) = lines.next_if(|line| Some(*line) != next) {
+            body.push(line);
+        }
+        **text = sanitise(body.join("\n").trim_end_matches('\n')).text;
+    }
+    if texts.iter().all(|(_, text)| text.trim().is_empty()) {
+        return Err("the edited text is empty; nothing was replayed".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "editor_tests.rs"]
+mod tests;
