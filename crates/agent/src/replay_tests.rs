@@ -2,15 +2,15 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     CommandAction, CommandReply, InboundKind, Inbox, JobChat, JobLimits, JobRules, Jobs, Message,
-    ModelError, ModelReply, NewInbound, NewJob, Origin, Outcome, Query, QueueMode, Resolution,
-    Settlement, Trust, Turns, Usage, WaitKind,
+    ModelError, ModelReply, NewInbound, NewJob, NewWait, Origin, Outcome, Query, QueueMode,
+    Resolution, SessionId, Settlement, Timestamp, Trust, Turns, Usage, WaitKind, WaitRequest,
 };
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::harness::{AgentHarness, session};
-use crate::{CUT_OFF, NOT_RECORDED};
+use crate::{CUT_OFF, CallWait, NOT_RECORDED};
 
 /// Number of kinds of turns that [`script`] makes.
 const KINDS: usize = 12;
@@ -292,6 +292,39 @@ async fn replay_plays_back_the_steps_that_the_program_makes_in_a_job() {
         }
         assert_same(&harness, &record).await;
     }
+}
+
+#[tokio::test]
+async fn replay_plays_back_a_sub_agent_and_the_turn_that_waited_for_it() {
+    let spawn = |prompt: &str| ("spawn", json!({ "prompt": prompt }));
+    let harness = AgentHarness::new(vec![
+        Scripted::calls(&[spawn("look"), spawn("listen")]),
+        Scripted::calls(&[("echo", json!({}))]),
+        Scripted::says("seen"),
+        Scripted::says("heard"),
+        Scripted::says("both are done"),
+    ])
+    .await;
+    harness.say("hi").await;
+    let turn = harness.claim().await;
+    let TurnEnd::Waiting(waits) = harness.run(turn).await.unwrap() else { panic!() };
+    let mut begun = Vec::new();
+    for CallWait { call, request } in waits {
+        let WaitRequest { kind, writes, .. } = request;
+        let id = harness.store.reserve_wait().await.unwrap();
+        let wait = NewWait::new(id, call, kind, Timestamp(i64::MAX));
+        begun.push(NewWait { writes, ..wait });
+    }
+    harness.store.wait(&begun).await.unwrap();
+    for NewWait { call, .. } in &begun {
+        let session = SessionId::of_child(*call);
+        let child = settle(&harness, harness.claim_in(&session).await).await;
+        assert!(matches!(child.origin, Origin::Child { .. }));
+        assert_same(&harness, &child).await;
+    }
+    let record = settle(&harness, harness.claim().await).await;
+    assert_eq!(record.final_text(), Some("both are done"));
+    assert_same(&harness, &record).await;
 }
 
 #[tokio::test]
