@@ -93,7 +93,7 @@ impl Connection {
                 account: Some(account),
                 max_text,
             } => {
-                self.check_role(caller, &format!("{channel}:{account}"))?;
+                self.check_role(caller, format!("{channel}:{account}"))?;
                 self.attach_to_account(channel, account, max_text, group).await
             }
             _ => {
@@ -205,7 +205,7 @@ impl Connection {
                     self.display("event", &event);
                 }
                 item = items.recv_async() => match item {
-                    Ok(ForClient::Chunk(handover)) => self.hand_over(kind, handover).await,
+                    Ok(ForClient::Chunk(handover)) => self.hand_over(kind, *handover).await,
                     Ok(ForClient::Piece(request)) => self.read_piece(request).await,
                     Ok(ForClient::Typing(chat)) => self.display("typing", &json!({ "chat": chat })),
                     Err(_) => return,
@@ -336,13 +336,15 @@ fn piece_of(result: Result<Value, RpcError>) -> Result<Vec<u8>, FetchError> {
                 serde_json::from_value(result).map_err(|error| wrong(plain_json(&error)))?;
             BASE64.decode(piece.data).map_err(|error| wrong(error.to_string()))
         }
-        Err(RpcError { code: RpcError::NOT_FOUND, message }) => Err(FetchError::Gone(cut(message))),
-        Err(error) => Err(FetchError::Failed(cut(error.message))),
+        Err(RpcError { code: RpcError::NOT_FOUND, message }) => {
+            Err(FetchError::Gone(cut(&message)))
+        }
+        Err(error) => Err(FetchError::Failed(cut(&error.message))),
     }
 }
 
 /// Cuts an error of a client.
-fn cut(message: String) -> String {
+fn cut(message: &str) -> String {
     message.chars().take(MOST_ERROR).collect()
 }
 
@@ -368,10 +370,10 @@ fn outcome(result: Result<Value, RpcError>) -> Option<Result<Receipt, SendError>
             Some(Ok(Receipt { platform_id }))
         }
         Err(RpcError { code: RpcError::UNAVAILABLE, message }) => {
-            Some(Err(SendError::Failed(cut(message))))
+            Some(Err(SendError::Failed(cut(&message))))
         }
         Err(RpcError { code: RpcError::NOT_ALLOWED, message }) => {
-            Some(Err(SendError::Refused(cut(message))))
+            Some(Err(SendError::Refused(cut(&message))))
         }
         Err(_) => None,
     }

@@ -45,7 +45,7 @@ pub enum Incoming {
     /// A message for the chat. Call `confirm` on `shown` once it is displayed.
     Deliver {
         /// The message.
-        chunk: DeliveryChunk,
+        chunk: Box<DeliveryChunk>,
         /// Confirms to the daemon.
         shown: ChunkConfirmation,
     },

@@ -15,20 +15,20 @@ fn client(name: &str, identity: ClientIdentity) -> NamedClient {
     NamedClient::new(name, identity, ClientRole::Sender, chats, None).unwrap()
 }
 
-fn users(uids: &[u32], gids: &[u32]) -> Option<SystemUsers> {
-    Some(SystemUsers { uids: uids.iter().copied().collect(), gids: gids.iter().copied().collect() })
+fn users(uids: &[u32], gids: &[u32]) -> SystemUsers {
+    SystemUsers { uids: uids.iter().copied().collect(), gids: gids.iter().copied().collect() }
 }
 
 /// `alice` is user 2001, `team` group 300, `both` needs user 2001 or 2003 and a token, and `key` a
 /// token alone.
 fn clients() -> Clients {
-    let named = |users| ClientIdentity { users, token: None };
+    let named = |users| ClientIdentity { users: Some(users), token: None };
     Clients::new(vec![
         client("alice", named(users(&[2001], &[]))),
         client("team", named(users(&[], &[300]))),
         client(
             "both",
-            ClientIdentity { users: users(&[2001, 2003], &[]), token: Some(secret("two")) },
+            ClientIdentity { users: Some(users(&[2001, 2003], &[])), token: Some(secret("two")) },
         ),
         client("key", ClientIdentity { users: None, token: Some(secret("one")) }),
     ])
@@ -51,7 +51,7 @@ fn admit_makes_the_daemons_user_and_root_operators() {
 
 #[test]
 fn admit_refuses_a_user_whom_no_client_can_be_and_names_the_setting() {
-    let named = ClientIdentity { users: users(&[2001], &[]), token: None };
+    let named = ClientIdentity { users: Some(users(&[2001], &[])), token: None };
     for clients in [Clients::default(), Clients::new(vec![client("alice", named)])] {
         assert_eq!(
             clients.admit(peer(1001, 1001)).unwrap_err(),

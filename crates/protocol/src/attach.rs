@@ -36,7 +36,7 @@ pub trait AttachPlatform: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub enum ForClient {
     /// A chunk to deliver.
-    Chunk(Handover),
+    Chunk(Box<Handover>),
     /// The agent works on an answer for this chat.
     Typing(ChatAddress),
     /// A piece of a file that the client keeps.

@@ -110,7 +110,7 @@ impl Channel for External {
         for client in self.clients(&delivery.address) {
             let (receipt, outcome) = oneshot::channel();
             let handover = Handover { delivery: delivery.clone(), receipt };
-            if client.send_async(ForClient::Chunk(handover)).await.is_err() {
+            if client.send_async(ForClient::Chunk(Box::new(handover))).await.is_err() {
                 continue;
             }
             return outcome.await.unwrap_or_else(|_| {

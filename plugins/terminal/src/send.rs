@@ -55,7 +55,7 @@ impl Channel for Terminal {
         for client in self.attached.of(&delivery.address) {
             let (receipt, received) = oneshot::channel();
             let handover = Handover { delivery: delivery.clone(), receipt };
-            if client.send_async(ForClient::Chunk(handover)).await.is_ok() {
+            if client.send_async(ForClient::Chunk(Box::new(handover))).await.is_ok() {
                 receipts.push(received);
             }
         }

@@ -29,7 +29,7 @@ async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Result<Receip
         ..Delivery::new(DeliveryId(7), session().address(), Content::text(text))
     };
     let attached = world.daemon.attached.lock().unwrap()[0].clone();
-    attached.send_async(ForClient::Chunk(Handover { delivery, receipt })).await.unwrap();
+    attached.send_async(ForClient::Chunk(Box::new(Handover { delivery, receipt }))).await.unwrap();
     received
 }
 

@@ -35,7 +35,10 @@ impl FakePlatform {
     async fn hand_over(&self, delivery: Delivery) -> oneshot::Receiver<Result<Receipt, SendError>> {
         let client = self.clients.lock().unwrap().last().unwrap().clone();
         let (receipt, outcome) = oneshot::channel();
-        client.send_async(ForClient::Chunk(Handover { delivery, receipt })).await.unwrap();
+        client
+            .send_async(ForClient::Chunk(Box::new(Handover { delivery, receipt })))
+            .await
+            .unwrap();
         outcome
     }
 }

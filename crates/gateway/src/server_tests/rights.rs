@@ -63,7 +63,10 @@ async fn call(world: &World, client: &str, method: &str) -> Result<Value, (i64, 
     let welcome: Value = connection.call("hello", &hello).await.unwrap();
     assert_eq!(welcome["sender"], format!("client:{client}"));
     let answer = connection.call::<Value>(method, &params(method)).await;
-    if answer.is_err() { Err(refused(answer)) } else { Ok(answer.unwrap()) }
+    match answer {
+        Ok(answer) => Ok(answer),
+        refusal => Err(refused(refusal)),
+    }
 }
 
 #[tokio::test]
