@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
+use avocet_external::ExternalGroup;
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
@@ -63,7 +64,11 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
         let table = format!("channels.{}", kind.name);
         let groups = document.get(&format!("{table}.groups")).and_then(Value::as_object);
         for group in groups.into_iter().flatten().map(|(group, _)| group) {
-            tables.push((format!("{table}.groups.{group}"), DeclaredTable::of::<GroupConfig>()));
+            let declared = match kind.name {
+                "external" => DeclaredTable::of::<ExternalGroup>(),
+                _ => DeclaredTable::of::<GroupConfig>(),
+            };
+            tables.push((format!("{table}.groups.{group}"), declared));
         }
         tables.push((table, (kind.table)()));
     }
@@ -269,7 +274,13 @@ fn secret_keys(schema: &Value) -> Vec<String> {
 
 #[test]
 fn secret_keys_are_all_secrets_of_a_document() {
-    let without = ["channels.directory", "channels.terminal", "embeddings", "models.local/qwen3*"];
+    let without = [
+        "channels.directory",
+        "channels.external",
+        "channels.terminal",
+        "embeddings",
+        "models.local/qwen3*",
+    ];
     let tables = shown_tables().into_iter();
     let tables = tables.filter(|(path, _)| !without.contains(&&**path) && !path.contains("groups"));
     for (path, table) in tables {

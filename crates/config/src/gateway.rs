@@ -41,11 +41,6 @@ pub struct GatewayClient {
     /// writing it here: `"${CI_TOKEN}"`.
     pub token: Option<Secret>,
     /// The rights of the program. Each role includes the ones before it. Default: `observer`.
-    ///
-    /// - `observer`: reads.
-    /// - `sender`: also writes to the agent and to chats under its own name, and decides approvals.
-    /// - `channel`: also serves chats of other people.
-    /// - `operator`: may do everything.
     pub role: ClientRole,
     /// The chats that the program reaches: `telegram:bot:*`, `terminal:local:ci`. `*` matches any
     /// characters, and `["*"]` are all chats. Default: `[]`, no chat.

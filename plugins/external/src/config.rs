@@ -15,8 +15,8 @@ use crate::External;
 use crate::send::{LEAST_TEXT, MOST_TEXT};
 
 /// A channel that another program serves over the socket: for IRC, e-mail or any other platform.
-/// Write a table for each program: `[channels.external.irc]`. The program needs the role `channel`
-/// in `[gateway.clients]`, unless it runs as the daemon's user.
+/// For several programs, write a table for each: `[channels.external.irc]`. The program needs the
+/// role `channel` in `[gateway.clients]`, unless it runs as the daemon's user.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExternalConfig {
