@@ -80,7 +80,7 @@ fn program_of_another_user_says_hello_with_its_token() {
     }
     let config = format!("{SOCKET}group = \"{GROUP}\"\n{GUEST}token = \"0123456789abcdef\"\n");
     let home = home(&config);
-    let daemon = home.daemon();
+    let mut daemon = home.daemon();
     let ask = json!({"session": "terminal:local:guest", "text": "count to 2"});
     let requests = [
         json!({"id": 1, "method": "ask", "params": ask}),
@@ -101,6 +101,8 @@ fn program_of_another_user_says_hello_with_its_token() {
     let refused = Some(-32001);
     assert_eq!(codes, [refused, None, refused, None, None, refused], "{ran:?}");
     assert_eq!(answers[3]["result"]["sender"], "client:guest");
+    let line = daemon.wait_for("a client was refused");
+    assert!(line.contains("user=65534") && !line.contains("0123456789"), "{line}");
     assert_eq!(answers[4]["result"]["message"], "m1");
     stop(daemon);
 }

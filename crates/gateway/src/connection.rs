@@ -279,7 +279,12 @@ impl Connection {
         let hello: Hello = read("hello", or_empty(params))?;
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         if hello.client.is_some() || hello.token.is_some() {
-            *caller = Some(Arc::new(self.clients.hello(self.peer, &hello)?));
+            let named = self.clients.hello(self.peer, &hello);
+            let named = named.inspect_err(|refusal| {
+                // Repeated refusals can mean that someone tries out tokens.
+                tracing::warn!(user = self.peer.uid, %refusal, "a client was refused");
+            });
+            *caller = Some(Arc::new(named?));
         }
         let caller = caller.as_ref().ok_or_else(|| self.clients.hello_first(self.peer))?;
         to_value(Ok(Welcome::of(caller)))
