@@ -51,10 +51,19 @@ export interface AskResult {
 }
 /** A chat or topic that can get a message: `terminal:local:me`. */
 export type ChatAddress = string;
-/** `attach`: makes the connection a listener of the chat. */
+/**
+ * `attach`: makes the connection a listener of a chat, or the platform of an account. Give either
+ * `chat`, or `channel` and `account`.
+ */
 export interface Attached {
     /** The chat. */
-    chat: ChatAddress;
+    chat?: ChatAddress;
+    /** The channel of the account. */
+    channel?: string;
+    /** The account, of which all chats are delivered. */
+    account?: string;
+    /** Characters of the longest message of the account's platform. */
+    max_text?: number;
 }
 /** The kind of an attachment on a platform. */
 export type AttachmentKind = 
@@ -480,16 +489,38 @@ export interface DecideDenied {
 export type Decide = DecideOnce | DecideForSession | DecideDenied;
 /** A row of the outbox (`o9`). */
 export type DeliveryId = string;
+/** A file of a DeliveryChunk. */
+export interface SentFile {
+    /** The way in which a platform would show it. */
+    kind: AttachmentKind;
+    /** Its name, without directories. */
+    name: string;
+    /** The media type (RFC 6838), if known. */
+    media_type?: string;
+    /** The size in bytes. */
+    bytes: number;
+}
 /** `deliver`: a message for the chat. */
 export interface DeliveryChunk {
     /** The row of the outbox. */
     id: DeliveryId;
+    /**
+     * The same for each delivery of this chunk, and for no other chunk. At most 20 ASCII letters and
+     * digits.
+     */
+    nonce: string;
     /** The turn that wrote the message; null if another process sent it. */
     turn: TurnId | null;
     /** The chat. */
     chat: ChatAddress;
-    /** The text, in Markdown. */
+    /** The text: plain on a channel that a program serves, otherwise Markdown. */
     text: string;
+    /** The styles of plain text. Offsets are bytes. */
+    styles?: StyleRange[];
+    /** In a group, the key of the message that this one replies to. */
+    reply_to?: DedupeKey;
+    /** Files, on a channel that a program serves. The program reads their bytes with `file.get`. */
+    attachments?: SentFile[];
     /** Buttons. */
     choices?: Choice[];
     /** `true` if the chunk may have arrived before. */

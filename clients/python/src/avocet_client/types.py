@@ -82,10 +82,18 @@ ChatAddress: TypeAlias = str
 
 
 class Attached(TypedDict):
-    """`attach`: makes the connection a listener of the chat."""
+    """`attach`: makes the connection a listener of a chat, or the platform of an account. Give
+    either `chat`, or `channel` and `account`.
+    """
 
     # The chat.
-    chat: ChatAddress
+    chat: NotRequired[ChatAddress]
+    # The channel of the account.
+    channel: NotRequired[str]
+    # The account, of which all chats are delivered.
+    account: NotRequired[str]
+    # Characters of the longest message of the account's platform.
+    max_text: NotRequired[int]
 
 
 AttachmentKind: TypeAlias = (
@@ -666,17 +674,39 @@ DeliveryId: TypeAlias = str
 """A row of the outbox (`o9`)."""
 
 
+class SentFile(TypedDict):
+    """A file of a DeliveryChunk."""
+
+    # The way in which a platform would show it.
+    kind: AttachmentKind
+    # Its name, without directories.
+    name: str
+    # The media type (RFC 6838), if known.
+    media_type: NotRequired[str]
+    # The size in bytes.
+    bytes: int
+
+
 class DeliveryChunk(TypedDict):
     """`deliver`: a message for the chat."""
 
     # The row of the outbox.
     id: DeliveryId
+    # The same for each delivery of this chunk, and for no other chunk. At most 20 ASCII letters and
+    # digits.
+    nonce: str
     # The turn that wrote the message; null if another process sent it.
     turn: TurnId | None
     # The chat.
     chat: ChatAddress
-    # The text, in Markdown.
+    # The text: plain on a channel that a program serves, otherwise Markdown.
     text: str
+    # The styles of plain text. Offsets are bytes.
+    styles: NotRequired[list[StyleRange]]
+    # In a group, the key of the message that this one replies to.
+    reply_to: NotRequired[DedupeKey]
+    # Files, on a channel that a program serves. The program reads their bytes with `file.get`.
+    attachments: NotRequired[list[SentFile]]
     # Buttons.
     choices: NotRequired[list[Choice]]
     # `true` if the chunk may have arrived before.
