@@ -154,7 +154,7 @@ impl TerminalLink for DaemonLink {
     }
 
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError> {
-        self.call("wait", &Wait { message }).await
+        self.call("wait", &Wait { message, seconds: None }).await
     }
 
     async fn hear(&self) -> DaemonNotice {

@@ -28,6 +28,8 @@ mod socket_place;
 mod subscribe;
 mod table;
 mod tasks;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod values;
 mod wire;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use avocet_protocol::{
     AttachmentKind, ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, LogEvent,
     MessageId, MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, StyleRange,
-    TurnEvent, TurnId,
+    TurnEvent, TurnId, or_pending,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -73,6 +73,9 @@ pub struct SendResult {
 pub struct Wait {
     /// The message.
     pub message: MessageId,
+    /// The most seconds to wait; the result then has no outcome. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
 }
 
 /// `attach`: makes the client a listener of the chat. It gets `event` notifications with a
@@ -288,13 +291,16 @@ async fn send(parts: &GatewayParts, send: Send) -> Result<Value, RpcError> {
     Ok(json!(SendResult { delivery: sent.id, duplicate: sent.duplicate }))
 }
 
-async fn wait(parts: &GatewayParts, Wait { message }: Wait) -> Result<Value, RpcError> {
+async fn wait(parts: &GatewayParts, Wait { message, seconds }: Wait) -> Result<Value, RpcError> {
     let find = async || {
         let found = parts.query.message(message).await.map_err(unavailable)?;
         found.ok_or_else(|| {
             RpcError::new(RpcError::NOT_FOUND, format!("there is no message {message}"))
         })
     };
+    let limit = seconds.map(|seconds| parts.clock.sleep(Duration::from_secs(seconds)));
+    let limit = or_pending(limit);
+    tokio::pin!(limit);
     // Subscribe before the first look, so that an outcome between the two is seen.
     let events = parts.events.subscribe(&find().await?.session);
     loop {
@@ -307,6 +313,7 @@ async fn wait(parts: &GatewayParts, Wait { message }: Wait) -> Result<Value, Rpc
         tokio::pin!(look_again);
         loop {
             tokio::select! {
+                () = &mut limit => return Ok(fitting(json!(find().await?))),
                 () = &mut look_again => break,
                 event = events.recv_async() => match event {
                     Ok(TurnEvent::Ended { .. }) | Err(_) => break,

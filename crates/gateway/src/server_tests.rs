@@ -10,12 +10,6 @@ mod deletion;
 mod events;
 #[path = "server_tests/external.rs"]
 mod external;
-#[path = "server_tests/fake_daemon.rs"]
-mod fake_daemon;
-#[path = "server_tests/fake_events.rs"]
-mod fake_events;
-#[path = "server_tests/fake_schedules.rs"]
-mod fake_schedules;
 #[path = "server_tests/jobs.rs"]
 mod jobs;
 #[path = "server_tests/lists.rs"]
@@ -132,7 +126,7 @@ async fn client_calls_fail_if_the_daemon_disconnects() {
     let world = World::new();
     let clients = Group::new("clients");
     let client = Client::connect(&world.path, &clients).await.unwrap();
-    let wait = Wait { message: MessageId(1) };
+    let wait = Wait { message: MessageId(1), seconds: None };
     let (waited, ()) = tokio::join!(client.call::<Value>("wait", &wait), async {
         world.clock.sleeper(Duration::from_secs(1)).await;
         world.gateway.close();

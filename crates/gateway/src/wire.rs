@@ -27,21 +27,21 @@ pub struct RpcError {
 
 impl RpcError {
     /// The line is invalid JSON.
-    pub(crate) const PARSE: i64 = -32700;
+    pub const PARSE: i64 = -32700;
     /// The line is JSON, but no request.
-    pub(crate) const REQUEST: i64 = -32600;
+    pub const REQUEST: i64 = -32600;
     /// The method is unknown.
-    pub(crate) const METHOD: i64 = -32601;
+    pub const METHOD: i64 = -32601;
     /// The parameters do not fit the method.
-    pub(crate) const PARAMS: i64 = -32602;
+    pub const PARAMS: i64 = -32602;
     /// Ours: the request is forbidden.
-    pub(crate) const NOT_ALLOWED: i64 = -32001;
+    pub const NOT_ALLOWED: i64 = -32001;
     /// Ours: the chat, session or message is unknown.
-    pub(crate) const NOT_FOUND: i64 = -32002;
+    pub const NOT_FOUND: i64 = -32002;
     /// Ours: the request failed for now; it may succeed later.
-    pub(crate) const UNAVAILABLE: i64 = -32003;
+    pub const UNAVAILABLE: i64 = -32003;
     /// Ours: the key was used for another message.
-    pub(crate) const CONFLICT: i64 = -32004;
+    pub const CONFLICT: i64 = -32004;
 
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }

@@ -163,7 +163,7 @@ async fn outcome(
     message: MessageId,
 ) -> Result<MessageStatus, Failure> {
     loop {
-        match client.call("wait", &Wait { message }).await {
+        match client.call("wait", &Wait { message, seconds: None }).await {
             Err(ClientError::Lost) => {}
             Err(ClientError::Refused(refusal)) if refusal.is_transient() => {}
             answer => return Ok(answer?),

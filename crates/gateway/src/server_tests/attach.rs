@@ -8,8 +8,8 @@ use avocet_supervise::Group;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::fake_daemon::session;
 use super::world::World;
+use crate::testing::session;
 use crate::{Attached, Client, Incoming};
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fake_daemon::DEAD;
 use super::world::{World, refused};
 use crate::NamedDeadLetter;
+use crate::testing::DEAD;
 
 #[tokio::test]
 async fn dead_letter_methods_reach_the_daemon_and_return_its_refusals() {

@@ -3,8 +3,8 @@
 use avocet_protocol::{ApprovalDecision, Person, Role, WaitId};
 use serde_json::{Value, json};
 
-use super::fake_daemon::session;
 use super::world::{World, refused};
+use crate::testing::session;
 use crate::{Approve, Decide};
 
 #[tokio::test]

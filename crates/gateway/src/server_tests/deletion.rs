@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fake_daemon::{BUSY, session};
 use super::world::{World, refused};
 use crate::DeleteSession;
+use crate::testing::{BUSY, session};
 
 #[tokio::test]
 async fn sessions_delete_returns_the_number_of_turns_or_the_reason() {

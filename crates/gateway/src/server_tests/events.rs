@@ -3,8 +3,8 @@
 use avocet_protocol::{EventSeq, LogEvent, Subscriber, TraceSpan};
 use serde_json::{Value, json};
 
-use super::fake_daemon::KEY;
 use super::world::{World, refused};
+use crate::testing::KEY;
 use crate::{Client, EventBatch, EventList, Incoming, MAX_LINE_BYTES, Subscribed};
 
 const A: &str = "terminal:local:a";

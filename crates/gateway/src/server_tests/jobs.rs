@@ -3,9 +3,9 @@
 use avocet_protocol::{JobLimits, JobRules, SubmittedJob};
 use serde_json::{Value, json};
 
-use super::fake_daemon::JOB;
 use super::world::{World, refused};
 use crate::SubmitJob;
+use crate::testing::JOB;
 
 #[tokio::test]
 async fn job_methods_reach_the_daemon_and_return_its_refusals() {

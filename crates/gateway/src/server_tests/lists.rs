@@ -7,8 +7,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
-use super::fake_daemon::session;
 use super::world::{World, refused};
+use crate::testing::session;
 use crate::{Approve, Client, ListSessions, MAX_LINE_BYTES, MOST_ROWS, RpcError};
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
-use super::fake_daemon::session;
 use super::world::{World, ask};
+use crate::testing::session;
 use crate::{AskResult, Wait};
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn ask_without_a_key_gets_a_generated_one() {
 async fn wait_ends_with_the_outcome() {
     let world = World::new();
     let client = world.client().await;
-    let wait = Wait { message: MessageId(1) };
+    let wait = Wait { message: MessageId(1), seconds: None };
     let ended = TurnEvent::Ended {
         turn: Some(TurnId(1)),
         messages: vec![MessageId(1)],
@@ -57,6 +57,21 @@ async fn wait_ends_with_the_outcome() {
         });
         assert_eq!(status.unwrap().reply.as_deref(), Some("the reply"));
     }
+}
+
+#[tokio::test]
+async fn wait_with_seconds_ends_without_an_outcome() {
+    let world = World::new();
+    let client = world.client().await;
+    let now = Wait { message: MessageId(1), seconds: Some(0) };
+    let status: MessageStatus = client.call("wait", &now).await.unwrap();
+    assert_eq!((status.id, status.outcome), (MessageId(1), None));
+    let soon = Wait { seconds: Some(3), ..now };
+    let (status, ()) = tokio::join!(client.call::<MessageStatus>("wait", &soon), async {
+        world.clock.sleeper_within(..=Duration::from_secs(3)).await;
+        world.clock.advance(Duration::from_secs(3));
+    });
+    assert_eq!(status.unwrap().outcome, None);
 }
 
 #[tokio::test]

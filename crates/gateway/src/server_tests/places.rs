@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use super::fake_daemon::session;
 use super::world::{World, ask, refused};
 use crate::places::{ATTACHED, CONNECTIONS};
+use crate::testing::session;
 use crate::{Attached, RpcError};
 
 async fn raw(world: &World) -> BufReader<UnixStream> {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use avocet_protocol::{ClientRole, JobId, SessionSummary};
 use serde_json::{Value, json};
 
-use super::fake_daemon::{DEAD, JOB, session};
 use super::world::{World, ask, refused};
+use crate::testing::{DEAD, JOB, session};
 use crate::{
     AskResult, ChatPatterns, ClientIdentity, Clients, Incoming, METHODS, NamedClient, RpcError,
     Touches,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_protocol::{AccountName, Attach, ChannelName, Redactor, Secret};
+use avocet_protocol::{AccountName, ChannelName};
 use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::Value;
@@ -12,8 +12,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::external::FakePlatform;
-use super::fake_daemon::{FakeDaemon, session};
-use crate::{Ask, Client, ClientError, Clients, Gateway, GatewayParts, SocketPlace};
+use crate::testing::{FakeDaemon, session};
+use crate::{Ask, Client, ClientError, Clients, Gateway, SocketPlace};
 
 pub(super) struct World {
     pub(super) daemon: Arc<FakeDaemon>,
@@ -42,32 +42,8 @@ impl World {
             (channel.parse().unwrap(), account.parse().unwrap())
         };
         let group = Group::new("test");
-        let parts = GatewayParts {
-            publish: daemon.clone(),
-            access: daemon.clone(),
-            memories: daemon.clone(),
-            mirror: None,
-            ask_json: daemon.clone(),
-            consolidate: daemon.clone(),
-            query: daemon.clone(),
-            report: daemon.clone(),
-            events: daemon.clone(),
-            event_log: daemon.clone(),
-            deliveries: places.clone(),
-            approvals: daemon.clone(),
-            jobs: daemon.clone(),
-            tasks: daemon.clone(),
-            dead_letters: daemon.clone(),
-            deletion: daemon.clone(),
-            schedules: daemon.clone(),
-            clock: clock.clone(),
-            redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
-            attach: [
-                (account("terminal", "local"), daemon.clone() as Arc<dyn Attach>),
-                (account("external", "irc"), platform.clone()),
-            ]
-            .into(),
-        };
+        let mut parts = daemon.parts(clock.clone(), places.clone());
+        parts.attach.insert(account("external", "irc"), platform.clone());
         let place = SocketPlace { path: path.clone(), group: None };
         let gateway = Gateway::open(&place, clients, parts, &group).unwrap();
         Self { daemon, platform, places, clock, group, path, gateway, _directory: directory }

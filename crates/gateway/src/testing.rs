@@ -1,52 +1,103 @@
-//! A daemon without parts, behind a real gateway.
+//! Support for tests: a daemon without parts, for a real gateway or a server in front of it.
 
-use std::sync::Mutex;
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod events;
+mod schedules;
+
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
     AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode,
-    Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
+    Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
     DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey, DeletedSession,
-    DeliveryId, Enqueued, ForClient, FoundMemory, Inbound, JobControl, JobId, JobLimits,
-    JobRequest, JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus, Memories,
-    Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
+    Deliveries, DeliveryId, Enqueued, ForClient, FoundMemory, Inbound, JobControl, JobId,
+    JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus,
+    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
     MessageStatus, NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
-    Publish, PublishError, Query, Report, RetriedLetter, Role, ScopeFilter, SessionDeletion,
-    SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob,
-    TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId,
-    TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WordCounts,
-    WrittenMemory,
+    Publish, PublishError, Query, Redactor, Report, RetriedLetter, Role, ScopeFilter, Secret,
+    SessionDeletion, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
+    StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage,
+    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy,
+    UsageRow, WaitId, WordCounts, WrittenMemory,
 };
 use serde_json::json;
 
-use super::fake_events::EventMemory;
-use crate::MAX_LINE_BYTES;
+pub use events::EventMemory;
+
+use crate::{GatewayParts, MAX_LINE_BYTES};
 
 /// A secret in the arguments of a call, which lists have to hide.
-pub(super) const KEY: &str = "correct horse";
+pub const KEY: &str = "correct horse";
 
 /// The only dead letter.
-pub(super) const DEAD: DeadId = DeadId::Delivery(DeliveryId(7));
+pub const DEAD: DeadId = DeadId::Delivery(DeliveryId(7));
 
-pub(super) fn session() -> SessionId {
+/// The session that has a turn.
+#[must_use]
+pub fn session() -> SessionId {
     SessionId::parse("terminal:local:a").unwrap()
 }
 
 /// A fake daemon behind a real gateway.
 #[derive(Debug, Default)]
-pub(super) struct FakeDaemon {
-    pub(super) asked: Mutex<Vec<Inbound>>,
+pub struct FakeDaemon {
+    /// The published messages, with repetitions.
+    pub asked: Mutex<Vec<Inbound>>,
     /// The cursors of published and ignored messages.
-    pub(super) cursors: Mutex<Vec<Option<Cursor>>>,
+    pub cursors: Mutex<Vec<Option<Cursor>>>,
     /// If set, publishing signals its start and waits for permission.
-    pub(super) slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
-    pub(super) refusal: Mutex<Option<PublishError>>,
-    pub(super) outcome: Mutex<Option<Outcome>>,
-    pub(super) listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
-    pub(super) attached: Mutex<Vec<flume::Sender<ForClient>>>,
-    pub(super) heard: Mutex<Vec<SessionId>>,
-    pub(super) log: EventMemory,
+    pub slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
+    /// If set, publishing fails with this error.
+    pub refusal: Mutex<Option<PublishError>>,
+    /// The outcome of the message `m1`.
+    pub outcome: Mutex<Option<Outcome>>,
+    /// The status; if unset, the log is closed.
+    pub status: Mutex<Option<DaemonStatus>>,
+    /// The subscribers of turn events, of any session.
+    pub listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
+    /// The clients that attached to a chat.
+    pub attached: Mutex<Vec<flume::Sender<ForClient>>>,
+    /// The sessions of the subscribers.
+    pub heard: Mutex<Vec<SessionId>>,
+    /// The event log.
+    pub log: EventMemory,
+}
+
+impl FakeDaemon {
+    /// Returns the fake behind every port.
+    #[must_use]
+    pub fn parts(
+        self: &Arc<Self>,
+        clock: Arc<dyn Clock>,
+        deliveries: Arc<dyn Deliveries>,
+    ) -> GatewayParts {
+        let local = ("terminal".parse().unwrap(), "local".parse().unwrap());
+        GatewayParts {
+            publish: self.clone(),
+            access: self.clone(),
+            memories: self.clone(),
+            mirror: None,
+            ask_json: self.clone(),
+            consolidate: self.clone(),
+            query: self.clone(),
+            report: self.clone(),
+            events: self.clone(),
+            event_log: self.clone(),
+            deliveries,
+            approvals: self.clone(),
+            jobs: self.clone(),
+            tasks: self.clone(),
+            dead_letters: self.clone(),
+            deletion: self.clone(),
+            schedules: self.clone(),
+            clock,
+            redactor: Arc::new(Redactor::new([Secret::new(KEY.to_owned())])),
+            attach: [(local, self.clone() as Arc<dyn Attach>)].into(),
+        }
+    }
 }
 
 #[async_trait]
@@ -63,6 +114,10 @@ impl Publish for FakeDaemon {
         self.cursors.lock().unwrap().push(to);
         let mut asked = self.asked.lock().unwrap();
         let known = asked.iter().position(|known| known.key == one.key);
+        if let Some(place) = known.filter(|place| asked[*place].content != one.content) {
+            let used_for = MessageId(place as i64 + 1).to_string();
+            return Err(PublishError::KeyTaken { key: one.key.to_string(), used_for });
+        }
         let what = if known.is_some() { AcceptedAs::Duplicate } else { AcceptedAs::Queued };
         let place = known.unwrap_or(asked.len());
         asked.push(one);
@@ -117,7 +172,7 @@ impl Approvals for FakeDaemon {
 }
 
 /// The number of the fake's only job.
-pub(super) const JOB: JobId = JobId(3);
+pub const JOB: JobId = JobId(3);
 
 fn job() -> JobStatus {
     JobStatus {
@@ -203,7 +258,7 @@ impl DeadLetters for FakeDaemon {
 }
 
 /// The session that is always busy.
-pub(super) const BUSY: &str = "terminal:local:busy";
+pub const BUSY: &str = "terminal:local:busy";
 
 #[async_trait]
 impl SessionDeletion for FakeDaemon {
@@ -416,7 +471,7 @@ impl AskJson for FakeDaemon {
 #[async_trait]
 impl Report for FakeDaemon {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
-        Err(StoreError::Closed)
+        self.status.lock().unwrap().clone().ok_or(StoreError::Closed)
     }
 }
 

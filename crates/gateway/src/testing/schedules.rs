@@ -7,7 +7,7 @@ use avocet_protocol::{
     ShownSchedule, StoreError, Timestamp, Trust,
 };
 
-use super::fake_daemon::{FakeDaemon, session};
+use super::{FakeDaemon, session};
 
 const SCHEDULE: ScheduleId = ScheduleId(1);
 

@@ -10,11 +10,11 @@ use avocet_protocol::{
 };
 use tokio::sync::watch;
 
-use super::fake_daemon::FakeDaemon;
+use super::FakeDaemon;
 
 /// Events in memory, and positions of subscribers.
 #[derive(Debug, Default)]
-pub(super) struct EventMemory {
+pub struct EventMemory {
     events: Mutex<Vec<LogEvent>>,
     positions: Mutex<BTreeMap<SubscriberName, EventSeq>>,
     newest: watch::Sender<EventSeq>,
@@ -22,7 +22,7 @@ pub(super) struct EventMemory {
 
 impl EventMemory {
     /// Adds the receipt of a message.
-    pub(super) fn add(&self, session: &str, text: &str) {
+    pub fn add(&self, session: &str, text: &str) {
         let session: SessionId = session.parse().unwrap();
         let mut events = self.events.lock().unwrap();
         let seq = EventSeq(events.len() as i64 + 1);
@@ -50,12 +50,14 @@ impl EventMemory {
         self.newest.send_replace(seq);
     }
 
-    pub(super) fn position(&self, name: &str) -> Option<i64> {
+    /// Returns the position of a subscriber.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<i64> {
         self.positions.lock().unwrap().get(name).map(|seq| seq.0)
     }
 
     /// Waits until a subscriber has confirmed this event.
-    pub(super) async fn confirmed(&self, name: &str, seq: i64) {
+    pub async fn confirmed(&self, name: &str, seq: i64) {
         while self.position(name) != Some(seq) {
             tokio::task::yield_now().await;
         }
