@@ -27,6 +27,7 @@ mod external;
 mod full_disk;
 mod hardening;
 mod hostile_text;
+mod http;
 mod jobs;
 mod looking;
 mod memory;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_bus::{Bus, BusParts, Wakes};
+use avocet_http::HttpPlan;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{AccountName, Attach, ChannelName, Clock};
 use avocet_store::SqliteStore;
@@ -37,7 +38,10 @@ impl Connections {
         let Configuration { document, settings, .. } = configuration;
         let registry::Channels { channels: configured, admission } =
             registry::channels(document, settings, clock)?;
-        let admission = admission.with_operators(operators(settings));
+        let mut operators = operators(settings);
+        let http = registry::http(document, settings)?;
+        operators.extend(http.iter().flat_map(HttpPlan::operators).cloned());
+        let admission = admission.with_operators(operators);
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));

@@ -7,7 +7,8 @@ use std::time::Duration;
 use avocet_agent::AgentLogs;
 use avocet_bus::Bus;
 use avocet_config::Durability;
-use avocet_gateway::Gateway;
+use avocet_gateway::{Gateway, GatewayParts};
+use avocet_http::{HttpListener, HttpServer};
 use avocet_outbox::Deliverer;
 use avocet_protocol::{Clock, StoreError};
 use avocet_session::{
@@ -106,6 +107,10 @@ impl RunningDaemon {
         let clients = clients(document, settings)?;
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
         let store = open_log(configuration, options.start_empty, &clock, &group).await?;
+        // Clients that connect from now on are served when everything runs.
+        let http = registry::http(document, settings)?;
+        let http = http.filter(|_| options.intake == ChannelIntake::Open);
+        let http = http.map(HttpListener::bind).transpose()?;
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
         let copies = copies(configuration, &clock, &group);
         retention::start(&configuration.settings.retention, &store, &clock, &group);
@@ -165,33 +170,32 @@ impl RunningDaemon {
             audit: audit.clone(),
             copies,
         };
-        let gateway = Gateway::open(
-            &socket_place(configuration)?,
-            clients,
-            avocet_gateway::GatewayParts {
-                publish: bus.clone(),
-                access: bus.clone(),
-                mirror: memories.mirror(),
-                memories: memories.memories,
-                ask_json,
-                consolidate: consolidator,
-                query: store.clone(),
-                report: Arc::new(reporter),
-                events,
-                event_log: store.clone(),
-                deliveries: Arc::new(deliverer.clone()),
-                clock: clock.clone(),
-                approvals: Arc::new(sessions.decisions()),
-                jobs: Arc::new(sessions.jobs()),
-                tasks: Arc::new(sessions.tasks()),
-                dead_letters: Arc::new(sessions.dead_letters()),
-                deletion: store.clone(),
-                schedules: Arc::new(schedules),
-                redactor: redaction::redactor(),
-                attach,
-            },
-            &group,
-        )?;
+        let parts = GatewayParts {
+            publish: bus.clone(),
+            access: bus.clone(),
+            mirror: memories.mirror(),
+            memories: memories.memories,
+            ask_json,
+            consolidate: consolidator,
+            query: store.clone(),
+            report: Arc::new(reporter),
+            events,
+            event_log: store.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+            approvals: Arc::new(sessions.decisions()),
+            jobs: Arc::new(sessions.jobs()),
+            tasks: Arc::new(sessions.tasks()),
+            dead_letters: Arc::new(sessions.dead_letters()),
+            deletion: store.clone(),
+            schedules: Arc::new(schedules),
+            redactor: redaction::redactor(),
+            attach,
+        };
+        if let Some(listener) = http {
+            HttpServer::start(listener, parts.clone(), &group.child("http"), intake.token())?;
+        }
+        let gateway = Gateway::open(&socket_place(configuration)?, clients, parts, &group)?;
         group.spawn("sandbox", async move { shells.confirm().await });
         Ok(Self { store, bus, sessions, deliverer, gateway, audit, intake, group, clock })
     }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use avocet_config::ConfigError;
 use avocet_gateway::{ClientError, GatewayError};
+use avocet_http::ListenError;
 use avocet_protocol::{PublishError, StoreError};
 use avocet_sandbox::WorkspaceError;
 use avocet_store::{CopyError, OpenError};
@@ -79,6 +80,7 @@ fails_with! {
     ConfigError => |error| Exit::Configuration;
     WorkspaceError => |error| Exit::Configuration;
     GatewayError => |error| Exit::Configuration;
+    ListenError => |error| Exit::Configuration;
     std::io::Error => |error| Exit::Failed;
     StoreError => |error| log_exit(&error);
     OpenError => |error| match &error {

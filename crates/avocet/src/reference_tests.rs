@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::fs;
 
 use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, schema};
+use avocet_http::{HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, TranscriptionConfig};
 use avocet_tools::SearchConfig;
 use serde_json::Value;
@@ -68,6 +69,8 @@ fn tables() -> Vec<ConfigTable> {
         ConfigTable::new("schedules.NAME", "schedules.morning", schema::<ScheduleTable>()),
         ConfigTable::new("transcription", "transcription", schema::<TranscriptionConfig>()),
         ConfigTable::new("embeddings", "embeddings", schema::<EmbeddingsConfig>()),
+        ConfigTable::new("http", "http", schema::<HttpConfig>()),
+        ConfigTable::new("http.tokens.NAME", "http.tokens.phone", schema::<HttpToken>()),
         ConfigTable::new("tools.web_search", "tools.web_search", schema::<SearchConfig>()),
     ];
     for kind in PROVIDERS {

@@ -30,7 +30,8 @@ use crate::models;
 pub(crate) use channels::{ChannelDirectory, Channels, ConfiguredChannel, channels, directories};
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{
-    ConfiguredEmbedder, WEB_SEARCH, embedder, open_hosts, transcribe, transcription, web_search,
+    ConfiguredEmbedder, WEB_SEARCH, embedder, http, open_hosts, transcribe, transcription,
+    web_search,
 };
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
 use avocet_external::ExternalGroup;
+use avocet_http::{HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
@@ -51,6 +52,8 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
     let mut tables = vec![
         ("transcription".to_owned(), DeclaredTable::of::<TranscriptionConfig>()),
         ("embeddings".to_owned(), DeclaredTable::of::<EmbeddingsConfig>()),
+        ("http".to_owned(), DeclaredTable::of::<HttpConfig>()),
+        ("http.tokens.phone".to_owned(), DeclaredTable::of::<HttpToken>()),
         ("tools.web_search".to_owned(), DeclaredTable::of::<SearchConfig>()),
         ("models.local/qwen3*".to_owned(), DeclaredTable::of::<ModelConfig>()),
     ];
@@ -261,6 +264,32 @@ fn check_error_of_embeddings_names_the_key() {
     check(&document, &document.table("").unwrap()).unwrap();
 }
 
+#[test]
+fn check_error_of_the_http_interface_names_the_line() {
+    let table = [
+        ("[http]\nlisten = \"127.0.0.1:8470\"\n", "2:1", "add a table [http.tokens.NAME]"),
+        ("[http]\nlisten = \"0.0.0.0:8470\"\n", "2:1", "allow_remote = true"),
+        ("[http]\nlisten = 8470\n", "2:1", "`http.listen`"),
+        ("[http]\nlistne = \"127.0.0.1:1\"\n", "2:1", "did you mean `listen`?"),
+        ("[http]\nhosts = [\"a\", \"b/c\"]\n", "2:15", "`http.hosts[1]`: \"b/c\" is not a host"),
+        ("[http.tokens.a]\ntoken = \"short\"\n", "2:1", "at least 16 visible ASCII characters"),
+        ("[http.tokens.a]\n", "1:14", "add the key `token`"),
+        ("[http.tokens.a]\ntokne = \"x\"\n", "", "tokne"),
+        ("[http.tokens.a]\ntoken = \"0123456789abcdef\"\n", "1:14", "the client reaches no chat"),
+    ];
+    for (text, place, says) in table {
+        let document = parse(text);
+        let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+        assert!(error.contains(says) && error.contains(place), "{text}: {error}");
+    }
+    // A command without the daemon's secrets checks the other keys.
+    let text = "[http]\nlisten = \"127.0.0.1:1\"\n[http.tokens.a]\ntoken = \"${A}\"\nchats = [\"*\"]\n\
+        [http.tokens.b]\ntoken = \"${B}\"\nchats = [\"*\"]\n";
+    let references = avocet_config::References::Possible;
+    let document = Document::parse_with(text.to_owned(), None, &|_| None, references).unwrap();
+    check(&document, &document.table("").unwrap()).unwrap();
+}
+
 fn same<T: Debug>(shown: &T, default: &T) {
     assert_eq!(format!("{shown:#?}"), format!("{default:#?}"));
 }
@@ -279,6 +308,7 @@ fn secret_keys_are_all_secrets_of_a_document() {
         "channels.external",
         "channels.terminal",
         "embeddings",
+        "http",
         "models.local/qwen3*",
     ];
     let tables = shown_tables().into_iter();

@@ -52,6 +52,9 @@ pub struct Settings {
     pub daemon: Daemon,
     /// The socket for other processes.
     pub gateway: Gateway,
+    /// The HTTP interface for other programs. Without this table, the daemon listens on no TCP
+    /// port.
+    pub http: Option<Map<String, Value>>,
     /// The agent's tools, and the rules for them.
     pub tools: Tools,
     /// The sandbox of the programs that the agent runs.

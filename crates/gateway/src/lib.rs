@@ -48,6 +48,7 @@ pub use lists::{ListSessions, ListUsage, ShowSession};
 pub use memories::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
 pub use methods::{
     Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, SentFile, Wait, answer,
+    check_rights,
 };
 pub use parts::GatewayParts;
 pub use people::{

@@ -164,6 +164,19 @@ pub async fn answer(
     }
 }
 
+/// Checks that the caller may call a method with these parameters.
+///
+/// # Errors
+/// [`RpcError`] names the missing right and the setting that gives it.
+pub async fn check_rights(
+    parts: &GatewayParts,
+    caller: &Caller,
+    method: &str,
+    params: &Value,
+) -> Result<(), RpcError> {
+    permitted(parts, caller, method, params).await.map(drop)
+}
+
 /// Finds a method, and checks that the caller may call it with these parameters.
 pub(crate) async fn permitted(
     parts: &GatewayParts,

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use avocet_protocol::{
-    JOB_CALLS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit, JobCommits, LoggedCall, Total, TurnRecord,
-    thousands,
+    JOB_CALLS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit, JobCommits, LoggedCall, Total,
+    TurnRecord, thousands,
 };
 use serde_json::Value;
 

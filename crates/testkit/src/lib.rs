@@ -17,6 +17,7 @@ mod events;
 mod files;
 pub mod gemini;
 pub mod http;
+pub mod http_client;
 mod image;
 mod model;
 mod model_fake;

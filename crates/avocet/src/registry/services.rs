@@ -1,18 +1,20 @@
 //! The single components with a table of their own: the transcriber, the embedding model, the web
-//! search, and the hosts that programs may reach.
+//! search, the hosts that programs may reach, and the HTTP interface.
 
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
+use avocet_http::{HttpConfig, HttpPlan};
 use avocet_llm::{EmbeddingsConfig, ServedEmbedder, Transcription, TranscriptionConfig};
 use avocet_net::{BadHost, Hosts};
-use avocet_protocol::{Clock, Transcribe};
+use avocet_protocol::{Clock, Secret, Transcribe};
 use avocet_tools::SearchConfig;
 
 use super::{key_error, providers};
 
 const TRANSCRIPTION: &str = "transcription";
 const EMBEDDINGS: &str = "embeddings";
+const HTTP: &str = "http";
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
 
 /// Checks the tables, as far as they were read.
@@ -25,6 +27,7 @@ pub(super) fn check(
     embedder(document, settings, clock)?;
     web_search(document, settings)?;
     open_hosts(document, settings)?;
+    http(document, settings)?;
     Ok(())
 }
 
@@ -119,4 +122,22 @@ pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hos
         let entry = document.shown(&path, &entry);
         document.error_at(&path, format!("`{path}`: {entry:?} is not valid: {why}"))
     })
+}
+
+/// Returns the plan of the HTTP interface; `None` if it is off or its table was not read. Tokens that
+/// were left out have a placeholder each.
+pub(crate) fn http(
+    document: &Document,
+    settings: &Settings,
+) -> Result<Option<HttpPlan>, ConfigError> {
+    if settings.http.is_none() || !document.is_whole(HTTP) {
+        return Ok(None);
+    }
+    let mut config: HttpConfig = document.table(HTTP)?;
+    for (place, (name, client)) in config.tokens.iter_mut().enumerate() {
+        if document.is_unresolved(&format!("{HTTP}.tokens.{name}.token")) {
+            client.token = Some(Secret::new(format!("unresolved-token-{place}")));
+        }
+    }
+    config.plan().map_err(|error| key_error(document, HTTP, &error.key, &error.message))
 }

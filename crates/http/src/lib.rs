@@ -1,0 +1,21 @@
+//! The HTTP interface of the daemon: the methods of the socket for programs that speak HTTP, streams
+//! of turn events, and the daemon's health. Every request passes the host and origin check, then the
+//! token check, before a route sees it.
+
+#![expect(unused_qualifications, reason = "utoipa repeats the types of parameters with a path")]
+
+mod caller;
+mod config;
+mod guard;
+mod input;
+mod metrics;
+mod openai;
+mod openapi;
+mod problem;
+mod routes;
+mod server;
+mod sse;
+mod state;
+
+pub use config::{BadHttpKey, HttpConfig, HttpPlan, HttpToken};
+pub use server::{HttpListener, HttpServer, ListenError};

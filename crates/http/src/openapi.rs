@@ -1,0 +1,115 @@
+//! The OpenAPI 3.1 document, made from the handlers.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use serde_json::Value;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
+use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
+
+use crate::openai::{chat, models, responses};
+use crate::problem::Problem;
+use crate::routes::{approvals, dead_letters, health, jobs, messages, schedules, sessions, status};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Avocet", description = "The methods of the daemon for programs that speak HTTP."),
+    paths(
+        approvals::decide,
+        approvals::list,
+        chat::complete,
+        dead_letters::discard,
+        dead_letters::list,
+        dead_letters::retry,
+        dead_letters::show,
+        document,
+        health::healthz,
+        health::metrics,
+        health::readyz,
+        jobs::cancel,
+        jobs::list,
+        jobs::show,
+        jobs::submit,
+        models::list,
+        models::show,
+        messages::publish,
+        messages::send,
+        messages::show,
+        responses::create,
+        schedules::add,
+        schedules::list,
+        schedules::pause,
+        schedules::remove,
+        schedules::resume,
+        schedules::run,
+        schedules::show,
+        sessions::list,
+        sessions::remove,
+        sessions::show,
+        sessions::stream,
+        status::status,
+        status::usage,
+    ),
+    components(schemas(Problem)),
+    security(("token" = [])),
+    modifiers(&TokenScheme, &OperationNames),
+)]
+struct ApiDocument;
+
+struct TokenScheme;
+
+impl Modify for TokenScheme {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("A token of [http.tokens.NAME]"))
+            .build();
+        let components = openapi.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(scheme));
+    }
+}
+
+/// Makes the names of operations unique: a handler's name is unique within its tag only.
+struct OperationNames;
+
+impl Modify for OperationNames {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        for item in openapi.paths.paths.values_mut() {
+            let operations = [&mut item.get, &mut item.post, &mut item.delete];
+            for operation in operations.into_iter().flatten() {
+                let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
+                let name = operation.operation_id.take().unwrap_or_default();
+                operation.operation_id = Some(format!("{}_{name}", tag.replace(' ', "_")));
+            }
+        }
+    }
+}
+
+impl IntoResponses for Problem {
+    /// Any other status is an error.
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let schema = utoipa::openapi::Ref::from_schema_name(Self::name());
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let response = ResponseBuilder::new()
+            .description("An error (RFC 9457)")
+            .content("application/problem+json", content)
+            .build();
+        [("default".to_owned(), response.into())].into()
+    }
+}
+
+/// Show this document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "operation",
+    responses((status = 200, description = "The OpenAPI document", body = Object), Problem),
+)]
+pub(crate) async fn document() -> Json<Value> {
+    Json(as_json())
+}
+
+/// Returns the document.
+pub(crate) fn as_json() -> Value {
+    // The document consists of texts and maps, so it can always be serialised.
+    serde_json::to_value(ApiDocument::openapi()).unwrap_or_default()
+}

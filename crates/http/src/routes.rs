@@ -1,0 +1,114 @@
+//! The routes, and the checks in front of them.
+
+pub(crate) mod approvals;
+pub(crate) mod dead_letters;
+pub(crate) mod health;
+pub(crate) mod jobs;
+pub(crate) mod messages;
+pub(crate) mod schedules;
+pub(crate) mod sessions;
+pub(crate) mod status;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, delete, get, post};
+
+use crate::caller::{HttpCaller, caller};
+use crate::guard::RequestedHost;
+use crate::openai::{chat, models, responses};
+use crate::openapi;
+use crate::problem::Problem;
+use crate::state::HttpState;
+
+/// The paths that a program on this machine may read without a token.
+const OPEN: [&str; 3] = ["/healthz", "/metrics", "/readyz"];
+
+/// The address of the client. The server puts it into each request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientAddress(pub(crate) SocketAddr);
+
+/// Every route. A test compares the paths with the OpenAPI document.
+pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
+    vec![
+        ("/healthz", get(health::healthz)),
+        ("/metrics", get(health::metrics)),
+        ("/openapi.json", get(openapi::document)),
+        ("/readyz", get(health::readyz)),
+        ("/v1/approvals", get(approvals::list)),
+        ("/v1/approvals/{id}", post(approvals::decide)),
+        ("/v1/chat/completions", post(chat::complete)),
+        ("/v1/dead-letters", get(dead_letters::list)),
+        ("/v1/dead-letters/{id}", get(dead_letters::show).delete(dead_letters::discard)),
+        ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
+        ("/v1/jobs", get(jobs::list).post(jobs::submit)),
+        ("/v1/jobs/{id}", get(jobs::show)),
+        ("/v1/jobs/{id}/cancel", post(jobs::cancel)),
+        ("/v1/messages", post(messages::publish)),
+        ("/v1/messages/{id}", get(messages::show)),
+        ("/v1/models", get(models::list)),
+        ("/v1/models/{model}", get(models::show)),
+        ("/v1/responses", post(responses::create)),
+        ("/v1/schedules", get(schedules::list).post(schedules::add)),
+        ("/v1/schedules/{id}", get(schedules::show).delete(schedules::remove)),
+        ("/v1/schedules/{id}/pause", post(schedules::pause)),
+        ("/v1/schedules/{id}/resume", post(schedules::resume)),
+        ("/v1/schedules/{id}/run", post(schedules::run)),
+        ("/v1/sends", post(messages::send)),
+        ("/v1/sessions", get(sessions::list)),
+        ("/v1/sessions/{session}", delete(sessions::remove).get(sessions::show)),
+        ("/v1/sessions/{session}/stream", get(sessions::stream)),
+        ("/v1/status", get(status::status)),
+        ("/v1/usage", get(status::usage)),
+    ]
+}
+
+/// Returns the service behind a connection.
+pub(crate) fn router(state: &Arc<HttpState>) -> Router {
+    let routes = routes().into_iter();
+    let router = routes.fold(Router::new(), |router, (path, methods)| router.route(path, methods));
+    router
+        .fallback(async || Problem::not_found("there is no such path; see /openapi.json"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "urn:avocet:problem:method",
+                "the path has other methods; the header Allow lists them",
+            )
+        })
+        .layer(from_fn_with_state(state.clone(), admit))
+        .with_state(state.clone())
+}
+
+/// Passes a request on if its host, its origin and its token are right.
+async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match check(&state, &parts) {
+        Ok(caller) => {
+            parts.extensions.insert(caller);
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(problem) => {
+            tracing::debug!(path = parts.uri.path(), problem = problem.detail, "refused");
+            problem.into_response()
+        }
+    }
+}
+
+/// Returns the caller; `None` for an open path.
+fn check(state: &HttpState, request: &Parts) -> Result<Option<HttpCaller>, Problem> {
+    let host = state.guard.check(request)?;
+    let client = request.extensions.get::<ClientAddress>();
+    let is_local = host == RequestedHost::Loopback
+        && client.is_some_and(|ClientAddress(address)| address.ip().is_loopback());
+    if is_local && OPEN.contains(&request.uri.path()) {
+        return Ok(None);
+    }
+    caller(request, &state.tokens).map(Some)
+}

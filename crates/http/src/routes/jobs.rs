@@ -1,0 +1,103 @@
+//! Jobs: long tasks in sessions of their own.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use utoipa::IntoParams;
+
+use super::messages::{accepted_or_repeated, add_key};
+use crate::caller::HttpCaller;
+use crate::input::{IdempotencyKey, JsonBody, PathPart, QueryPart};
+use crate::problem::Problem;
+use crate::state::HttpState;
+
+/// The page of the list of jobs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct JobsQuery {
+    /// The most rows, from 1 to 500. Default: 50.
+    #[param(minimum = 1, maximum = 500)]
+    limit: u32,
+    /// The last job of the page before, such as `j3`.
+    before: Option<String>,
+}
+
+impl Default for JobsQuery {
+    fn default() -> Self {
+        Self { limit: 50, before: None }
+    }
+}
+
+/// Submit a job: the parameters of the socket's method `job.submit`.
+#[utoipa::path(
+    post, path = "/v1/jobs", tag = "jobs", request_body = Object,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same job")),
+    responses(
+        (status = 202, description = "The job is in the log", body = Object),
+        (status = 200, description = "A repetition: the job was accepted before", body = Object),
+        Problem,
+    ),
+)]
+pub(crate) async fn submit(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    IdempotencyKey(key): IdempotencyKey,
+    JsonBody(job): JsonBody<Map<String, Value>>,
+) -> Result<Response, Problem> {
+    let mut params = Value::Object(job);
+    add_key(&mut params, key);
+    let submitted = state.call(&caller, "job.submit", params).await?;
+    Ok((accepted_or_repeated(&submitted["is_duplicate"]), Json(submitted)).into_response())
+}
+
+/// List jobs, the newest first.
+#[utoipa::path(
+    get, path = "/v1/jobs", tag = "jobs", params(JobsQuery),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+)]
+pub(crate) async fn list(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    QueryPart(JobsQuery { limit, before }): QueryPart<JobsQuery>,
+) -> Result<Json<Value>, Problem> {
+    state.call(&caller, "job.list", json!({ "limit": limit, "before": before })).await.map(Json)
+}
+
+/// Show a job.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}", tag = "jobs",
+    params(("id" = String, Path, description = "The job, such as `j3`")),
+    responses((status = 200, description = "The job", body = Object), Problem),
+)]
+pub(crate) async fn show(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(id): PathPart<String>,
+) -> Result<Json<Value>, Problem> {
+    state.call(&caller, "job.show", json!({ "id": id })).await.map(Json)
+}
+
+/// Cancel a job.
+#[utoipa::path(
+    post, path = "/v1/jobs/{id}/cancel", tag = "jobs",
+    params(("id" = String, Path, description = "The job, such as `j3`")),
+    responses(
+        (status = 204, description = "The job is cancelled"),
+        (status = 409, description = "The job has ended", body = Problem, content_type = "application/problem+json"),
+        Problem,
+    ),
+)]
+pub(crate) async fn cancel(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(id): PathPart<String>,
+) -> Result<StatusCode, Problem> {
+    state.call(&caller, "job.cancel", json!({ "id": id })).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,132 @@
+//! Conversations: the list, their turns, their deletion, and their events.
+
+use std::sync::Arc;
+
+use avocet_protocol::SessionRow;
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::caller::HttpCaller;
+use crate::input::{PathPart, QueryPart};
+use crate::problem::Problem;
+use crate::sse;
+use crate::state::HttpState;
+
+/// The page of the list of sessions.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SessionsQuery {
+    /// The most rows, from 1 to 500. Default: 50.
+    #[param(minimum = 1, maximum = 500)]
+    limit: u32,
+    /// The last row of the page before, as `USED_AT/SESSION`.
+    #[param(value_type = Option<String>)]
+    after: Option<String>,
+}
+
+impl Default for SessionsQuery {
+    fn default() -> Self {
+        Self { limit: 50, after: None }
+    }
+}
+
+/// The page of a session's turns.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TurnsQuery {
+    /// The most turns, from 1 to 500; a page may have fewer. Default: 50.
+    #[param(minimum = 1, maximum = 500)]
+    turns: u32,
+    /// The oldest turn of the page before, such as `t12`. An empty page is the end.
+    before: Option<String>,
+}
+
+impl Default for TurnsQuery {
+    fn default() -> Self {
+        Self { turns: 50, before: None }
+    }
+}
+
+/// A deleted conversation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeletedTurns {
+    /// The number of deleted turns.
+    #[schema(value_type = u64)]
+    turns: Value,
+}
+
+/// List conversations, the last used first.
+#[utoipa::path(
+    get, path = "/v1/sessions", tag = "sessions", params(SessionsQuery),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+)]
+pub(crate) async fn list(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    QueryPart(SessionsQuery { limit, after }): QueryPart<SessionsQuery>,
+) -> Result<Json<Value>, Problem> {
+    let after = after.map(|after| after.parse::<SessionRow>()).transpose();
+    let after = after.map_err(|error| Problem::bad_request(format!("after: {error}")))?;
+    state.call(&caller, "sessions.list", json!({ "limit": limit, "after": after })).await.map(Json)
+}
+
+/// Show the turns of a conversation, oldest first.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}", tag = "sessions",
+    params(("session" = String, Path, description = "The session"), TurnsQuery),
+    responses((status = 200, description = "A page of turns", body = Vec<Object>), Problem),
+)]
+pub(crate) async fn show(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(session): PathPart<String>,
+    QueryPart(TurnsQuery { turns, before }): QueryPart<TurnsQuery>,
+) -> Result<Json<Value>, Problem> {
+    let params = json!({ "session": session, "turns": turns, "before": before });
+    state.call(&caller, "sessions.show", params).await.map(Json)
+}
+
+/// Delete a conversation.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{session}", tag = "sessions",
+    params(("session" = String, Path, description = "The session")),
+    responses(
+        (status = 200, description = "It is deleted", body = DeletedTurns),
+        (status = 409, description = "The session has work", body = Problem, content_type = "application/problem+json"),
+        Problem,
+    ),
+)]
+pub(crate) async fn remove(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(session): PathPart<String>,
+) -> Result<Json<DeletedTurns>, Problem> {
+    let turns = state.call(&caller, "sessions.delete", json!({ "session": session })).await?;
+    Ok(Json(DeletedTurns { turns }))
+}
+
+/// Follow the turns of a conversation from now on. The events are for display only: a slow client
+/// misses some.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/stream", tag = "sessions",
+    params(("session" = String, Path, description = "The session")),
+    responses(
+        (status = 200, description = "Server-sent events; each is a turn event in JSON", body = String, content_type = "text/event-stream"),
+        Problem,
+    ),
+)]
+pub(crate) async fn stream(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(session): PathPart<String>,
+) -> Result<Response, Problem> {
+    let place = state.long_request()?;
+    let events = state.follow(&caller, &session).await?;
+    Ok(sse::stream_events(state, events, place))
+}

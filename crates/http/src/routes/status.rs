@@ -1,0 +1,59 @@
+//! The state of the daemon, and the cost of models.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::IntoParams;
+
+use crate::caller::HttpCaller;
+use crate::input::QueryPart;
+use crate::problem::Problem;
+use crate::state::HttpState;
+
+/// The grouping and the page of costs. Missing parameters have the socket's defaults.
+#[derive(Debug, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct UsageQuery {
+    /// `model`, `session`, `day`, `purpose` or `schedule`. Default: `model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    /// The start of the period, in milliseconds since 1970. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<i64>,
+    /// The most rows, from 1 to 500. Default: 500.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+    /// The number of rows to skip. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skip: Option<u32>,
+}
+
+/// Show the state of the daemon, its channels and its queues.
+#[utoipa::path(
+    get, path = "/v1/status", tag = "operation",
+    responses((status = 200, description = "The state", body = Object), Problem),
+)]
+pub(crate) async fn status(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+) -> Result<Json<Value>, Problem> {
+    state.call(&caller, "status", Value::Null).await.map(Json)
+}
+
+/// Show the cost of models. Costs are in billionths of a US dollar.
+#[utoipa::path(
+    get, path = "/v1/usage", tag = "operation", params(UsageQuery),
+    responses((status = 200, description = "The rows", body = Vec<Object>), Problem),
+)]
+pub(crate) async fn usage(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    QueryPart(query): QueryPart<UsageQuery>,
+) -> Result<Json<Value>, Problem> {
+    state.call(&caller, "usage", json!(query)).await.map(Json)
+}

@@ -1,0 +1,162 @@
+//! The server: its port, and a task for each connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_gateway::GatewayParts;
+use avocet_supervise::Group;
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::HttpPlan;
+use crate::guard::HostGuard;
+use crate::routes::{self, ClientAddress};
+use crate::state::HttpState;
+
+/// The most connections at the same time. Further ones wait until a place is free.
+pub(crate) const CONNECTIONS: usize = 256;
+/// The time in which a client has to send the head of a request, and the longest idle time of a
+/// connection.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+/// The longest head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 32 * 1024;
+/// The pause after a connection that could not be accepted.
+const AFTER_ERROR: Duration = Duration::from_millis(100);
+
+/// The reason why the server does not listen.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot listen on {address} ({error}); stop the program that uses the port, or set another \
+     one: [http] listen"
+)]
+pub struct ListenError {
+    address: SocketAddr,
+    error: io::Error,
+}
+
+/// An open port whose connections wait until [`HttpServer::start`].
+#[derive(Debug)]
+pub struct HttpListener {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+    plan: HttpPlan,
+}
+
+impl HttpListener {
+    /// Opens the port.
+    ///
+    /// # Errors
+    /// [`ListenError`] if another program uses the port, or the address is not of this machine.
+    pub fn bind(plan: HttpPlan) -> Result<Self, ListenError> {
+        let wanted = plan.listen;
+        let refused = |error| ListenError { address: wanted, error };
+        let listener = std::net::TcpListener::bind(wanted).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Self { listener, address, plan })
+    }
+}
+
+/// The running server.
+#[derive(Debug)]
+pub struct HttpServer {
+    address: SocketAddr,
+}
+
+impl HttpServer {
+    /// Serves the port until `stop` fires. Then the port closes and streams end; other requests may
+    /// finish until the group is cancelled.
+    ///
+    /// # Errors
+    /// [`ListenError`] if the system refuses to wait for connections.
+    pub fn start(
+        listener: HttpListener,
+        parts: GatewayParts,
+        group: &Group,
+        stop: CancellationToken,
+    ) -> Result<Self, ListenError> {
+        let HttpListener { listener, address, plan: HttpPlan { hosts, tokens, .. } } = listener;
+        let listener =
+            TcpListener::from_std(listener).map_err(|error| ListenError { address, error })?;
+        let guard = HostGuard { port: address.port(), hosts };
+        let state = Arc::new(HttpState::new(parts, guard, tokens, group.clone(), stop));
+        group.spawn("accept", accept(listener, state));
+        tracing::info!(%address, "serving HTTP");
+        Ok(Self { address })
+    }
+
+    /// The address that the server listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<HttpState>) {
+    let router = routes::router(&state);
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    for number in 0_u64.. {
+        let next = async {
+            // The semaphore always stays open.
+            let place = places.clone().acquire_owned().await.ok();
+            (place, listener.accept().await)
+        };
+        let (place, accepted) = tokio::select! {
+            () = state.stop.cancelled() => return,
+            next = next => next,
+        };
+        match accepted {
+            Ok((stream, client)) => {
+                let router = router.clone().layer(Extension(ClientAddress(client)));
+                let shared = state.clone();
+                state.group.spawn(&format!("connection-{number}"), async move {
+                    serve(stream, router, &shared).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept an HTTP connection; retrying");
+                // An immediate retry would find as many files open.
+                state.parts.clock.sleep(AFTER_ERROR).await;
+            }
+        }
+    }
+}
+
+/// Serves a connection until the client closes it, or the daemon stops.
+async fn serve(stream: TcpStream, router: Router, state: &HttpState) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "small packets may be delayed");
+    }
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_header_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    tokio::pin!(connection);
+    let ended = state.group.token();
+    let served = tokio::select! {
+        served = &mut connection => served,
+        () = state.stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                served = &mut connection => served,
+                () = ended.cancelled() => Ok(()),
+            }
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "an HTTP connection ended early");
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

@@ -1,0 +1,18 @@
+#[path = "server_tests/forged.rs"]
+mod forged;
+#[path = "server_tests/health.rs"]
+mod health;
+#[path = "server_tests/limits.rs"]
+mod limits;
+#[path = "server_tests/messages.rs"]
+mod messages;
+#[path = "server_tests/openai.rs"]
+mod openai;
+#[path = "server_tests/rights.rs"]
+mod rights;
+#[path = "server_tests/routes.rs"]
+mod routes;
+#[path = "server_tests/streams.rs"]
+mod streams;
+#[path = "server_tests/world.rs"]
+mod world;

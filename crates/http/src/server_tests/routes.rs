@@ -1,0 +1,155 @@
+//! Each route answers, and the OpenAPI document describes each.
+
+use std::collections::BTreeSet;
+
+use avocet_gateway::testing::{BUSY, KEY, session};
+use avocet_protocol::DaemonStatus;
+use serde_json::{Value, json};
+
+use super::world::World;
+use crate::openapi;
+
+/// A request with its body, the status of its answer, and a text of the answer.
+pub(super) type Case = (&'static str, &'static str, u16, &'static str);
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    ("GET /v1/approvals", "", 200, r#""id":"w7""#),
+    ("GET /v1/approvals?limit=1&after=w7", "", 200, "[]"),
+    ("GET /v1/approvals?after=x", "", 400, "approval.list"),
+    ("POST /v1/approvals/w7", r#"{"decision": "for_session"}"#, 204, ""),
+    ("POST /v1/approvals/w7", r#"{"decision": "denied", "why": "too late"}"#, 404, "no call waits for approval as w7"),
+    ("POST /v1/approvals/w7", r#"{"decision": "perhaps"}"#, 400, "approval.decide"),
+    ("GET /v1/dead-letters", "", 200, r#""id":"o7""#),
+    ("GET /v1/dead-letters/o7", "", 200, r#""reason":"refused""#),
+    ("GET /v1/dead-letters/o8", "", 404, "there is no dead letter o8"),
+    ("POST /v1/dead-letters/o7/retry", "", 204, ""),
+    ("POST /v1/dead-letters/o8/retry", "", 404, "there is no dead letter o8"),
+    ("DELETE /v1/dead-letters/o7", "", 204, ""),
+    ("GET /v1/jobs", "", 200, r#""id":"j3""#),
+    ("GET /v1/jobs?before=j3", "", 200, "[]"),
+    ("GET /v1/jobs/j3", "", 200, r#""state":"running""#),
+    ("GET /v1/jobs/j4", "", 404, "there is no job j4"),
+    ("POST /v1/jobs", r#"{"task": "x"}"#, 400, "job.submit: `agent` is missing"),
+    ("POST /v1/jobs/j3/cancel", "", 409, "j3 is running and cannot be cancelled"),
+    ("POST /v1/jobs/j4/cancel", "", 404, "there is no job j4"),
+    ("GET /v1/schedules", "", 200, "[]"),
+    ("GET /v1/schedules?ended=true", "", 200, "[]"),
+    ("GET /v1/schedules/s2", "", 400, "there is no s2"),
+    ("POST /v1/schedules", r#"{"chat": "terminal:local:a"}"#, 400, "schedule.add"),
+    ("POST /v1/schedules/s1/run", "", 204, ""),
+    ("POST /v1/schedules/s1/pause", "", 204, ""),
+    ("POST /v1/schedules/s1/resume", "", 204, ""),
+    ("DELETE /v1/schedules/s1", "", 204, ""),
+    ("DELETE /v1/schedules/s2", "", 503, "the log is closed"),
+    ("GET /v1/sessions?limit=1", "", 200, r#""session":"terminal:local:0""#),
+    ("GET /v1/sessions?limit=1&after=0/terminal:local:0", "", 200, r#""session":"terminal:local:1""#),
+    ("GET /v1/sessions?limit=0", "", 400, "limit is 0; it must be from 1 to 500"),
+    ("GET /v1/sessions?after=x", "", 400, "after: "),
+    ("GET /v1/sessions?page=2", "", 400, "unknown field `page`"),
+    ("GET /v1/sessions?limit=many", "", 400, "limit"),
+    ("GET /v1/sessions/terminal:local:a", "", 200, r#""id":"t1""#),
+    ("GET /v1/sessions/terminal%3Alocal%3Aa?before=t1", "", 200, "[]"),
+    ("GET /v1/sessions/nowhere", "", 400, "sessions.show: "),
+    ("DELETE /v1/sessions/terminal:local:a", "", 200, r#"{"turns":3}"#),
+    ("DELETE /v1/sessions/terminal:local:busy", "", 409, "has an open turn"),
+    ("DELETE /v1/sessions/terminal:local:none", "", 404, "there is no session"),
+    ("GET /v1/sessions/nowhere/stream", "", 400, "session id"),
+    ("GET /v1/usage", "", 200, r#""of":"model since 0""#),
+    ("GET /v1/usage?by=day&since=5&limit=7&skip=1", "", 200, r#""of":"day since 5""#),
+    ("GET /v1/usage?by=moon", "", 400, "`moon` is not a possible value"),
+    ("GET /v1/messages/m7", "", 404, "there is no message m7"),
+    ("GET /v1/messages/x", "", 400, "wait: "),
+    ("GET /v1/messages/m1?wait=601", "", 400, "it must be from 0 to 600 seconds"),
+    ("POST /v1/messages", r#"{"session": "terminal:local:a"}"#, 400, "`text` is missing"),
+    ("POST /v1/messages", r#"{"session": "terminal:local:a", "text": "x", "sender": "me"}"#, 400, "`sender`"),
+    ("POST /v1/messages", r#"{"session": "../x", "text": "x"}"#, 400, "ask: session id"),
+    ("POST /v1/messages", "{oops", 400, "line 1"),
+    ("POST /v1/messages", "", 400, ""),
+    ("POST /v1/sends", r#"{"chat": "x", "text": "x"}"#, 400, "send: "),
+    ("GET /v1/status", "", 200, r#""version":"1.2.3""#),
+    ("GET /openapi.json", "", 200, r#""openapi":"3.1.0""#),
+    ("GET /v1/dance", "", 404, "there is no such path; see /openapi.json"),
+    ("PUT /v1/messages", "", 405, "the header Allow lists them"),
+    ("OPTIONS /v1/messages", "", 405, "the header Allow lists them"),
+];
+
+pub(super) fn status() -> DaemonStatus {
+    serde_json::from_value(json!({
+        "version": "1.2.3", "pid": 7, "uptime_seconds": 5, "data_dir": "/d", "model": "a/b",
+        "channels": [],
+        "log": {
+            "epoch": 1, "sessions": 2, "messages": 3, "queued": 4, "running": 5, "waiting": 6,
+            "pending": 7, "unconfirmed": 8, "dead": 9, "ignored": [],
+        },
+    }))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn routes_answer_with_the_result_of_their_method_or_a_problem() {
+    assert_eq!((session().as_str(), BUSY), ("terminal:local:a", "terminal:local:busy"));
+    let world = World::new();
+    *world.daemon.status.lock().unwrap() = Some(status());
+    for (line, body, status, says) in CASES {
+        let answer = world.ask(line, body).await;
+        assert_eq!(answer.status, *status, "{line}: {answer:?}");
+        assert!(answer.body.contains(says), "{line}: {answer:?}");
+        assert!(!answer.body.contains(KEY), "{line} shows a secret");
+        let media = answer.header("content-type").unwrap_or_default();
+        let expected = match status {
+            200..300 if answer.body.is_empty() => "",
+            200..300 => "application/json",
+            _ => "application/problem+json",
+        };
+        assert_eq!(media, expected, "{line}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn method_not_allowed_names_the_methods_of_the_path() {
+    let answer = World::new().ask("PUT /v1/jobs", "").await;
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("GET,HEAD,POST")));
+}
+
+#[test]
+fn openapi_document_describes_every_route_once() {
+    let document = openapi::as_json();
+    let paths = document["paths"].as_object().unwrap();
+    let described: BTreeSet<&str> = paths.keys().map(String::as_str).collect();
+    let routes = crate::routes::routes();
+    let served: BTreeSet<&str> = routes.iter().map(|(path, _)| *path).collect();
+    assert_eq!(described, served);
+    let operations = paths.values().flat_map(|item| item.as_object().unwrap().values());
+    let names: Vec<&str> =
+        operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
+}
+
+#[tokio::test]
+async fn openapi_operations_are_served_and_tell_their_problem() {
+    let world = World::new();
+    let document = openapi::as_json();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            // The paths of OpenAI's APIs have its form of errors.
+            if operation["tags"][0] == "openai" {
+                continue;
+            }
+            let problem = &operation["responses"]["default"]["content"]["application/problem+json"];
+            assert_eq!(problem["schema"]["$ref"], "#/components/schemas/Problem", "{path}");
+            if path.ends_with("/stream") {
+                continue;
+            }
+            let path = path.replace("{session}", "terminal:local:none").replace("{id}", "x");
+            let line = format!("{} {path}", method.to_uppercase());
+            let answer = world.ask(&line, "").await;
+            assert!(![0, 405].contains(&answer.status), "{line}: {answer:?}");
+            assert!(!answer.body.contains("there is no such path"), "{line}: {answer:?}");
+        }
+    }
+    let is_open = |path: &str| document["paths"][path]["get"]["security"] == json!([{}]);
+    let open = ["/healthz", "/metrics", "/readyz"].map(is_open);
+    assert_eq!((open, &document["security"]), ([true; 3], &json!([{"token": []}])));
+    assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], Value::from("bearer"));
+}

@@ -1,0 +1,69 @@
+//! Streams of turn events, and the end of the server.
+
+use std::time::Duration;
+
+use avocet_gateway::testing::session;
+use avocet_protocol::{MessageId, Outcome, TurnEvent, TurnEvents, TurnId};
+use serde_json::{Value, json};
+
+use super::world::World;
+
+const STREAM: &str = "GET /v1/sessions/terminal:local:a/stream";
+
+#[tokio::test]
+async fn stream_passes_on_the_events_of_the_session() {
+    let world = World::new();
+    let mut stream = world.begin(STREAM).await;
+    let head = stream.head().await;
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    assert_eq!(*world.daemon.heard.lock().unwrap(), [session()]);
+    let text = TurnEvent::Text { delta: "two\nlines ☂".to_owned() };
+    let ended = TurnEvent::Ended {
+        turn: Some(TurnId(1)),
+        messages: vec![MessageId(1)],
+        outcome: Outcome::Replied,
+    };
+    for event in [text, ended] {
+        world.daemon.emit(&session(), event.clone());
+        let seen: Value = serde_json::from_str(&stream.event().await.unwrap()).unwrap();
+        assert_eq!(seen, json!(event));
+    }
+}
+
+#[tokio::test]
+async fn stream_sends_a_comment_while_nothing_happens() {
+    let world = World::new();
+    let mut stream = world.begin(STREAM).await;
+    stream.head().await;
+    world.clock.sleeper(Duration::from_secs(15)).await;
+    world.clock.advance(Duration::from_secs(15));
+    while stream.line().await.unwrap() != ": alive" {}
+}
+
+#[tokio::test]
+async fn stop_ends_streams_and_closes_the_port_while_waits_finish() {
+    let world = World::new();
+    let mut stream = world.begin(STREAM).await;
+    assert_eq!(stream.head().await.status, 200);
+    let mut wait = world.begin("GET /v1/messages/m1?wait=600").await;
+    world.clock.sleeper(Duration::from_secs(600)).await;
+    world.stop.cancel();
+    assert_eq!(stream.event().await, None, "the stream ends");
+    *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+    world.clock.advance(Duration::from_secs(5));
+    assert_eq!(wait.answer().await.json()["reply"], "the reply");
+    while !world.group.live().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert!(tokio::net::TcpStream::connect(world.server).await.is_err(), "the port is closed");
+}
+
+#[tokio::test]
+async fn cancelled_group_ends_waits_too() {
+    let world = World::new();
+    let mut wait = world.begin("GET /v1/messages/m1?wait=600").await;
+    world.clock.sleeper(Duration::from_secs(600)).await;
+    world.stop.cancel();
+    world.group.cancel();
+    assert_eq!(wait.answer().await.status, 0);
+}

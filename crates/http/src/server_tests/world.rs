@@ -1,0 +1,111 @@
+//! A server on a loopback port in front of a fake daemon, and its client.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use avocet_gateway::testing::FakeDaemon;
+use avocet_protocol::{ClientRole, Secret};
+use avocet_supervise::Group;
+use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
+use avocet_testkit::{FakeDestinations, ManualClock};
+use tokio_util::sync::CancellationToken;
+
+use crate::{HttpConfig, HttpListener, HttpServer, HttpToken};
+
+/// The token of the client `phone`.
+pub(super) const TOKEN: &str = "0123456789abcdef-phone";
+/// The token of the client `tablet`, which reaches the chat `terminal:local:b` alone.
+pub(super) const TABLET: &str = "fedcba9876543210-tablet";
+
+pub(super) struct World {
+    pub(super) daemon: Arc<FakeDaemon>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) group: Group,
+    pub(super) stop: CancellationToken,
+    pub(super) server: SocketAddr,
+}
+
+/// A request for [`World::ask`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct TestRequest<'r> {
+    /// For example `GET /healthz`.
+    pub(super) line: &'r str,
+    /// Lines of the head beside those of the body.
+    pub(super) head: Vec<String>,
+    pub(super) body: &'r str,
+}
+
+impl TestRequest<'_> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut text = format!("{} HTTP/1.1\r\n", self.line);
+        for line in &self.head {
+            text.push_str(line);
+            text.push_str("\r\n");
+        }
+        if !self.body.is_empty() {
+            text.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
+        }
+        text.push_str("\r\n");
+        text.push_str(self.body);
+        text.into_bytes()
+    }
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let (daemon, clock) = <(Arc<FakeDaemon>, Arc<ManualClock>)>::default();
+        let places = Arc::<FakeDestinations>::default();
+        let (group, stop) = (Group::new("test"), CancellationToken::new());
+        let token = |text: &str, role, chats: &str| {
+            let (token, chats) = (Some(Secret::new(text.to_owned())), vec![chats.to_owned()]);
+            HttpToken { token, role, chats, methods: None }
+        };
+        let config = HttpConfig {
+            listen: Some("127.0.0.1:0".to_owned()),
+            hosts: vec!["bus.example".to_owned()],
+            tokens: [
+                ("phone".to_owned(), token(TOKEN, ClientRole::Operator, "*")),
+                ("tablet".to_owned(), token(TABLET, ClientRole::Operator, "terminal:local:b")),
+            ]
+            .into(),
+            ..HttpConfig::default()
+        };
+        let listener = HttpListener::bind(config.plan().unwrap().unwrap()).unwrap();
+        let parts = daemon.parts(clock.clone(), places);
+        let server = HttpServer::start(listener, parts, &group, stop.clone()).unwrap();
+        Self { daemon, clock, group, stop, server: server.address() }
+    }
+
+    /// The head of a request of the client `phone`.
+    pub(super) fn head(&self) -> Vec<String> {
+        vec![
+            format!("Host: {}", self.server),
+            format!("Authorization: Bearer {TOKEN}"),
+            "Content-Type: application/json".to_owned(),
+        ]
+    }
+
+    /// Sends a request of the client `phone`, and reads the answer.
+    pub(super) async fn ask(&self, line: &str, body: &str) -> RawHttpAnswer {
+        self.ask_with(line, &[], body).await
+    }
+
+    /// Works as [`Self::ask`], with more lines in the head.
+    pub(super) async fn ask_with(&self, line: &str, more: &[&str], body: &str) -> RawHttpAnswer {
+        let head = self.head().into_iter().chain(more.iter().map(|&line| line.to_owned()));
+        let request = TestRequest { line, head: head.collect(), body };
+        exchange(self.server, &request.bytes()).await
+    }
+
+    /// Sends a request of the client `phone` without reading the answer.
+    pub(super) async fn begin(&self, line: &str) -> HttpConnection {
+        let mut connection = HttpConnection::open(self.server).await;
+        connection.write(&TestRequest { line, head: self.head(), body: "" }.bytes()).await;
+        connection
+    }
+
+    /// Counts the running tasks with this text in their names.
+    pub(super) fn live(&self, name: &str) -> usize {
+        self.group.live().iter().filter(|task| task.contains(name)).count()
+    }
+}

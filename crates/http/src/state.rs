@@ -1,0 +1,120 @@
+//! The state that all requests share, and their only way to the gateway.
+
+use std::sync::Arc;
+
+use avocet_gateway::GatewayParts;
+use avocet_protocol::{SessionId, TurnEvent};
+use avocet_supervise::Group;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::{HttpCaller, TokenDigest};
+use crate::guard::HostGuard;
+use crate::problem::Problem;
+
+/// The most requests that wait for an outcome or stream at the same time: half of the connections,
+/// so that short requests find a place.
+const LONG_REQUESTS: usize = crate::server::CONNECTIONS / 2;
+/// The most seconds that a request waits for an outcome.
+pub(crate) const LONGEST_WAIT: u64 = 600;
+
+/// The state of the server.
+#[derive(Debug)]
+pub(crate) struct HttpState {
+    pub(crate) parts: GatewayParts,
+    pub(crate) guard: HostGuard,
+    pub(crate) tokens: Vec<TokenDigest>,
+    /// The tasks of requests.
+    pub(crate) group: Group,
+    /// Fires when the daemon's intake ends: streams end then.
+    pub(crate) stop: CancellationToken,
+    long: Arc<Semaphore>,
+}
+
+impl HttpState {
+    pub(crate) fn new(
+        parts: GatewayParts,
+        guard: HostGuard,
+        tokens: Vec<TokenDigest>,
+        group: Group,
+        stop: CancellationToken,
+    ) -> Self {
+        let long = Arc::new(Semaphore::new(LONG_REQUESTS));
+        Self { parts, guard, tokens, group, stop, long }
+    }
+
+    /// Calls a method of the socket in the name of a client. The method runs to its end even if the
+    /// client disconnects, so that a commit is followed by its wake-up.
+    ///
+    /// # Errors
+    /// The method's error as a response.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        caller: &HttpCaller,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, Problem> {
+        let (answer, answered) = oneshot::channel();
+        let (state, caller) = (self.clone(), caller.0.clone());
+        self.group.spawn(&format!("request-{method}"), async move {
+            let result = avocet_gateway::answer(&state.parts, &caller, method, params).await;
+            // The client may be gone.
+            drop(answer.send(result));
+        });
+        let result = answered.await.map_err(|_| {
+            Problem::unavailable(format!("the method {method} ended without an answer"))
+        })?;
+        Ok(result?)
+    }
+
+    /// Waits at most `seconds` for the outcome of a message, and returns its status. Ends with the
+    /// client.
+    ///
+    /// # Errors
+    /// The error of the method `wait`.
+    pub(crate) async fn wait(
+        &self,
+        caller: &HttpCaller,
+        message: &str,
+        seconds: u64,
+    ) -> Result<Value, Problem> {
+        let params = json!({ "message": message, "seconds": seconds });
+        Ok(avocet_gateway::answer(&self.parts, &caller.0, "wait", params).await?)
+    }
+
+    /// Follows the turns of a session from now on.
+    ///
+    /// # Errors
+    /// The session id is malformed, or the client may not read the session.
+    pub(crate) async fn follow(
+        &self,
+        caller: &HttpCaller,
+        session: &str,
+    ) -> Result<flume::Receiver<TurnEvent>, Problem> {
+        let session =
+            SessionId::parse(session).map_err(|error| Problem::bad_request(error.to_string()))?;
+        let params = json!({ "session": session });
+        avocet_gateway::check_rights(&self.parts, &caller.0, "sessions.show", &params).await?;
+        Ok(self.parts.events.subscribe(&session))
+    }
+
+    /// Returns the session of messages to a session's chat, which may be linked into another.
+    pub(crate) fn linked(&self, session: &SessionId) -> SessionId {
+        let (chat, links) = (session.address(), self.parts.access.links());
+        let link = links.into_iter().find(|link| link.chat == chat);
+        link.map_or_else(|| session.clone(), |link| link.session)
+    }
+
+    /// Takes a place for a request that takes long.
+    ///
+    /// # Errors
+    /// All places are taken.
+    pub(crate) fn long_request(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.long.clone().try_acquire_owned().map_err(|_| {
+            Problem::unavailable(format!(
+                "{LONG_REQUESTS} requests wait or stream already; try again later"
+            ))
+        })
+    }
+}
