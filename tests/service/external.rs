@@ -1,14 +1,15 @@
-//! Files between the agent and a program that is a channel, in both directions.
+//! Files between the agent and other programs: channels, and clients that ask.
 
 use std::fs::{self, File};
 use std::process::{Child, Command};
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
+use avocet_testkit::socket::SocketClient;
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
 use crate::model::config;
-use crate::patience::{stop, until};
+use crate::patience::{stop, until, with_timeout};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/e2e/channel.py");
 
@@ -65,6 +66,38 @@ async fn files_larger_than_a_line_pass_from_and_to_a_program() {
     let sent = fs::read_to_string(&outbox).unwrap();
     assert_eq!(sent.matches(r#""files": ["report.bin"]"#).count(), 1, "{sent}");
     drop(channel);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ask_passes_a_file_of_an_attached_client_to_the_agent() {
+    let model = OpenAiFake::start(sends_files).await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let client = SocketClient::connect(&home.socket()).await.unwrap();
+    let chat = "terminal:local:me";
+    client.call("attach", json!({ "chat": chat })).await.unwrap();
+    let file = json!({ "reference": "f1", "name": "notes.txt", "bytes": 5 });
+    let ask = json!({ "session": chat, "text": "Read this.", "attachments": [file] });
+    client.call("ask", ask).await.unwrap();
+    let answering = async {
+        loop {
+            let request = client.incoming.recv_async().await.unwrap();
+            match request["method"].as_str().unwrap() {
+                "file.read" => {
+                    assert_eq!(request["params"]["reference"], "f1");
+                    let is_start = request["params"]["offset"] == 0;
+                    let data = if is_start { "aGVsbG8=" } else { "" };
+                    client.respond_with(&request["id"], json!({ "data": data })).await.unwrap();
+                }
+                "deliver" => return request["params"]["text"].clone(),
+                _ => {}
+            }
+        }
+    };
+    assert_eq!(with_timeout("the answer", answering).await, "I see.");
+    assert_eq!(fs::read_to_string(home.workspace().join("inbox/m1-0.txt")).unwrap(), "hello");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
 }

@@ -149,7 +149,7 @@ pub(crate) fn new_key() -> Result<DedupeKey, LinkError> {
 impl TerminalLink for DaemonLink {
     async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
         let (session, text) = (self.session.clone(), text.to_owned());
-        let ask = Ask { session, text, key: Some(new_key()?) };
+        let ask = Ask { session, text, key: Some(new_key()?), attachments: Vec::new() };
         self.call::<AskResult>("ask", &ask).await.map(|asked| asked.message)
     }
 

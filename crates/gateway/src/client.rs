@@ -218,7 +218,13 @@ async fn read(
                     drop(arrived.send_async(Incoming::Event(event)).await);
                 }
             }
-            Ok(RpcMessage::Request { .. }) | Err(_) => {}
+            Ok(RpcMessage::Request { id, method, .. }) => {
+                let message = format!("this client has no method {method:?}");
+                let result = Err(RpcError::new(RpcError::METHOD, message));
+                // If the connection is lost, nothing waits for the answer.
+                drop(lines.send_async(RpcMessage::Response { id, result }.to_line()).await);
+            }
+            Err(_) => {}
         }
     }
     lock(&open).end();

@@ -6,6 +6,7 @@ mod ask_json;
 mod attached;
 mod caller;
 mod client;
+mod client_files;
 mod clients;
 mod connection;
 mod consolidate;
@@ -38,6 +39,7 @@ pub use ask_json::answer_in_json;
 pub use attached::{FilePiece, GetFile};
 pub use caller::{Caller, ChatPatterns};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
+pub use client_files::PublishedFile;
 pub use clients::{ClientIdentity, Clients, Hello, NamedClient, SystemUsers, Welcome};
 pub use consolidate::answer_about_consolidation;
 pub use dead_letters::{ListDeadLetters, NamedDeadLetter, answer_about_dead_letters};
@@ -54,7 +56,7 @@ pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
-pub use publish::{PublishParams, PublishedCursor, PublishedFile};
+pub use publish::{PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
 pub use socket_place::{SocketGroup, SocketPlace};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
+use crate::client_files::{PublishedFile, attachments};
 use crate::clients::Welcome;
 use crate::parts::GatewayParts;
 use crate::scope::ChatScope;
@@ -34,6 +35,10 @@ pub struct Ask {
     /// another text, or another topic of the chat, is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<DedupeKey>,
+    /// Files. A client that is attached to the chat keeps them until the daemon reads them with
+    /// `file.read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<PublishedFile>,
 }
 
 /// The result of [`Ask`].
@@ -286,11 +291,18 @@ fn unknown(method: &str) -> RpcError {
 }
 
 async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError> {
+    let chat = ask.session.address();
+    let account = (chat.channel.clone(), chat.account.clone());
+    if !ask.attachments.is_empty() && !parts.attach.contains_key(&account) {
+        let message = format!("ask: {chat} takes no files, because no client can attach to it");
+        return Err(RpcError::new(RpcError::PARAMS, message));
+    }
+    let attachments = attachments("ask", &chat, ask.attachments)?;
     let inbound = Inbound::new(
-        ask.session.address(),
+        chat,
         Sender::new(peer.clone()),
         ask.key.map_or_else(new_key, Ok)?,
-        Content::text(ask.text),
+        Content { attachments, ..Content::text(ask.text) },
     );
     let accepted = parts.publish.publish(inbound, None).await.map_err(|error| refusal(&error))?;
     let duplicate = accepted.what == avocet_protocol::AcceptedAs::Duplicate;

@@ -1,14 +1,15 @@
 //! The method by which a program that is a channel brings in the messages of people.
 
 use avocet_protocol::{
-    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind, Content,
-    Cursor, DedupeKey, Inbound, PublishError, Sender, SenderId, Timestamp,
+    AcceptedAs, ChatAddress, ChatKind, Content, Cursor, DedupeKey, Inbound, PublishError, Sender,
+    SenderId, Timestamp,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::attached::platform;
 use crate::caller::Caller;
+use crate::client_files::{PublishedFile, attachments};
 use crate::methods::{AskResult, refusal};
 use crate::parts::GatewayParts;
 use crate::values::read;
@@ -54,41 +55,6 @@ pub struct PublishParams {
     pub cursor: Option<PublishedCursor>,
 }
 
-/// A file of a message. The program keeps it until the message is answered.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PublishedFile {
-    /// The program's own name of the file, for `file.read`. Shorter than 1,024 bytes.
-    pub reference: String,
-    /// The way in which a platform would show it. Default: `document`.
-    #[serde(default = "document")]
-    pub kind: AttachmentKind,
-    /// The file's name for people.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// The media type (RFC 6838).
-    #[serde(default)]
-    pub media_type: Option<String>,
-    /// The size in bytes.
-    #[serde(default)]
-    pub bytes: Option<u64>,
-}
-
-/// Bytes of the longest reference of a file.
-const MOST_REFERENCE: usize = 1024;
-
-fn document() -> AttachmentKind {
-    AttachmentKind::Document
-}
-
-impl From<PublishedFile> for Attachment {
-    fn from(file: PublishedFile) -> Self {
-        let PublishedFile { reference, kind, name, media_type, bytes } = file;
-        let source = AttachmentSource::Platform(reference);
-        Self { name, media_type, bytes, ..Self::new(kind, source) }
-    }
-}
-
 /// A position in the messages of the platform.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -112,7 +78,7 @@ pub(crate) async fn publish(
     let PublishedCursor { scope, position } = params.cursor.unwrap_or_default();
     let cursor = (!position.is_empty()).then_some(Cursor { scope, position });
     let (channel, account) = (chat.channel.clone(), chat.account.clone());
-    let attachments = params.attachments.into_iter().map(Attachment::from).collect();
+    let attachments = attachments("publish", &chat, params.attachments)?;
     let content = Content { attachments, ..Content::text(text) };
     let sender = Sender { name: sender_name, is_bot, ..Sender::new(sender) };
     let inbound = Inbound {
@@ -159,14 +125,6 @@ fn check(parts: &GatewayParts, params: &PublishParams) -> Result<(), RpcError> {
             "publish: the sender {sender} is a process of this system; people have ids without the \
              beginnings {}",
             OF_PROCESSES.join(", ")
-        );
-        return Err(RpcError::new(RpcError::PARAMS, message));
-    }
-    let longest = params.attachments.iter().map(|file| file.reference.len()).max();
-    if let Some(length @ MOST_REFERENCE..) = longest {
-        let message = format!(
-            "publish: a reference of a file is {length} bytes long; use shorter ones than \
-             {MOST_REFERENCE}"
         );
         return Err(RpcError::new(RpcError::PARAMS, message));
     }

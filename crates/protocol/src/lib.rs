@@ -70,7 +70,7 @@ pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use ask_json::{AskJson, AskJsonError, JsonAnswer, JsonQuestion};
 pub use asker::Asker;
-pub use attach::{Attach, AttachPlatform, ForClient, Handover, PieceRequest};
+pub use attach::{Attach, AttachPlatform, ClientFile, ForClient, Handover, PieceRequest};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
 pub use calendar::Calendar;
 pub use channel::{

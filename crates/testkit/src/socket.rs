@@ -70,7 +70,15 @@ impl SocketClient {
     /// # Errors
     /// [`CallError::Lost`] if the connection has broken.
     pub async fn respond(&self, id: &Value) -> Result<(), CallError> {
-        self.write(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })).await
+        self.respond_with(id, json!({})).await
+    }
+
+    /// Answers a request of the daemon with this result.
+    ///
+    /// # Errors
+    /// [`CallError::Lost`] if the connection has broken.
+    pub async fn respond_with(&self, id: &Value, result: Value) -> Result<(), CallError> {
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
     }
 
     async fn write(&self, message: &Value) -> Result<(), CallError> {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use avocet_channel_kit::{Limit, plan};
 use avocet_protocol::{
     AccountName, Attach, AttachPlatform, Channel, ChannelContext, ChannelError, ChannelName,
-    ChatAddress, Content, Delivery, FetchError, ForClient, Handover, Health, PieceRequest, Receipt,
+    ChatAddress, ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health, Receipt,
     SendError,
 };
 use avocet_supervise::Listeners;
@@ -49,19 +49,6 @@ impl External {
         last_first(self.chats.of(chat))
             .chain(last_first(of_whole))
             .chain(last_first(self.all.of(&())))
-    }
-
-    /// Asks the program that serves all chats for a piece of a file.
-    async fn piece(&self, reference: &str, offset: u64) -> Result<Vec<u8>, FetchError> {
-        for client in self.all.of(&()).into_iter().rev() {
-            let (piece, received) = oneshot::channel();
-            let request = PieceRequest { reference: reference.to_owned(), offset, piece };
-            if client.send_async(ForClient::Piece(request)).await.is_ok() {
-                let left = || Err(FetchError::Failed("the program disconnected".to_owned()));
-                return received.await.unwrap_or_else(|_| left());
-            }
-        }
-        Err(FetchError::Failed("no program serves the channel at present".to_owned()))
     }
 }
 
@@ -136,20 +123,11 @@ impl Channel for External {
         }
     }
 
-    /// Reads a file of the program piece by piece.
+    /// Reads a file of the program that published the message.
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
-        let mut bytes = Vec::new();
-        loop {
-            let offset = bytes.len() as u64;
-            let piece = self.piece(reference, offset).await?;
-            if piece.is_empty() {
-                return Ok(bytes);
-            }
-            bytes.extend(piece);
-            if bytes.len() as u64 > limit {
-                return Err(FetchError::TooLarge { limit });
-            }
-        }
+        let unknown = || FetchError::Gone("its reference is not that of a program".to_owned());
+        let file = ClientFile::parse(reference).ok_or_else(unknown)?;
+        file.read(self.clients(&file.chat), limit).await
     }
 
     fn health(&self) -> Health {

@@ -99,32 +99,21 @@ fn plan_cuts_plain_text_with_styles_to_the_length_that_the_program_sets() {
 }
 
 #[tokio::test]
-async fn fetch_reads_a_file_of_the_program_to_its_end_or_to_the_limit() {
+async fn fetch_reads_a_file_of_a_client_that_serves_the_chat() {
     let channel = channel();
-    let offline = channel.fetch("f1", 10).await;
-    assert!(matches!(offline, Err(FetchError::Failed(_))), "{offline:?}");
-    let client = channel.attach_all();
-    // Each request is answered with at most three bytes of a file of eight.
-    let serve = async || loop {
-        let ForClient::Piece(request) = client.recv_async().await.unwrap() else { panic!() };
-        let answer = match request.reference.as_str() {
-            "f1" => {
-                let rest = &b"01234567"[usize::try_from(request.offset).unwrap()..];
-                Ok(rest.iter().copied().take(3).collect())
-            }
-            other => Err(FetchError::Gone(format!("no {other}"))),
-        };
-        request.piece.send(answer).unwrap();
-    };
-    for (reference, limit, expected) in [
-        ("f1", 8, Ok(b"01234567".to_vec())),
-        ("f1", 7, Err(FetchError::TooLarge { limit: 7 })),
-        ("f2", 7, Err(FetchError::Gone("no f2".to_owned()))),
-    ] {
-        let fetched = tokio::select! {
-            fetched = channel.fetch(reference, limit) => fetched,
-            () = serve() => unreachable!(),
-        };
-        assert_eq!(fetched, expected);
+    let reference = ClientFile { chat: chat("a"), name: "f1".to_owned() }.to_reference();
+    for (reference, gone) in [(reference.as_str(), false), ("f1", true)] {
+        let fetched = channel.fetch(reference, 10).await;
+        assert_eq!(matches!(fetched, Err(FetchError::Gone(_))), gone, "{fetched:?}");
     }
+    let client = channel.attach_all();
+    let serve = async {
+        for piece in [b"hello".to_vec(), Vec::new()] {
+            let ForClient::Piece(request) = client.recv_async().await.unwrap() else { panic!() };
+            assert_eq!(request.reference, "f1");
+            request.piece.send(Ok(piece)).unwrap();
+        }
+    };
+    let (fetched, ()) = tokio::join!(channel.fetch(&reference, 10), serve);
+    assert_eq!(fetched, Ok(b"hello".to_vec()));
 }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccountName, Attach, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, ForClient, Handover, Health, Receipt, SendError,
+    AccountName, Attach, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress,
+    ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health, Receipt, SendError,
 };
 use avocet_supervise::Listeners;
 use futures_util::future::select_ok;
@@ -78,6 +78,13 @@ impl Channel for Terminal {
         !self.attached.of(chat).is_empty()
     }
 
+    /// Reads a file of a program that is attached to the chat and has asked about the file.
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        let unknown = || FetchError::Gone("the terminal keeps no files".to_owned());
+        let file = ClientFile::parse(reference).ok_or_else(unknown)?;
+        file.read(self.attached.of(&file.chat).into_iter().rev(), limit).await
+    }
+
     fn health(&self) -> Health {
         Health::Up
     }
@@ -100,6 +107,25 @@ mod tests {
     fn delivery() -> Delivery {
         let content = Content::text("hello");
         Delivery::new(DeliveryId(1), chat("a"), content)
+    }
+
+    #[tokio::test]
+    async fn fetch_reads_a_file_of_a_client_of_the_chat() {
+        let terminal = terminal();
+        let reference = ClientFile { chat: chat("a"), name: "f1".to_owned() }.to_reference();
+        assert!(matches!(terminal.fetch("f1", 9).await, Err(FetchError::Gone(_))));
+        assert!(matches!(terminal.fetch(&reference, 9).await, Err(FetchError::Failed(_))));
+        let (client, _other) = (terminal.attach(&chat("a")), terminal.attach(&chat("b")));
+        let serve = async {
+            for piece in [b"hello".to_vec(), Vec::new()] {
+                let ForClient::Piece(request) = client.recv_async().await.unwrap() else {
+                    panic!()
+                };
+                request.piece.send(Ok(piece)).unwrap();
+            }
+        };
+        let (fetched, ()) = tokio::join!(terminal.fetch(&reference, 9), serve);
+        assert_eq!(fetched, Ok(b"hello".to_vec()));
     }
 
     fn answer(item: ForClient) {

@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
         Some(key) => key,
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
     };
-    let ask = Ask { session, text, key: Some(key) };
+    let ask = Ask { session, text, key: Some(key), attachments: Vec::new() };
     match reach(context, &configuration).await? {
         Reached::Log(_) if wait => Err(Failure::new(
             Exit::NoDaemon,
@@ -143,7 +143,7 @@ async fn into_log(
     OfflineLog { store, configuration }: &OfflineLog,
     ask: Ask,
 ) -> Result<AskResult, Failure> {
-    let Ask { session, text, key } = ask;
+    let Ask { session, text, key, .. } = ask;
     let failed = |error: String| Failure::new(Exit::Failed, error);
     let sender = SenderId::parse("command").map_err(|error| failed(error.to_string()))?;
     let key = key.ok_or_else(|| failed("a message without a key".to_owned()))?;

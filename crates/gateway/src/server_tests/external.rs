@@ -374,7 +374,7 @@ async fn publish_keeps_the_reference_of_a_file_and_the_daemon_reads_it_from_the_
     });
     program.call("publish", message).await.unwrap();
     let kept = world.daemon.asked.lock().unwrap()[0].content.attachments[0].clone();
-    assert_eq!(kept.source, AttachmentSource::Platform("f1".to_owned()));
+    assert_eq!(kept.source, AttachmentSource::Platform("external:irc:ann\nf1".to_owned()));
     assert_eq!((kept.kind, kept.name.as_deref()), (AttachmentKind::Image, Some("cat.png")));
     let long = json!({
         "chat": "external:irc:ann", "sender": "ann", "key": "2",

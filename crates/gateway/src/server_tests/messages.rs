@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Content, MessageId, MessageStatus, Outcome, TurnEvent, TurnEvents, TurnId};
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, Content, MessageId, MessageStatus, Outcome,
+    TurnEvent, TurnEvents, TurnId,
+};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
-use super::world::{World, ask};
+use super::world::{World, ask, refused};
 use crate::testing::session;
-use crate::{AskResult, Wait};
+use crate::{AskResult, RpcError, Wait};
 
 #[tokio::test]
 async fn ask_is_answered_after_the_commit_and_absorbs_a_repeated_key() {
@@ -32,6 +35,25 @@ async fn ask_without_a_key_gets_a_generated_one() {
     world.raw(format!("{line}\n{line}\n").as_bytes(), 2).await;
     let asked = world.daemon.asked.lock().unwrap();
     assert_ne!(asked[0].key, asked[1].key);
+}
+
+#[tokio::test]
+async fn ask_refers_to_files_of_the_client_in_a_chat_that_clients_attach_to() {
+    let world = World::new();
+    let client = world.client().await;
+    let ask = |session: &str| {
+        let file = json!({"reference": "f1", "name": "cat.png", "kind": "image"});
+        json!({"session": session, "text": "What is it?", "attachments": [file]})
+    };
+    let _: AskResult = client.call("ask", &ask("terminal:local:a")).await.unwrap();
+    let asked = world.daemon.asked.lock().unwrap()[0].content.clone();
+    let source = AttachmentSource::Platform("terminal:local:a\nf1".to_owned());
+    let name = Some("cat.png".to_owned());
+    let attachment = Attachment { name, ..Attachment::new(AttachmentKind::Image, source) };
+    assert_eq!(asked.attachments, [attachment]);
+    let (code, message) = refused(client.call::<AskResult>("ask", &ask("telegram:bot:5")).await);
+    assert_eq!(code, RpcError::PARAMS);
+    assert!(message.contains("telegram:bot:5 takes no files"), "{message}");
 }
 
 #[tokio::test]

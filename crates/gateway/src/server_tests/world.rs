@@ -74,7 +74,12 @@ impl World {
 }
 
 pub(super) fn ask(text: &str) -> Ask {
-    Ask { session: session(), text: text.to_owned(), key: Some("k1".parse().unwrap()) }
+    Ask {
+        session: session(),
+        text: text.to_owned(),
+        key: Some("k1".parse().unwrap()),
+        attachments: Vec::new(),
+    }
 }
 
 pub(super) fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (i64, String) {
