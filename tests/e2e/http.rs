@@ -128,6 +128,44 @@ async fn http_chat_completion_is_the_reply_of_the_agent() {
     until_all_is_delivered(&http.home);
 }
 
+/// Signs a body as GitHub does, with an implementation of its own.
+fn signature(secret: &str, body: &str) -> String {
+    let program = "import hmac, sys; print(hmac.new(*(a.encode() for a in sys.argv[1:]), 'sha256').hexdigest())";
+    let ran = Command::new("python3").args(["-c", program, secret, body]).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http_hook_becomes_an_untrusted_message_once() {
+    let secret = "the-secret-of-the-hook-4711";
+    let hook = "[hooks.github]\nsecret = \"${HOOK}\"\nsession = \"terminal:local:me\"\n\
+        text = \"count to {{ issue.number }}\"\n";
+    let home = Home::new(program!()).with("TOKEN", TOKEN).with("HOOK", secret);
+    let http = HttpHome::on(home.with_config(&format!("{CONFIG}{hook}")));
+    let body = r#"{"action": "opened", "issue": {"number": 2}}"#;
+    let post = async |signature: &str| {
+        let request = format!(
+            "POST /hooks/github HTTP/1.1\r\nHost: {}\r\nX-GitHub-Delivery: 1\r\n\
+             X-Hub-Signature-256: sha256={signature}\r\nContent-Length: {}\r\n\r\n{body}",
+            http.server,
+            body.len()
+        );
+        soon("an answer", exchange(http.server, request.as_bytes())).await
+    };
+    let signed = signature(secret, body);
+    assert_eq!(post(&signature("another-secret-4711", body)).await.status, 401);
+    assert_eq!(post(&signed).await.json(), json!({"id": "m1", "duplicate": false}));
+    assert_eq!(post(&signed).await.json(), json!({"id": "m1", "duplicate": true}));
+    assert_eq!(http.get("/v1/messages/m1?wait=60").await.json()["outcome"], "replied");
+    let turns = http.get("/v1/sessions/terminal:local:me").await.json();
+    let inbound = &turns[0]["origin"]["messages"][0]["message"]["inbound"];
+    assert_eq!(inbound["content"]["text"], "count to 2");
+    assert_eq!(inbound["content"]["forwarded_from"], "webhook github");
+    assert_eq!(inbound["sender"]["id"], "hook:github");
+    stop(http.daemon);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn http_health_and_metrics_follow_the_daemon() {
     let http = HttpHome::start();
@@ -228,9 +266,10 @@ fn book_http_client_asks_and_prints_the_answer() {
     let refused = book_client(http.server, "nowhere");
     let out = String::from_utf8_lossy(&refused.stdout);
     assert!(refused.status.code() == Some(1) && out.contains("\"status\":400"), "{refused:?}");
-    let (_, rest) = BOOK.split_once("```toml\n").unwrap();
-    let (config, _) = rest.split_once("```\n").unwrap();
-    let home = Home::new(program!()).with("AVOCET_HTTP_TOKEN", TOKEN).with_config(config);
+    let tables = BOOK.split("```toml\n").skip(1).map(|rest| rest.split_once("```\n").unwrap().0);
+    let config: String = tables.collect();
+    let home = Home::new(program!()).with("AVOCET_HTTP_TOKEN", TOKEN).with_config(&config);
+    let home = home.with("GITHUB_HOOK_SECRET", "the-secret-of-the-hook-4711");
     let ran = run(&home, &["config", "check"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 
 use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, schema};
-use avocet_http::{HttpConfig, HttpToken};
+use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, TranscriptionConfig};
 use avocet_tools::SearchConfig;
 use serde_json::Value;
@@ -71,6 +71,7 @@ fn tables() -> Vec<ConfigTable> {
         ConfigTable::new("embeddings", "embeddings", schema::<EmbeddingsConfig>()),
         ConfigTable::new("http", "http", schema::<HttpConfig>()),
         ConfigTable::new("http.tokens.NAME", "http.tokens.phone", schema::<HttpToken>()),
+        ConfigTable::new("hooks.NAME", "hooks.github", schema::<HookConfig>()),
         ConfigTable::new("tools.web_search", "tools.web_search", schema::<SearchConfig>()),
     ];
     for kind in PROVIDERS {

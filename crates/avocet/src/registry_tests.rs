@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
 use avocet_external::ExternalGroup;
-use avocet_http::{HttpConfig, HttpToken};
+use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
@@ -54,6 +54,7 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
         ("embeddings".to_owned(), DeclaredTable::of::<EmbeddingsConfig>()),
         ("http".to_owned(), DeclaredTable::of::<HttpConfig>()),
         ("http.tokens.phone".to_owned(), DeclaredTable::of::<HttpToken>()),
+        ("hooks.github".to_owned(), DeclaredTable::of::<HookConfig>()),
         ("tools.web_search".to_owned(), DeclaredTable::of::<SearchConfig>()),
         ("models.local/qwen3*".to_owned(), DeclaredTable::of::<ModelConfig>()),
     ];
@@ -276,6 +277,14 @@ fn check_error_of_the_http_interface_names_the_line() {
         ("[http.tokens.a]\n", "1:14", "add the key `token`"),
         ("[http.tokens.a]\ntokne = \"x\"\n", "", "tokne"),
         ("[http.tokens.a]\ntoken = \"0123456789abcdef\"\n", "1:14", "the client reaches no chat"),
+        (
+            "[hooks.a]\nsecret = \"0123456789abcdef\"\nsession = \"terminal:local:a\"\ntext = \"x\"\n",
+            "1:8",
+            "`hooks.a`: a webhook needs the HTTP interface",
+        ),
+        ("[hooks.a]\nsecrte = \"x\"\n", "2:1", "did you mean `secret`?"),
+        ("[hooks.a]\n", "1:8", "`hooks.a.secret`: a secret has at least 16 characters"),
+        ("[hooks.a]\nsecret = \"0123456789abcdef\"\nsession = \"b\"\n", "3:1", "hooks.a.session"),
     ];
     for (text, place, says) in table {
         let document = parse(text);
@@ -284,7 +293,8 @@ fn check_error_of_the_http_interface_names_the_line() {
     }
     // A command without the daemon's secrets checks the other keys.
     let text = "[http]\nlisten = \"127.0.0.1:1\"\n[http.tokens.a]\ntoken = \"${A}\"\nchats = [\"*\"]\n\
-        [http.tokens.b]\ntoken = \"${B}\"\nchats = [\"*\"]\n";
+        [http.tokens.b]\ntoken = \"${B}\"\nchats = [\"*\"]\n[hooks.c]\nsecret = \"${C}\"\n\
+        session = \"terminal:local:c\"\ntext = \"{{ action }}\"\n";
     let references = avocet_config::References::Possible;
     let document = Document::parse_with(text.to_owned(), None, &|_| None, references).unwrap();
     check(&document, &document.table("").unwrap()).unwrap();

@@ -146,5 +146,5 @@ pub(crate) fn is_for_secrets(path: &str) -> bool {
     let key = path.rsplit('.').next().unwrap_or(path);
     // An element of a list belongs to its key.
     let key = key.split('[').next().unwrap_or(key);
-    ["api_key", "token"].contains(&key) || path.contains(".headers.")
+    ["api_key", "secret", "token"].contains(&key) || path.contains(".headers.")
 }

@@ -55,6 +55,8 @@ pub struct Settings {
     /// The HTTP interface for other programs. Without this table, the daemon listens on no TCP
     /// port.
     pub http: Option<Map<String, Value>>,
+    /// Incoming webhooks of the HTTP interface, by names of your choice.
+    pub hooks: Map<String, Value>,
     /// The agent's tools, and the rules for them.
     pub tools: Tools,
     /// The sandbox of the programs that the agent runs.

@@ -50,7 +50,7 @@ pub use lists::{ListSessions, ListUsage, ShowSession};
 pub use memories::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
 pub use methods::{
     Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, SentFile, Wait, answer,
-    check_rights,
+    check_rights, refusal,
 };
 pub use parts::GatewayParts;
 pub use people::{

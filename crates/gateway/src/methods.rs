@@ -354,7 +354,9 @@ pub(crate) fn new_key() -> Result<DedupeKey, RpcError> {
         .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))
 }
 
-pub(crate) fn refusal(error: &PublishError) -> RpcError {
+/// Returns the error of a method whose message was not accepted.
+#[must_use]
+pub fn refusal(error: &PublishError) -> RpcError {
     let code = match error {
         PublishError::NotAllowed { .. } => RpcError::NOT_ALLOWED,
         PublishError::Destination(_) => RpcError::NOT_FOUND,

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::caller::TokenDigest;
 use crate::guard::AllowedHost;
+use crate::hooks::HookPlan;
 
 /// The fewest characters of a token: 16 hexadecimal digits are 64 bits.
 const SHORTEST_TOKEN: usize = 16;
@@ -65,6 +66,15 @@ pub struct HttpPlan {
     pub(crate) listen: SocketAddr,
     pub(crate) hosts: Vec<AllowedHost>,
     pub(crate) tokens: Vec<TokenDigest>,
+    pub(crate) hooks: Vec<HookPlan>,
+}
+
+impl HttpPlan {
+    /// Adds the incoming webhooks.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Vec<HookPlan>) -> Self {
+        Self { hooks, ..self }
+    }
 }
 
 impl BadHttpKey {
@@ -96,7 +106,7 @@ impl HttpConfig {
                 key `token`";
             return Err(BadHttpKey::new("listen", message));
         }
-        Ok(Some(HttpPlan { listen, hosts, tokens }))
+        Ok(Some(HttpPlan { listen, hosts, tokens, hooks: Vec::new() }))
     }
 
     fn address(&self) -> Result<Option<SocketAddr>, BadHttpKey> {

@@ -7,6 +7,7 @@
 mod caller;
 mod config;
 mod guard;
+mod hooks;
 mod input;
 mod metrics;
 mod openai;
@@ -18,4 +19,5 @@ mod sse;
 mod state;
 
 pub use config::{BadHttpKey, HttpConfig, HttpPlan, HttpToken};
+pub use hooks::{HookConfig, HookPlan, hook_plans};
 pub use server::{HttpListener, HttpServer, ListenError};

@@ -8,6 +8,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 
+use crate::hooks;
 use crate::openai::{chat, models, responses};
 use crate::problem::Problem;
 use crate::routes::{approvals, dead_letters, health, jobs, messages, schedules, sessions, status};
@@ -25,6 +26,7 @@ use crate::routes::{approvals, dead_letters, health, jobs, messages, schedules, 
         dead_letters::show,
         document,
         health::healthz,
+        hooks::receive,
         health::metrics,
         health::readyz,
         jobs::cancel,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::HttpPlan;
 use crate::guard::HostGuard;
 use crate::routes::{self, ClientAddress};
-use crate::state::HttpState;
+use crate::state::{HttpAccess, HttpState};
 
 /// The most connections at the same time. Further ones wait until a place is free.
 pub(crate) const CONNECTIONS: usize = 256;
@@ -82,11 +82,17 @@ impl HttpServer {
         group: &Group,
         stop: CancellationToken,
     ) -> Result<Self, ListenError> {
-        let HttpListener { listener, address, plan: HttpPlan { hosts, tokens, .. } } = listener;
+        let HttpListener { listener, address, plan } = listener;
+        let HttpPlan { hosts, tokens, hooks, .. } = plan;
         let listener =
             TcpListener::from_std(listener).map_err(|error| ListenError { address, error })?;
         let guard = HostGuard { port: address.port(), hosts };
-        let state = Arc::new(HttpState::new(parts, guard, tokens, group.clone(), stop));
+        let state = Arc::new(HttpState::new(
+            parts,
+            HttpAccess { guard, tokens, hooks },
+            group.clone(),
+            stop,
+        ));
         group.spawn("accept", accept(listener, state));
         tracing::info!(%address, "serving HTTP");
         Ok(Self { address })

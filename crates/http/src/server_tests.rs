@@ -2,6 +2,8 @@
 mod forged;
 #[path = "server_tests/health.rs"]
 mod health;
+#[path = "server_tests/hooks.rs"]
+mod hooks;
 #[path = "server_tests/limits.rs"]
 mod limits;
 #[path = "server_tests/messages.rs"]

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caller::{HttpCaller, TokenDigest};
 use crate::guard::HostGuard;
+use crate::hooks::HookPlan;
 use crate::problem::Problem;
 
 /// The most requests that wait for an outcome or stream at the same time: half of the connections,
@@ -19,12 +20,19 @@ const LONG_REQUESTS: usize = crate::server::CONNECTIONS / 2;
 /// The most seconds that a request waits for an outcome.
 pub(crate) const LONGEST_WAIT: u64 = 600;
 
+/// The rules for access to the server.
+#[derive(Debug)]
+pub(crate) struct HttpAccess {
+    pub(crate) guard: HostGuard,
+    pub(crate) tokens: Vec<TokenDigest>,
+    pub(crate) hooks: Vec<HookPlan>,
+}
+
 /// The state of the server.
 #[derive(Debug)]
 pub(crate) struct HttpState {
     pub(crate) parts: GatewayParts,
-    pub(crate) guard: HostGuard,
-    pub(crate) tokens: Vec<TokenDigest>,
+    pub(crate) access: HttpAccess,
     /// The tasks of requests.
     pub(crate) group: Group,
     /// Fires when the daemon's intake ends: streams end then.
@@ -35,13 +43,12 @@ pub(crate) struct HttpState {
 impl HttpState {
     pub(crate) fn new(
         parts: GatewayParts,
-        guard: HostGuard,
-        tokens: Vec<TokenDigest>,
+        access: HttpAccess,
         group: Group,
         stop: CancellationToken,
     ) -> Self {
         let long = Arc::new(Semaphore::new(LONG_REQUESTS));
-        Self { parts, guard, tokens, group, stop, long }
+        Self { parts, access, group, stop, long }
     }
 
     /// Calls a method of the socket in the name of a client. The method runs to its end even if the
@@ -55,17 +62,28 @@ impl HttpState {
         method: &'static str,
         params: Value,
     ) -> Result<Value, Problem> {
-        let (answer, answered) = oneshot::channel();
         let (state, caller) = (self.clone(), caller.0.clone());
-        self.group.spawn(&format!("request-{method}"), async move {
-            let result = avocet_gateway::answer(&state.parts, &caller, method, params).await;
+        let answering =
+            async move { avocet_gateway::answer(&state.parts, &caller, method, params).await };
+        Ok(self.complete(method, answering).await??)
+    }
+
+    /// Runs work to its end even if the client disconnects.
+    ///
+    /// # Errors
+    /// The work ended without a result.
+    pub(crate) async fn complete<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (result, received) = oneshot::channel();
+        self.group.spawn(&format!("request-{name}"), async move {
             // The client may be gone.
-            drop(answer.send(result));
+            drop(result.send(work.await));
         });
-        let result = answered.await.map_err(|_| {
-            Problem::unavailable(format!("the method {method} ended without an answer"))
-        })?;
-        Ok(result?)
+        let ended = |_| Problem::unavailable(format!("{name} ended without an answer"));
+        received.await.map_err(ended)
     }
 
     /// Waits at most `seconds` for the outcome of a message, and returns its status. Ends with the

@@ -1,10 +1,11 @@
 //! The single components with a table of their own: the transcriber, the embedding model, the web
 //! search, the hosts that programs may reach, and the HTTP interface.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_http::{HttpConfig, HttpPlan};
+use avocet_http::{HookConfig, HookPlan, HttpConfig, HttpPlan, hook_plans};
 use avocet_llm::{EmbeddingsConfig, ServedEmbedder, Transcription, TranscriptionConfig};
 use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{Clock, Secret, Transcribe};
@@ -15,6 +16,7 @@ use super::{key_error, providers};
 const TRANSCRIPTION: &str = "transcription";
 const EMBEDDINGS: &str = "embeddings";
 const HTTP: &str = "http";
+const HOOKS: &str = "hooks";
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
 
 /// Checks the tables, as far as they were read.
@@ -124,20 +126,55 @@ pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hos
     })
 }
 
-/// Returns the plan of the HTTP interface; `None` if it is off or its table was not read. Tokens that
-/// were left out have a placeholder each.
+/// Returns the plan of the HTTP interface with its webhooks; `None` if it is off or its table was not
+/// read. Secrets that were left out have a placeholder each.
 pub(crate) fn http(
     document: &Document,
     settings: &Settings,
 ) -> Result<Option<HttpPlan>, ConfigError> {
-    if settings.http.is_none() || !document.is_whole(HTTP) {
+    let hooks = hooks(document, settings)?;
+    if !document.is_whole(HTTP) {
         return Ok(None);
     }
     let mut config: HttpConfig = document.table(HTTP)?;
     for (place, (name, client)) in config.tokens.iter_mut().enumerate() {
         if document.is_unresolved(&format!("{HTTP}.tokens.{name}.token")) {
-            client.token = Some(Secret::new(format!("unresolved-token-{place}")));
+            client.token = Some(placeholder(place));
         }
     }
-    config.plan().map_err(|error| key_error(document, HTTP, &error.key, &error.message))
+    let plan =
+        config.plan().map_err(|error| key_error(document, HTTP, &error.key, &error.message))?;
+    if let (None, Some(hook)) = (&plan, settings.hooks.keys().next()) {
+        let message = "a webhook needs the HTTP interface: set `listen` in [http]";
+        return Err(key_error(document, HOOKS, hook, message));
+    }
+    Ok(plan.map(|plan| plan.with_hooks(hooks)))
+}
+
+/// Returns the webhooks whose tables were read.
+fn hooks(document: &Document, settings: &Settings) -> Result<Vec<HookPlan>, ConfigError> {
+    let mut configs = BTreeMap::new();
+    for (place, name) in settings.hooks.keys().enumerate() {
+        let path = format!("{HOOKS}.{name}");
+        if !document.is_whole(&path) {
+            continue;
+        }
+        let mut config: HookConfig = document.table(&path)?;
+        if document.is_unresolved(&format!("{path}.secret")) {
+            config.secret = Some(placeholder(place));
+        }
+        configs.insert(name.clone(), config);
+    }
+    hook_plans(&configs).map_err(|error| {
+        let path = format!("{HOOKS}.{}", error.key);
+        // A missing key has no place in the file, but its table has.
+        let table = path.rsplit_once('.').map_or(HOOKS, |(table, _)| table);
+        let place = if document.get(&path).is_some() { &path } else { table };
+        document.error_at(place, format!("`{path}`: {}", error.message))
+    })
+}
+
+/// Returns a secret in place of one that was left out, for the check of the other keys.
+fn placeholder(place: usize) -> Secret {
+    Secret::new(format!("unresolved-secret-{place}"))
 }

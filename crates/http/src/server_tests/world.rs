@@ -10,12 +10,15 @@ use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use avocet_testkit::{FakeDestinations, ManualClock};
 use tokio_util::sync::CancellationToken;
 
-use crate::{HttpConfig, HttpListener, HttpServer, HttpToken};
+use crate::{HookConfig, HttpConfig, HttpListener, HttpServer, HttpToken, hook_plans};
 
 /// The token of the client `phone`.
 pub(super) const TOKEN: &str = "0123456789abcdef-phone";
 /// The token of the client `tablet`, which reaches the chat `terminal:local:b` alone.
 pub(super) const TABLET: &str = "fedcba9876543210-tablet";
+
+/// The secret of the webhooks `github` and `other`.
+pub(super) const HOOK_SECRET: &str = "the-secret-of-the-hooks";
 
 pub(super) struct World {
     pub(super) daemon: Arc<FakeDaemon>,
@@ -70,7 +73,22 @@ impl World {
             .into(),
             ..HttpConfig::default()
         };
-        let listener = HttpListener::bind(config.plan().unwrap().unwrap()).unwrap();
+        let hook = |events: &[&str]| HookConfig {
+            secret: Some(Secret::new(HOOK_SECRET.to_owned())),
+            session: "terminal:local:a".to_owned(),
+            text: "{{ action }}: {{ issue.title }}".to_owned(),
+            events: events.iter().map(|&event| event.to_owned()).collect(),
+            ..HookConfig::default()
+        };
+        let other = HookConfig {
+            person: Some("7".to_owned()),
+            signature: "X-Signature".to_owned(),
+            delivery: "X-Id".to_owned(),
+            ..hook(&[])
+        };
+        let hooks = [("github".to_owned(), hook(&["issues"])), ("other".to_owned(), other)].into();
+        let plan = config.plan().unwrap().unwrap().with_hooks(hook_plans(&hooks).unwrap());
+        let listener = HttpListener::bind(plan).unwrap();
         let parts = daemon.parts(clock.clone(), places);
         let server = HttpServer::start(listener, parts, &group, stop.clone()).unwrap();
         Self { daemon, clock, group, stop, server: server.address() }
