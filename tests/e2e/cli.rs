@@ -94,6 +94,7 @@ const COMMANDS: &[&str] = &[
     "tasks list",
     "tasks show",
     "trace",
+    "top",
     "trust",
     "usage",
 ];

@@ -128,6 +128,8 @@ pub(crate) enum Command {
     /// List, show or cancel the tasks that agents have given to sub-agents.
     #[command(subcommand)]
     Tasks(TasksCommand),
+    /// Show conversations, queues, channels and spend of a running daemon, live on the whole terminal.
+    Top,
     /// Show the way of a message as a timeline: waits, models, tools, deliveries.
     Trace(TraceArgs),
     /// Show or change the trust level of files.

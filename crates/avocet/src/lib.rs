@@ -177,6 +177,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
         Command::Tasks(tasks) => commands::tasks::run(context, tasks).await,
         Command::Trace(trace) => commands::trace::run(context, trace).await,
+        Command::Top => commands::top::run(context).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,
         Command::Usage(usage) => commands::usage::run(context, usage).await,
     }

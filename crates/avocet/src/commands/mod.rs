@@ -28,6 +28,7 @@ pub(crate) mod skills;
 pub(crate) mod status;
 pub(crate) mod tasks;
 pub(crate) mod trace;
+pub(crate) mod top;
 pub(crate) mod trust;
 pub(crate) mod usage;
 
