@@ -124,7 +124,7 @@ fn read_only_commands_print_the_state_and_exit_as_documented() {
         let ran = run(home, arguments);
         let text = format!("{}{}", ran.out, ran.err);
         let shows = shown.iter().all(|part| text.contains(part));
-        if ran.code != Some(code) || !shows || (ran.err.is_empty() != ![1, 2].contains(&code)) {
+        if ran.code != Some(code) || !shows || ran.err.is_empty() == [1, 2].contains(&code) {
             wrong.push(format!("{world:?} {arguments:?}: not {code} and {shown:?}: {ran:#?}"));
         }
     }

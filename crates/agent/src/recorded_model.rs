@@ -79,12 +79,12 @@ fn answer(record: &TurnRecord, place: usize) -> Option<ModelReply> {
     let (written, reasoning) = (step.written.clone(), step.reasoning.clone());
     let reply = ModelReply { spent: vec![spent], written, reasoning, ..ModelReply::default() };
     match made_from_text(record, step) {
-        Some(Source::Program) => None,
-        Some(Source::GoesOn) => Some(ModelReply { text: step.text.clone(), ..reply }),
-        Some(Source::EndsJob) => {
+        Some(AnswerSource::Program) => None,
+        Some(AnswerSource::GoesOn) => Some(ModelReply { text: step.text.clone(), ..reply }),
+        Some(AnswerSource::EndsJob) => {
             Some(ModelReply { text: step.text.clone(), is_done: true, ..reply })
         }
-        Some(Source::Withheld(text)) => Some(final_reply(&before, text, reply)),
+        Some(AnswerSource::Withheld(text)) => Some(final_reply(&before, text, reply)),
         None if step.calls.is_empty() => {
             let text = replay::final_text(record).unwrap_or_default();
             let text = without_prefix(text, &withheld::with_allowed(&before, String::new()));
@@ -98,7 +98,7 @@ fn answer(record: &TurnRecord, place: usize) -> Option<ModelReply> {
 }
 
 /// The source of a step whose call no model made.
-enum Source {
+enum AnswerSource {
     /// The program, without a model.
     Program,
     /// An answer after which a job goes on.
@@ -110,16 +110,16 @@ enum Source {
 }
 
 /// Returns the source of a step with such a call; `None` for other steps.
-fn made_from_text(record: &TurnRecord, step: &Step) -> Option<Source> {
+fn made_from_text(record: &TurnRecord, step: &Step) -> Option<AnswerSource> {
     if let Some(own) = job_steps::own_call(step) {
         let ends = own.call.name == JOB_COMMITS;
-        return Some(if ends { Source::EndsJob } else { Source::Program });
+        return Some(if ends { AnswerSource::EndsJob } else { AnswerSource::Program });
     }
     let [only] = &step.calls[..] else { return None };
     if only.call.name == job::GO_ON_CALL && job::is_job(&record.session) {
-        return Some(Source::GoesOn);
+        return Some(AnswerSource::GoesOn);
     }
-    withheld::text(&only.call).filter(|_| step.text.is_empty()).map(Source::Withheld)
+    withheld::text(&only.call).filter(|_| step.text.is_empty()).map(AnswerSource::Withheld)
 }
 
 /// Returns the reply from which the loop makes this final text.
