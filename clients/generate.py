@@ -84,12 +84,23 @@ def reference(name: str) -> Schema:
 class Definitions:
     """All definitions in an order in which each one follows those that it uses."""
 
-    def __init__(self, defs: dict[str, Schema]) -> None:
-        self.defs = defs
+    def __init__(self, document: Schema) -> None:
+        self.defs: dict[str, Schema] = document["$defs"]
         self.ordered: list[Definition] = []
         self.begun: set[str] = set()
-        for name in defs:
+        for name in self.defs:
             self.define(name)
+        # Records without a name of their own are called after their method.
+        self.methods = {
+            method: {
+                side: self.named(camel(f"{method}.{side}"), schema)
+                for side, schema in sides.items()
+            }
+            for method, sides in [
+                *document["x-methods"].items(),
+                *document["x-from-daemon"].items(),
+            ]
+        }
 
     def define(self, name: str) -> None:
         """Add a definition of the schema, after those that it uses."""
@@ -166,7 +177,8 @@ class Language(NamedTuple):
         if kinds == "array":
             return self.array(self.spell(schema["items"]))
         if kinds == "object":
-            return self.table(self.anything)
+            values = schema.get("additionalProperties")
+            return self.table(self.spell(values) if isinstance(values, dict) else self.anything)
         return self.simple[kinds] if kinds else self.anything
 
 
@@ -256,7 +268,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 '''
 
 
-def python(document: Schema, definitions: list[Definition]) -> str:
+def python(document: Schema, definitions: Definitions) -> str:
     """Return the Python module."""
     lines = [PYTHON_HEAD, "", "class ErrorCode(IntEnum):"]
     lines += docstring("The codes of errors.", "    ")
@@ -264,7 +276,7 @@ def python(document: Schema, definitions: list[Definition]) -> str:
     for name, error in document["x-errors"].items():
         lines += wrapped(error["description"], "    # ")
         lines.append(f"    {name} = {error['const']}")
-    for definition in definitions:
+    for definition in definitions.ordered:
         lines += ["", ""]
         match definition:
             case Record():
@@ -311,7 +323,7 @@ def typescript_definition(definition: Definition) -> Iterator[str]:
             yield f"export type {name} = {spell(schema)};"
 
 
-def typescript(document: Schema, definitions: list[Definition]) -> str:
+def typescript(document: Schema, definitions: Definitions) -> str:
     """Return the TypeScript module."""
     lines = [
         f"// {ORIGIN}",
@@ -323,14 +335,15 @@ def typescript(document: Schema, definitions: list[Definition]) -> str:
         lines += jsdoc(error["description"], "  ")
         lines.append(f"  {name}: {error['const']},")
     lines.append("} as const;")
-    for definition in definitions:
+    for definition in definitions.ordered:
         lines += ["", *typescript_definition(definition)]
     lines += [
         "",
         *jsdoc("The parameters and the result of each method.", ""),
         "export interface Methods {",
     ]
-    for name, method in document["x-methods"].items():
+    for name in document["x-methods"]:
+        method = definitions.methods[name]
         params = TYPESCRIPT_TYPES.spell(method["params"]) if "params" in method else "undefined"
         result = TYPESCRIPT_TYPES.spell(method["result"])
         lines.append(f'  "{name}": {{ params: {params}; result: {result} }};')
@@ -341,7 +354,7 @@ def typescript(document: Schema, definitions: list[Definition]) -> str:
 def generated() -> dict[Path, str]:
     """Return the text of each generated file."""
     document = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    definitions = Definitions(document["$defs"]).ordered
+    definitions = Definitions(document)
     return {PYTHON: python(document, definitions), TYPESCRIPT: typescript(document, definitions)}
 
 

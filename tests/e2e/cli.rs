@@ -93,8 +93,8 @@ const COMMANDS: &[&str] = &[
     "tasks cancel",
     "tasks list",
     "tasks show",
-    "trace",
     "top",
+    "trace",
     "trust",
     "usage",
 ];

@@ -73,11 +73,16 @@ class AskTest(DaemonTest):
             await client.close()
             self.assertEqual(proxy.connections, 1)
 
-    async def test_ask_after_its_timeout_leaves_the_message_accepted(self) -> None:
+    async def test_ask_after_its_timeout_may_be_repeated_with_its_key(self) -> None:
         with self.assertRaises(TimeoutError):
-            await self.client.ask(ME, "count to 20", timeout=0.5)
-        await self.client.ask(ME, "/stop")
-        self.assertEqual((await soon(self.client.wait("m1")))["outcome"], "stopped")
+            await self.client.ask(ME, "count to 20", "k", timeout=0.1)
+        asked = await self.client.publish(ME, "count to 20", "k")
+        with self.assertRaises(TimeoutError):
+            await self.client.wait(asked["message"], timeout=0.1)
+        await soon(self.client.ask(ME, "/stop"))
+        self.assertEqual((await soon(self.client.wait(asked["message"])))["outcome"], "stopped")
+        listed = await self.client.events(kinds=["message.queued"])
+        self.assertEqual(len(listed["events"]), 2, "the message and the command")
 
 
 class ErrorTest(DaemonTest):
@@ -175,6 +180,21 @@ class AttachTest(DaemonTest):
             await reply.confirm()
         self.assertLessEqual({"started", "text"}, set(seen))
         await until(self.nothing_pending)
+
+    async def test_attach_survives_an_error_of_the_function_for_events(self) -> None:
+        reported: list[Any] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
+
+        def fail(event: Any) -> None:
+            raise ValueError("wrong")
+
+        async with Proxy(self.home, lambda _: False) as proxy, Client(proxy.socket) as client:
+            async with client.attach(ME, on_event=fail) as chat:
+                await client.publish(ME, "count to 2")
+                self.assertEqual((await soon(anext(chat))).text, "1, 2.")
+            self.assertEqual(proxy.connections, 2)
+        self.assertEqual({str(error) for error in reported}, {"wrong"})
 
     async def nothing_pending(self) -> bool | None:
         log = (await self.client.status())["log"]

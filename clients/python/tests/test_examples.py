@@ -71,6 +71,18 @@ class ExampleTest(unittest.TestCase):
         self.assertRegex(lines[0], rf"^\d+ {ME} 1\.\n$")
         self.assertRegex(lines[1], rf"^\d+ {ME} 1, 2\.\n$")
 
+    def test_channel_keeps_its_position_over_its_end(self) -> None:
+        self.home = Home('[channels.external.lines]\nowners = ["me"]\n')
+        self.addCleanup(self.home.remove)
+        self.home.start()
+        for number, counted in [(1, "1."), (2, "1, 2.")]:
+            channel = self.start(str(FOLDER / "examples/channel.py"))
+            assert channel.stdin is not None and channel.stdout is not None
+            channel.stdin.write(f"count to {number}\n")
+            channel.stdin.flush()
+            self.assertEqual(channel.stdout.readline(), f"{counted}\n")
+            self.assertEqual(channel.communicate(timeout=PATIENCE_SECONDS), ("", ""))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -12,6 +12,7 @@ from validate import Validator
 from avocet_client import AvocetError, ErrorCode
 
 SCHEMA = json.loads((ROOT / "clients/schema/socket.json").read_text(encoding="utf-8"))
+FROM_DAEMON = SCHEMA["x-from-daemon"]
 VALIDATOR = Validator(SCHEMA)
 
 
@@ -64,13 +65,14 @@ class ParameterTest(DaemonTest):
             keys.discard("unknown_key")
             self.assertEqual(keys, set(defined(name)["properties"]), method)
             closed += 1
-        self.assertEqual(closed, 14)
+        self.assertEqual(closed, 17)
 
     async def test_required_parameters_are_those_of_the_daemon(self) -> None:
         limits = {"max_inference_runs": 1, "max_seconds": 1}
         given: dict[str, Any] = {
             "session": ME, "text": "hi", "schema": {}, "chat": ME, "message": "m1", "id": "w1",
             "name": "x", "task": "hi", "agent": "default", "limits": limits, "decision": "once",
+            "sender": "ann", "key": "k", "delivery": "x", "file": 0, "offset": 0,
         }  # fmt: skip
         for method, sides in SCHEMA["x-methods"].items():
             schema = (
@@ -90,7 +92,12 @@ class ParameterTest(DaemonTest):
 
 
 class ResultTest(DaemonTest):
-    config = '[tools.policy]\nwrite_file = "ask"\n'
+    config = """
+        [tools.policy]
+        write_file = "ask"
+        [channels.external.irc]
+        owners = ["ann"]
+    """
 
     def setUp(self) -> None:
         super().setUp()
@@ -126,11 +133,13 @@ class ResultTest(DaemonTest):
         sessions = await self.check("sessions.list", {"limit": 500})
         row = {"used_at": sessions[0]["used_at"], "session": sessions[0]["session"]}
         await self.check("sessions.list", {"after": row})
-        await self.check("dead.list", {})
+        await self.channel()
         await self.check("status")
         await self.check("attach", {"chat": ME})
+        await self.check("hello", {})
         await self.events()
-        self.assertEqual(self.checked, set(SCHEMA["x-methods"]))
+        # `file.get` needs an open delivery with a file: see `test_channel.py`.
+        self.assertEqual(self.checked | {"file.get"}, set(SCHEMA["x-methods"]))
 
     async def approvals_and_calls(self) -> None:
         await self.client.publish(ME, "write_file a.txt hello")
@@ -148,6 +157,27 @@ class ResultTest(DaemonTest):
         calls = [call for turn in turns for step in turn["steps"] for call in step["calls"]]
         self.assertEqual(len(calls), 2)
 
+    async def channel(self) -> None:
+        chat = "external:irc:c1"
+        await self.check("publish", {
+            "chat": chat, "chat_kind": "group", "sender": "ann", "sender_name": "Ann", "key": "k1",
+            "is_bot": False, "text": "count to 1", "attachments": [], "written_at": 1,
+            "corrects": None, "cursor": {"scope": "", "position": "7"},
+        })  # fmt: skip
+        await self.check("attach", {"channel": "external", "account": "irc", "max_text": 400})
+        async with self.client.channel("irc") as channel:
+            await self.client.send(chat, "**hello**")
+            connection, request = await soon(channel._next_request("deliver"))
+            faults = VALIDATOR.faults(FROM_DAEMON["deliver"]["params"], request.params)
+            self.assertEqual(faults, [])
+            self.assertEqual(request.params["styles"][0]["style"], "bold")
+            await connection.refuse(request, ErrorCode.NOT_ALLOWED, "the chat is gone")
+
+            async def failed() -> Any:
+                return await self.check("dead.list", {}) or None
+
+            await until(failed)
+
     async def events(self) -> None:
         await soon(self.client.ask(ME, "remember that I like tea"))
         listed = await self.check("events.list", {"after": 0, "limit": 500})
@@ -159,19 +189,17 @@ class ResultTest(DaemonTest):
 
     async def test_requests_of_the_daemon_are_those_of_the_schema(self) -> None:
         seen: list[Any] = []
-        from_daemon = SCHEMA["x-from-daemon"]
         async with self.client.attach(ME, on_event=seen.append) as chat:
             await self.client.publish(ME, "write_file a.txt hello")
-            connection, request = await soon(chat._next_request())
-            self.assertEqual(request.method, "deliver")
+            connection, request = await soon(chat._next_request("deliver"))
             self.assertEqual(len(request.params["choices"]), 3)
-            faults = VALIDATOR.faults(from_daemon["deliver"]["params"], request.params)
+            faults = VALIDATOR.faults(FROM_DAEMON["deliver"]["params"], request.params)
             self.assertEqual(faults, [])
-            await connection.confirm(request)
+            await connection.answer(request, {})
             await soon(self.client.ask(ME, "/deny"))
         self.assertGreater(len(seen), 3)
         for event in seen:
-            self.assertEqual(VALIDATOR.faults(from_daemon["event"]["params"], event), [])
+            self.assertEqual(VALIDATOR.faults(FROM_DAEMON["event"]["params"], event), [])
 
 
 if __name__ == "__main__":

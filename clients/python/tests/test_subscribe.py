@@ -1,7 +1,10 @@
 """`subscribe` with the real daemon: positions, restarts, repeated batches, conditions."""
 
 import asyncio
+import json
+import tempfile
 import unittest
+from pathlib import Path
 from typing import Any
 
 from support import ME, DaemonTest, Proxy, soon, until
@@ -30,8 +33,8 @@ class SubscribeTest(DaemonTest):
     async def test_subscribe_reads_each_event_once_over_kills_of_the_daemon(self) -> None:
         for name in (None, "me"):
             with self.subTest(name=name):
-                newest = (await self.client.events())["newest"]
-                async with self.client.subscribe(name, from_=newest) as events:
+                async with self.client.subscribe(name) as events:
+                    begin = events.position or 0
                     read: list[LogEvent] = []
                     for number in range(3):
                         asked = await self.client.publish(ME, f"count to {number + 1}")
@@ -39,7 +42,7 @@ class SubscribeTest(DaemonTest):
                             await self.restart()
                         await soon(self.client.wait(asked["message"]))
                         read += await up_to(events, "message.done")
-                    listed = (await self.client.events(newest, limit=500))["events"]
+                    listed = (await self.client.events(begin, limit=500))["events"]
                 self.assertEqual(numbers(read), numbers(listed)[: len(read)])
                 kinds = [event["kind"] for event in read]
                 self.assertEqual(kinds.count("daemon.started"), 2)
@@ -150,6 +153,48 @@ class SubscribeTest(DaemonTest):
 
     async def read_all(self, events: Subscription) -> list[LogEvent]:
         return [event async for event in events]
+
+
+class FakeDaemon:
+    """A daemon that makes one unknown request before it sends an event."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.answers: list[Any] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def write(**message: Any) -> None:
+            writer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+        request = json.loads(await reader.readline())
+        write(id=request["id"], result={"log": "l", "from": 0, "removed": 0})
+        write(id="u1", method="unknown", params={})
+        self.answers.append(json.loads(await reader.readline()))
+        events = [{"seq": 1, "at": 1, "kind": "daemon.started"}]
+        write(id="e1", method="events", params={"events": events, "next": 1})
+        self.answers.append(json.loads(await reader.readline()))
+        writer.close()
+
+
+class FutureDaemonTest(unittest.IsolatedAsyncioTestCase):
+    async def test_an_unknown_request_is_answered_with_an_error(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            daemon = FakeDaemon(Path(directory) / "socket")
+            async with await asyncio.start_unix_server(daemon.serve, daemon.path):
+                events = Client(daemon.path).subscribe()
+                self.assertEqual((await soon(anext(events)))["seq"], 1)
+                following = asyncio.ensure_future(anext(events))
+
+                async def is_confirmed() -> bool | None:
+                    return len(daemon.answers) == 2 or None
+
+                await until(is_confirmed)
+                await events.close()
+                with self.assertRaises(StopAsyncIteration):
+                    await soon(following)
+        refused, confirmed = daemon.answers
+        self.assertEqual((refused["id"], refused["error"]["code"]), ("u1", ErrorCode.METHOD))
+        self.assertEqual((confirmed["id"], confirmed["result"]), ("e1", {}))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 /** The client. */
-import { Attachment, Subscription } from "./following.js";
+import { Attachment, Channel, type ChannelOptions } from "./chats.js";
+import { Subscription } from "./following.js";
 import type * as types from "./types.js";
 /** Returns the socket of a daemon that runs as this user with the default configuration. */
 export declare function defaultPath(): string;
@@ -7,6 +8,13 @@ export declare function defaultPath(): string;
 export interface ClientOptions {
     /** The socket. Default: `defaultPath()`. */
     path?: string;
+    /**
+     * The name of a table `[gateway.clients.NAME]` whose rights the program takes. The daemon's own
+     * user needs none.
+     */
+    client?: string;
+    /** The token of the client. */
+    token?: string;
     /** The time for which a request is repeated while the daemon cannot be reached. Default: 10. */
     retrySeconds?: number;
 }
@@ -95,6 +103,10 @@ export declare class Client {
     attach(chat: string, options?: {
         onEvent?: (event: types.TurnEvent) => void;
     }): Attachment;
+    /** Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. */
+    channel(account: string, options?: ChannelOptions): Channel;
+    /** Returns the sender, the role and the chats of this program. */
+    rights(): Promise<types.Welcome>;
     /** Returns the state of the daemon, its providers, channels and queues. */
     status(): Promise<types.DaemonStatus>;
     /** Returns a page of sessions, the last used first. */

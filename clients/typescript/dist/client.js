@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { Backoff, Deadline } from "./backoff.js";
-import { Connection } from "./connection.js";
+import { Attachment, Channel } from "./chats.js";
+import { connectTo } from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
-import { Attachment, Subscription } from "./following.js";
+import { Subscription } from "./following.js";
 const RETRY_SECONDS = 10;
 /** Returns the socket of a daemon that runs as this user with the default configuration. */
 export function defaultPath() {
@@ -19,13 +20,13 @@ export function defaultPath() {
  * for `retrySeconds` at most.
  */
 export class Client {
-    #path;
-    #retrySeconds;
+    #endpoint;
     #connection;
     #isClosed = false;
     constructor(options = {}) {
-        this.#path = options.path ?? defaultPath();
-        this.#retrySeconds = options.retrySeconds ?? RETRY_SECONDS;
+        const { path = defaultPath(), retrySeconds = RETRY_SECONDS, client, token } = options;
+        const hello = { ...(client !== undefined && { client }), ...(token !== undefined && { token }) };
+        this.#endpoint = { path, retrySeconds, hello };
     }
     /**
      * Connects to the daemon. Without this call, the first request connects. Throws `ConnectionLost`
@@ -60,7 +61,7 @@ export class Client {
                 if (!(repeat && error instanceof AvocetError && error.isTransient)) {
                     throw error;
                 }
-                backoff ??= new Backoff(this.#retrySeconds);
+                backoff ??= new Backoff(this.#endpoint.retrySeconds);
                 await backoff.pause(error, deadline);
             }
         }
@@ -69,7 +70,7 @@ export class Client {
         if (this.#isClosed) {
             throw new Error("the client is closed; make a new one");
         }
-        const opening = (this.#connection ??= Connection.open(this.#path));
+        const opening = (this.#connection ??= connectTo(this.#endpoint));
         try {
             const connection = await opening;
             if (connection.isOpen) {
@@ -121,7 +122,7 @@ export class Client {
                 }
                 // After a lost connection, the first request of the loop waits for the next daemon.
                 if (!(error instanceof ConnectionLost)) {
-                    backoff ??= new Backoff(this.#retrySeconds);
+                    backoff ??= new Backoff(this.#endpoint.retrySeconds);
                     await backoff.pause(error, deadline);
                 }
             }
@@ -140,14 +141,23 @@ export class Client {
     }
     /** Follows the events of the log. */
     subscribe(options = {}) {
-        return new Subscription(this.#path, this.#retrySeconds, options);
+        return new Subscription(this.#endpoint, options);
     }
     /**
      * Receives the messages for a chat of a terminal. `onEvent` is called with each event of a
      * running turn, for display.
      */
     attach(chat, options = {}) {
-        return new Attachment(this.#path, this.#retrySeconds, chat, options.onEvent);
+        return new Attachment(this.#endpoint, chat, options.onEvent);
+    }
+    /** Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. */
+    channel(account, options = {}) {
+        const publish = (message) => this.call("publish", message, { repeat: true });
+        return new Channel(this.#endpoint, account, options, publish);
+    }
+    /** Returns the sender, the role and the chats of this program. */
+    async rights() {
+        return await this.call("hello", this.#endpoint.hello, { repeat: true });
     }
     /** Returns the state of the daemon, its providers, channels and queues. */
     async status() {

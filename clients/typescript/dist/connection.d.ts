@@ -1,26 +1,44 @@
 /** One connection to the daemon: many requests at a time, with answers matched by their ids. */
+import { type Hello } from "./types.js";
 /** A request from the daemon, which waits for `Connection.confirm`. */
 export interface DaemonRequest {
     id: unknown;
     method: string;
     params: unknown;
 }
-/** A function that is called with each notification of the daemon. */
-export type OnNotification = (method: string, params: unknown) => void;
+/** Takes what the daemon sends beside answers. */
+export interface Handler {
+    /** Takes a notification. */
+    notify?(method: string, params: unknown): void;
+    /** Takes a request at once. Returns `false` to leave it to `Connection.nextRequest`. */
+    take?(connection: Connection, request: DaemonRequest): boolean;
+}
+/** The socket, the time for attempts to reach it, and the identity of the program. */
+export interface Endpoint {
+    path: string;
+    retrySeconds: number;
+    hello: Hello;
+}
+/** Opens a connection and says hello. */
+export declare function connectTo(endpoint: Endpoint, handler?: Handler): Promise<Connection>;
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export declare class Connection {
     #private;
     private constructor();
     /** Connects to the daemon that listens on `path`. */
-    static open(path: string, onNotification?: OnNotification): Promise<Connection>;
+    static open(path: string, handler: Handler): Promise<Connection>;
     /** `false` once the connection has ended. */
     get isOpen(): boolean;
     /** Makes a request and returns its result. */
     call(method: string, params: unknown): Promise<unknown>;
+    /** Makes a request without which the connection is useless. An error ends it. */
+    firstCall(method: string, params: unknown): Promise<unknown>;
     /** Returns the next request of the daemon. */
     nextRequest(): Promise<DaemonRequest>;
     /** Answers a request of the daemon. If the connection has ended, the daemon repeats it. */
-    confirm(request: DaemonRequest): void;
+    answer(request: DaemonRequest, result: unknown): void;
+    /** Answers a request of the daemon with an error. */
+    refuse(request: DaemonRequest, code: number, message: string): void;
     /** Ends the connection after all written lines. */
     close(): void;
 }

@@ -6,19 +6,27 @@ import { ErrorCode } from "./types.js";
 const MAX_LINE_BYTES = 1024 * 1024;
 /** A surrogate without its partner, as JSON.stringify writes it. The daemon accepts Unicode only. */
 const LONE_SURROGATE = /(^|[^\\])(\\\\)*\\ud[89a-f][0-9a-f]{2}/;
+/** Opens a connection and says hello. */
+export async function connectTo(endpoint, handler = {}) {
+    const connection = await Connection.open(endpoint.path, handler);
+    if (Object.keys(endpoint.hello).length > 0) {
+        await connection.firstCall("hello", endpoint.hello);
+    }
+    return connection;
+}
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export class Connection {
     #socket;
-    #onNotification;
+    #handler;
     #open = new Map();
     #requests = [];
     #takers = [];
     #number = 0;
     #rest = "";
     #ended;
-    constructor(socket, onNotification) {
+    constructor(socket, handler) {
         this.#socket = socket;
-        this.#onNotification = onNotification;
+        this.#handler = handler;
         const lost = (reason) => this.#end(new ConnectionLost(`the connection to the daemon was lost: ${reason}`));
         socket.setEncoding("utf8");
         socket.on("data", (text) => this.#read(text));
@@ -26,14 +34,14 @@ export class Connection {
         socket.on("close", () => lost("the daemon has closed it"));
     }
     /** Connects to the daemon that listens on `path`. */
-    static open(path, onNotification = () => undefined) {
+    static open(path, handler) {
         return new Promise((resolve, reject) => {
             const socket = connect({ path });
             const failed = (error) => reject(openError(path, error));
             socket.once("error", failed);
             socket.once("connect", () => {
                 socket.off("error", failed);
-                resolve(new Connection(socket, onNotification));
+                resolve(new Connection(socket, handler));
             });
         });
     }
@@ -53,6 +61,16 @@ export class Connection {
             this.#socket.write(line);
         });
     }
+    /** Makes a request without which the connection is useless. An error ends it. */
+    async firstCall(method, params) {
+        try {
+            return await this.call(method, params);
+        }
+        catch (error) {
+            this.close();
+            throw error;
+        }
+    }
     /** Returns the next request of the daemon. */
     nextRequest() {
         const request = this.#requests.shift();
@@ -65,9 +83,16 @@ export class Connection {
         return new Promise((resolve, reject) => this.#takers.push({ resolve, reject }));
     }
     /** Answers a request of the daemon. If the connection has ended, the daemon repeats it. */
-    confirm(request) {
+    answer(request, result) {
+        this.#respond({ jsonrpc: "2.0", id: request.id, result });
+    }
+    /** Answers a request of the daemon with an error. */
+    refuse(request, code, message) {
+        this.#respond({ jsonrpc: "2.0", id: request.id, error: { code, message } });
+    }
+    #respond(response) {
         if (this.isOpen) {
-            this.#socket.write(`${JSON.stringify({ jsonrpc: "2.0", id: request.id, result: {} })}\n`);
+            this.#socket.write(`${JSON.stringify(response)}\n`);
         }
     }
     /** Ends the connection after all written lines. */
@@ -90,10 +115,14 @@ export class Connection {
     #take(message) {
         const { id = null, method, params } = message;
         if (method !== undefined && id !== null) {
-            this.#deliver({ id, method, params });
+            const request = { id, method, params };
+            if (!this.#handler.take?.(this, request)) {
+                this.#deliver(request);
+            }
         }
         else if (method !== undefined) {
-            this.#onNotification(method, params);
+            // An error of the program's own function must not end the connection.
+            queueMicrotask(() => this.#handler.notify?.(method, params));
         }
         else if (id === null) {
             // A refusal of the connection itself answers all requests.

@@ -1,15 +1,16 @@
-/** Iterators that follow the daemon over restarts: events, and the deliveries of a chat. */
-import { Connection, type DaemonRequest, type OnNotification } from "./connection.js";
-import type { Choice, LogEvent, Subscribe, TurnEvent } from "./types.js";
+/** Iterators that follow the daemon over restarts, and the one over the events of the log. */
+import { type Connection, type DaemonRequest, type Endpoint, type Handler } from "./connection.js";
+import { type LogEvent, type Subscribe } from "./types.js";
 /** A request and the connection that it came over. */
-interface Received {
+export interface Received {
     connection: Connection;
     request: DaemonRequest;
 }
 /** A connection of its own that is opened again whenever it is lost. */
-declare abstract class Following<T> implements AsyncIterableIterator<T> {
+export declare abstract class Following<T> implements AsyncIterableIterator<T> {
     #private;
-    constructor(path: string, retrySeconds: number);
+    protected readonly endpoint: Endpoint;
+    constructor(endpoint: Endpoint);
     /** Returns the next item. The iteration ends after `close`. */
     abstract next(): Promise<IteratorResult<T, undefined>>;
     protected abstract begin(): Promise<Connection>;
@@ -23,11 +24,13 @@ declare abstract class Following<T> implements AsyncIterableIterator<T> {
     open(): Promise<void>;
     /** Ends the connection. A running iteration ends. */
     close(): void;
-    protected connect(method: string, params: unknown, onNotification?: OnNotification): Promise<[Connection, unknown]>;
+    /** Opens a connection and makes the first request. */
+    protected connect(method: string, params: unknown, handler?: Handler): Promise<[Connection, unknown]>;
     /**
-     * Returns the next request, over as many connections as it takes; `undefined` after `close`.
+     * Returns the next request of a method, over as many connections as it takes; `undefined` after
+     * `close`.
      */
-    protected nextRequest(): Promise<Received | undefined>;
+    protected nextRequest(method: string): Promise<Received | undefined>;
 }
 /**
  * The events of the log, oldest first.
@@ -39,7 +42,7 @@ declare abstract class Following<T> implements AsyncIterableIterator<T> {
 export declare class Subscription extends Following<LogEvent> {
     #private;
     /** Use `Client.subscribe`. */
-    constructor(path: string, retrySeconds: number, params: Subscribe);
+    constructor(endpoint: Endpoint, params: Subscribe);
     /**
      * The identity of the log; `undefined` before the begin. It changes when the log was rolled back
      * or replaced. Events may then come again.
@@ -55,35 +58,3 @@ export declare class Subscription extends Following<LogEvent> {
     next(): Promise<IteratorResult<LogEvent, undefined>>;
     protected begin(): Promise<Connection>;
 }
-/** A message for the chat. Call `confirm` when it is shown or stored. */
-export declare class Delivery {
-    #private;
-    /** The number of the delivery. */
-    readonly id: string;
-    /** The turn that wrote the message; `null` if another program sent it. */
-    readonly turn: string | null;
-    /** The chat. */
-    readonly chat: string;
-    /** The text, in Markdown. */
-    readonly text: string;
-    /** Buttons. */
-    readonly choices: Choice[];
-    /** `true` if the message may have arrived before. */
-    readonly repeat: boolean;
-    /** Made by `Attachment`. */
-    constructor(received: Received);
-    /**
-     * Confirms the message to the daemon. If the connection was lost meanwhile, the daemon delivers
-     * the message again, with `repeat`.
-     */
-    confirm(): void;
-}
-/** The messages for a chat of a terminal. */
-export declare class Attachment extends Following<Delivery> {
-    #private;
-    /** Use `Client.attach`. */
-    constructor(path: string, retrySeconds: number, chat: string, onEvent: ((event: TurnEvent) => void) | undefined);
-    next(): Promise<IteratorResult<Delivery, undefined>>;
-    protected begin(): Promise<Connection>;
-}
-export {};

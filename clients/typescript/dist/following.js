@@ -1,19 +1,18 @@
-/** Iterators that follow the daemon over restarts: events, and the deliveries of a chat. */
+/** Iterators that follow the daemon over restarts, and the one over the events of the log. */
 import { Backoff } from "./backoff.js";
-import { Connection } from "./connection.js";
+import { connectTo, } from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
+import { ErrorCode, } from "./types.js";
 /** A connection of its own that is opened again whenever it is lost. */
-class Following {
-    #path;
-    #retrySeconds;
+export class Following {
+    endpoint;
     #connection;
     // Kept until a request arrives, so that a daemon that fails again and again is spared.
     #backoff;
     #wasOpen = false;
     #isClosed = false;
-    constructor(path, retrySeconds) {
-        this.#path = path;
-        this.#retrySeconds = retrySeconds;
+    constructor(endpoint) {
+        this.endpoint = endpoint;
     }
     [Symbol.asyncIterator]() {
         return this;
@@ -38,20 +37,16 @@ class Following {
         this.#isClosed = true;
         this.#connection?.close();
     }
-    async connect(method, params, onNotification) {
-        const connection = await Connection.open(this.#path, onNotification);
-        try {
-            return [connection, await connection.call(method, params)];
-        }
-        catch (error) {
-            connection.close();
-            throw error;
-        }
+    /** Opens a connection and makes the first request. */
+    async connect(method, params, handler) {
+        const connection = await connectTo(this.endpoint, handler);
+        return [connection, await connection.firstCall(method, params)];
     }
     /**
-     * Returns the next request, over as many connections as it takes; `undefined` after `close`.
+     * Returns the next request of a method, over as many connections as it takes; `undefined` after
+     * `close`.
      */
-    async nextRequest() {
+    async nextRequest(method) {
         for (;;) {
             const connection = await this.#connected();
             if (connection === undefined) {
@@ -60,7 +55,11 @@ class Following {
             try {
                 const request = await connection.nextRequest();
                 this.#backoff = undefined;
-                return { connection, request };
+                if (request.method === method) {
+                    return { connection, request };
+                }
+                const unknown = `this program answers ${method}, and no ${request.method}`;
+                connection.refuse(request, ErrorCode.METHOD, unknown);
             }
             catch (error) {
                 if (!(error instanceof ConnectionLost)) {
@@ -95,7 +94,7 @@ class Following {
         return undefined;
     }
     async #pause(error) {
-        this.#backoff ??= new Backoff(this.#wasOpen ? Infinity : this.#retrySeconds);
+        this.#backoff ??= new Backoff(this.#wasOpen ? Infinity : this.endpoint.retrySeconds);
         await this.#backoff.pause(error);
     }
 }
@@ -115,8 +114,8 @@ export class Subscription extends Following {
     #position;
     #removed = 0;
     /** Use `Client.subscribe`. */
-    constructor(path, retrySeconds, params) {
-        super(path, retrySeconds);
+    constructor(endpoint, params) {
+        super(endpoint);
         this.#params = params;
     }
     /**
@@ -153,10 +152,10 @@ export class Subscription extends Following {
     async #nextBatch() {
         if (this.#batch) {
             this.#position = this.#batch.next;
-            this.#batch.connection.confirm(this.#batch.request);
+            this.#batch.connection.answer(this.#batch.request, {});
             this.#batch = undefined;
         }
-        const received = await this.nextRequest();
+        const received = await this.nextRequest("events");
         if (received) {
             const { events, next } = received.request.params;
             this.#batch = { ...received, next };
@@ -175,72 +174,6 @@ export class Subscription extends Following {
         }
         this.#position ??= from;
         this.#removed += removed;
-        return connection;
-    }
-}
-/** A message for the chat. Call `confirm` when it is shown or stored. */
-export class Delivery {
-    /** The number of the delivery. */
-    id;
-    /** The turn that wrote the message; `null` if another program sent it. */
-    turn;
-    /** The chat. */
-    chat;
-    /** The text, in Markdown. */
-    text;
-    /** Buttons. */
-    choices;
-    /** `true` if the message may have arrived before. */
-    repeat;
-    #received;
-    /** Made by `Attachment`. */
-    constructor(received) {
-        const chunk = received.request.params;
-        this.#received = received;
-        this.id = chunk.id;
-        this.turn = chunk.turn;
-        this.chat = chunk.chat;
-        this.text = chunk.text;
-        this.choices = chunk.choices ?? [];
-        this.repeat = chunk.repeat;
-    }
-    /**
-     * Confirms the message to the daemon. If the connection was lost meanwhile, the daemon delivers
-     * the message again, with `repeat`.
-     */
-    confirm() {
-        this.#received.connection.confirm(this.#received.request);
-    }
-}
-/** The messages for a chat of a terminal. */
-export class Attachment extends Following {
-    #chat;
-    #onEvent;
-    /** Use `Client.attach`. */
-    constructor(path, retrySeconds, chat, onEvent) {
-        super(path, retrySeconds);
-        this.#chat = chat;
-        this.#onEvent = onEvent;
-    }
-    async next() {
-        for (;;) {
-            const received = await this.nextRequest();
-            if (!received) {
-                return { done: true, value: undefined };
-            }
-            if (received.request.method === "deliver") {
-                return { done: false, value: new Delivery(received) };
-            }
-        }
-    }
-    async begin() {
-        const onNotification = (method, params) => {
-            if (method === "event") {
-                // An error of the function must not end the connection.
-                queueMicrotask(() => this.#onEvent?.(params));
-            }
-        };
-        const [connection] = await this.connect("attach", { chat: this.#chat }, onNotification);
         return connection;
     }
 }

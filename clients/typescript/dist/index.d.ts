@@ -1,5 +1,6 @@
 /** A client for the Unix socket of Avocet: ask the agent, send messages, follow events. */
+export { Attachment, Channel, Delivery, type ChannelOptions } from "./chats.js";
 export { Client, defaultPath, type AskOptions, type CallOptions, type ClientOptions, type SubscribeOptions, } from "./client.js";
 export { AvocetError, ConnectionLost, TimeoutError } from "./errors.js";
-export { Attachment, Delivery, Subscription } from "./following.js";
+export { Subscription } from "./following.js";
 export * from "./types.js";

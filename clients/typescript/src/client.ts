@@ -5,9 +5,10 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 import { Backoff, Deadline } from "./backoff.js";
-import { Connection } from "./connection.js";
+import { Attachment, Channel, type ChannelOptions } from "./chats.js";
+import { type Connection, connectTo, type Endpoint } from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
-import { Attachment, Subscription } from "./following.js";
+import { Subscription } from "./following.js";
 import type * as types from "./types.js";
 
 const RETRY_SECONDS = 10;
@@ -22,6 +23,13 @@ export function defaultPath(): string {
 export interface ClientOptions {
   /** The socket. Default: `defaultPath()`. */
   path?: string;
+  /**
+   * The name of a table `[gateway.clients.NAME]` whose rights the program takes. The daemon's own
+   * user needs none.
+   */
+  client?: string;
+  /** The token of the client. */
+  token?: string;
   /** The time for which a request is repeated while the daemon cannot be reached. Default: 10. */
   retrySeconds?: number;
 }
@@ -67,14 +75,14 @@ type CallArguments<M extends keyof types.Methods> = undefined extends types.Meth
  * for `retrySeconds` at most.
  */
 export class Client {
-  readonly #path: string;
-  readonly #retrySeconds: number;
+  readonly #endpoint: Endpoint;
   #connection: Promise<Connection> | undefined;
   #isClosed = false;
 
   constructor(options: ClientOptions = {}) {
-    this.#path = options.path ?? defaultPath();
-    this.#retrySeconds = options.retrySeconds ?? RETRY_SECONDS;
+    const { path = defaultPath(), retrySeconds = RETRY_SECONDS, client, token } = options;
+    const hello = { ...(client !== undefined && { client }), ...(token !== undefined && { token }) };
+    this.#endpoint = { path, retrySeconds, hello };
   }
 
   /**
@@ -121,7 +129,7 @@ export class Client {
         if (!(repeat && error instanceof AvocetError && error.isTransient)) {
           throw error;
         }
-        backoff ??= new Backoff(this.#retrySeconds);
+        backoff ??= new Backoff(this.#endpoint.retrySeconds);
         await backoff.pause(error, deadline);
       }
     }
@@ -131,7 +139,7 @@ export class Client {
     if (this.#isClosed) {
       throw new Error("the client is closed; make a new one");
     }
-    const opening = (this.#connection ??= Connection.open(this.#path));
+    const opening = (this.#connection ??= connectTo(this.#endpoint));
     try {
       const connection = await opening;
       if (connection.isOpen) {
@@ -196,7 +204,7 @@ export class Client {
         }
         // After a lost connection, the first request of the loop waits for the next daemon.
         if (!(error instanceof ConnectionLost)) {
-          backoff ??= new Backoff(this.#retrySeconds);
+          backoff ??= new Backoff(this.#endpoint.retrySeconds);
           await backoff.pause(error, deadline);
         }
       }
@@ -218,7 +226,7 @@ export class Client {
 
   /** Follows the events of the log. */
   subscribe(options: SubscribeOptions = {}): Subscription {
-    return new Subscription(this.#path, this.#retrySeconds, options);
+    return new Subscription(this.#endpoint, options);
   }
 
   /**
@@ -226,7 +234,19 @@ export class Client {
    * running turn, for display.
    */
   attach(chat: string, options: { onEvent?: (event: types.TurnEvent) => void } = {}): Attachment {
-    return new Attachment(this.#path, this.#retrySeconds, chat, options.onEvent);
+    return new Attachment(this.#endpoint, chat, options.onEvent);
+  }
+
+  /** Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. */
+  channel(account: string, options: ChannelOptions = {}): Channel {
+    const publish = (message: types.PublishParams) =>
+      this.call("publish", message, { repeat: true });
+    return new Channel(this.#endpoint, account, options, publish);
+  }
+
+  /** Returns the sender, the role and the chats of this program. */
+  async rights(): Promise<types.Welcome> {
+    return await this.call("hello", this.#endpoint.hello, { repeat: true });
   }
 
   /** Returns the state of the daemon, its providers, channels and queues. */

@@ -3,7 +3,7 @@
 import { connect, type Socket } from "node:net";
 
 import { AvocetError, ConnectionLost } from "./errors.js";
-import { ErrorCode } from "./types.js";
+import { ErrorCode, type Hello } from "./types.js";
 
 /** The longest request, in bytes without the end of its line. */
 const MAX_LINE_BYTES = 1024 * 1024;
@@ -17,8 +17,29 @@ export interface DaemonRequest {
   params: unknown;
 }
 
-/** A function that is called with each notification of the daemon. */
-export type OnNotification = (method: string, params: unknown) => void;
+/** Takes what the daemon sends beside answers. */
+export interface Handler {
+  /** Takes a notification. */
+  notify?(method: string, params: unknown): void;
+  /** Takes a request at once. Returns `false` to leave it to `Connection.nextRequest`. */
+  take?(connection: Connection, request: DaemonRequest): boolean;
+}
+
+/** The socket, the time for attempts to reach it, and the identity of the program. */
+export interface Endpoint {
+  path: string;
+  retrySeconds: number;
+  hello: Hello;
+}
+
+/** Opens a connection and says hello. */
+export async function connectTo(endpoint: Endpoint, handler: Handler = {}): Promise<Connection> {
+  const connection = await Connection.open(endpoint.path, handler);
+  if (Object.keys(endpoint.hello).length > 0) {
+    await connection.firstCall("hello", endpoint.hello);
+  }
+  return connection;
+}
 
 interface Waiting<T> {
   resolve: (value: T) => void;
@@ -36,7 +57,7 @@ interface RpcMessage {
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export class Connection {
   readonly #socket: Socket;
-  readonly #onNotification: OnNotification;
+  readonly #handler: Handler;
   readonly #open = new Map<unknown, Waiting<unknown>>();
   readonly #requests: DaemonRequest[] = [];
   readonly #takers: Waiting<DaemonRequest>[] = [];
@@ -44,9 +65,9 @@ export class Connection {
   #rest = "";
   #ended: AvocetError | undefined;
 
-  private constructor(socket: Socket, onNotification: OnNotification) {
+  private constructor(socket: Socket, handler: Handler) {
     this.#socket = socket;
-    this.#onNotification = onNotification;
+    this.#handler = handler;
     const lost = (reason: string) =>
       this.#end(new ConnectionLost(`the connection to the daemon was lost: ${reason}`));
     socket.setEncoding("utf8");
@@ -56,14 +77,14 @@ export class Connection {
   }
 
   /** Connects to the daemon that listens on `path`. */
-  static open(path: string, onNotification: OnNotification = () => undefined): Promise<Connection> {
+  static open(path: string, handler: Handler): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const socket = connect({ path });
       const failed = (error: NodeJS.ErrnoException) => reject(openError(path, error));
       socket.once("error", failed);
       socket.once("connect", () => {
         socket.off("error", failed);
-        resolve(new Connection(socket, onNotification));
+        resolve(new Connection(socket, handler));
       });
     });
   }
@@ -86,6 +107,16 @@ export class Connection {
     });
   }
 
+  /** Makes a request without which the connection is useless. An error ends it. */
+  async firstCall(method: string, params: unknown): Promise<unknown> {
+    try {
+      return await this.call(method, params);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
   /** Returns the next request of the daemon. */
   nextRequest(): Promise<DaemonRequest> {
     const request = this.#requests.shift();
@@ -99,9 +130,18 @@ export class Connection {
   }
 
   /** Answers a request of the daemon. If the connection has ended, the daemon repeats it. */
-  confirm(request: DaemonRequest): void {
+  answer(request: DaemonRequest, result: unknown): void {
+    this.#respond({ jsonrpc: "2.0", id: request.id, result });
+  }
+
+  /** Answers a request of the daemon with an error. */
+  refuse(request: DaemonRequest, code: number, message: string): void {
+    this.#respond({ jsonrpc: "2.0", id: request.id, error: { code, message } });
+  }
+
+  #respond(response: object): void {
     if (this.isOpen) {
-      this.#socket.write(`${JSON.stringify({ jsonrpc: "2.0", id: request.id, result: {} })}\n`);
+      this.#socket.write(`${JSON.stringify(response)}\n`);
     }
   }
 
@@ -126,9 +166,13 @@ export class Connection {
   #take(message: RpcMessage): void {
     const { id = null, method, params } = message;
     if (method !== undefined && id !== null) {
-      this.#deliver({ id, method, params });
+      const request = { id, method, params };
+      if (!this.#handler.take?.(this, request)) {
+        this.#deliver(request);
+      }
     } else if (method !== undefined) {
-      this.#onNotification(method, params);
+      // An error of the program's own function must not end the connection.
+      queueMicrotask(() => this.#handler.notify?.(method, params));
     } else if (id === null) {
       // A refusal of the connection itself answers all requests.
       const error = errorOf(message);

@@ -1,37 +1,39 @@
-/** Iterators that follow the daemon over restarts: events, and the deliveries of a chat. */
+/** Iterators that follow the daemon over restarts, and the one over the events of the log. */
 
 import { Backoff } from "./backoff.js";
-import { Connection, type DaemonRequest, type OnNotification } from "./connection.js";
+import {
+  type Connection,
+  connectTo,
+  type DaemonRequest,
+  type Endpoint,
+  type Handler,
+} from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
-import type {
-  Choice,
-  DeliveryChunk,
-  EventBatch,
-  LogEvent,
-  Subscribe,
-  Subscribed,
-  TurnEvent,
+import {
+  ErrorCode,
+  type EventBatch,
+  type LogEvent,
+  type Subscribe,
+  type Subscribed,
 } from "./types.js";
 
 /** A request and the connection that it came over. */
-interface Received {
+export interface Received {
   connection: Connection;
   request: DaemonRequest;
 }
 
 /** A connection of its own that is opened again whenever it is lost. */
-abstract class Following<T> implements AsyncIterableIterator<T> {
-  readonly #path: string;
-  readonly #retrySeconds: number;
+export abstract class Following<T> implements AsyncIterableIterator<T> {
+  protected readonly endpoint: Endpoint;
   #connection: Connection | undefined;
   // Kept until a request arrives, so that a daemon that fails again and again is spared.
   #backoff: Backoff | undefined;
   #wasOpen = false;
   #isClosed = false;
 
-  constructor(path: string, retrySeconds: number) {
-    this.#path = path;
-    this.#retrySeconds = retrySeconds;
+  constructor(endpoint: Endpoint) {
+    this.endpoint = endpoint;
   }
 
   /** Returns the next item. The iteration ends after `close`. */
@@ -66,24 +68,21 @@ abstract class Following<T> implements AsyncIterableIterator<T> {
     this.#connection?.close();
   }
 
+  /** Opens a connection and makes the first request. */
   protected async connect(
     method: string,
     params: unknown,
-    onNotification?: OnNotification,
+    handler?: Handler,
   ): Promise<[Connection, unknown]> {
-    const connection = await Connection.open(this.#path, onNotification);
-    try {
-      return [connection, await connection.call(method, params)];
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
+    const connection = await connectTo(this.endpoint, handler);
+    return [connection, await connection.firstCall(method, params)];
   }
 
   /**
-   * Returns the next request, over as many connections as it takes; `undefined` after `close`.
+   * Returns the next request of a method, over as many connections as it takes; `undefined` after
+   * `close`.
    */
-  protected async nextRequest(): Promise<Received | undefined> {
+  protected async nextRequest(method: string): Promise<Received | undefined> {
     for (;;) {
       const connection = await this.#connected();
       if (connection === undefined) {
@@ -92,7 +91,11 @@ abstract class Following<T> implements AsyncIterableIterator<T> {
       try {
         const request = await connection.nextRequest();
         this.#backoff = undefined;
-        return { connection, request };
+        if (request.method === method) {
+          return { connection, request };
+        }
+        const unknown = `this program answers ${method}, and no ${request.method}`;
+        connection.refuse(request, ErrorCode.METHOD, unknown);
       } catch (error) {
         if (!(error instanceof ConnectionLost)) {
           throw error;
@@ -127,7 +130,7 @@ abstract class Following<T> implements AsyncIterableIterator<T> {
   }
 
   async #pause(error: AvocetError): Promise<void> {
-    this.#backoff ??= new Backoff(this.#wasOpen ? Infinity : this.#retrySeconds);
+    this.#backoff ??= new Backoff(this.#wasOpen ? Infinity : this.endpoint.retrySeconds);
     await this.#backoff.pause(error);
   }
 }
@@ -149,8 +152,8 @@ export class Subscription extends Following<LogEvent> {
   #removed = 0;
 
   /** Use `Client.subscribe`. */
-  constructor(path: string, retrySeconds: number, params: Subscribe) {
-    super(path, retrySeconds);
+  constructor(endpoint: Endpoint, params: Subscribe) {
+    super(endpoint);
     this.#params = params;
   }
 
@@ -192,10 +195,10 @@ export class Subscription extends Following<LogEvent> {
   async #nextBatch(): Promise<boolean> {
     if (this.#batch) {
       this.#position = this.#batch.next;
-      this.#batch.connection.confirm(this.#batch.request);
+      this.#batch.connection.answer(this.#batch.request, {});
       this.#batch = undefined;
     }
-    const received = await this.nextRequest();
+    const received = await this.nextRequest("events");
     if (received) {
       const { events, next } = received.request.params as EventBatch;
       this.#batch = { ...received, next };
@@ -215,84 +218,6 @@ export class Subscription extends Following<LogEvent> {
     }
     this.#position ??= from;
     this.#removed += removed;
-    return connection;
-  }
-}
-
-/** A message for the chat. Call `confirm` when it is shown or stored. */
-export class Delivery {
-  /** The number of the delivery. */
-  readonly id: string;
-  /** The turn that wrote the message; `null` if another program sent it. */
-  readonly turn: string | null;
-  /** The chat. */
-  readonly chat: string;
-  /** The text, in Markdown. */
-  readonly text: string;
-  /** Buttons. */
-  readonly choices: Choice[];
-  /** `true` if the message may have arrived before. */
-  readonly repeat: boolean;
-  readonly #received: Received;
-
-  /** Made by `Attachment`. */
-  constructor(received: Received) {
-    const chunk = received.request.params as DeliveryChunk;
-    this.#received = received;
-    this.id = chunk.id;
-    this.turn = chunk.turn;
-    this.chat = chunk.chat;
-    this.text = chunk.text;
-    this.choices = chunk.choices ?? [];
-    this.repeat = chunk.repeat;
-  }
-
-  /**
-   * Confirms the message to the daemon. If the connection was lost meanwhile, the daemon delivers
-   * the message again, with `repeat`.
-   */
-  confirm(): void {
-    this.#received.connection.confirm(this.#received.request);
-  }
-}
-
-/** The messages for a chat of a terminal. */
-export class Attachment extends Following<Delivery> {
-  readonly #chat: string;
-  readonly #onEvent: ((event: TurnEvent) => void) | undefined;
-
-  /** Use `Client.attach`. */
-  constructor(
-    path: string,
-    retrySeconds: number,
-    chat: string,
-    onEvent: ((event: TurnEvent) => void) | undefined,
-  ) {
-    super(path, retrySeconds);
-    this.#chat = chat;
-    this.#onEvent = onEvent;
-  }
-
-  override async next(): Promise<IteratorResult<Delivery, undefined>> {
-    for (;;) {
-      const received = await this.nextRequest();
-      if (!received) {
-        return { done: true, value: undefined };
-      }
-      if (received.request.method === "deliver") {
-        return { done: false, value: new Delivery(received) };
-      }
-    }
-  }
-
-  protected override async begin(): Promise<Connection> {
-    const onNotification: OnNotification = (method, params) => {
-      if (method === "event") {
-        // An error of the function must not end the connection.
-        queueMicrotask(() => this.#onEvent?.(params as TurnEvent));
-      }
-    };
-    const [connection] = await this.connect("attach", { chat: this.#chat }, onNotification);
     return connection;
   }
 }

@@ -20,6 +20,9 @@ export const ErrorCode = {
   CONFLICT: -32004,
 } as const;
 
+/** One login on a channel. */
+export type AccountName = string;
+
 /** A valid object. */
 export interface ArgumentsObject {
   object: Record<string, unknown>;
@@ -65,17 +68,20 @@ export interface AskResult {
 /** A chat or topic that can get a message: `terminal:local:me`. */
 export type ChatAddress = string;
 
+/** A platform adapter: `telegram`, `terminal`, `external`. */
+export type ChannelName = string;
+
 /**
- * `attach`: makes the connection a listener of a chat, or the platform of an account. Give either
- * `chat`, or `channel` and `account`.
+ * `attach`: makes the connection a listener of a chat, or of all chats of an account that a program
+ * serves.
  */
-export interface Attached {
-  /** The chat. */
+export interface AttachParams {
+  /** The chat. Without it, give `channel` and `account`. */
   chat?: ChatAddress;
-  /** The channel of the account. */
-  channel?: string;
-  /** The account, of which all chats are delivered. */
-  account?: string;
+  /** The channel, without a chat. */
+  channel?: ChannelName;
+  /** The account of the channel, without a chat. */
+  account?: AccountName;
   /** Characters of the longest message of the account's platform. */
   max_text?: number;
 }
@@ -247,6 +253,9 @@ export type ChatKind =
   /** Several people: groups, their topics, channels of a server. */
   | "group";
 
+/** Patterns of chats, in which `*` matches any characters. */
+export type ChatPatterns = string[];
+
 /** The receiver of a child's final text. */
 export type ChildMode =
   /** The call of the parent, which waits for it. */
@@ -261,6 +270,17 @@ export interface Choice {
   /** The text that pressing it sends, as if a person had typed it. */
   says: string;
 }
+
+/** The rights of a program that connects to the daemon. Each role includes the ones before it. */
+export type ClientRole =
+  /** Reads. */
+  | "observer"
+  /** Writes to the agent and to chats under its own name, and decides approvals. */
+  | "sender"
+  /** Serves chats of a channel: also brings in messages of other people. */
+  | "channel"
+  /** Does everything. */
+  | "operator";
 
 /** A consolidation of memories (`n3`). */
 export type ConsolidationId = string;
@@ -570,13 +590,13 @@ export type Decide =
 /** A row of the outbox (`o9`). */
 export type DeliveryId = string;
 
-/** A file of a DeliveryChunk. */
+/** A file of a `DeliveryChunk`. */
 export interface SentFile {
   /** The way in which a platform would show it. */
   kind: AttachmentKind;
   /** Its name, without directories. */
   name: string;
-  /** The media type (RFC 6838), if known. */
+  /** The media type, if known. */
   media_type?: string;
   /** The size in bytes. */
   bytes: number;
@@ -916,6 +936,22 @@ export interface EventList {
   removed: number;
 }
 
+/** A piece of a file: the result of `file.get`, and the answer to `file.read`. */
+export interface FilePiece {
+  /** The bytes in base64. Empty at the end of the file. */
+  data: string;
+}
+
+/** `file.get`: a piece of a file of a delivery that is open on this connection. */
+export interface GetFile {
+  /** The id of the request `deliver`. */
+  delivery: string;
+  /** The place of the file in its attachments, from 0. */
+  file: number;
+  /** The number of bytes before the piece. */
+  offset: number;
+}
+
 /** The name of a tool. */
 export type ToolName = string;
 
@@ -925,6 +961,17 @@ export interface Grant {
   tool: ToolName;
   /** The scope in which calls need no further approval. */
   scope: string;
+}
+
+/**
+ * `hello`: names the client, and proves it with a token. Later requests have the rights of this
+ * client.
+ */
+export interface Hello {
+  /** The name of a table in `[gateway.clients]`. */
+  client?: string | null;
+  /** The token of the client. */
+  token?: string | null;
 }
 
 /** The author of a message. */
@@ -1235,6 +1282,56 @@ export interface OriginChild {
 export type Origin =
   | OriginMessages
   | OriginChild;
+
+/** A file of a message. The program keeps it until the message is answered. */
+export interface PublishedFile {
+  /** The program's own name of the file, for `file.read`. Shorter than 1,024 bytes. */
+  reference: string;
+  /** The way in which a platform would show it. Default: `document`. */
+  kind?: AttachmentKind;
+  /** The file's name for people. */
+  name?: string | null;
+  /** The media type. */
+  media_type?: string | null;
+  /** The size in bytes. */
+  bytes?: number | null;
+}
+
+/** A position in the messages of the platform. */
+export interface PublishedCursor {
+  /** The range that the position belongs to. Default: empty, the whole account. */
+  scope?: string;
+  /** The position, in the program's own format. */
+  position?: string;
+}
+
+/**
+ * `publish`: a message of a person on the program's platform. The result comes after the commit.
+ */
+export interface PublishParams {
+  /** The chat of the message, which gets the reply. */
+  chat: ChatAddress;
+  /** The kind of chat. Default: `private`. */
+  chat_kind?: ChatKind;
+  /** The person, by the platform's own id. */
+  sender: SenderId;
+  /** The name for display. */
+  sender_name?: string | null;
+  /** `true` if the platform reports the author as a program. */
+  is_bot?: boolean;
+  /** Identifies repetitions of the message; unique within the chat. */
+  key: DedupeKey;
+  /** The text; it may be missing if there are attachments. */
+  text?: string;
+  /** Files, which the daemon reads from the program with `file.read`. */
+  attachments?: PublishedFile[];
+  /** The time of writing; null for now. */
+  written_at?: Timestamp | null;
+  /** The key of the message that this one corrects. */
+  corrects?: DedupeKey | null;
+  /** The position in the platform's messages. It is stored in the same transaction. */
+  cursor?: PublishedCursor | null;
+}
 
 /** A memory as a turn's requests contain it. */
 export interface RecalledMemory {
@@ -1691,6 +1788,48 @@ export interface TurnRecord {
 export interface Wait {
   /** The message. */
   message: MessageId;
+  /** The most seconds to wait; the result then has no outcome. Default: no limit. */
+  seconds?: number | null;
+}
+
+/** The result of `hello`: the rights of later requests. */
+export interface Welcome {
+  /** The sender of messages. */
+  sender: SenderId;
+  /** The role. */
+  role: ClientRole;
+  /** The patterns of chats. */
+  chats: ChatPatterns;
+  /** The only methods; null for all methods of the role. */
+  methods: string[] | null;
+}
+
+/** The result of `attach`. */
+export interface AttachResult {
+  /** Of an account: the last position that was published, by scope. */
+  cursors?: Record<string, string>;
+}
+
+/** The answer to `deliver`. */
+export interface DeliverResult {
+  /** The platform's name for the message. */
+  platform_id?: PlatformId;
+}
+
+/** A request for a piece of a published file. */
+export interface FileReadParams {
+  /** The reference of the file. */
+  reference: string;
+  /** The number of bytes before the piece. */
+  offset: number;
+  /** The most bytes of the piece. */
+  length: number;
+}
+
+/** The agent works on an answer. */
+export interface TypingParams {
+  /** The chat. */
+  chat: ChatAddress;
 }
 
 /** The parameters and the result of each method. */
@@ -1699,12 +1838,15 @@ export interface Methods {
   "approval.list": { params: ListApprovals; result: OpenApproval[] };
   "ask": { params: Ask; result: AskResult };
   "ask.json": { params: JsonQuestion; result: JsonAnswer };
-  "attach": { params: Attached; result: Record<string, unknown> };
+  "attach": { params: AttachParams; result: AttachResult };
   "dead.list": { params: ListDeadLetters; result: DeadLetter[] };
   "events.list": { params: ListEvents; result: EventList };
+  "file.get": { params: GetFile; result: FilePiece };
+  "hello": { params: Hello; result: Welcome };
   "job.show": { params: NamedJob; result: JobStatus };
   "job.submit": { params: SubmitJob; result: SubmittedJob };
   "ping": { params: undefined; result: null };
+  "publish": { params: PublishParams; result: AskResult };
   "send": { params: Send; result: SendResult };
   "sessions.list": { params: ListSessions; result: SessionSummary[] };
   "sessions.show": { params: ShowSession; result: TurnRecord[] };

@@ -91,11 +91,16 @@ test("call after a lost answer is not repeated", async (t) => {
   assert.equal(front.connections(), 1);
 });
 
-test("ask after its timeout leaves the message accepted", async (t) => {
+test("ask after its timeout may be repeated with its key", async (t) => {
   const { client } = await begin(t);
-  await assert.rejects(client.ask(ME, "count to 20", { timeoutSeconds: 0.5 }), TimeoutError);
-  await client.ask(ME, "/stop");
-  assert.equal((await soon(client.wait("m1"))).outcome, "stopped");
+  const late = client.ask(ME, "count to 20", { key: "k", timeoutSeconds: 0.1 });
+  await assert.rejects(late, TimeoutError);
+  const { message } = await client.publish(ME, "count to 20", { key: "k" });
+  await assert.rejects(client.wait(message, { timeoutSeconds: 0.1 }), TimeoutError);
+  await soon(client.ask(ME, "/stop"));
+  assert.equal((await soon(client.wait(message))).outcome, "stopped");
+  const { events } = await client.events({ kinds: ["message.queued"] });
+  assert.equal(events.length, 2, "the message and the command");
 });
 
 test("wrong parameters are refused with a code and a correction", async (t) => {
@@ -175,9 +180,9 @@ test("attach receives texts and replies of the chat", async (t) => {
   const chat = client.attach(ME, { onEvent: (event) => seen.add(event.type) });
   await chat.open();
   await client.send(ME, "good *morning*");
-  const { id, turn, chat: name, text, repeat, confirm, ...rest } = await following(chat);
+  const { id, turn, chat: name, text, repeat, choices } = await following(chat);
   assert.deepEqual([id, turn, name, text, repeat], ["o1", null, ME, "good *morning*", false]);
-  assert.deepEqual(rest, { choices: [] });
+  assert.deepEqual(choices, []);
   chat.close();
   // The text that was not confirmed comes again.
   const again = client.attach(ME, { onEvent: (event) => seen.add(event.type) });

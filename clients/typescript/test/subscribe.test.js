@@ -1,6 +1,9 @@
 // `subscribe` with the real daemon: positions, restarts, repeated batches, conditions.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
 import { test } from "node:test";
 
 import { Client, ErrorCode } from "../dist/index.js";
@@ -36,9 +39,9 @@ const numbers = (events) => events.map((event) => event.seq);
 for (const name of [undefined, "me"]) {
   test(`subscribe ${name ? "with" : "without"} a name reads each event once over kills`, async (t) => {
     const { home, client } = await begin(t);
-    const from = (await client.events()).newest;
-    const events = client.subscribe({ ...(name && { name }), from });
+    const events = client.subscribe({ ...(name && { name }) });
     await events.open();
+    const from = events.position;
     const read = [];
     for (const number of [1, 2, 3]) {
       const asked = await client.publish(ME, `count to ${number}`);
@@ -141,4 +144,34 @@ test("leaving a loop, or close, ends the iteration", async (t) => {
   const next = waiting.next();
   waiting.close();
   assert.deepEqual(await soon(next), { done: true, value: undefined });
+});
+
+test("an unknown request is answered with an error", async (t) => {
+  const path = `${new Home(t).path}/socket`;
+  const answers = [];
+  const server = createServer((connection) => {
+    const write = (message) => connection.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    const event = { seq: 1, at: 1, kind: "daemon.started" };
+    createInterface(connection).on("line", (line) => {
+      const message = JSON.parse(line);
+      if (message.method === "subscribe") {
+        write({ id: message.id, result: { log: "l", from: 0, removed: 0 } });
+        write({ id: "u1", method: "unknown", params: {} });
+        write({ id: "e1", method: "events", params: { events: [event], next: 1 } });
+      } else {
+        answers.push(message);
+      }
+    });
+  });
+  server.listen(path);
+  await once(server, "listening");
+  t.after(() => server.close());
+  const events = new Client({ path }).subscribe();
+  assert.deepEqual((await soon(events.next())).value.seq, 1);
+  const next = events.next();
+  await until(() => answers.length === 2);
+  assert.deepEqual([answers[0].id, answers[0].error.code], ["u1", ErrorCode.METHOD]);
+  assert.deepEqual(answers[1], { jsonrpc: "2.0", id: "e1", result: {} });
+  events.close();
+  assert.equal((await soon(next)).done, true);
 });

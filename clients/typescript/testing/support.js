@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,9 +20,12 @@ export class Home {
   #daemon;
   #log = [];
 
-  constructor(t) {
+  constructor(t, config = "") {
     this.path = mkdtempSync(join(tmpdir(), "avocet-"));
     this.socket = join(this.path, ".local/state/avocet/run/avocet.sock");
+    const place = join(this.path, ".config/avocet");
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, "config.toml"), config);
     t.after(async () => {
       if (this.#daemon) {
         await this.kill();

@@ -43,6 +43,7 @@ const PARTS: [&str; 23] = [
     "avocet_discord",
     "avocet_external",
     "avocet_gateway",
+    "avocet_http",
     "avocet_jobs",
     "avocet_llm",
     "avocet_memory",

@@ -2,9 +2,10 @@
 
 from . import types
 from .blocking import BlockingAttachment, BlockingClient, BlockingDelivery, BlockingSubscription
+from .chats import Attachment, Channel, Delivery
 from .client import Client, default_path
 from .errors import AvocetError, ConnectionLost
-from .following import Attachment, Delivery, Subscription
+from .following import Subscription
 from .types import ErrorCode
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "BlockingClient",
     "BlockingDelivery",
     "BlockingSubscription",
+    "Channel",
     "Client",
     "ConnectionLost",
     "Delivery",

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, overload
 
+from .chats import Attachment, Delivery
 from .client import RETRY_SECONDS, Client
-from .following import Attachment, Delivery, Subscription
+from .following import Subscription
 from .types import AskResult, LogEvent, MessageStatus, SendResult
 
 
@@ -15,10 +16,15 @@ class BlockingClient:
     """Works as `Client`, and returns when the work is done. For one thread only."""
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, retry_seconds: float = RETRY_SECONDS
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        client: str | None = None,
+        token: str | None = None,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._runner = asyncio.Runner()
-        self._client = Client(path, retry_seconds=retry_seconds)
+        self._client = Client(path, client=client, token=token, retry_seconds=retry_seconds)
 
     def __enter__(self) -> Self:
         try:

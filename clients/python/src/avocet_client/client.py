@@ -9,14 +9,17 @@ from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from .backoff import Backoff
-from .connection import Connection
+from .chats import Attachment, Channel, ReadFile
+from .connection import Connection, Endpoint
 from .errors import AvocetError, ConnectionLost
-from .following import Attachment, Subscription
+from .following import Subscription
 from .types import (
     AskResult,
+    AttachParams,
     DaemonStatus,
     DeadLetter,
     EventList,
+    Hello,
     JobLimits,
     JobStatus,
     JsonAnswer,
@@ -31,6 +34,7 @@ from .types import (
     TraceSpan,
     TurnEvent,
     TurnRecord,
+    Welcome,
 )
 
 RETRY_SECONDS = 10.0
@@ -50,11 +54,24 @@ class Client:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, retry_seconds: float = RETRY_SECONDS
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        client: str | None = None,
+        token: str | None = None,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
-        """`path` is the socket. Default: `default_path()`."""
-        self._path = os.fspath(path or default_path())
-        self._retry_seconds = retry_seconds
+        """`path` is the socket. Default: `default_path()`.
+
+        `client` is the name of a table `[gateway.clients.NAME]` whose rights the program takes,
+        and `token` its secret. The daemon's own user needs neither.
+        """
+        hello: Hello = {}
+        if client is not None:
+            hello["client"] = client
+        if token is not None:
+            hello["token"] = token
+        self._endpoint = Endpoint(os.fspath(path or default_path()), retry_seconds, hello)
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
         self._is_closed = False
@@ -82,6 +99,11 @@ class Client:
         """
         await self.call("ping", repeat=True)
 
+    async def rights(self) -> Welcome:
+        """Return the sender, the role and the chats of this program."""
+        result: Welcome = await self.call("hello", dict(self._endpoint.hello), repeat=True)
+        return result
+
     async def close(self) -> None:
         """End the connection. Iterators of `subscribe` and `attach` have their own."""
         self._is_closed = True
@@ -101,14 +123,14 @@ class Client:
             except AvocetError as error:
                 if not (repeat and error.is_transient):
                     raise
-                backoff = backoff or Backoff(self._retry_seconds)
+                backoff = backoff or Backoff(self._endpoint.retry_seconds)
                 await backoff.pause(error)
 
     async def _connected(self) -> Connection:
         async with self._connecting:
             if self._connection is None or not self._connection.is_open:
                 self._check_open()
-                self._connection = await Connection.open(self._path)
+                self._connection = await self._endpoint.connect()
             if self._is_closed:
                 await self._connection.close()
             self._check_open()
@@ -184,7 +206,7 @@ class Client:
                 except AvocetError as error:
                     if not error.is_transient:
                         raise
-                    backoff = backoff or Backoff(self._retry_seconds)
+                    backoff = backoff or Backoff(self._endpoint.retry_seconds)
                     await backoff.pause(error)
 
     async def send(self, chat: str, text: str, key: str | None = None) -> SendResult:
@@ -225,7 +247,7 @@ class Client:
             params["session"] = session
         if kinds:
             params["kinds"] = [kinds] if isinstance(kinds, str) else list(kinds)
-        return Subscription(self._path, self._retry_seconds, params)
+        return Subscription(self._endpoint, params)
 
     def attach(
         self, chat: str, *, on_event: Callable[[TurnEvent], None] | None = None
@@ -234,7 +256,32 @@ class Client:
 
         `on_event` is called with each event of a running turn, for display.
         """
-        return Attachment(self._path, self._retry_seconds, chat, on_event)
+        return Attachment(self._endpoint, chat, on_event)
+
+    def channel(
+        self,
+        account: str,
+        *,
+        channel: str = "external",
+        max_text: int | None = None,
+        on_typing: Callable[[str], None] | None = None,
+        read_file: ReadFile | None = None,
+    ) -> Channel:
+        """Serve all chats of an account, `[channels.external.ACCOUNT]` in the configuration.
+
+        `max_text` is the number of characters of the platform's longest message. `on_typing` is
+        called with a chat while the agent works on an answer for it. `read_file` returns a piece
+        of a published file, or raises `FileNotFoundError`.
+        """
+        params: AttachParams = {"channel": channel, "account": account}
+        if max_text is not None:
+            params["max_text"] = max_text
+
+        async def publish(message: dict[str, Any]) -> AskResult:
+            result: AskResult = await self.call("publish", message, repeat=True)
+            return result
+
+        return Channel(self._endpoint, params, publish, on_typing, read_file)
 
     async def status(self) -> DaemonStatus:
         """Return the state of the daemon, its providers, channels and queues."""

@@ -4,11 +4,10 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .errors import AvocetError, ConnectionLost
-from .types import ErrorCode
+from .types import ErrorCode, Hello
 
 # The longest request, in bytes without the end of its line.
 MAX_LINE_BYTES = 1024 * 1024
@@ -24,8 +23,30 @@ class Request(NamedTuple):
     params: Any
 
 
-def ignore(method: str, params: Any) -> None:
-    """Drop a notification."""
+class Handler:
+    """Takes what the daemon sends beside answers. The base class leaves all of it to the caller."""
+
+    def notify(self, method: str, params: Any) -> None:
+        """Take a notification."""
+
+    def take(self, connection: "Connection", request: Request) -> bool:
+        """Take a request at once. Return `False` to leave it to `Connection.next_request`."""
+        return False
+
+
+class Endpoint(NamedTuple):
+    """The socket, the time for attempts to reach it, and the identity of the program."""
+
+    path: str
+    retry_seconds: float
+    hello: Hello
+
+    async def connect(self, handler: Handler | None = None) -> "Connection":
+        """Open a connection and say hello."""
+        connection = await Connection.open(self.path, handler or Handler())
+        if self.hello:
+            await connection.first_call("hello", self.hello)
+        return connection
 
 
 class Connection:
@@ -35,11 +56,11 @@ class Connection:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        on_notification: Callable[[str, Any], None],
+        handler: Handler,
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._on_notification = on_notification
+        self._handler = handler
         self._numbers = itertools.count(1)
         self._open: dict[int, asyncio.Future[Any]] = {}
         # Requests of the daemon. `None` marks the end of the connection.
@@ -48,9 +69,7 @@ class Connection:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(
-        cls, path: str, on_notification: Callable[[str, Any], None] = ignore
-    ) -> "Connection":
+    async def open(cls, path: str, handler: Handler) -> "Connection":
         """Connect to the daemon that listens on `path`."""
         try:
             reader, writer = await asyncio.open_unix_connection(path, limit=MAX_READ_BYTES)
@@ -61,7 +80,7 @@ class Connection:
             reason = error.strerror or error
             message = f"cannot connect to {path}: {reason}; start the daemon with `avocet run`"
             raise ConnectionLost(message) from error
-        return cls(reader, writer, on_notification)
+        return cls(reader, writer, handler)
 
     @property
     def is_open(self) -> bool:
@@ -82,6 +101,14 @@ class Connection:
         finally:
             self._open.pop(number, None)
 
+    async def first_call(self, method: str, params: Any) -> Any:
+        """Make a request without which the connection is useless. An error ends it."""
+        try:
+            return await self.call(method, params)
+        except BaseException:
+            await self.close()
+            raise
+
     async def next_request(self) -> Request:
         """Return the next request of the daemon."""
         request = await self._requests.get()
@@ -91,12 +118,19 @@ class Connection:
             raise self._ended or ConnectionLost("the connection is closed")
         return request
 
-    async def confirm(self, request: Request) -> None:
+    async def answer(self, request: Request, result: Any) -> None:
         """Answer a request of the daemon. If the connection has ended, the daemon repeats it."""
+        await self._respond({"jsonrpc": "2.0", "id": request.id, "result": result})
+
+    async def refuse(self, request: Request, code: int, message: str) -> None:
+        """Answer a request of the daemon with an error."""
+        error = {"code": int(code), "message": message}
+        await self._respond({"jsonrpc": "2.0", "id": request.id, "error": error})
+
+    async def _respond(self, response: dict[str, Any]) -> None:
         if self.is_open:
-            answer = {"jsonrpc": "2.0", "id": request.id, "result": {}}
             with contextlib.suppress(ConnectionLost):
-                await self._write(json.dumps(answer).encode() + b"\n")
+                await self._write(json.dumps(response).encode() + b"\n")
 
     async def close(self) -> None:
         """End the connection."""
@@ -124,9 +158,13 @@ class Connection:
     def _take(self, message: dict[str, Any]) -> None:
         method, number = message.get("method"), message.get("id")
         if method is not None and number is not None:
-            self._requests.put_nowait(Request(number, method, message.get("params")))
+            request = Request(number, method, message.get("params"))
+            if not self._handler.take(self, request):
+                self._requests.put_nowait(request)
         elif method is not None:
-            self._on_notification(method, message.get("params"))
+            # An error of the program's own function must not end the connection.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._handler.notify, method, message.get("params"))
         elif number is None:
             # A refusal of the connection itself answers all requests.
             error = error_of(message)

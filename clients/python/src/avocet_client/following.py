@@ -1,23 +1,20 @@
-"""Iterators that follow the daemon over restarts: events, and the deliveries of a chat."""
+"""Iterators that follow the daemon over restarts, and the one over the events of the log."""
 
-import asyncio
 from collections import deque
-from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NamedTuple, Self, cast
+from typing import NamedTuple, Self, cast
 
 from .backoff import Backoff
-from .connection import Connection, Request, ignore
+from .connection import Connection, Endpoint, Handler, Request
 from .errors import AvocetError, ConnectionLost
-from .types import Attached, Choice, EventBatch, LogEvent, Subscribe, TurnEvent
+from .types import ErrorCode, EventBatch, LogEvent, Subscribe
 
 
-class Following:
+class Following(Handler):
     """A connection of its own that is opened again whenever it is lost."""
 
-    def __init__(self, path: str, retry_seconds: float) -> None:
-        self._path = path
-        self._retry_seconds = retry_seconds
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self._connection: Connection | None = None
         # Kept until a request arrives, so that a daemon that fails again and again is spared.
         self._backoff: Backoff | None = None
@@ -58,21 +55,11 @@ class Following:
         if self._connection is not None:
             await self._connection.close()
 
-    async def _connect(
-        self, method: str, params: Any, on_notification: Callable[[str, Any], None] = ignore
-    ) -> tuple[Connection, Any]:
-        connection = await Connection.open(self._path, on_notification)
-        try:
-            return connection, await connection.call(method, params)
-        except BaseException:
-            await connection.close()
-            raise
-
     async def _begin(self) -> Connection:
         raise NotImplementedError
 
-    async def _next_request(self) -> tuple[Connection, Request]:
-        """Return the daemon's next request, over as many connections as it takes."""
+    async def _next_request(self, method: str) -> tuple[Connection, Request]:
+        """Return the daemon's next request of a method, over as many connections as it takes."""
         while (connection := await self._connected()) is not None:
             try:
                 request = await connection.next_request()
@@ -81,7 +68,10 @@ class Following:
                     await self._pause(error)
             else:
                 self._backoff = None
-                return connection, request
+                if request.method == method:
+                    return connection, request
+                unknown = f"this program answers {method}, and no {request.method}"
+                await connection.refuse(request, ErrorCode.METHOD, unknown)
         raise StopAsyncIteration
 
     async def _connected(self) -> Connection | None:
@@ -104,7 +94,7 @@ class Following:
 
     async def _pause(self, error: AvocetError) -> None:
         if self._backoff is None:
-            self._backoff = Backoff(None if self._was_open else self._retry_seconds)
+            self._backoff = Backoff(None if self._was_open else self._endpoint.retry_seconds)
         await self._backoff.pause(error)
 
 
@@ -124,8 +114,8 @@ class Subscription(Following):
     program, the events of the last batch come again.
     """
 
-    def __init__(self, path: str, retry_seconds: float, params: Subscribe) -> None:
-        super().__init__(path, retry_seconds)
+    def __init__(self, endpoint: Endpoint, params: Subscribe) -> None:
+        super().__init__(endpoint)
         self._params = params
         self._events: deque[LogEvent] = deque()
         self._batch: OpenBatch | None = None
@@ -154,8 +144,8 @@ class Subscription(Following):
         if self._batch is not None:
             batch, self._batch = self._batch, None
             self.position = batch.next
-            await batch.connection.confirm(batch.request)
-        connection, request = await self._next_request()
+            await batch.connection.answer(batch.request, {})
+        connection, request = await self._next_request("events")
         batch_params = cast(EventBatch, request.params)
         self._batch = OpenBatch(connection, request, batch_params["next"])
         self._events.extend(batch_params["events"])
@@ -165,68 +155,11 @@ class Subscription(Following):
         if self.position is not None:
             # Without effect for a name that the daemon knows.
             params["from"] = self.position
-        connection, subscribed = await self._connect("subscribe", params)
+        connection = await self._endpoint.connect(self)
+        subscribed = await connection.first_call("subscribe", params)
         if self.log != subscribed["log"]:
             self.log, self._last = subscribed["log"], subscribed["from"]
         if self.position is None:
             self.position = subscribed["from"]
         self.removed += subscribed["removed"]
-        return connection
-
-
-class Delivery:
-    """A message for the chat. Call `confirm` when it is shown or stored."""
-
-    def __init__(self, connection: Connection, request: Request) -> None:
-        chunk = request.params
-        self._connection = connection
-        self._request = request
-        self.id: str = chunk["id"]
-        """The number of the delivery."""
-        self.turn: str | None = chunk["turn"]
-        """The turn that wrote the message; `None` if another program sent it."""
-        self.chat: str = chunk["chat"]
-        """The chat."""
-        self.text: str = chunk["text"]
-        """The text, in Markdown."""
-        self.choices: list[Choice] = chunk.get("choices", [])
-        """Buttons."""
-        self.repeat: bool = chunk["repeat"]
-        """`True` if the message may have arrived before."""
-
-    async def confirm(self) -> None:
-        """Confirm the message to the daemon.
-
-        If the connection was lost meanwhile, the daemon delivers the message again, with `repeat`.
-        """
-        await self._connection.confirm(self._request)
-
-
-class Attachment(Following):
-    """The messages for a chat of a terminal, as an asynchronous iterator of `Delivery`."""
-
-    def __init__(
-        self,
-        path: str,
-        retry_seconds: float,
-        chat: str,
-        on_event: Callable[[TurnEvent], None] | None,
-    ) -> None:
-        super().__init__(path, retry_seconds)
-        self._params: Attached = {"chat": chat}
-        self._on_event = on_event
-
-    async def __anext__(self) -> Delivery:
-        while True:
-            connection, request = await self._next_request()
-            if request.method == "deliver":
-                return Delivery(connection, request)
-
-    def _notified(self, method: str, params: Any) -> None:
-        if method == "event" and self._on_event is not None:
-            # An error of the function must not end the connection.
-            asyncio.get_running_loop().call_soon(self._on_event, params)
-
-    async def _begin(self) -> Connection:
-        connection, _ = await self._connect("attach", self._params, self._notified)
         return connection

@@ -26,6 +26,10 @@ class ErrorCode(IntEnum):
     CONFLICT = -32004
 
 
+AccountName: TypeAlias = str
+"""One login on a channel."""
+
+
 class ArgumentsObject(TypedDict):
     """A valid object."""
 
@@ -81,17 +85,21 @@ ChatAddress: TypeAlias = str
 """A chat or topic that can get a message: `terminal:local:me`."""
 
 
-class Attached(TypedDict):
-    """`attach`: makes the connection a listener of a chat, or the platform of an account. Give
-    either `chat`, or `channel` and `account`.
+ChannelName: TypeAlias = str
+"""A platform adapter: `telegram`, `terminal`, `external`."""
+
+
+class AttachParams(TypedDict):
+    """`attach`: makes the connection a listener of a chat, or of all chats of an account that a
+    program serves.
     """
 
-    # The chat.
+    # The chat. Without it, give `channel` and `account`.
     chat: NotRequired[ChatAddress]
-    # The channel of the account.
-    channel: NotRequired[str]
-    # The account, of which all chats are delivered.
-    account: NotRequired[str]
+    # The channel, without a chat.
+    channel: NotRequired[ChannelName]
+    # The account of the channel, without a chat.
+    account: NotRequired[AccountName]
     # Characters of the longest message of the account's platform.
     max_text: NotRequired[int]
 
@@ -299,6 +307,10 @@ ChatKind: TypeAlias = (
 """The kind of a chat, by its readers."""
 
 
+ChatPatterns: TypeAlias = list[str]
+"""Patterns of chats, in which `*` matches any characters."""
+
+
 ChildMode: TypeAlias = (
     Literal[
         # The call of the parent, which waits for it.
@@ -317,6 +329,21 @@ class Choice(TypedDict):
     label: str
     # The text that pressing it sends, as if a person had typed it.
     says: str
+
+
+ClientRole: TypeAlias = (
+    Literal[
+        # Reads.
+        "observer",
+        # Writes to the agent and to chats under its own name, and decides approvals.
+        "sender",
+        # Serves chats of a channel: also brings in messages of other people.
+        "channel",
+        # Does everything.
+        "operator",
+    ]
+)
+"""The rights of a program that connects to the daemon. Each role includes the ones before it."""
 
 
 ConsolidationId: TypeAlias = str
@@ -675,13 +702,13 @@ DeliveryId: TypeAlias = str
 
 
 class SentFile(TypedDict):
-    """A file of a DeliveryChunk."""
+    """A file of a `DeliveryChunk`."""
 
     # The way in which a platform would show it.
     kind: AttachmentKind
     # Its name, without directories.
     name: str
-    # The media type (RFC 6838), if known.
+    # The media type, if known.
     media_type: NotRequired[str]
     # The size in bytes.
     bytes: int
@@ -1051,6 +1078,24 @@ class EventList(TypedDict):
     removed: int
 
 
+class FilePiece(TypedDict):
+    """A piece of a file: the result of `file.get`, and the answer to `file.read`."""
+
+    # The bytes in base64. Empty at the end of the file.
+    data: str
+
+
+class GetFile(TypedDict):
+    """`file.get`: a piece of a file of a delivery that is open on this connection."""
+
+    # The id of the request `deliver`.
+    delivery: str
+    # The place of the file in its attachments, from 0.
+    file: int
+    # The number of bytes before the piece.
+    offset: int
+
+
 ToolName: TypeAlias = str
 """The name of a tool."""
 
@@ -1062,6 +1107,17 @@ class Grant(TypedDict):
     tool: ToolName
     # The scope in which calls need no further approval.
     scope: str
+
+
+class Hello(TypedDict):
+    """`hello`: names the client, and proves it with a token. Later requests have the rights of this
+    client.
+    """
+
+    # The name of a table in `[gateway.clients]`.
+    client: NotRequired[str | None]
+    # The token of the client.
+    token: NotRequired[str | None]
 
 
 class Sender(TypedDict):
@@ -1406,6 +1462,59 @@ Origin: TypeAlias = (
     | OriginChild
 )
 """The messages or the task that started a turn."""
+
+
+class PublishedFile(TypedDict):
+    """A file of a message. The program keeps it until the message is answered."""
+
+    # The program's own name of the file, for `file.read`. Shorter than 1,024 bytes.
+    reference: str
+    # The way in which a platform would show it. Default: `document`.
+    kind: NotRequired[AttachmentKind]
+    # The file's name for people.
+    name: NotRequired[str | None]
+    # The media type.
+    media_type: NotRequired[str | None]
+    # The size in bytes.
+    bytes: NotRequired[int | None]
+
+
+class PublishedCursor(TypedDict):
+    """A position in the messages of the platform."""
+
+    # The range that the position belongs to. Default: empty, the whole account.
+    scope: NotRequired[str]
+    # The position, in the program's own format.
+    position: NotRequired[str]
+
+
+class PublishParams(TypedDict):
+    """`publish`: a message of a person on the program's platform. The result comes after the
+    commit.
+    """
+
+    # The chat of the message, which gets the reply.
+    chat: ChatAddress
+    # The kind of chat. Default: `private`.
+    chat_kind: NotRequired[ChatKind]
+    # The person, by the platform's own id.
+    sender: SenderId
+    # The name for display.
+    sender_name: NotRequired[str | None]
+    # `true` if the platform reports the author as a program.
+    is_bot: NotRequired[bool]
+    # Identifies repetitions of the message; unique within the chat.
+    key: DedupeKey
+    # The text; it may be missing if there are attachments.
+    text: NotRequired[str]
+    # Files, which the daemon reads from the program with `file.read`.
+    attachments: NotRequired[list[PublishedFile]]
+    # The time of writing; null for now.
+    written_at: NotRequired[Timestamp | None]
+    # The key of the message that this one corrects.
+    corrects: NotRequired[DedupeKey | None]
+    # The position in the platform's messages. It is stored in the same transaction.
+    cursor: NotRequired[PublishedCursor | None]
 
 
 class RecalledMemory(TypedDict):
@@ -1914,3 +2023,50 @@ class Wait(TypedDict):
 
     # The message.
     message: MessageId
+    # The most seconds to wait; the result then has no outcome. Default: no limit.
+    seconds: NotRequired[int | None]
+
+
+class Welcome(TypedDict):
+    """The result of `hello`: the rights of later requests."""
+
+    # The sender of messages.
+    sender: SenderId
+    # The role.
+    role: ClientRole
+    # The patterns of chats.
+    chats: ChatPatterns
+    # The only methods; null for all methods of the role.
+    methods: list[str] | None
+
+
+class AttachResult(TypedDict):
+    """The result of `attach`."""
+
+    # Of an account: the last position that was published, by scope.
+    cursors: NotRequired[dict[str, str]]
+
+
+class DeliverResult(TypedDict):
+    """The answer to `deliver`."""
+
+    # The platform's name for the message.
+    platform_id: NotRequired[PlatformId]
+
+
+class FileReadParams(TypedDict):
+    """A request for a piece of a published file."""
+
+    # The reference of the file.
+    reference: str
+    # The number of bytes before the piece.
+    offset: int
+    # The most bytes of the piece.
+    length: int
+
+
+class TypingParams(TypedDict):
+    """The agent works on an answer."""
+
+    # The chat.
+    chat: ChatAddress

@@ -27,8 +27,8 @@ pub(crate) mod sessions;
 pub(crate) mod skills;
 pub(crate) mod status;
 pub(crate) mod tasks;
-pub(crate) mod trace;
 pub(crate) mod top;
+pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod usage;
 

@@ -1,0 +1,36 @@
+"""A channel whose platform is a terminal: lines of stdin are messages of `me`, and messages of the
+agent are printed. It needs this in the configuration:
+
+    [channels.external.lines]
+    owners = ["me"]
+"""
+
+import asyncio
+import sys
+
+from avocet_client import Channel, Client
+
+CHAT = "external:lines:me"
+
+
+async def deliver(channel: Channel) -> None:
+    """Print the messages of the agent."""
+    async for message in channel:
+        print("(again) " * message.repeat + message.text, flush=True)
+        await message.confirm()
+
+
+async def main() -> None:
+    async with Client() as avocet, avocet.channel("lines", max_text=400) as channel:
+        delivering = asyncio.create_task(deliver(channel))
+        # The daemon keeps the number of the last line, so that the keys of a new run are new.
+        number = int(channel.cursors.get("", "0"))
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            number += 1
+            key = str(number)
+            await channel.publish(CHAT, "me", line, key=key, cursor={"position": key})
+        await channel.close()
+        await delivering
+
+
+asyncio.run(main())
