@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use utoipa::IntoResponses;
 use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
 
 use crate::problem::Problem;
 
@@ -45,11 +45,14 @@ pub(crate) fn error_body(problem: &Problem) -> Value {
 }
 
 impl IntoResponses for OpenAiError {
-    /// Any other status is an error.
+    /// Any other status is an error. The checks in front of all paths answer with a [`Problem`].
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let problem = utoipa::openapi::Ref::from_schema_name(Problem::name());
+        let problem = ContentBuilder::new().schema(Some(problem)).build();
         let response = ResponseBuilder::new()
-            .description("An object with the key `error`")
+            .description("An object with the key `error`, or a problem (RFC 9457)")
             .content("application/json", ContentBuilder::new().build())
+            .content("application/problem+json", problem)
             .build();
         [("default".to_owned(), response.into())].into()
     }

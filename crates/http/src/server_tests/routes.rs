@@ -132,10 +132,6 @@ async fn openapi_operations_are_served_and_tell_their_problem() {
     let document = openapi::as_json();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            // The paths of OpenAI's APIs have its form of errors.
-            if operation["tags"][0] == "openai" {
-                continue;
-            }
             let problem = &operation["responses"]["default"]["content"]["application/problem+json"];
             assert_eq!(problem["schema"]["$ref"], "#/components/schemas/Problem", "{path}");
             if path.ends_with("/stream") {
