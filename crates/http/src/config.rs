@@ -174,9 +174,9 @@ fn check_rights(
     methods: Option<&[String]>,
 ) -> Result<(), BadHttpKey> {
     if chats.is_empty() {
-        let message = "the client reaches no chat; list its chats: [\"terminal:local:*\"], or \
-            [\"*\"] for all";
-        return Err(BadHttpKey::new(format!("tokens.{name}.chats"), message));
+        let message = "the client reaches no chat; list its chats: \
+            chats = [\"terminal:local:*\"], or [\"*\"] for all";
+        return Err(BadHttpKey::new(format!("tokens.{name}"), message));
     }
     let known = || METHODS.iter().map(|method| method.name);
     let unknown = methods.into_iter().flatten().find(|method| !known().any(|one| one == **method));
@@ -246,7 +246,7 @@ mod tests {
         let table: [(Change, &str, &str); 13] = [
             (
                 |config| config.tokens.get_mut("phone").unwrap().chats.clear(),
-                "tokens.phone.chats",
+                "tokens.phone",
                 "list its chats",
             ),
             (
