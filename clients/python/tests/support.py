@@ -36,8 +36,12 @@ class Home:
         self.socket = self.path / ".local/state/avocet/run/avocet.sock"
         self.daemon: subprocess.Popen[str] | None = None
         self.log: list[str] = []
+        self.configure(config)
+
+    def configure(self, config: str) -> None:
+        """Write the configuration for the next start."""
         place = self.path / ".config/avocet/config.toml"
-        place.parent.mkdir(parents=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(config)
 
     def start(self) -> None:

@@ -55,6 +55,7 @@ type CallArguments<M extends keyof types.Methods> = undefined extends types.Meth
 export declare class Client {
     #private;
     constructor(options?: ClientOptions);
+    constructor(path: string, options?: Omit<ClientOptions, "path">);
     /**
      * Connects to the daemon. Without this call, the first request connects. Throws `ConnectionLost`
      * if no daemon can be reached within `retrySeconds`.
@@ -76,8 +77,20 @@ export declare class Client {
     ask(session: string, text: string, options: AskOptions & {
         wait: false;
     }): Promise<types.AskResult>;
-    /** Sends a message to the agent without waiting for the outcome. */
+    /**
+     * Sends a message to the agent without waiting for the outcome. This is `ask` with `wait: false`,
+     * and calls the socket's method `ask`. For the socket's method `publish`, see `publishInbound`.
+     */
     publish(session: string, text: string, options?: AskOptions): Promise<types.AskResult>;
+    /**
+     * Brings in a message of a person on the program's own platform.
+     *
+     * This calls the socket's method `publish`, which needs the role `channel` and a chat of
+     * `[channels.external]`. A program that serves all chats of the account uses `channel`. The `key`
+     * is required, so the request is repeated as in `ask`. Messages with a `cursor` have to be
+     * published one after the other, since each one sets the position of the account.
+     */
+    publishInbound(message: types.PublishParams): Promise<types.AskResult>;
     /**
      * Waits until a message has its outcome, over restarts of the daemon. Throws `ConnectionLost` if
      * the daemon is away for longer than `retrySeconds`.

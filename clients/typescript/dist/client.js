@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { Backoff, Deadline } from "./backoff.js";
 import { Attachment, Channel } from "./chats.js";
-import { connectTo } from "./connection.js";
+import { Connection, greet } from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
 import { Subscription } from "./following.js";
 const RETRY_SECONDS = 10;
@@ -22,8 +22,10 @@ export function defaultPath() {
 export class Client {
     #endpoint;
     #connection;
+    #opened;
     #isClosed = false;
-    constructor(options = {}) {
+    constructor(first = {}, more = {}) {
+        const options = typeof first === "string" ? { ...more, path: first } : first;
         const { path = defaultPath(), retrySeconds = RETRY_SECONDS, client, token } = options;
         const hello = { ...(client !== undefined && { client }), ...(token !== undefined && { token }) };
         this.#endpoint = { path, retrySeconds, hello };
@@ -38,8 +40,7 @@ export class Client {
     /** Ends the connection. Iterators of `subscribe` and `attach` have their own. */
     close() {
         this.#isClosed = true;
-        // A connection that cannot be opened needs no end.
-        this.#connection?.then((connection) => connection.close()).catch(() => undefined);
+        this.#opened?.close();
     }
     /** Calls a method of the socket and returns its result. */
     async call(method, ...rest) {
@@ -70,7 +71,7 @@ export class Client {
         if (this.#isClosed) {
             throw new Error("the client is closed; make a new one");
         }
-        const opening = (this.#connection ??= connectTo(this.#endpoint));
+        const opening = (this.#connection ??= this.#open());
         try {
             const connection = await opening;
             if (connection.isOpen) {
@@ -83,6 +84,16 @@ export class Client {
         }
         this.#forget(opening);
         return await this.#connected();
+    }
+    async #open() {
+        const connection = await Connection.open(this.#endpoint.path, {});
+        // Stored before `hello`, so that `close` ends a wait for its answer.
+        this.#opened = connection;
+        if (this.#isClosed) {
+            connection.close();
+        }
+        await greet(connection, this.#endpoint);
+        return connection;
     }
     /** Makes the next request open a connection, unless another one has begun to do so. */
     #forget(opening) {
@@ -98,9 +109,23 @@ export class Client {
             return options.wait === false ? asked : await this.#wait(asked.message, deadline);
         });
     }
-    /** Sends a message to the agent without waiting for the outcome. */
+    /**
+     * Sends a message to the agent without waiting for the outcome. This is `ask` with `wait: false`,
+     * and calls the socket's method `ask`. For the socket's method `publish`, see `publishInbound`.
+     */
     async publish(session, text, options = {}) {
         return await this.ask(session, text, { ...options, wait: false });
+    }
+    /**
+     * Brings in a message of a person on the program's own platform.
+     *
+     * This calls the socket's method `publish`, which needs the role `channel` and a chat of
+     * `[channels.external]`. A program that serves all chats of the account uses `channel`. The `key`
+     * is required, so the request is repeated as in `ask`. Messages with a `cursor` have to be
+     * published one after the other, since each one sets the position of the account.
+     */
+    async publishInbound(message) {
+        return await this.call("publish", message, { repeat: true });
     }
     /**
      * Waits until a message has its outcome, over restarts of the daemon. Throws `ConnectionLost` if

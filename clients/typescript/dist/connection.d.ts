@@ -21,6 +21,8 @@ export interface Endpoint {
 }
 /** Opens a connection and says hello. */
 export declare function connectTo(endpoint: Endpoint, handler?: Handler): Promise<Connection>;
+/** Sends `hello` if there is a client. A failure ends the connection. */
+export declare function greet(connection: Connection, { hello }: Endpoint): Promise<void>;
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export declare class Connection {
     #private;

@@ -9,10 +9,14 @@ const LONE_SURROGATE = /(^|[^\\])(\\\\)*\\ud[89a-f][0-9a-f]{2}/;
 /** Opens a connection and says hello. */
 export async function connectTo(endpoint, handler = {}) {
     const connection = await Connection.open(endpoint.path, handler);
-    if (Object.keys(endpoint.hello).length > 0) {
-        await connection.firstCall("hello", endpoint.hello);
-    }
+    await greet(connection, endpoint);
     return connection;
+}
+/** Sends `hello` if there is a client. A failure ends the connection. */
+export async function greet(connection, { hello }) {
+    if (Object.keys(hello).length > 0) {
+        await connection.firstCall("hello", hello);
+    }
 }
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export class Connection {

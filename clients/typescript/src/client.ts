@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { Backoff, Deadline } from "./backoff.js";
 import { Attachment, Channel, type ChannelOptions } from "./chats.js";
-import { type Connection, connectTo, type Endpoint } from "./connection.js";
+import { Connection, type Endpoint, greet } from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
 import { Subscription } from "./following.js";
 import type * as types from "./types.js";
@@ -77,9 +77,13 @@ type CallArguments<M extends keyof types.Methods> = undefined extends types.Meth
 export class Client {
   readonly #endpoint: Endpoint;
   #connection: Promise<Connection> | undefined;
+  #opened: Connection | undefined;
   #isClosed = false;
 
-  constructor(options: ClientOptions = {}) {
+  constructor(options?: ClientOptions);
+  constructor(path: string, options?: Omit<ClientOptions, "path">);
+  constructor(first: string | ClientOptions = {}, more: Omit<ClientOptions, "path"> = {}) {
+    const options: ClientOptions = typeof first === "string" ? { ...more, path: first } : first;
     const { path = defaultPath(), retrySeconds = RETRY_SECONDS, client, token } = options;
     const hello = { ...(client !== undefined && { client }), ...(token !== undefined && { token }) };
     this.#endpoint = { path, retrySeconds, hello };
@@ -96,8 +100,7 @@ export class Client {
   /** Ends the connection. Iterators of `subscribe` and `attach` have their own. */
   close(): void {
     this.#isClosed = true;
-    // A connection that cannot be opened needs no end.
-    this.#connection?.then((connection) => connection.close()).catch(() => undefined);
+    this.#opened?.close();
   }
 
   /** Calls a method of the socket and returns its result. */
@@ -139,7 +142,7 @@ export class Client {
     if (this.#isClosed) {
       throw new Error("the client is closed; make a new one");
     }
-    const opening = (this.#connection ??= connectTo(this.#endpoint));
+    const opening = (this.#connection ??= this.#open());
     try {
       const connection = await opening;
       if (connection.isOpen) {
@@ -151,6 +154,17 @@ export class Client {
     }
     this.#forget(opening);
     return await this.#connected();
+  }
+
+  async #open(): Promise<Connection> {
+    const connection = await Connection.open(this.#endpoint.path, {});
+    // Stored before `hello`, so that `close` ends a wait for its answer.
+    this.#opened = connection;
+    if (this.#isClosed) {
+      connection.close();
+    }
+    await greet(connection, this.#endpoint);
+    return connection;
   }
 
   /** Makes the next request open a connection, unless another one has begun to do so. */
@@ -179,9 +193,24 @@ export class Client {
     });
   }
 
-  /** Sends a message to the agent without waiting for the outcome. */
+  /**
+   * Sends a message to the agent without waiting for the outcome. This is `ask` with `wait: false`,
+   * and calls the socket's method `ask`. For the socket's method `publish`, see `publishInbound`.
+   */
   async publish(session: string, text: string, options: AskOptions = {}): Promise<types.AskResult> {
     return await this.ask(session, text, { ...options, wait: false });
+  }
+
+  /**
+   * Brings in a message of a person on the program's own platform.
+   *
+   * This calls the socket's method `publish`, which needs the role `channel` and a chat of
+   * `[channels.external]`. A program that serves all chats of the account uses `channel`. The `key`
+   * is required, so the request is repeated as in `ask`. Messages with a `cursor` have to be
+   * published one after the other, since each one sets the position of the account.
+   */
+  async publishInbound(message: types.PublishParams): Promise<types.AskResult> {
+    return await this.call("publish", message, { repeat: true });
   }
 
   /**

@@ -35,10 +35,15 @@ export interface Endpoint {
 /** Opens a connection and says hello. */
 export async function connectTo(endpoint: Endpoint, handler: Handler = {}): Promise<Connection> {
   const connection = await Connection.open(endpoint.path, handler);
-  if (Object.keys(endpoint.hello).length > 0) {
-    await connection.firstCall("hello", endpoint.hello);
-  }
+  await greet(connection, endpoint);
   return connection;
+}
+
+/** Sends `hello` if there is a client. A failure ends the connection. */
+export async function greet(connection: Connection, { hello }: Endpoint): Promise<void> {
+  if (Object.keys(hello).length > 0) {
+    await connection.firstCall("hello", hello);
+  }
 }
 
 interface Waiting<T> {

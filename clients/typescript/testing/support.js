@@ -23,15 +23,20 @@ export class Home {
   constructor(t, config = "") {
     this.path = mkdtempSync(join(tmpdir(), "avocet-"));
     this.socket = join(this.path, ".local/state/avocet/run/avocet.sock");
-    const place = join(this.path, ".config/avocet");
-    mkdirSync(place, { recursive: true });
-    writeFileSync(join(place, "config.toml"), config);
+    this.configure(config);
     t.after(async () => {
       if (this.#daemon) {
         await this.kill();
       }
       rmSync(this.path, { recursive: true });
     });
+  }
+
+  /** Writes the configuration for the next start. */
+  configure(config) {
+    const folder = join(this.path, ".config/avocet");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "config.toml"), config);
   }
 
   /** Starts the daemon and waits until it is ready. */

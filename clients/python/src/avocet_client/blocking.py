@@ -4,12 +4,12 @@ import asyncio
 import os
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 from .chats import Attachment, Delivery
 from .client import RETRY_SECONDS, Client
 from .following import Subscription
-from .types import AskResult, LogEvent, MessageStatus, SendResult
+from .types import AskResult, LogEvent, MessageStatus, PublishParams, SendResult
 
 
 class BlockingClient:
@@ -92,8 +92,15 @@ class BlockingClient:
         return self._runner.run(self._client.ask(session, text, key, wait=False, timeout=timeout))
 
     def publish(self, session: str, text: str, key: str | None = None) -> AskResult:
-        """Send a message to the agent without waiting for the outcome."""
+        """Send a message to the agent without waiting for the outcome. See `Client.publish`."""
         return self._runner.run(self._client.publish(session, text, key))
+
+    def publish_inbound(self, **message: Unpack[PublishParams]) -> AskResult:
+        """Bring in a message of a person on the program's own platform.
+
+        See `Client.publish_inbound`.
+        """
+        return self._runner.run(self._client.publish_inbound(**message))
 
     def wait(self, message: str, *, timeout: float | None = None) -> MessageStatus:
         """Wait until a message has its outcome. See `Client.wait`."""

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 from .backoff import Backoff
 from .chats import Attachment, Channel, ReadFile
@@ -25,6 +25,7 @@ from .types import (
     JsonAnswer,
     MessageStatus,
     OpenApproval,
+    PublishParams,
     SendResult,
     SessionRow,
     SessionSummary,
@@ -130,9 +131,11 @@ class Client:
         async with self._connecting:
             if self._connection is None or not self._connection.is_open:
                 self._check_open()
-                self._connection = await self._endpoint.connect()
-            if self._is_closed:
-                await self._connection.close()
+                # Stored before `hello`, so that `close` ends a wait for its answer.
+                self._connection = await self._endpoint.open()
+                if self._is_closed:
+                    await self._connection.close()
+                await self._endpoint.greet(self._connection)
             self._check_open()
             return self._connection
 
@@ -184,8 +187,23 @@ class Client:
             return await self.wait(asked["message"]) if wait else asked
 
     async def publish(self, session: str, text: str, key: str | None = None) -> AskResult:
-        """Send a message to the agent without waiting for the outcome."""
+        """Send a message to the agent without waiting for the outcome.
+
+        This is `ask` with `wait=False`, and calls the socket's method `ask`. For the socket's
+        method `publish`, see `publish_inbound`.
+        """
         return await self.ask(session, text, key, wait=False)
+
+    async def publish_inbound(self, **message: Unpack[PublishParams]) -> AskResult:
+        """Bring in a message of a person on the program's own platform.
+
+        This calls the socket's method `publish`, which needs the role `channel` and a chat of
+        `[channels.external]`. A program that serves all chats of the account uses `channel`. The
+        `key` is required, so the request is repeated as in `ask`. Messages with a `cursor` have to
+        be published one after the other, since each one sets the position of the account.
+        """
+        result: AskResult = await self.call("publish", message, repeat=True)
+        return result
 
     async def wait(self, message: str, *, timeout: float | None = None) -> MessageStatus:
         """Wait until a message has its outcome, over restarts of the daemon.

@@ -43,10 +43,18 @@ class Endpoint(NamedTuple):
 
     async def connect(self, handler: Handler | None = None) -> "Connection":
         """Open a connection and say hello."""
-        connection = await Connection.open(self.path, handler or Handler())
+        connection = await self.open(handler)
+        await self.greet(connection)
+        return connection
+
+    async def open(self, handler: Handler | None = None) -> "Connection":
+        """Open a connection. `greet` has to follow before any other request."""
+        return await Connection.open(self.path, handler or Handler())
+
+    async def greet(self, connection: "Connection") -> None:
+        """Send `hello` if there is a client. A failure ends the connection."""
         if self.hello:
             await connection.first_call("hello", self.hello)
-        return connection
 
 
 class Connection:
