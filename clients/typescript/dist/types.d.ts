@@ -33,6 +33,33 @@ export type Arguments = ArgumentsObject | ArgumentsMalformed;
 export type SessionId = string;
 /** Identifies a message when it arrives again; unique within a chat. */
 export type DedupeKey = string;
+/** The kind of an attachment on a platform. */
+export type AttachmentKind = 
+/** A picture. */
+"image"
+/** Sound. */
+ | "audio"
+/** A voice message. */
+ | "voice"
+/** A small picture that expresses a feeling; some are animated. */
+ | "sticker"
+/** A video. */
+ | "video"
+/** Any other file. */
+ | "document";
+/** A file of a message. The program keeps it until the message is answered. */
+export interface PublishedFile {
+    /** The program's own name of the file, for `file.read`. At most 1,024 bytes. */
+    reference: string;
+    /** The way in which a platform would show it. Default: `document`. */
+    kind?: AttachmentKind;
+    /** The file's name for people. */
+    name?: string | null;
+    /** The media type. */
+    media_type?: string | null;
+    /** The size in bytes. */
+    bytes?: number | null;
+}
 /** `ask`: sends a message to the agent. The result comes after the commit. */
 export interface Ask {
     /** The conversation; the reply goes to its chat. */
@@ -41,6 +68,11 @@ export interface Ask {
     text: string;
     /** Identifies repetitions of the same message. Default: a random key. */
     key?: DedupeKey;
+    /**
+     * Files. A client that is attached to the chat keeps them until the daemon reads them with
+     * `file.read`.
+     */
+    attachments?: PublishedFile[];
 }
 /** An accepted message (`m17`). */
 export type MessageId = string;
@@ -69,20 +101,6 @@ export interface AttachParams {
     /** Characters of the longest message of the account's platform. */
     max_text?: number;
 }
-/** The kind of an attachment on a platform. */
-export type AttachmentKind = 
-/** A picture. */
-"image"
-/** Sound. */
- | "audio"
-/** A voice message. */
- | "voice"
-/** A small picture that expresses a feeling; some are animated. */
- | "sticker"
-/** A video. */
- | "video"
-/** Any other file. */
- | "document";
 /** A file below the workspace, by its relative path. */
 export interface AttachmentSourceWorkspace {
     workspace: string;
@@ -1140,19 +1158,6 @@ export interface OriginChild {
 }
 /** The messages or the task that started a turn. */
 export type Origin = OriginMessages | OriginChild;
-/** A file of a message. The program keeps it until the message is answered. */
-export interface PublishedFile {
-    /** The program's own name of the file, for `file.read`. Shorter than 1,024 bytes. */
-    reference: string;
-    /** The way in which a platform would show it. Default: `document`. */
-    kind?: AttachmentKind;
-    /** The file's name for people. */
-    name?: string | null;
-    /** The media type. */
-    media_type?: string | null;
-    /** The size in bytes. */
-    bytes?: number | null;
-}
 /** A position in the messages of the platform. */
 export interface PublishedCursor {
     /** The range that the position belongs to. Default: empty, the whole account. */

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .errors import AvocetError, ConnectionLost
@@ -34,12 +35,14 @@ class Handler:
         return False
 
 
-class Endpoint(NamedTuple):
+@dataclass(frozen=True)
+class Endpoint:
     """The socket, the time for attempts to reach it, and the identity of the program."""
 
     path: str
     retry_seconds: float
-    hello: Hello
+    # Contains the token, so that it is left out of texts about the endpoint.
+    hello: Hello = field(repr=False)
 
     async def connect(self, handler: Handler | None = None) -> "Connection":
         """Open a connection and say hello."""

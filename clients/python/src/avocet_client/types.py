@@ -57,6 +57,40 @@ DedupeKey: TypeAlias = str
 """Identifies a message when it arrives again; unique within a chat."""
 
 
+AttachmentKind: TypeAlias = (
+    Literal[
+        # A picture.
+        "image",
+        # Sound.
+        "audio",
+        # A voice message.
+        "voice",
+        # A small picture that expresses a feeling; some are animated.
+        "sticker",
+        # A video.
+        "video",
+        # Any other file.
+        "document",
+    ]
+)
+"""The kind of an attachment on a platform."""
+
+
+class PublishedFile(TypedDict):
+    """A file of a message. The program keeps it until the message is answered."""
+
+    # The program's own name of the file, for `file.read`. At most 1,024 bytes.
+    reference: str
+    # The way in which a platform would show it. Default: `document`.
+    kind: NotRequired[AttachmentKind]
+    # The file's name for people.
+    name: NotRequired[str | None]
+    # The media type.
+    media_type: NotRequired[str | None]
+    # The size in bytes.
+    bytes: NotRequired[int | None]
+
+
 class Ask(TypedDict):
     """`ask`: sends a message to the agent. The result comes after the commit."""
 
@@ -66,6 +100,9 @@ class Ask(TypedDict):
     text: str
     # Identifies repetitions of the same message. Default: a random key.
     key: NotRequired[DedupeKey]
+    # Files. A client that is attached to the chat keeps them until the daemon reads them with
+    # `file.read`.
+    attachments: NotRequired[list[PublishedFile]]
 
 
 MessageId: TypeAlias = str
@@ -102,25 +139,6 @@ class AttachParams(TypedDict):
     account: NotRequired[AccountName]
     # Characters of the longest message of the account's platform.
     max_text: NotRequired[int]
-
-
-AttachmentKind: TypeAlias = (
-    Literal[
-        # A picture.
-        "image",
-        # Sound.
-        "audio",
-        # A voice message.
-        "voice",
-        # A small picture that expresses a feeling; some are animated.
-        "sticker",
-        # A video.
-        "video",
-        # Any other file.
-        "document",
-    ]
-)
-"""The kind of an attachment on a platform."""
 
 
 class AttachmentSourceWorkspace(TypedDict):
@@ -1462,21 +1480,6 @@ Origin: TypeAlias = (
     | OriginChild
 )
 """The messages or the task that started a turn."""
-
-
-class PublishedFile(TypedDict):
-    """A file of a message. The program keeps it until the message is answered."""
-
-    # The program's own name of the file, for `file.read`. Shorter than 1,024 bytes.
-    reference: str
-    # The way in which a platform would show it. Default: `document`.
-    kind: NotRequired[AttachmentKind]
-    # The file's name for people.
-    name: NotRequired[str | None]
-    # The media type.
-    media_type: NotRequired[str | None]
-    # The size in bytes.
-    bytes: NotRequired[int | None]
 
 
 class PublishedCursor(TypedDict):
