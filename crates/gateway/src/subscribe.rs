@@ -4,9 +4,8 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use avocet_protocol::{ClientRole, EventFilter, EventSeq, LogEvent, SessionId, SubscriberName};
+use avocet_protocol::{ClientRole, EventSeq, LogEvent, SessionId, SubscriberName};
 use avocet_supervise::Group;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,18 +15,13 @@ use tokio_util::sync::CancellationToken;
 use crate::attached::ClientRequest;
 use crate::caller::Caller;
 use crate::connection::Connection;
-use crate::events::{filter, presentable_events};
+use crate::event_feed::{EventFeed, FeedPage};
 use crate::methods;
-use crate::scope::ChatScope;
 use crate::values::{or_empty, read, unavailable};
-use crate::wire::RpcError;
+use crate::wire::{RpcError, notification};
 
-/// The most events of a batch.
-const BATCH: u32 = 256;
 /// Events without a match after which the position of a named subscriber is recorded.
 const RECORD_AFTER: i64 = 1000;
-/// The pause after a failed read or write of the log.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// `subscribe`: follows the events. The result is [`Subscribed`]. Afterwards the daemon sends
 /// requests `events` with an [`EventBatch`], and waits for the answer to each.
@@ -71,6 +65,14 @@ pub struct EventBatch {
     pub next: EventSeq,
 }
 
+/// `unsubscribed`: a notification to the client that it gets no more events, because another
+/// connection subscribes under its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsubscribed {
+    /// The name, with its end for the client.
+    pub name: Option<SubscriberName>,
+}
+
 /// Returns the name under which the position is recorded. Each client has names of its own, which
 /// end with the client: `backup@client.web`. Those of operators of all chats have no such end.
 fn own_name(name: &SubscriberName, caller: &Caller) -> Result<SubscriberName, RpcError> {
@@ -105,11 +107,8 @@ impl NamedSubscriptions {
 /// A subscription of a connection.
 struct Subscription {
     connection: Connection,
-    caller: Caller,
     name: Option<SubscriberName>,
-    filter: EventFilter,
-    /// The last event that was sent and confirmed.
-    at: EventSeq,
+    feed: EventFeed,
     /// The position in the log.
     recorded: EventSeq,
     /// Fires at the end of the connection, or when another one takes over the name.
@@ -135,9 +134,9 @@ impl Connection {
         params: Value,
     ) -> Result<(Subscription, Subscribed), RpcError> {
         methods::permitted(&self.parts, caller, "subscribe", &params).await?;
-        let Subscribe { name, from, session, kinds } = read("subscribe", or_empty(params))?;
-        let filter = filter("subscribe", session, &kinds)?;
-        let name = name.map(|name| own_name(&name, caller)).transpose()?;
+        let subscribe: Subscribe = read("subscribe", or_empty(params))?;
+        let Subscribe { name, from, .. } = &subscribe;
+        let name = name.as_ref().map(|name| own_name(name, caller)).transpose()?;
         self.place.attach().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))?;
         let (log, ended) = (&self.parts.event_log, self.ended.child_token());
         let range = log.event_range().await.map_err(unavailable)?;
@@ -145,62 +144,45 @@ impl Connection {
             Some(name) => {
                 // First, so that the earlier subscription confirms nothing after this one has read.
                 self.subscriptions.replace(name, ended.clone());
-                log.subscribe(name, from).await.map_err(unavailable)?
+                log.subscribe(name, *from).await.map_err(unavailable)?
             }
             None => from.unwrap_or(range.newest),
         };
         let removed = range.removed_after(at);
         let subscribed = Subscribed { log: range.log, from: at, removed };
-        let (connection, caller) = (self.clone(), caller.clone());
-        let subscription =
-            Subscription { connection, caller, name, filter, at, recorded: at, ended };
+        let feed = EventFeed::open(&self.parts, caller, &subscribe, at)?;
+        let connection = self.clone();
+        let subscription = Subscription { connection, name, feed, recorded: at, ended };
         Ok((subscription, subscribed))
     }
 }
 
 impl Subscription {
-    /// Sends batches until the subscription ends.
+    /// Sends batches until the subscription ends. Tells the client if another connection took over
+    /// its name.
     async fn follow(mut self) {
         let ended = self.ended.clone();
         tokio::select! {
-            () = ended.cancelled() => {}
+            () = ended.cancelled() => {
+                let unsubscribed = Unsubscribed { name: self.name.clone() };
+                // A client that reads too slowly learns nothing, and gets no more events either.
+                drop(self.connection.lines.try_send(notification("unsubscribed", &unsubscribed)));
+            }
             () = self.send_batches() => ended.cancel(),
         }
     }
 
     /// Sends batches until the client refuses one, or its connection ends.
     async fn send_batches(&mut self) {
-        let parts = self.connection.parts.clone();
-        let mut newest = parts.event_log.newest_event();
-        loop {
-            let mut page = match parts.event_log.events(self.at, &self.filter, BATCH).await {
-                Ok(page) => page,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot read the events for a subscriber; retrying in 1 s");
-                    parts.clock.sleep(AFTER_ERROR).await;
-                    continue;
-                }
-            };
-            let scope = ChatScope { parts: &parts, caller: &self.caller };
-            page.events.retain(|event| scope.owns_event(event));
-            if page.events.is_empty() {
-                let at_end = page.next == self.at;
-                self.at = page.next;
-                if self.at.0 - self.recorded.0 >= RECORD_AFTER {
-                    self.record().await;
-                }
-                // The log keeps the sender for as long as it is open.
-                if at_end && newest.wait_for(|newest| *newest > self.at).await.is_err() {
-                    return;
-                }
-                continue;
-            }
-            let (events, next) = presentable_events(page.events, page.next, &parts.redactor);
-            if !self.send(json!({ "events": events, "next": next })).await {
+        while let Some(FeedPage { events, next }) = self.feed.next().await {
+            let is_empty = events.is_empty();
+            if !is_empty && !self.send(json!({ "events": events, "next": next })).await {
                 return;
             }
-            self.at = next;
-            self.record().await;
+            self.feed.move_to(next);
+            if !is_empty || next.0 - self.recorded.0 >= RECORD_AFTER {
+                self.record().await;
+            }
         }
     }
 
@@ -216,8 +198,9 @@ impl Subscription {
     /// or events come again.
     async fn record(&mut self) {
         let Some(name) = &self.name else { return };
-        match self.connection.parts.event_log.confirm_events(name, self.at).await {
-            Ok(()) => self.recorded = self.at,
+        let position = self.feed.position();
+        match self.connection.parts.event_log.confirm_events(name, position).await {
+            Ok(()) => self.recorded = position,
             Err(error) => {
                 tracing::warn!(%error, %name, "cannot record the position of a subscriber; it gets these events again if it reconnects before the next ones");
             }

@@ -11,7 +11,9 @@ use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 use crate::hooks;
 use crate::openai::{chat, models, responses};
 use crate::problem::Problem;
-use crate::routes::{approvals, dead_letters, health, jobs, messages, schedules, sessions, status};
+use crate::routes::{
+    approvals, dead_letters, events, health, jobs, messages, schedules, sessions, status,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -25,6 +27,9 @@ use crate::routes::{approvals, dead_letters, health, jobs, messages, schedules, 
         dead_letters::retry,
         dead_letters::show,
         document,
+        events::list,
+        events::stream,
+        events::trace,
         health::healthz,
         hooks::receive,
         health::metrics,

@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod dead_letters;
+pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod messages;
@@ -52,11 +53,14 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/dead-letters", get(dead_letters::list)),
         ("/v1/dead-letters/{id}", get(dead_letters::show).delete(dead_letters::discard)),
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
+        ("/v1/events", get(events::list)),
+        ("/v1/events/stream", get(events::stream)),
         ("/v1/jobs", get(jobs::list).post(jobs::submit)),
         ("/v1/jobs/{id}", get(jobs::show)),
         ("/v1/jobs/{id}/cancel", post(jobs::cancel)),
         ("/v1/messages", post(messages::publish)),
         ("/v1/messages/{id}", get(messages::show)),
+        ("/v1/messages/{id}/trace", get(events::trace)),
         ("/v1/models", get(models::list)),
         ("/v1/models/{model}", get(models::show)),
         ("/v1/responses", post(responses::create)),

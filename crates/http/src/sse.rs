@@ -1,13 +1,16 @@
-//! Turn events as server-sent events (HTML Living Standard, "Server-sent events").
+//! Turn events and the event log as server-sent events (HTML Living Standard, "Server-sent events").
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_gateway::{EventFeed, FeedPage};
 use avocet_protocol::TurnEvent;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::state::HttpState;
@@ -55,6 +58,60 @@ impl EventStream {
             }
             () = self.state.parts.clock.sleep(KEEP_ALIVE) => {
                 Some(Event::default().comment("alive"))
+            }
+        }
+    }
+}
+
+/// A stream of the event log to one client.
+struct LogStream {
+    state: Arc<HttpState>,
+    feed: EventFeed,
+    /// Events that were read and not sent yet.
+    ready: VecDeque<Value>,
+    is_open: bool,
+    /// The place among the long requests.
+    _place: OwnedSemaphorePermit,
+}
+
+/// Streams the event log until the client disconnects or the daemon stops.
+pub(crate) fn stream_log(
+    state: Arc<HttpState>,
+    feed: EventFeed,
+    place: OwnedSemaphorePermit,
+) -> Response {
+    let ready = VecDeque::new();
+    let start = LogStream { state, feed, ready, is_open: false, _place: place };
+    let stream = stream::unfold(start, |mut stream| async move {
+        let event = stream.next().await?;
+        Some((Ok::<_, Infallible>(event), stream))
+    });
+    ([("cache-control", "no-store")], Sse::new(stream)).into_response()
+}
+
+impl LogStream {
+    async fn next(&mut self) -> Option<Event> {
+        if !self.is_open {
+            self.is_open = true;
+            return Some(Event::default().comment("open"));
+        }
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                let kind = event["kind"].as_str().unwrap_or_default();
+                let named = Event::default().id(event["seq"].to_string()).event(kind);
+                return Some(named.data(event.to_string()));
+            }
+            tokio::select! {
+                biased;
+                () = self.state.stop.cancelled() => return None,
+                page = self.feed.next() => {
+                    let FeedPage { events, next } = page?;
+                    self.feed.move_to(next);
+                    self.ready = events.into();
+                }
+                () = self.state.parts.clock.sleep(KEEP_ALIVE) => {
+                    return Some(Event::default().comment("alive"));
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_gateway::GatewayParts;
+use avocet_gateway::{EventFeed, GatewayParts, Subscribe};
 use avocet_protocol::{SessionId, TurnEvent};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
@@ -115,6 +115,27 @@ impl HttpState {
         let params = json!({ "session": session });
         avocet_gateway::check_rights(&self.parts, &caller.0, "sessions.show", &params).await?;
         Ok(self.parts.events.subscribe(&session))
+    }
+
+    /// Follows the event log from `subscribe.from`, or from the newest event.
+    ///
+    /// # Errors
+    /// A kind is unknown, the client may not follow events, or the log cannot be read.
+    pub(crate) async fn feed(
+        &self,
+        caller: &HttpCaller,
+        subscribe: &Subscribe,
+    ) -> Result<EventFeed, Problem> {
+        avocet_gateway::check_rights(&self.parts, &caller.0, "subscribe", &json!(subscribe))
+            .await?;
+        let from = match subscribe.from {
+            Some(from) => from,
+            None => {
+                let range = self.parts.event_log.event_range().await;
+                range.map_err(|error| Problem::unavailable(error.to_string()))?.newest
+            }
+        };
+        Ok(EventFeed::open(&self.parts, &caller.0, subscribe, from)?)
     }
 
     /// Returns the session of messages to a session's chat, which may be linked into another.

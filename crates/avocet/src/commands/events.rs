@@ -176,8 +176,11 @@ impl<'c> Follower<'c> {
         }
         self.subscribe.from = Some(from);
         while let Ok(incoming) = client.incoming().recv_async().await {
-            let Incoming::Events { batch, confirmation } = incoming else { continue };
-            let EventBatch { events, next } = batch;
+            let (EventBatch { events, next }, confirmation) = match incoming {
+                Incoming::Events { batch, confirmation } => (batch, confirmation),
+                Incoming::Unsubscribed(_) => return Err(replaced()),
+                _ => continue,
+            };
             if !print_all(&events)? {
                 return Ok(FollowEnd::ReaderGone);
             }
@@ -186,6 +189,12 @@ impl<'c> Follower<'c> {
         }
         Ok(FollowEnd::Lost)
     }
+}
+
+fn replaced() -> Failure {
+    let message = "another program follows the events under this name now; give each program a \
+        name of its own";
+    Failure::new(Exit::Failed, message)
 }
 
 pub(crate) async fn subscribers(

@@ -131,6 +131,10 @@ async fn subscribe_replaces_the_earlier_connection_of_a_name() {
     world.daemon.log.confirmed("one", 1).await;
     // The connection stays usable for requests.
     first.call::<Value>("ping", &Value::Null).await.unwrap();
+    let Ok(Incoming::Unsubscribed(told)) = first.incoming().recv_async().await else {
+        panic!("the first client waits for ever")
+    };
+    assert_eq!(told.name.unwrap().as_str(), "one");
     assert!(first.incoming().is_empty());
 }
 

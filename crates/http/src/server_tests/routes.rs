@@ -26,6 +26,14 @@ pub(super) const CASES: &[Case] = &[
     ("POST /v1/dead-letters/o7/retry", "", 204, ""),
     ("POST /v1/dead-letters/o8/retry", "", 404, "there is no dead letter o8"),
     ("DELETE /v1/dead-letters/o7", "", 204, ""),
+    ("GET /v1/events", "", 200, r#""log":"log1""#),
+    ("GET /v1/events?after=0&limit=1&session=terminal:local:a&kinds=message,turn.done", "", 200, r#""kind":"message.queued""#),
+    ("GET /v1/events?kinds=talk", "", 400, "there is no kind"),
+    ("GET /v1/events?after=x", "", 400, "after"),
+    ("GET /v1/events/stream?kinds=talk", "", 400, "there is no kind"),
+    ("GET /v1/events/stream?session=nowhere", "", 400, "session id"),
+    ("GET /v1/messages/m1/trace", "", 200, r#""type":"received""#),
+    ("GET /v1/messages/m9/trace", "", 404, "there are no events of m9"),
     ("GET /v1/jobs", "", 200, r#""id":"j3""#),
     ("GET /v1/jobs?before=j3", "", 200, "[]"),
     ("GET /v1/jobs/j3", "", 200, r#""state":"running""#),
@@ -91,6 +99,7 @@ async fn routes_answer_with_the_result_of_their_method_or_a_problem() {
     assert_eq!((session().as_str(), BUSY), ("terminal:local:a", "terminal:local:busy"));
     let world = World::new();
     *world.daemon.status.lock().unwrap() = Some(status());
+    world.daemon.log.add(session().as_str(), "hi");
     for (line, body, status, says) in CASES {
         let answer = world.ask(line, body).await;
         assert_eq!(answer.status, *status, "{line}: {answer:?}");

@@ -67,3 +67,42 @@ async fn cancelled_group_ends_waits_too() {
     world.group.cancel();
     assert_eq!(wait.answer().await.status, 0);
 }
+
+#[tokio::test]
+async fn events_stream_continues_behind_the_last_event_id() {
+    let world = World::new();
+    for text in ["one", "two"] {
+        world.daemon.log.add(session().as_str(), text);
+    }
+    let table: [(&str, &[&str], &[i64]); 3] = [
+        ("GET /v1/events/stream", &[], &[3]),
+        ("GET /v1/events/stream?from=0", &[], &[1, 2, 3]),
+        ("GET /v1/events/stream?from=0", &["Last-Event-ID: 1"], &[2, 3]),
+    ];
+    let mut streams = Vec::new();
+    for (line, head, _) in table {
+        let mut stream = world.begin_with(line, head).await;
+        assert_eq!(stream.head().await.status, 200, "{line}");
+        while stream.line().await.unwrap() != ": open" {}
+        streams.push(stream);
+    }
+    world.daemon.log.add(session().as_str(), "three");
+    for (mut stream, (line, head, expected)) in streams.into_iter().zip(table) {
+        for seq in expected {
+            let mut lines = Vec::new();
+            while lines.len() < 3 {
+                let line = stream.line().await.unwrap();
+                let is_field =
+                    ["id: ", "event: ", "data: "].iter().any(|key| line.starts_with(key));
+                lines.extend(is_field.then_some(line));
+            }
+            assert_eq!(lines[0], format!("id: {seq}"), "{line} {head:?}");
+            assert_eq!(lines[1], "event: message.queued");
+            let data: Value =
+                serde_json::from_str(lines[2].strip_prefix("data: ").unwrap()).unwrap();
+            assert_eq!(data["seq"], *seq);
+        }
+    }
+    let refused = world.ask_with("GET /v1/events/stream", &["Last-Event-ID: x"], "").await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+}

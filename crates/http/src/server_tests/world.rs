@@ -117,8 +117,15 @@ impl World {
 
     /// Sends a request of the client `phone` without reading the answer.
     pub(super) async fn begin(&self, line: &str) -> HttpConnection {
+        self.begin_with(line, &[]).await
+    }
+
+    /// Works as [`Self::begin`], with more lines in the head.
+    pub(super) async fn begin_with(&self, line: &str, more: &[&str]) -> HttpConnection {
         let mut connection = HttpConnection::open(self.server).await;
-        connection.write(&TestRequest { line, head: self.head(), body: "" }.bytes()).await;
+        let head = self.head().into_iter().chain(more.iter().map(|&line| line.to_owned()));
+        let request = TestRequest { line, head: head.collect(), body: "" };
+        connection.write(&request.bytes()).await;
         connection
     }
 

@@ -1,0 +1,125 @@
+//! The event log: pages, a stream, and the timeline of a message.
+
+use std::sync::Arc;
+
+use avocet_gateway::Subscribe;
+use avocet_protocol::{EventSeq, SessionId};
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::IntoParams;
+
+use crate::caller::HttpCaller;
+use crate::input::{PathPart, QueryPart};
+use crate::problem::Problem;
+use crate::sse;
+use crate::state::HttpState;
+
+/// The header with the last event that a client has (HTML Living Standard, "Server-sent events").
+const LAST_EVENT: &str = "last-event-id";
+
+/// Selects events. Missing parameters have the socket's defaults.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventsQuery {
+    /// The last event that the client has. Default: 0.
+    after: Option<i64>,
+    /// The most events, from 1 to 500. Default: 100.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+    /// Only of this session.
+    session: Option<String>,
+    /// Only of these kinds, with commas: `message.queued,turn`.
+    kinds: Option<String>,
+}
+
+/// Selects the events of a stream.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventStreamQuery {
+    /// The last event that the client has. The header `Last-Event-ID` replaces it. Default: the
+    /// newest event.
+    from: Option<i64>,
+    /// Only of this session.
+    session: Option<String>,
+    /// Only of these kinds, with commas: `message.queued,turn`.
+    kinds: Option<String>,
+}
+
+fn kinds(kinds: Option<&str>) -> Vec<&str> {
+    kinds.map(|kinds| kinds.split(',').map(str::trim).collect()).unwrap_or_default()
+}
+
+/// List events, oldest first.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "events", params(EventsQuery),
+    responses((status = 200, description = "A page: `log`, `events`, `next`, `newest`, `removed`", body = Object), Problem),
+)]
+pub(crate) async fn list(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    QueryPart(EventsQuery { after, limit, session, kinds: of }): QueryPart<EventsQuery>,
+) -> Result<Json<Value>, Problem> {
+    let mut params = json!({ "kinds": kinds(of.as_deref()) });
+    for (key, value) in
+        [("after", json!(after)), ("limit", json!(limit)), ("session", json!(session))]
+    {
+        if !value.is_null() {
+            params[key] = value;
+        }
+    }
+    state.call(&caller, "events.list", params).await.map(Json)
+}
+
+/// Follow the events. A client that reconnects with `Last-Event-ID` misses none.
+#[utoipa::path(
+    get, path = "/v1/events/stream", tag = "events",
+    params(EventStreamQuery, ("last-event-id" = Option<i64>, Header, description = "The last event that the client has")),
+    responses(
+        (status = 200, description = "Server-sent events, whose ids are the numbers of events", body = String, content_type = "text/event-stream"),
+        Problem,
+    ),
+)]
+pub(crate) async fn stream(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    QueryPart(EventStreamQuery { from, session, kinds: of }): QueryPart<EventStreamQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let session = session.as_deref().map(SessionId::parse).transpose();
+    let session = session.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let kinds = kinds(of.as_deref()).into_iter().map(str::to_owned).collect();
+    let from = last_event(&headers)?.or(from.map(EventSeq));
+    let subscribe = Subscribe { name: None, from, session, kinds };
+    let place = state.long_request()?;
+    let feed = state.feed(&caller, &subscribe).await?;
+    Ok(sse::stream_log(state, feed, place))
+}
+
+/// Returns the number in the header `Last-Event-ID`.
+fn last_event(headers: &HeaderMap) -> Result<Option<EventSeq>, Problem> {
+    let Some(value) = headers.get(LAST_EVENT) else { return Ok(None) };
+    let number = value.to_str().ok().and_then(|text| text.parse::<EventSeq>().ok());
+    number
+        .map(Some)
+        .ok_or_else(|| Problem::bad_request("Last-Event-ID is not a number of an event"))
+}
+
+/// Show the timeline of a message: its waits, models, tools and deliveries.
+#[utoipa::path(
+    get, path = "/v1/messages/{id}/trace", tag = "events",
+    params(("id" = String, Path, description = "The message: `m12`")),
+    responses((status = 200, description = "The spans, by their begin", body = Vec<Object>), Problem),
+)]
+pub(crate) async fn trace(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(id): PathPart<String>,
+) -> Result<Json<Value>, Problem> {
+    state.call(&caller, "trace", json!({ "message": id })).await.map(Json)
+}
