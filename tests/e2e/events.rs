@@ -85,7 +85,8 @@ impl Follower {
 
     /// Kills the follower. Returns its stderr.
     fn kill(mut self) -> String {
-        self.child.kill().unwrap();
+        // It may have ended already.
+        drop(self.child.kill());
         let ended = self.child.wait_with_output().unwrap();
         String::from_utf8(ended.stderr).unwrap()
     }
@@ -123,6 +124,23 @@ fn events_follow_continues_over_restarts_of_either_side() {
     assert_eq!(none, "No program follows the events under a name.\n");
     let refused = run(&home, &["subscribers", "remove", "me"]);
     assert_fails(&refused, 1, &["there is no subscriber \"me\""]);
+}
+
+#[test]
+fn events_follow_ends_if_another_program_takes_its_name() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    let mut first = Follower::start(&home, &["--name", "me", "--from", "0"]);
+    first.next();
+    let mut second = Follower::start(&home, &["--name", "me"]);
+    let ended = until("the end of the first", || first.child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(1));
+    let message = "another connection follows the events under this name now";
+    assert_names(&first.kill(), &[message]);
+    printed(&home, &["ask", "--wait", "me", "count to 2"]);
+    second.next_of("message.done");
+    assert_eq!(second.kill(), "");
+    stop(daemon);
 }
 
 /// The follower may notice the end of the daemon or of its connection first.

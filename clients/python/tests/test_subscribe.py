@@ -141,6 +141,20 @@ class SubscribeTest(DaemonTest):
             self.assertEqual(refused.exception.code, ErrorCode.PARAMS)
             self.assertIn(text, refused.exception.message)
 
+    async def test_subscribe_ends_with_an_error_if_another_takes_the_name(self) -> None:
+        for is_waiting in (True, False):
+            with self.subTest(is_waiting=is_waiting):
+                first = self.client.subscribe("me")
+                await first.open()
+                waiting = asyncio.ensure_future(anext(first)) if is_waiting else None
+                async with self.client.subscribe("me") as second:
+                    await self.client.publish(ME, "count to 1")
+                    await up_to(second, "message.done")
+                    with self.assertRaises(AvocetError) as refused:
+                        await soon(waiting or anext(first))
+                self.assertEqual(refused.exception.code, ErrorCode.CONFLICT)
+                await first.close()
+
     async def test_close_ends_the_iteration(self) -> None:
         events = self.client.subscribe()
         await events.open()

@@ -1,4 +1,5 @@
 /** One connection to the daemon: many requests at a time, with answers matched by their ids. */
+import { AvocetError } from "./errors.js";
 import { type Hello } from "./types.js";
 /** A request from the daemon, which waits for `Connection.confirm`. */
 export interface DaemonRequest {
@@ -31,6 +32,8 @@ export declare class Connection {
     static open(path: string, handler: Handler): Promise<Connection>;
     /** `false` once the connection has ended. */
     get isOpen(): boolean;
+    /** The daemon's reason to close the connection for good; `undefined` if there is none. */
+    get refusal(): AvocetError | undefined;
     /** Makes a request and returns its result. */
     call(method: string, params: unknown): Promise<unknown>;
     /** Makes a request without which the connection is useless. An error ends it. */

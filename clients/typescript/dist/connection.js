@@ -53,6 +53,10 @@ export class Connection {
     get isOpen() {
         return this.#ended === undefined;
     }
+    /** The daemon's reason to close the connection for good; `undefined` if there is none. */
+    get refusal() {
+        return this.#ended?.isTransient ? undefined : this.#ended;
+    }
     /** Makes a request and returns its result. */
     async call(method, params) {
         const number = ++this.#number;

@@ -77,6 +77,9 @@ export class Following {
             if (this.#connection?.isOpen) {
                 return this.#connection;
             }
+            if (this.#connection?.refusal !== undefined) {
+                throw this.#connection.refusal;
+            }
             try {
                 this.#connection = await this.begin();
                 this.#backoff = this.#wasOpen ? this.#backoff : undefined;

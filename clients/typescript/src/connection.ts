@@ -99,6 +99,11 @@ export class Connection {
     return this.#ended === undefined;
   }
 
+  /** The daemon's reason to close the connection for good; `undefined` if there is none. */
+  get refusal(): AvocetError | undefined {
+    return this.#ended?.isTransient ? undefined : this.#ended;
+  }
+
   /** Makes a request and returns its result. */
   async call(method: string, params: unknown): Promise<unknown> {
     const number = ++this.#number;

@@ -113,6 +113,9 @@ export abstract class Following<T> implements AsyncIterableIterator<T> {
       if (this.#connection?.isOpen) {
         return this.#connection;
       }
+      if (this.#connection?.refusal !== undefined) {
+        throw this.#connection.refusal;
+      }
       try {
         this.#connection = await this.begin();
         this.#backoff = this.#wasOpen ? this.#backoff : undefined;

@@ -130,6 +130,23 @@ test("subscribe with wrong parameters fails", async (t) => {
   }
 });
 
+for (const isWaiting of [true, false]) {
+  const when = isWaiting ? "waiting" : "idle";
+  test(`a ${when} subscription ends with an error if another takes its name`, async (t) => {
+    const { client } = await begin(t);
+    const first = client.subscribe({ name: "me" });
+    await first.open();
+    const waiting = isWaiting ? first.next() : undefined;
+    waiting?.catch(() => {});
+    const second = client.subscribe({ name: "me" });
+    await second.open();
+    await client.publish(ME, "count to 1");
+    await upTo(second, "message.done");
+    await assert.rejects(soon(waiting ?? first.next()), { code: ErrorCode.CONFLICT });
+    second.close();
+  });
+}
+
 test("leaving a loop, or close, ends the iteration", async (t) => {
   const { client } = await begin(t);
   const events = client.subscribe({ from: 0 });

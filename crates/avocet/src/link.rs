@@ -119,7 +119,7 @@ impl DaemonLink {
         Some(match incoming {
             Incoming::Event(event) => DaemonNotice::Event(event),
             // The link subscribes to nothing.
-            Incoming::Events { .. } | Incoming::Unsubscribed(_) => return None,
+            Incoming::Events { .. } => return None,
             Incoming::Deliver { chunk, shown } => {
                 let mut open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
                 open.insert(chunk.id, shown);

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::RpcError;
 use crate::lines::{self, InputLine};
 use crate::methods::DeliveryChunk;
-use crate::subscribe::{EventBatch, Unsubscribed};
+use crate::subscribe::EventBatch;
 use crate::wire::RpcMessage;
 
 /// The most lines that wait to be written, and the most items that wait to be shown.
@@ -58,8 +58,6 @@ pub enum Incoming {
         /// Confirms to the daemon.
         confirmation: ChunkConfirmation,
     },
-    /// Another connection follows the events under this client's name. No more events come.
-    Unsubscribed(Unsubscribed),
 }
 
 /// The confirmation of a delivered chunk, or of a batch of events.
@@ -213,11 +211,6 @@ async fn read(
                 let confirmation = ChunkConfirmation { id, lines: lines.clone() };
                 if let Ok(batch) = serde_json::from_value(params) {
                     drop(arrived.send_async(Incoming::Events { batch, confirmation }).await);
-                }
-            }
-            Ok(RpcMessage::Notification { method, params }) if method == "unsubscribed" => {
-                if let Ok(unsubscribed) = serde_json::from_value(params) {
-                    drop(arrived.send_async(Incoming::Unsubscribed(unsubscribed)).await);
                 }
             }
             Ok(RpcMessage::Notification { params, .. }) => {

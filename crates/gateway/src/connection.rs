@@ -250,8 +250,18 @@ impl Connection {
         let message = format!(
             "the connection was closed because it was idle and all {CONNECTIONS} places were needed; connect again"
         );
-        let error = Err(RpcError::new(RpcError::UNAVAILABLE, message));
-        let line = RpcMessage::Response { id: Value::Null, result: error }.to_line();
+        self.say_goodbye(RpcError::new(RpcError::UNAVAILABLE, message));
+    }
+
+    /// Closes the connection with a reason.
+    pub(crate) fn close(&self, reason: RpcError) {
+        self.say_goodbye(reason);
+        self.ended.cancel();
+    }
+
+    /// Sends a refusal that is the answer to all open requests.
+    fn say_goodbye(&self, reason: RpcError) {
+        let line = RpcMessage::Response { id: Value::Null, result: Err(reason) }.to_line();
         // A client with a full queue of unread lines would miss this one too.
         drop(self.lines.try_send(line));
     }

@@ -62,7 +62,7 @@ pub use publish::{PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use server::{Gateway, GatewayError};
 pub use socket_place::{SocketGroup, SocketPlace};
-pub use subscribe::{EventBatch, Subscribe, Subscribed, Unsubscribed};
+pub use subscribe::{EventBatch, Subscribe, Subscribed};
 pub use table::{ListRows, METHODS, SocketMethod, Touches};
 pub use tasks::{ListTasks, NamedTask, answer_about_tasks};
 pub use values::{MOST_ROWS, presentable};

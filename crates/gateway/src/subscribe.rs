@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::event_feed::{EventFeed, FeedPage};
 use crate::methods;
 use crate::values::{or_empty, read, unavailable};
-use crate::wire::{RpcError, notification};
+use crate::wire::RpcError;
 
 /// Events without a match after which the position of a named subscriber is recorded.
 const RECORD_AFTER: i64 = 1000;
@@ -29,7 +29,7 @@ const RECORD_AFTER: i64 = 1000;
 #[serde(deny_unknown_fields, default)]
 pub struct Subscribe {
     /// The name under which the daemon keeps the position. A second connection with the same name
-    /// replaces the first one. `None` if the client keeps its position itself.
+    /// replaces the first one, which is closed with the reason. `None` if the client keeps its position itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<SubscriberName>,
     /// The last event that the client has. Without effect for a name that the daemon knows.
@@ -63,14 +63,6 @@ pub struct EventBatch {
     pub events: Vec<LogEvent>,
     /// The position behind them.
     pub next: EventSeq,
-}
-
-/// `unsubscribed`: a notification to the client that it gets no more events, because another
-/// connection subscribes under its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unsubscribed {
-    /// The name, with its end for the client.
-    pub name: Option<SubscriberName>,
 }
 
 /// Returns the name under which the position is recorded. Each client has names of its own, which
@@ -158,17 +150,20 @@ impl Connection {
 }
 
 impl Subscription {
-    /// Sends batches until the subscription ends. Tells the client if another connection took over
-    /// its name.
+    /// Sends batches until the subscription ends. If another connection takes over its name, this
+    /// connection is closed with the reason.
     async fn follow(mut self) {
         let ended = self.ended.clone();
         tokio::select! {
-            () = ended.cancelled() => {
-                let unsubscribed = Unsubscribed { name: self.name.clone() };
-                // A client that reads too slowly learns nothing, and gets no more events either.
-                drop(self.connection.lines.try_send(notification("unsubscribed", &unsubscribed)));
-            }
             () = self.send_batches() => ended.cancel(),
+            () = ended.cancelled() => {
+                // Otherwise the connection itself has ended.
+                if !self.connection.ended.is_cancelled() {
+                    let reason = "another connection follows the events under this name now; give \
+                        each program a name of its own";
+                    self.connection.close(RpcError::new(RpcError::CONFLICT, reason));
+                }
+            }
         }
     }
 

@@ -98,6 +98,11 @@ class Connection:
         """`False` once the connection has ended."""
         return self._ended is None
 
+    @property
+    def refusal(self) -> AvocetError | None:
+        """The daemon's reason to close the connection for good; `None` if there is none."""
+        return None if self._ended is None or self._ended.is_transient else self._ended
+
     async def call(self, method: str, params: Any) -> Any:
         """Make a request and return its result."""
         number = next(self._numbers)

@@ -77,8 +77,11 @@ class Following(Handler):
     async def _connected(self) -> Connection | None:
         """Return the open connection, or open one. Return `None` after `close`."""
         while not self._is_closed:
-            if self._connection is not None and self._connection.is_open:
-                return self._connection
+            if self._connection is not None:
+                if self._connection.is_open:
+                    return self._connection
+                if self._connection.refusal is not None:
+                    raise self._connection.refusal
             try:
                 self._connection = await self._begin()
             except AvocetError as error:

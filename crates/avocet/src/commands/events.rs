@@ -176,25 +176,22 @@ impl<'c> Follower<'c> {
         }
         self.subscribe.from = Some(from);
         while let Ok(incoming) = client.incoming().recv_async().await {
-            let (EventBatch { events, next }, confirmation) = match incoming {
-                Incoming::Events { batch, confirmation } => (batch, confirmation),
-                Incoming::Unsubscribed(_) => return Err(replaced()),
-                _ => continue,
-            };
+            let Incoming::Events { batch, confirmation } = incoming else { continue };
+            let EventBatch { events, next } = batch;
             if !print_all(&events)? {
                 return Ok(FollowEnd::ReaderGone);
             }
             self.subscribe.from = Some(next);
             confirmation.confirm().await;
         }
-        Ok(FollowEnd::Lost)
+        // The daemon may have closed the connection for a reason.
+        match client.call::<Value>("ping", &Value::Null).await {
+            Err(ClientError::Refused(reason)) if !reason.is_transient() => {
+                Err(ClientError::Refused(reason).into())
+            }
+            _ => Ok(FollowEnd::Lost),
+        }
     }
-}
-
-fn replaced() -> Failure {
-    let message = "another program follows the events under this name now; give each program a \
-        name of its own";
-    Failure::new(Exit::Failed, message)
 }
 
 pub(crate) async fn subscribers(

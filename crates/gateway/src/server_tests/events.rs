@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::world::{World, refused};
 use crate::testing::KEY;
-use crate::{Client, EventBatch, EventList, Incoming, MAX_LINE_BYTES, Subscribed};
+use crate::{
+    Client, ClientError, EventBatch, EventList, Incoming, MAX_LINE_BYTES, RpcError, Subscribed,
+};
 
 const A: &str = "terminal:local:a";
 const B: &str = "terminal:local:b";
@@ -129,13 +131,20 @@ async fn subscribe_replaces_the_earlier_connection_of_a_name() {
     world.daemon.log.add(A, "1");
     assert_eq!(next(&second).await, [1]);
     world.daemon.log.confirmed("one", 1).await;
-    // The connection stays usable for requests.
-    first.call::<Value>("ping", &Value::Null).await.unwrap();
-    let Ok(Incoming::Unsubscribed(told)) = first.incoming().recv_async().await else {
-        panic!("the first client waits for ever")
-    };
-    assert_eq!(told.name.unwrap().as_str(), "one");
-    assert!(first.incoming().is_empty());
+    assert!(first.incoming().recv_async().await.is_err());
+    let (code, message) = refused(first.call::<Value>("ping", &Value::Null).await);
+    assert_eq!(code, RpcError::CONFLICT);
+    assert!(message.starts_with("another connection follows the events under this name"));
+}
+
+#[tokio::test]
+async fn subscriber_of_a_daemon_that_stops_loses_its_connection_without_a_refusal() {
+    let world = World::new();
+    let (client, _) = world.subscriber(json!({ "name": "one" })).await;
+    world.gateway.close();
+    assert!(client.incoming().recv_async().await.is_err());
+    let lost = client.call::<Value>("ping", &Value::Null).await;
+    assert_eq!(lost, Err(ClientError::Lost));
 }
 
 #[tokio::test]
