@@ -55,6 +55,7 @@ fn own_role_of_a_named_client_on_a_local_account_is_owner_only_for_operators() {
         ("client:ci", Role::User),
         ("client:", Role::User),
         ("http:phone", Role::User),
+        ("hook:github", Role::User),
     ] {
         let admitted = admission.admit(inbound("terminal:local:me", sender, "hi")).unwrap();
         assert_eq!(admitted.role(), role, "{sender}");

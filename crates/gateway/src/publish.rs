@@ -16,7 +16,7 @@ use crate::values::read;
 use crate::wire::RpcError;
 
 /// Beginnings of the ids of processes of this system. A platform cannot speak for them.
-const OF_PROCESSES: [&str; 3] = ["client:", "http:", "uid:"];
+const OF_PROCESSES: [&str; 4] = ["client:", "hook:", "http:", "uid:"];
 
 /// `publish`: a message of a person on the program's platform. The result, an [`AskResult`], comes
 /// after the commit. If the bus refuses the message, the cursor moves, too.

@@ -29,7 +29,7 @@ pub struct HookConfig {
     /// path selects an element of a list.
     pub text: String,
     /// The person in whose name the message is sent. Required for channels with a list of people.
-    /// Default: `hook:NAME`.
+    /// Default: `hook:NAME`, a user without the rights of an owner.
     pub person: Option<String>,
     /// The kinds of events that become messages, by the header `X-GitHub-Event`. Default: `[]`,
     /// which means all.
