@@ -172,6 +172,7 @@ async fn publish_and_attach_refuse_what_is_not_of_a_program_with_the_correction(
             "the sender uid:0 is a process of this system",
         ),
         ("publish", message("external:irc:a", "client:x"), RpcError::PARAMS, "people have ids"),
+        ("publish", message("external:irc:a", "hook:x"), RpcError::PARAMS, "people have ids"),
         (
             "attach",
             json!({"channel": "terminal", "account": "local"}),
