@@ -34,6 +34,8 @@ async fn delete_session_deletes_everything_but_audit_memories_and_costs() {
         assert_eq!(count(&log, table), 120, "{table}");
     }
     assert_eq!(count(&log, "usage WHERE session IS NOT NULL"), 0);
+    assert_eq!(count(&log, "events WHERE session = 'terminal:local:s'"), 0);
+    assert!(count(&log, "events WHERE session = 'terminal:local:other'") > 0);
     assert_eq!((count(&log, "turns"), count(&log, "outbox")), (1, 1), "another conversation");
     assert_eq!(count(&log, "sessions WHERE id NOT LIKE 'child:%'"), 1);
     assert_eq!(count(&log, "pragma_foreign_key_check"), 0);

@@ -5,7 +5,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{AcceptedAs, Inbox, Outbox, Outcome, Query, Redactor, Timestamp};
+use avocet_protocol::{
+    AcceptedAs, EventFilter, EventKind, EventLog, Inbox, Outbox, Outcome, Query, Redactor,
+    Timestamp,
+};
 use avocet_store::{
     CancelCopy, CopyError, DATABASE, Holder, Lock, OpenError, Replace, back_up, recover_into,
 };
@@ -100,6 +103,27 @@ async fn back_up_refuses_a_missing_log_an_existing_target_and_damage() {
         .filter(|name| name.contains("other"))
         .collect();
     assert_eq!(left, Vec::<String>::new());
+}
+
+/// A program with a position of its own, beyond those of the copy, misses no event after it.
+#[tokio::test]
+async fn restore_moves_the_numbers_of_events_ahead() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await.unwrap();
+    accept(&store, "in the copy").await.unwrap();
+    let file = directory.path().join("copy.db");
+    copy(directory.path(), &file).unwrap();
+    accept(&store, "lost").await.unwrap();
+    let lost = store.event_range().await.unwrap();
+    store.close().await;
+    replacing(directory.path(), |replace| replace.restore(&file).unwrap()).await;
+    let store = open(directory.path()).await.unwrap();
+    let range = store.event_range().await.unwrap();
+    assert!(range.log != lost.log && range.newest > lost.newest, "{range:?} {lost:?}");
+    let page = store.events(lost.newest, &EventFilter::default(), 500).await.unwrap();
+    assert_eq!(page.events[0].kind, EventKind::LogRolledBack);
+    assert!(page.events.iter().all(|event| event.at.0 > 0), "{page:?}");
+    store.close().await;
 }
 
 #[tokio::test]
