@@ -161,7 +161,9 @@ impl AskedTurn {
                 Some(delta)
             }
             // A new step, or the same one again, begins a new text.
-            TurnEvent::Thinking { .. } | TurnEvent::Restarted if !self.written.is_empty() => {
+            TurnEvent::Thinking { .. } | TurnEvent::Restarted
+                if self.is_running && !self.written.is_empty() =>
+            {
                 self.written.clear();
                 Some("\n\n".to_owned())
             }

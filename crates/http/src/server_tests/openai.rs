@@ -168,6 +168,27 @@ async fn chat_completion_streams_chunks_that_end_with_the_logged_reply() {
     assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "stop");
 }
 
+/// The next turn of a chat can begin before this request has read its outcome.
+#[tokio::test]
+async fn chat_completion_ignores_the_turn_after_its_own() {
+    let world = World::new();
+    let mut stream = python(&world, CHAT, "", &chat(true)).await;
+    assert_eq!(stream.head().await.status, 200);
+    until_asked(&world).await;
+    let thinking = TurnEvent::Thinking { step: 0 };
+    let own = [started(1), thinking.clone(), text("the reply"), ended()];
+    let next = [started(2), thinking, text("another text"), TurnEvent::Restarted];
+    own.into_iter().chain(next).for_each(|event| world.daemon.emit(&session(), event));
+    end_turn(&world);
+    let (mut written, mut data) = (String::new(), String::new());
+    while data != "[DONE]" {
+        let chunk: Value = serde_json::from_str(&data).unwrap_or_default();
+        written.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
+        data = stream.event().await.unwrap();
+    }
+    assert_eq!(written, "the reply");
+}
+
 #[tokio::test]
 async fn openai_session_is_that_of_the_header_the_user_or_the_client() {
     let world = World::new();
