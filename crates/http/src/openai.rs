@@ -3,7 +3,7 @@
 //! a request counts.
 
 pub(crate) mod chat;
-mod error;
+pub(crate) mod error;
 pub(crate) mod models;
 mod question;
 pub(crate) mod responses;

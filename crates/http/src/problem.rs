@@ -5,7 +5,10 @@ use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
+
+use crate::openai::error::error_object;
 
 /// An error (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -19,12 +22,21 @@ pub(crate) struct Problem {
     pub(crate) status: u16,
     /// The fault of this request, and its correction.
     pub(crate) detail: String,
+    /// The same error for clients of OpenAI's APIs, in answers of the checks in front of all paths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    pub(crate) error: Option<Value>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
-        Self { kind, title, status: status.as_u16(), detail: detail.into() }
+        Self { kind, title, status: status.as_u16(), detail: detail.into(), error: None }
+    }
+
+    /// Adds the form that OpenAI's clients read: they ignore the other members (RFC 9457 allows more).
+    pub(crate) fn for_all_clients(self) -> Self {
+        Self { error: Some(error_object(&self)), ..self }
     }
 
     /// The request has an invalid part.

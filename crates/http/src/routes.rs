@@ -83,13 +83,16 @@ pub(crate) fn router(state: &Arc<HttpState>) -> Router {
     let routes = routes().into_iter();
     let router = routes.fold(Router::new(), |router, (path, methods)| router.route(path, methods));
     router
-        .fallback(async || Problem::not_found("there is no such path; see /openapi.json"))
+        .fallback(async || {
+            Problem::not_found("there is no such path; see /openapi.json").for_all_clients()
+        })
         .method_not_allowed_fallback(async || {
             Problem::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "urn:avocet:problem:method",
                 "the path has other methods; the header Allow lists them",
             )
+            .for_all_clients()
         })
         .layer(from_fn_with_state(state.clone(), admit))
         .with_state(state.clone())
@@ -105,7 +108,7 @@ async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next
         }
         Err(problem) => {
             tracing::debug!(path = parts.uri.path(), problem = problem.detail, "refused");
-            problem.into_response()
+            problem.for_all_clients().into_response()
         }
     }
 }

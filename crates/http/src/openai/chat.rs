@@ -64,10 +64,11 @@ impl ChatRequest {
 pub(crate) async fn complete(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
-    IdempotencyKey(key): IdempotencyKey,
+    key: Result<IdempotencyKey, Problem>,
     headers: HeaderMap,
     body: Result<JsonBody<ChatRequest>, Problem>,
 ) -> Result<Response, OpenAiError> {
+    let IdempotencyKey(key) = key?;
     let JsonBody(request) = body?;
     request.check()?;
     let session = ApiSession::of(&headers, &caller, request.user.as_deref())?;

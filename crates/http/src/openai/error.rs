@@ -33,15 +33,18 @@ impl OpenAiError {
 
 /// Returns the body of an error.
 pub(crate) fn error_body(problem: &Problem) -> Value {
+    json!({ "error": error_object(problem) })
+}
+
+/// Returns the object under the key `error`.
+pub(crate) fn error_object(problem: &Problem) -> Value {
     let kind = match problem.status {
         401 => "authentication_error",
         403 => "permission_error",
         400..500 => "invalid_request_error",
         _ => "server_error",
     };
-    json!({ "error": {
-        "message": problem.detail, "type": kind, "param": null, "code": problem.kind,
-    } })
+    json!({ "message": problem.detail, "type": kind, "param": null, "code": problem.kind })
 }
 
 impl IntoResponses for OpenAiError {

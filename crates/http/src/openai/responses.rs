@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::error::{OpenAiError, error_body};
+use super::error::{OpenAiError, error_object};
 use super::models::AGENT;
 use super::question::{ApiMessage, ApiSession, last_text, refuse_if_set};
 use super::stream::{WriteEvents, stream_answer};
@@ -67,10 +67,11 @@ impl ResponsesRequest {
 pub(crate) async fn create(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
-    IdempotencyKey(key): IdempotencyKey,
+    key: Result<IdempotencyKey, Problem>,
     headers: HeaderMap,
     body: Result<JsonBody<ResponsesRequest>, Problem>,
 ) -> Result<Response, OpenAiError> {
+    let IdempotencyKey(key) = key?;
     let JsonBody(request) = body?;
     request.check()?;
     let session = ApiSession::of(&headers, &caller, request.user.as_deref())?;
@@ -180,7 +181,7 @@ impl WriteEvents for ResponsesReply {
     }
 
     fn failed(&mut self, problem: &Problem) -> Vec<Event> {
-        let error = &error_body(problem)["error"];
+        let error = error_object(problem);
         let mut response = self.object("failed");
         response["error"] = json!({ "code": "server_error", "message": error["message"] });
         vec![self.event("response.failed", json!({ "response": response }))]

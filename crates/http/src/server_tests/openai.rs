@@ -7,11 +7,11 @@ use avocet_protocol::{
     ChatAddress, Content, Delivery, DeliveryId, ForClient, Handover, MessageId, Outcome,
     StartedMessage, TurnEvent, TurnEvents, TurnId,
 };
-use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer};
+use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::world::{TOKEN, World};
+use super::world::{TOKEN, TestRequest, World};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
@@ -293,6 +293,36 @@ async fn openai_errors_have_the_form_that_its_clients_read() {
     let models = world.ask("GET /v1/models", "").await.json();
     assert_eq!((&models["object"], &models["data"][0]["id"]), (&json!("list"), &json!("avocet")));
     assert_eq!(world.ask("GET /v1/models/avocet", "").await.json(), models["data"][0]);
+}
+
+#[tokio::test]
+async fn openai_clients_can_read_errors_of_the_checks_in_front_of_all_paths() {
+    let world = World::new();
+    let table = [
+        ("GET /v1/models", "Authorization: Bearer x", 401, "authentication_error"),
+        ("POST /v1/embeddings", "Accept: */*", 404, "invalid_request_error"),
+        ("GET /v1/responses", "Accept: */*", 405, "invalid_request_error"),
+        ("GET /v1/models", "Origin: http://evil.example", 403, "permission_error"),
+    ];
+    for (line, header, status, kind) in table {
+        let head = vec![
+            format!("Host: {}", world.server),
+            header.to_owned(),
+            format!("Authorization: Bearer {TOKEN}"),
+        ];
+        let answer = exchange(world.server, &TestRequest { line, head, body: "" }.bytes()).await;
+        let problem = answer.json();
+        let expected = json!({"message": problem["detail"], "type": kind, "param": null, "code": problem["type"]});
+        assert_eq!((answer.status, &problem["error"]), (status, &expected), "{answer:?}");
+        assert!(!problem["detail"].as_str().unwrap().is_empty(), "{answer:?}");
+    }
+    let keys = "Idempotency-Key: a\r\nIdempotency-Key: b\r\n";
+    for path in [CHAT, RESPONSES] {
+        let answer = python(&world, path, keys, &chat(false)).await.answer().await;
+        let message = answer.json()["error"]["message"].to_string();
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(message.contains("Idempotency-Key once"), "{answer:?}");
+    }
 }
 
 #[tokio::test]
