@@ -18,7 +18,7 @@ fn start(library: &str, command: &[&str]) -> Child {
     tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn assert_passes(name: &str, tests: Child) {
+pub(crate) fn assert_passes(name: &str, tests: Child) {
     let ran = tests.wait_with_output().unwrap();
     let [out, err] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
     assert!(ran.status.success(), "{name}: {}\n{out}\n{err}", ran.status);

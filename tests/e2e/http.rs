@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 use crate::support::{assert_fails, printed_json, run, soon, stop, until_all_is_delivered};
 
 const BOOK: &str = include_str!("../../docs/src/build/http.md");
-const TOKEN: &str = "a-token-of-the-phone-4711";
+pub(crate) const TOKEN: &str = "a-token-of-the-phone-4711";
 const CONFIG: &str = "[http]\nlisten = \"127.0.0.1:0\"\n[http.tokens.phone]\ntoken = \"${TOKEN}\"\nrole = \"operator\"\nchats = [\"*\"]\n";
 
 /// A daemon with an HTTP interface.
-struct HttpHome {
+pub(crate) struct HttpHome {
     home: Home,
-    daemon: DaemonProcess,
-    server: SocketAddr,
+    pub(crate) daemon: DaemonProcess,
+    pub(crate) server: SocketAddr,
 }
 
 impl HttpHome {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::on(Home::new(program!()).with("TOKEN", TOKEN).with_config(CONFIG))
     }
 

@@ -39,6 +39,7 @@ mod replaced;
 mod replay;
 mod roots;
 mod schedule;
+mod sdks;
 mod secrets;
 mod shell;
 mod skills;
