@@ -64,6 +64,10 @@ async fn events_list_selects_and_hides_secrets() {
     }
     let table = [
         (json!({ "limit": 0 }), "events.list: limit is 0; it must be from 1 to 500"),
+        (
+            json!({ "after": i64::MIN }),
+            "events.list: -9223372036854775808 is not the number of an event: 0 or more",
+        ),
         (json!({ "kinds": ["talk"] }), "events.list: there is no kind \"talk\"; there are "),
         (json!({ "since": 1 }), "events.list: unknown key `since`; the keys are "),
     ];

@@ -27,7 +27,8 @@ const LAST_EVENT: &str = "last-event-id";
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
     /// The last event that the client has. Default: 0.
-    after: Option<i64>,
+    #[param(value_type = Option<i64>, minimum = 0)]
+    after: Option<EventSeq>,
     /// The most events, from 1 to 500. Default: 100.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
@@ -44,7 +45,8 @@ pub(crate) struct EventsQuery {
 pub(crate) struct EventStreamQuery {
     /// The last event that the client has. The header `Last-Event-ID` replaces it. Default: the
     /// newest event.
-    from: Option<i64>,
+    #[param(value_type = Option<i64>, minimum = 0)]
+    from: Option<EventSeq>,
     /// Only of this session.
     session: Option<String>,
     /// Only of these kinds, with commas: `message.queued,turn`.
@@ -79,7 +81,7 @@ pub(crate) async fn list(
 /// Follow the events. A client that reconnects with `Last-Event-ID` misses none.
 #[utoipa::path(
     get, path = "/v1/events/stream", tag = "events",
-    params(EventStreamQuery, ("last-event-id" = Option<i64>, Header, description = "The last event that the client has")),
+    params(EventStreamQuery, ("last-event-id" = Option<i64>, Header, minimum = 0, description = "The last event that the client has")),
     responses(
         (status = 200, description = "Server-sent events, whose ids are the numbers of events", body = String, content_type = "text/event-stream"),
         Problem,
@@ -94,7 +96,7 @@ pub(crate) async fn stream(
     let session = session.as_deref().map(SessionId::parse).transpose();
     let session = session.map_err(|error| Problem::bad_request(error.to_string()))?;
     let kinds = kinds(of.as_deref()).into_iter().map(str::to_owned).collect();
-    let from = last_event(&headers)?.or(from.map(EventSeq));
+    let from = last_event(&headers)?.or(from);
     let subscribe = Subscribe { name: None, from, session, kinds };
     let place = state.long_request()?;
     let feed = state.feed(&caller, &subscribe).await?;
@@ -113,7 +115,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<EventSeq>, Problem> {
 /// Show the timeline of a message: its waits, models, tools and deliveries.
 #[utoipa::path(
     get, path = "/v1/messages/{id}/trace", tag = "events",
-    params(("id" = String, Path, description = "The message: `m12`")),
+    params(("id" = String, Path, pattern = "^m[0-9]+$", description = "The message: `m12`")),
     responses((status = 200, description = "The spans, by their begin", body = Vec<Object>), Problem),
 )]
 pub(crate) async fn trace(

@@ -30,6 +30,8 @@ pub(super) const CASES: &[Case] = &[
     ("GET /v1/events?after=0&limit=1&session=terminal:local:a&kinds=message,turn.done", "", 200, r#""kind":"message.queued""#),
     ("GET /v1/events?kinds=talk", "", 400, "there is no kind"),
     ("GET /v1/events?after=x", "", 400, "after"),
+    ("GET /v1/events?after=-9223372036854775808", "", 400, "is not the number of an event: 0 or more"),
+    ("GET /v1/events/stream?from=-1", "", 400, "-1 is not the number of an event: 0 or more"),
     ("GET /v1/events/stream?kinds=talk", "", 400, "there is no kind"),
     ("GET /v1/events/stream?session=nowhere", "", 400, "session id"),
     ("GET /v1/messages/m1/trace", "", 200, r#""type":"received""#),

@@ -50,7 +50,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
-#[serde(transparent)]
+#[serde(try_from = "i64", into = "i64")]
 pub struct EventSeq(pub i64);
 
 impl fmt::Display for EventSeq {
@@ -63,9 +63,25 @@ impl FromStr for EventSeq {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.parse().ok().filter(|number| *number >= 0);
-        let wrong = || format!("{text:?} is not the number of an event: 0 or more");
-        number.map(Self).ok_or_else(wrong)
+        let number = text.parse::<i64>().ok().and_then(|number| number.try_into().ok());
+        number.ok_or_else(|| format!("{text:?} is not the number of an event: 0 or more"))
+    }
+}
+
+impl TryFrom<i64> for EventSeq {
+    type Error = String;
+
+    fn try_from(number: i64) -> Result<Self, String> {
+        if number < 0 {
+            return Err(format!("{number} is not the number of an event: 0 or more"));
+        }
+        Ok(Self(number))
+    }
+}
+
+impl From<EventSeq> for i64 {
+    fn from(seq: EventSeq) -> Self {
+        seq.0
     }
 }
 
