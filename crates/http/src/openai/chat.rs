@@ -9,6 +9,7 @@ use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::error::{OpenAiError, error_body};
 use super::models::AGENT;
@@ -23,17 +24,23 @@ use crate::state::HttpState;
 
 /// The parts of a request that count. Others, such as the temperature, are those of the agent's
 /// configuration.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ChatRequest {
+    /// The last one is the user's.
+    #[schema(min_items = 1, example = json!([{ "role": "user", "content": "count to 1" }]))]
     messages: Vec<ApiMessage>,
     model: Option<String>,
     #[serde(default)]
     stream: Option<bool>,
     user: Option<String>,
     n: Option<u32>,
+    #[schema(value_type = Option<Vec<Object>>)]
     tools: Option<Value>,
+    #[schema(value_type = Option<Vec<Object>>)]
     functions: Option<Value>,
+    #[schema(value_type = Option<Object>)]
     audio: Option<Value>,
+    #[schema(value_type = Option<Object>)]
     response_format: Option<Value>,
 }
 
@@ -51,7 +58,7 @@ impl ChatRequest {
 /// Ask the agent as OpenAI's API "Chat Completions" does. Only the last message counts: the agent
 /// keeps the conversation of `user`, or of the header `X-Avocet-Session`.
 #[utoipa::path(
-    post, path = "/v1/chat/completions", tag = "openai", request_body = Object,
+    post, path = "/v1/chat/completions", tag = "openai", request_body = ChatRequest,
     params(
         ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: one for `user`, else one for the client"),
         ("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same message"),

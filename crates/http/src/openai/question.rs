@@ -4,6 +4,7 @@ use avocet_protocol::{ChatId, IdError, SessionId};
 use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::caller::HttpCaller;
 use crate::problem::Problem;
@@ -46,13 +47,14 @@ impl ApiSession {
 }
 
 /// A message of a request.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ApiMessage {
     role: Option<String>,
     content: Option<ApiContent>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A text, or parts that are text.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 enum ApiContent {
     Text(String),
@@ -60,8 +62,9 @@ enum ApiContent {
 }
 
 /// A part of a message's content.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct ApiPart {
+    /// `text` or `input_text`.
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,

@@ -8,7 +8,8 @@ use axum::http::HeaderMap;
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use super::error::{OpenAiError, error_object};
 use super::models::AGENT;
@@ -22,19 +23,23 @@ use crate::routes::messages::MessageProgress;
 use crate::state::HttpState;
 
 /// The parts of a request that count.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ResponsesRequest {
+    #[schema(example = json!("count to 1"))]
     input: ResponsesInput,
     model: Option<String>,
     #[serde(default)]
     stream: Option<bool>,
     user: Option<String>,
+    #[schema(value_type = Option<Vec<Object>>)]
     tools: Option<Value>,
-    text: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    text: Option<Map<String, Value>>,
     background: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A text, or messages of which the last is the user's.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 enum ResponsesInput {
     Text(String),
@@ -46,7 +51,7 @@ impl ResponsesRequest {
         refuse_if_set("tools", self.tools.as_ref())?;
         let background = self.background.filter(|background| *background).map(Value::from);
         refuse_if_set("background", background.as_ref())?;
-        let format = self.text.as_ref().map(|text| &text["format"]);
+        let format = self.text.as_ref().and_then(|text| text.get("format"));
         refuse_if_set("text.format", format.filter(|format| format["type"] != "text"))
     }
 }
@@ -54,7 +59,7 @@ impl ResponsesRequest {
 /// Ask the agent as OpenAI's API "Responses" does. Only the last message counts: the agent keeps the
 /// conversation of `user`, or of the header `X-Avocet-Session`.
 #[utoipa::path(
-    post, path = "/v1/responses", tag = "openai", request_body = Object,
+    post, path = "/v1/responses", tag = "openai", request_body = ResponsesRequest,
     params(
         ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: one for `user`, else one for the client"),
         ("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same message"),

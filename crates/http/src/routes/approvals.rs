@@ -43,7 +43,7 @@ impl PageAfter {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewDecision {
     /// `once`, `for_session` or `denied`.
-    #[schema(example = "once")]
+    #[schema(example = "once", pattern = "^(once|for_session|denied)$")]
     decision: String,
     /// The reason of a denial, for the model.
     why: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) async fn list(
 /// Approve or deny a call.
 #[utoipa::path(
     post, path = "/v1/approvals/{id}", tag = "approvals", request_body = NewDecision,
-    params(("id" = String, Path, description = "The id of the approval, such as `w7`")),
+    params(("id" = String, Path, pattern = "^w[0-9]+$", description = "The id of the approval, such as `w7`")),
     responses((status = 204, description = "The decision is in the log"), Problem),
 )]
 pub(crate) async fn decide(

@@ -29,7 +29,7 @@ pub(crate) async fn list(
 /// Show a failed message.
 #[utoipa::path(
     get, path = "/v1/dead-letters/{id}", tag = "dead letters",
-    params(("id" = String, Path, description = "The id, such as `m12` or `o7`")),
+    params(("id" = String, Path, pattern = "^[mo][0-9]+$", description = "The id, such as `m12` or `o7`")),
     responses((status = 200, description = "The message", body = Object), Problem),
 )]
 pub(crate) async fn show(
@@ -43,7 +43,7 @@ pub(crate) async fn show(
 /// Queue a failed message again.
 #[utoipa::path(
     post, path = "/v1/dead-letters/{id}/retry", tag = "dead letters",
-    params(("id" = String, Path, description = "The id, such as `m12` or `o7`")),
+    params(("id" = String, Path, pattern = "^[mo][0-9]+$", description = "The id, such as `m12` or `o7`")),
     responses((status = 204, description = "The message is queued again"), Problem),
 )]
 pub(crate) async fn retry(
@@ -58,7 +58,7 @@ pub(crate) async fn retry(
 /// Drop a failed message from the list.
 #[utoipa::path(
     delete, path = "/v1/dead-letters/{id}", tag = "dead letters",
-    params(("id" = String, Path, description = "The id, such as `m12` or `o7`")),
+    params(("id" = String, Path, pattern = "^[mo][0-9]+$", description = "The id, such as `m12` or `o7`")),
     responses((status = 204, description = "The message is no longer listed"), Problem),
 )]
 pub(crate) async fn discard(

@@ -72,7 +72,7 @@ pub(crate) async fn list(
 /// Show a job.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", tag = "jobs",
-    params(("id" = String, Path, description = "The job, such as `j3`")),
+    params(("id" = String, Path, pattern = "^j[0-9]+$", description = "The job, such as `j3`")),
     responses((status = 200, description = "The job", body = Object), Problem),
 )]
 pub(crate) async fn show(
@@ -86,7 +86,7 @@ pub(crate) async fn show(
 /// Cancel a job.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/cancel", tag = "jobs",
-    params(("id" = String, Path, description = "The job, such as `j3`")),
+    params(("id" = String, Path, pattern = "^j[0-9]+$", description = "The job, such as `j3`")),
     responses(
         (status = 204, description = "The job is cancelled"),
         (status = 409, description = "The job has ended", body = Problem, content_type = "application/problem+json"),

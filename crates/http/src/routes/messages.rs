@@ -116,7 +116,7 @@ pub(crate) async fn publish(
 /// Show the progress of a message, and wait for its outcome.
 #[utoipa::path(
     get, path = "/v1/messages/{id}", tag = "messages",
-    params(("id" = String, Path, description = "The number of the message, such as `m1`"), WaitQuery),
+    params(("id" = String, Path, pattern = "^m[0-9]+$", description = "The number of the message, such as `m1`"), WaitQuery),
     responses((status = 200, description = "The progress", body = MessageProgress), Problem),
 )]
 pub(crate) async fn show(

@@ -59,7 +59,7 @@ pub(crate) async fn add(
 /// Show a schedule with its last runs.
 #[utoipa::path(
     get, path = "/v1/schedules/{id}", tag = "schedules",
-    params(("id" = String, Path, description = "The schedule, such as `s2`")),
+    params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 200, description = "The schedule", body = Object), Problem),
 )]
 pub(crate) async fn show(
@@ -73,7 +73,7 @@ pub(crate) async fn show(
 /// Run a schedule once now.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/run", tag = "schedules",
-    params(("id" = String, Path, description = "The schedule, such as `s2`")),
+    params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It runs"), Problem),
 )]
 pub(crate) async fn run(
@@ -87,7 +87,7 @@ pub(crate) async fn run(
 /// Pause a schedule.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/pause", tag = "schedules",
-    params(("id" = String, Path, description = "The schedule, such as `s2`")),
+    params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It is paused"), Problem),
 )]
 pub(crate) async fn pause(
@@ -101,7 +101,7 @@ pub(crate) async fn pause(
 /// Continue a paused schedule.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/resume", tag = "schedules",
-    params(("id" = String, Path, description = "The schedule, such as `s2`")),
+    params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It continues"), Problem),
 )]
 pub(crate) async fn resume(
@@ -115,7 +115,7 @@ pub(crate) async fn resume(
 /// Delete a schedule.
 #[utoipa::path(
     delete, path = "/v1/schedules/{id}", tag = "schedules",
-    params(("id" = String, Path, description = "The schedule, such as `s2`")),
+    params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It is deleted"), Problem),
 )]
 pub(crate) async fn remove(

@@ -79,7 +79,7 @@ pub(crate) async fn list(
 /// Show the turns of a conversation, oldest first.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", tag = "sessions",
-    params(("session" = String, Path, description = "The session"), TurnsQuery),
+    params(("session" = String, Path, example = "terminal:local:me", description = "The session"), TurnsQuery),
     responses((status = 200, description = "A page of turns", body = Vec<Object>), Problem),
 )]
 pub(crate) async fn show(
@@ -95,7 +95,7 @@ pub(crate) async fn show(
 /// Delete a conversation.
 #[utoipa::path(
     delete, path = "/v1/sessions/{session}", tag = "sessions",
-    params(("session" = String, Path, description = "The session")),
+    params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
     responses(
         (status = 200, description = "It is deleted", body = DeletedTurns),
         (status = 409, description = "The session has work", body = Problem, content_type = "application/problem+json"),
@@ -115,7 +115,7 @@ pub(crate) async fn remove(
 /// misses some.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/stream", tag = "sessions",
-    params(("session" = String, Path, description = "The session")),
+    params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
     responses(
         (status = 200, description = "Server-sent events; each is a turn event in JSON", body = String, content_type = "text/event-stream"),
         Problem,

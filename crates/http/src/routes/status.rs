@@ -20,6 +20,7 @@ use crate::state::HttpState;
 pub(crate) struct UsageQuery {
     /// `model`, `session`, `day`, `purpose` or `schedule`. Default: `model`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(pattern = "^(model|session|day|purpose|schedule)$")]
     by: Option<String>,
     /// The start of the period, in milliseconds since 1970. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,6 +31,7 @@ pub(crate) struct UsageQuery {
     limit: Option<u32>,
     /// The number of rows to skip. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<i64>, minimum = 0, maximum = 4_294_967_295_u32)]
     skip: Option<u32>,
 }
 

@@ -268,6 +268,7 @@ async fn openai_errors_have_the_form_that_its_clients_read() {
         (RESPONSES, json!({"model": "x"}), "`input` is missing"),
         (RESPONSES, json!({"input": "x", "tools": [{"type": "web_search"}]}), "`tools`"),
         (RESPONSES, json!({"input": "x", "background": true}), "`background`"),
+        (RESPONSES, json!({"input": "x", "text": "plain"}), "is not a table"),
         (
             RESPONSES,
             json!({"input": "x", "text": {"format": {"type": "json_schema"}}}),
