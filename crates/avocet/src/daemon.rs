@@ -178,6 +178,7 @@ impl RunningDaemon {
             ask_json,
             consolidate: consolidator,
             query: store.clone(),
+            history: store.clone(),
             report: Arc::new(reporter),
             events,
             event_log: store.clone(),

@@ -25,6 +25,7 @@ mod places;
 mod publish;
 mod schedules;
 mod scope;
+mod search;
 mod server;
 mod socket_place;
 mod subscribe;
@@ -48,8 +49,11 @@ pub use deletion::{DeleteSession, answer_about_deletion};
 pub use event_feed::{EventFeed, FeedPage};
 pub use events::{EventList, ListEvents, RemoveSubscriber, Trace, answer_about_events};
 pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
-pub use lists::{ListSessions, ListUsage, ShowSession};
-pub use memories::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
+pub use lists::{ListSent, ListSessions, ListUsage, ShowSession};
+pub use memories::{
+    AddMemory, ForgetMemory, ListMemories, ListMemoryChanges, MemoryDetails, ShowMemory,
+    UndoMemoryChange, answer_about_memories,
+};
 pub use methods::{
     Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, SentFile, Wait, answer,
     check_rights, refusal,
@@ -60,6 +64,7 @@ pub use people::{
 };
 pub use publish::{PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
+pub use search::{FoundText, SearchSessions, TextAuthor};
 pub use server::{Gateway, GatewayError};
 pub use socket_place::{SocketGroup, SocketPlace};
 pub use subscribe::{EventBatch, Subscribe, Subscribed};

@@ -1,13 +1,15 @@
 //! The methods that list something. Each returns a page of bounded size and takes the position at
 //! which the list continues. Text of models and tools is shown without secrets.
 
-use avocet_protocol::{SessionId, SessionRow, Timestamp, TranscriptPage, TurnId, UsageBy};
+use avocet_protocol::{
+    DeliveryId, SessionId, SessionRow, SessionSummary, Timestamp, TranscriptPage, TurnId, UsageBy,
+};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::MAX_LINE_BYTES;
 use crate::parts::GatewayParts;
-use crate::values::{MOST_ROWS, check_limit, or_empty, presentable, read, to_value};
+use crate::values::{MOST_ROWS, check_limit, or_empty, presentable, read, to_value, unavailable};
 use crate::wire::RpcError;
 
 /// Bytes of a page of turns after which no further turn is added.
@@ -46,6 +48,21 @@ pub struct ShowSession {
     pub before: Option<TurnId>,
 }
 
+/// `sessions.sent`: a list of `SentMessage`, the newest first: the messages that the chat of a session
+/// got from outside of the session's turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListSent {
+    /// The session.
+    pub session: SessionId,
+    /// The most rows, from 1 to [`MOST_ROWS`].
+    #[serde(default = "some_rows")]
+    pub limit: u32,
+    /// The oldest message that the client has. A page with fewer rows than `limit` is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<DeliveryId>,
+}
+
 /// `usage`: the costs of models, as a list of `UsageRow`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -81,7 +98,16 @@ pub(crate) async fn answer(
         "sessions.list" => {
             let ListSessions { limit, after } = read(method, params)?;
             check_limit(method, "limit", limit)?;
-            to_value(parts.query.sessions(limit, after.as_ref()).await)
+            let sessions =
+                parts.query.sessions(limit, after.as_ref()).await.map_err(unavailable)?;
+            let rows = sessions.into_iter().map(|row| row.presentable(&parts.redactor));
+            Ok(json!(rows.collect::<Vec<SessionSummary>>()))
+        }
+        "sessions.sent" => {
+            let ListSent { session, limit, before } = read(method, params)?;
+            check_limit(method, "limit", limit)?;
+            let sent = to_value(parts.query.sent(&session, limit, before).await)?;
+            Ok(presentable(sent, &parts.redactor))
         }
         "sessions.show" => {
             let ShowSession { session, turns, before } = read(method, params)?;

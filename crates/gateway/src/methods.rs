@@ -20,7 +20,7 @@ use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
     approvals, ask_json, consolidate, dead_letters, deletion, events, jobs, lists, memories,
-    people, publish, schedules, table, tasks,
+    people, publish, schedules, search, table, tasks,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -209,13 +209,16 @@ pub(crate) async fn run(
         MethodGroup::Messages => Some(about_messages(parts, caller, name, params).await),
         MethodGroup::Publish => Some(publish::publish(parts, caller, params).await),
         MethodGroup::Lists => Some(lists::answer(parts, name, params).await),
+        MethodGroup::Search => {
+            Some(search::answer(ChatScope { parts, caller }, name, params).await)
+        }
         MethodGroup::Approvals => {
             let approvals = parts.approvals.as_ref();
             approvals::answer_about_approvals(approvals, redactor, name, params).await
         }
         MethodGroup::Memories => {
             let (memories, mirror) = (parts.memories.as_ref(), parts.mirror.as_deref());
-            memories::answer_about_memories(memories, mirror, name, params).await
+            memories::answer_about_memories(memories, mirror, redactor, name, params).await
         }
         MethodGroup::AskJson => {
             ask_json::answer_in_json(parts.ask_json.as_ref(), name, params).await

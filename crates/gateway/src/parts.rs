@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate,
-    DeadLetters, Deliveries, EventLog, JobControl, Memories, MemoryMirror, Publish, Query,
+    DeadLetters, Deliveries, EventLog, History, JobControl, Memories, MemoryMirror, Publish, Query,
     Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents,
 };
 
@@ -21,6 +21,7 @@ pub struct GatewayParts {
     pub ask_json: Arc<dyn AskJson>,
     pub consolidate: Arc<dyn Consolidate>,
     pub query: Arc<dyn Query>,
+    pub history: Arc<dyn History>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,
     pub event_log: Arc<dyn EventLog>,

@@ -1,14 +1,16 @@
 //! Limits a client to its own chats: finds the chat that a call touches, and leaves the rows of other
 //! chats out of lists.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
-    ChatAddress, DeadId, EventDetail, EventKind, JobId, LogEvent, MessageId, ScheduleError,
-    ScheduleId, SessionId, SessionRow, Timestamp, TurnId, WaitId,
+    ChatAddress, ChatLink, DeadId, EventDetail, EventKind, JobId, LogEvent, MessageId,
+    ScheduleError, ScheduleId, SessionFilter, SessionId, SessionRow, Timestamp, TurnId, WaitId,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, ChatPatterns};
 use crate::methods;
 use crate::parts::GatewayParts;
 use crate::table::{ListRows, RowPosition, SocketMethod, Touches};
@@ -95,6 +97,16 @@ impl ChatScope<'_> {
             || event.session.as_ref().is_some_and(|session| self.reaches(session))
     }
 
+    /// Returns the conversations that the caller may read; `None` for all.
+    pub(crate) fn filter(&self) -> Option<SessionFilter> {
+        let chats = self.caller.chats.clone();
+        if chats.are_all() {
+            return None;
+        }
+        let links = self.parts.access.links();
+        Some(SessionFilter(Arc::new(move |session| reaches(&chats, &links, session))))
+    }
+
     fn owns(&self, list: ListRows, row: &Value) -> bool {
         let mut chats = list.chats.iter().filter_map(|pointer| row.pointer(pointer)?.as_str());
         chats.any(|chat| {
@@ -103,15 +115,8 @@ impl ChatScope<'_> {
         })
     }
 
-    /// Returns `true` if the conversation is that of an own chat, or is shared with one by a link.
     fn reaches(&self, session: &SessionId) -> bool {
-        let Self { parts, caller } = self;
-        caller.chats.reach(&session.address())
-            || parts
-                .access
-                .links()
-                .iter()
-                .any(|link| link.session == *session && caller.chats.reach(&link.chat))
+        reaches(&self.caller.chats, &self.parts.access.links(), session)
     }
 
     fn check_chat(&self, chat: &ChatAddress) -> Result<(), RpcError> {
@@ -184,6 +189,12 @@ impl ChatScope<'_> {
             Err(ScheduleError::Log(error)) => Err(unavailable(error)),
         }
     }
+}
+
+/// Returns `true` if the conversation is that of an own chat, or is shared with one by a link.
+fn reaches(chats: &ChatPatterns, links: &[ChatLink], session: &SessionId) -> bool {
+    chats.reach(&session.address())
+        || links.iter().any(|link| link.session == *session && chats.reach(&link.chat))
 }
 
 /// Reads one parameter of a method.

@@ -69,9 +69,10 @@ async fn server_errors_name_the_reason() {
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, \
              dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, file.get, hello, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
-             link.remove, memory.add, memory.consolidate, memory.forget, memory.sync, memory.undo, \
+             link.remove, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
+             memory.show, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \
-             sessions.delete, sessions.list, \
+             sessions.delete, sessions.list, sessions.search, sessions.sent, \
              sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
              task.cancel, task.list, task.show, trace, usage, wait",
         ),

@@ -35,6 +35,7 @@ pub(crate) enum MethodGroup {
     Messages,
     Publish,
     Lists,
+    Search,
     Approvals,
     Memories,
     AskJson,
@@ -139,6 +140,9 @@ pub const METHODS: &[SocketMethod] = &[
     method("memory.add", Group::Memories, Operator, Touches::Everything),
     method("memory.consolidate", Group::Consolidation, Operator, Touches::Everything),
     method("memory.forget", Group::Memories, Operator, Touches::Everything),
+    method("memory.list", Group::Memories, Observer, Touches::Everything),
+    method("memory.log", Group::Memories, Observer, Touches::Everything),
+    method("memory.show", Group::Memories, Observer, Touches::Everything),
     method("memory.sync", Group::Memories, Operator, Touches::Everything),
     method("memory.undo", Group::Memories, Operator, Touches::Everything),
     method("pair.approve", Group::People, Operator, Touches::Everything),
@@ -155,6 +159,8 @@ pub const METHODS: &[SocketMethod] = &[
     method("send", Group::Messages, Sender, Touches::Chat("chat")),
     method("sessions.delete", Group::Deletion, Operator, Touches::Session),
     method("sessions.list", Group::Lists, Observer, SESSIONS),
+    method("sessions.search", Group::Search, Observer, FOUND_TEXTS),
+    method("sessions.sent", Group::Lists, Observer, Touches::Session),
     method("sessions.show", Group::Lists, Observer, Touches::Session),
     method("status", Group::Messages, Observer, Touches::Everything),
     method("subscribe", Group::Connection, Observer, Touches::Events),
@@ -169,6 +175,7 @@ pub const METHODS: &[SocketMethod] = &[
 ];
 
 const APPROVALS: Touches = rows(&["/session", "/chat"], RowPosition::Id("after"));
+const FOUND_TEXTS: Touches = rows(&["/session"], RowPosition::OnePage);
 const SCHEDULES: Touches = rows(&["/schedule/owner/address"], RowPosition::OnePage);
 const SESSIONS: Touches = rows(&["/session"], RowPosition::SessionRow);
 

@@ -35,9 +35,10 @@ fn methods_of_each_role() {
     }
     assert_eq!(
         all,
-        "observer: approval.list dead.list dead.show events.list hello job.list job.show ping \
-         schedule.list schedule.show sessions.list sessions.show status subscribe task.list \
-         task.show trace usage wait\n\
+        "observer: approval.list dead.list dead.show events.list hello job.list job.show \
+         memory.list memory.log memory.show ping schedule.list schedule.show sessions.list \
+         sessions.search sessions.sent sessions.show status subscribe task.list task.show trace \
+         usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
          task.cancel\n\
          channel: publish\n\

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod events;
+mod memories;
 mod schedules;
 
 use std::sync::{Arc, Mutex};
@@ -13,15 +14,14 @@ use avocet_protocol::{
     AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode,
     Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
     DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey, DeletedSession,
-    Deliveries, DeliveryId, Enqueued, ForClient, FoundMemory, Inbound, JobControl, JobId,
-    JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus,
-    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
-    MessageStatus, NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
-    Publish, PublishError, Query, Redactor, Report, RetriedLetter, Role, ScopeFilter, Secret,
-    SessionDeletion, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
-    StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage,
-    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UndoneChange, UsageBy,
-    UsageRow, WaitId, WordCounts, WrittenMemory,
+    Deliveries, DeliveryId, Enqueued, ForClient, History, HistoryAuthor, HistoryHit, HistoryQuery,
+    Inbound, JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer,
+    JsonQuestion, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval, Origin, Outbound,
+    Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Redactor, Report,
+    RetriedLetter, Role, Secret, SentMessage, SentState, SessionDeletion, SessionFilter, SessionId,
+    SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob, TaskPage,
+    TaskView, Tasks, Timestamp, Total, TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId,
+    TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId, WideHistoryQuery,
 };
 use serde_json::json;
 
@@ -83,6 +83,7 @@ impl FakeDaemon {
             ask_json: self.clone(),
             consolidate: self.clone(),
             query: self.clone(),
+            history: self.clone(),
             report: self.clone(),
             events: self.clone(),
             event_log: self.clone(),
@@ -345,6 +346,7 @@ impl Query for FakeDaemon {
             turns: 1,
             used_at: Timestamp(used_at),
             open: None,
+            title: Some(format!("use {KEY} {}", "x".repeat(100))),
         };
         Ok((first..1200).take(limit as usize).map(one).collect())
     }
@@ -367,6 +369,17 @@ impl Query for FakeDaemon {
         };
         Ok(if page.before.is_some() { Vec::new() } else { vec![turn] })
     }
+    async fn sent(
+        &self,
+        _: &SessionId,
+        _: u32,
+        before: Option<DeliveryId>,
+    ) -> Result<Vec<SentMessage>, StoreError> {
+        let text = format!("the key is {KEY}");
+        let state = SentState::Sent;
+        let sent = SentMessage { delivery: DeliveryId(8), at: Timestamp(5), text, state };
+        Ok(if before.is_some() { Vec::new() } else { vec![sent] })
+    }
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError> {
         let outcome = *self.outcome.lock().unwrap();
         let reply = outcome.map(|_| "the reply".to_owned());
@@ -388,51 +401,26 @@ impl Query for FakeDaemon {
     }
 }
 
-/// Remembers `m1`, whose last change is `c2`.
+/// Each conversation contains a text with a secret.
 #[async_trait]
-impl Memories for FakeDaemon {
-    async fn search_memories(
-        &self,
-        _: &ScopeFilter,
-        _: &str,
-        _: u32,
-    ) -> Result<Vec<FoundMemory>, StoreError> {
+impl History for FakeDaemon {
+    async fn search_history(&self, _: &HistoryQuery) -> Result<Vec<HistoryHit>, StoreError> {
         Ok(Vec::new())
     }
-    async fn memory(&self, _: MemoryId) -> Result<Option<Memory>, StoreError> {
-        Ok(None)
-    }
-    async fn same_memory(&self, _: &MemoryScope, _: &str) -> Result<Option<Memory>, StoreError> {
-        Ok(None)
-    }
-    async fn memory_words(&self, _: &[String]) -> Result<WordCounts, StoreError> {
-        Ok(WordCounts::default())
-    }
-    async fn memory_changes(
+    async fn search_all_history(
         &self,
-        _: &ScopeFilter,
-        _: Option<MemoryId>,
-        _: u32,
-    ) -> Result<Vec<MemoryChange>, StoreError> {
-        Ok(Vec::new())
-    }
-    async fn write_memory(
-        &self,
-        _: &NewMemory,
-        _: &MemoryAuthor,
-    ) -> Result<WrittenMemory, StoreError> {
-        Err(StoreError::Closed)
-    }
-    async fn forget_memory(&self, id: MemoryId, _: &MemoryAuthor) -> Result<bool, StoreError> {
-        Ok(id == MemoryId(1))
-    }
-    async fn undo_memory_change(
-        &self,
-        change: MemoryChangeId,
-        _: &MemoryAuthor,
-    ) -> Result<UndoneChange, StoreError> {
-        let last = MemoryChangeId(2);
-        Ok(if change < last { UndoneChange::ChangedSince(last) } else { UndoneChange::Unknown })
+        query: &WideHistoryQuery,
+    ) -> Result<Vec<HistoryHit>, StoreError> {
+        let hit = HistoryHit {
+            session: session(),
+            turn: TurnId(1),
+            at: Timestamp(5),
+            author: HistoryAuthor::Agent,
+            text: format!("{} the {} is {KEY}", "x ".repeat(300), query.words),
+            trust: Trust::Full,
+        };
+        let is_searched = query.sessions.as_ref().is_none_or(|SessionFilter(of)| of(&hit.session));
+        Ok(if is_searched { vec![hit] } else { Vec::new() })
     }
 }
 

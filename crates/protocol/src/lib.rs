@@ -128,8 +128,8 @@ pub use policy::{Rule, ToolList, ToolPolicy};
 pub use printable::{printable, printable_json};
 pub use protected::PROTECTED_PATHS;
 pub use query::{
-    MessageStatus, OpenTurn, Query, SessionRow, SessionStatus, SessionSummary, TranscriptPage,
-    UsageBy, UsageRow,
+    MessageStatus, OpenTurn, Query, SentMessage, SentState, SessionRow, SessionStatus,
+    SessionSummary, TranscriptPage, UsageBy, UsageRow,
 };
 pub use queue_mode::QueueMode;
 pub use recall::{Recall, RecalledMemory};
@@ -163,11 +163,11 @@ pub use store::{
     MemorySource, MemoryText, MemoryVector, MemoryVectors, MemoryVersion, NewConsolidation, NewJob,
     NewMemory, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox,
     Past, Preview, Purpose, Resolution, RetriedLetter, Schedules, ScopeFilter, ScopeKind,
-    ScopeMemories, ScopeRefused, SendEnd, SessionDeletion, SettledTurn, Settlement, Showing,
-    ShownChange, ShownMemory, Spending, StoreError, SubmittedJob, Subscriber, Suspects, TakenEdit,
-    TakenEditKind, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, UpkeepBudget,
-    UpkeepLedger, UsageAtClaim, UsageEntry, WordCounts, WrittenMemory, conflict_text,
-    conflicts_with, event_kinds, task_name, visible_text,
+    ScopeMemories, ScopeRefused, SendEnd, SessionDeletion, SessionFilter, SettledTurn, Settlement,
+    Showing, ShownChange, ShownMemory, Spending, StoreError, SubmittedJob, Subscriber, Suspects,
+    TakenEdit, TakenEditKind, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange,
+    UpkeepBudget, UpkeepLedger, UsageAtClaim, UsageEntry, WideHistoryQuery, WordCounts,
+    WrittenMemory, conflict_text, conflicts_with, event_kinds, task_name, visible_text,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, sanitise};

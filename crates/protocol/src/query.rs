@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId, QueueMode, SessionId,
-    StoreError, Timestamp, Total, Trust, TurnId, TurnRecord, TurnState, WaitId, WaitKind,
+    DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId, QueueMode,
+    Redactor, SessionId, StoreError, Timestamp, Total, Trust, TurnId, TurnRecord, TurnState,
+    WaitId, WaitKind,
 };
 
 /// Read-only views of the log.
@@ -41,6 +42,16 @@ pub trait Query: fmt::Debug + Send + Sync {
         session: &SessionId,
         page: TranscriptPage,
     ) -> Result<Vec<TurnRecord>, StoreError>;
+
+    /// Returns the messages that the chat of a session, or a chat linked to it, gets from outside of
+    /// the session's turns: answers to commands, texts of other sessions and of other processes.
+    /// The newest come first. With `before`, the list continues behind that message.
+    async fn sent(
+        &self,
+        session: &SessionId,
+        limit: u32,
+        before: Option<DeliveryId>,
+    ) -> Result<Vec<SentMessage>, StoreError>;
 
     /// The outcome of a message.
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError>;
@@ -127,6 +138,74 @@ pub struct SessionSummary {
     pub used_at: Timestamp,
     /// The state of its open turn, if it has one.
     pub open: Option<TurnState>,
+    /// The beginning of the last message of a person, in one line. [`Query::sessions`] returns up to
+    /// [`Self::READ_CHARS`] characters, so that secrets can be found before the text is cut.
+    #[serde(default)]
+    pub title: Option<String>,
+}
+
+impl SessionSummary {
+    /// The most characters of a title that is shown.
+    pub const TITLE_CHARS: usize = 80;
+    /// The most characters of a title that is read.
+    pub const READ_CHARS: usize = 1000;
+
+    /// Removes secrets from the title and cuts it to [`Self::TITLE_CHARS`] characters.
+    #[must_use]
+    pub fn presentable(mut self, redactor: &Redactor) -> Self {
+        self.title = self.title.map(|title| redactor.summary(&title, Self::TITLE_CHARS));
+        self
+    }
+}
+
+/// A message that a chat gets from outside of the turns of its session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentMessage {
+    /// The first of its parts.
+    pub delivery: DeliveryId,
+    /// The time at which it was queued.
+    pub at: Timestamp,
+    /// The text of all parts, with a line for each file.
+    pub text: String,
+    /// The least advanced state of its parts.
+    pub state: SentState,
+}
+
+/// The state of a delivery, from the worst to the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SentState {
+    /// It was refused, or abandoned with an earlier part.
+    Dead,
+    /// It may have arrived, and is not sent again.
+    Unconfirmed,
+    /// It may have arrived, and is sent again.
+    Unknown,
+    /// It waits.
+    Pending,
+    /// It is on its way.
+    Sending,
+    /// The platform has taken it.
+    Sent,
+}
+
+impl SentState {
+    /// All states.
+    pub const ALL: [Self; 6] =
+        [Self::Dead, Self::Unconfirmed, Self::Unknown, Self::Pending, Self::Sending, Self::Sent];
+
+    /// The word in the log and in output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Dead => "dead",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Unknown => "unknown",
+            Self::Pending => "pending",
+            Self::Sending => "sending",
+            Self::Sent => "sent",
+        }
+    }
 }
 
 /// The state of one session.

@@ -34,7 +34,9 @@ pub use event_log::{
     EventMessage, EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage,
     LogEvent, Subscriber, event_kinds,
 };
-pub use history::{History, HistoryAuthor, HistoryHit, HistoryQuery};
+pub use history::{
+    History, HistoryAuthor, HistoryHit, HistoryQuery, SessionFilter, WideHistoryQuery,
+};
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
     NoCorrection, OpenQuestion,

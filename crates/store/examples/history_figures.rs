@@ -12,7 +12,7 @@ mod seeded;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use avocet_protocol::{History, HistoryQuery, TurnId};
+use avocet_protocol::{History, HistoryQuery, Query, SessionId, TurnId, WideHistoryQuery};
 use avocet_store::testing::TempStore;
 use avocet_store::{DATABASE, SqliteStore};
 use avocet_testkit::ManualClock;
@@ -53,6 +53,30 @@ async fn main() {
         let at = |part: usize| times[times.len() * part / 100];
         println!("search for {words} {name} words: p50 {:?}, p99 {:?}", at(50), at(99));
     }
+    lists(&store).await;
+}
+
+/// Measures the search in all conversations, the list of sessions with their titles, and the
+/// messages outside of turns of a chat that has none.
+async fn lists(store: &Arc<SqliteStore>) {
+    for (name, words) in [("rare", 1), ("common", 1), ("common", 3)] {
+        let mut random = SeededNumbers(7);
+        let begun = Instant::now();
+        for _ in 0..SEARCHES / 10 {
+            let words: Vec<String> = (0..words).map(|_| random.word(name == "rare")).collect();
+            let query = WideHistoryQuery { words: words.join(" "), limit: 20, sessions: None };
+            store.search_all_history(&query).await.unwrap();
+        }
+        let each = begun.elapsed() / (SEARCHES / 10);
+        println!("search of all conversations for {words} {name} words: {each:?}");
+    }
+    let begun = Instant::now();
+    store.sessions(50, None).await.unwrap();
+    println!("list of 50 sessions with titles: {:?}", begun.elapsed());
+    let begun = Instant::now();
+    let none = SessionId::parse("terminal:local:none").unwrap();
+    store.sent(&none, 50, None).await.unwrap();
+    println!("messages outside of the turns of a chat without any: {:?}", begun.elapsed());
 }
 
 fn query(turn: TurnId, words: &[String]) -> HistoryQuery {
@@ -106,6 +130,12 @@ fn fill(connection: &Connection, turns: i64) {
              VALUES ('terminal:local:' || ?2, 'terminal', 'local', ?2, ?1, 'p' || ?2, 'text', ?3, \
                  0, 'done', 'replied', ?1, ?1)",
             Some(message),
+        );
+        insert(
+            "INSERT INTO outbox (channel, account, chat, turn, ordinal, chunk, source, content, \
+                 state, created_at) \
+             SELECT 'terminal', 'local', ?2, ?1, 0, 0, 'reply', json_object('text', ?3), 'sent', ?1",
+            Some(random.text(60)),
         );
         insert(
             "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed) \

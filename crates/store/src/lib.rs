@@ -69,6 +69,7 @@ mod salvage;
 mod schedule_writes;
 mod schedules;
 mod schema;
+mod sent;
 mod space;
 mod tasks;
 mod turn_log;

@@ -2,13 +2,15 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Ignored, LogStatus, MessageId, MessageStatus, OpenApproval, OpenTurn, Outcome, Query,
-    QueueMode, RolledBack, SessionId, SessionRow, SessionStatus, SessionSummary, StuckChat,
-    Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy, UsageRow, WaitId,
+    Content, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus, OpenApproval, OpenTurn,
+    Outcome, Query, QueueMode, RolledBack, SentMessage, SessionId, SessionRow, SessionStatus,
+    SessionSummary, StuckChat, Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy,
+    UsageRow, WaitId,
 };
 use rusqlite::params;
 
 use crate::consolidations::last_runs;
+use crate::history::text_of;
 use crate::past;
 use crate::rows::chunks::OPEN_CHUNK;
 use crate::rows::turns::OPEN_TURN;
@@ -16,7 +18,7 @@ use crate::rows::{self, sessions, to_json, turns};
 use crate::turn_record::read_turn;
 use crate::tx::{Db, Result};
 use crate::waits;
-use crate::{SqliteStore, ledger};
+use crate::{SqliteStore, ledger, sent};
 
 #[async_trait]
 impl Query for SqliteStore {
@@ -37,7 +39,7 @@ impl Query for SqliteStore {
                 &format!(
                     "SELECT id, used_at, (SELECT count(*) FROM turns WHERE session = sessions.id) \
                          AS turns, (SELECT state FROM turns WHERE session = sessions.id \
-                             AND {OPEN_TURN}) AS open \
+                             AND {OPEN_TURN}) AS open, {LAST_MESSAGE} AS last \
                      FROM sessions WHERE used_at <= ?2 AND (used_at < ?2 OR id > ?3) \
                      ORDER BY used_at DESC, id LIMIT ?1"
                 ),
@@ -55,6 +57,7 @@ impl Query for SqliteStore {
                         open: open
                             .map(|_| rows::word(row, "open", &TurnState::ALL, TurnState::word))
                             .transpose()?,
+                        title: rows::json_if_any::<Content>(row, "last")?.as_ref().and_then(title),
                     })
                 },
             )
@@ -75,6 +78,16 @@ impl Query for SqliteStore {
         self.read(move |db| transcript(db, &session, page)).await
     }
 
+    async fn sent(
+        &self,
+        session: &SessionId,
+        limit: u32,
+        before: Option<DeliveryId>,
+    ) -> Result<Vec<SentMessage>> {
+        let session = session.clone();
+        self.read(move |db| sent::sent(db, &session, limit, before)).await
+    }
+
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>> {
         self.read(move |db| message(db, id)).await
     }
@@ -93,6 +106,24 @@ impl Query for SqliteStore {
     ) -> Result<Vec<UsageRow>> {
         self.read(move |db| ledger::usage(db, by, since, limit, skip)).await
     }
+}
+
+/// The last message of a person in a session. A message that waits for its turn is the newest. The
+/// join goes from the newest turn back, because `inbound` has no index of all messages of a session.
+const LAST_MESSAGE: &str = "coalesce(\
+    (SELECT content FROM inbound WHERE inbound.session = sessions.id AND state = 'queued' \
+         AND inbound.turn IS NULL AND kind = 'text' AND is_bot = 0 ORDER BY id DESC LIMIT 1), \
+    (SELECT content FROM turns CROSS JOIN inbound ON inbound.turn = turns.id \
+         WHERE turns.session = sessions.id AND kind = 'text' AND is_bot = 0 \
+         ORDER BY turns.id DESC, inbound.id DESC LIMIT 1))";
+
+/// Returns the beginning of a message in one line; the names of its files if it has no words.
+fn title(content: &Content) -> Option<String> {
+    let said = text_of(content);
+    let text = if said.is_empty() { content.in_short() } else { said };
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title: String = words.chars().take(SessionSummary::READ_CHARS).collect();
+    (!content.is_empty()).then_some(title)
 }
 
 fn transcript(db: Db<'_>, session: &SessionId, page: TranscriptPage) -> Result<Vec<TurnRecord>> {

@@ -24,6 +24,7 @@ use crate::exit::{Exit, Failure};
 use crate::memories::{has_files, mirror};
 use crate::output::{moment, print, show, warning};
 use crate::places::{Configuration, Uses};
+use crate::redaction;
 use crate::values::rows;
 
 #[derive(Debug, Subcommand)]
@@ -214,7 +215,9 @@ async fn change<A: DeserializeOwned>(
     call(context, method, params, async |log, params| {
         let mirror = mirror(&log.configuration, &log.store);
         let files = mirror.as_deref().map(|mirror| mirror as &dyn MemoryMirror);
-        let answer = answer_about_memories(log.store.as_ref(), files, method, params).await;
+        let redactor = redaction::redactor();
+        let store = log.store.as_ref();
+        let answer = answer_about_memories(store, files, &redactor, method, params).await;
         if let Some(mirror) = mirror {
             mirror.sync_all().await?;
         }

@@ -113,7 +113,11 @@ pub(crate) async fn run(
 async fn list(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let sessions = match look(context, &configuration)? {
-        Some(log) => log.sessions(list.limit, list.after.as_ref()).await?,
+        Some(log) => {
+            let redactor = redaction::redactor();
+            let rows = log.sessions(list.limit, list.after.as_ref()).await?.into_iter();
+            rows.map(|row| row.presentable(&redactor)).collect()
+        }
         None => Vec::new(),
     };
     if list.json {

@@ -40,15 +40,21 @@ async fn list_methods_refuse_a_page_that_is_too_large_with_the_largest() {
     for (method, name) in [
         ("approval.list", "limit"),
         ("link.list", "limit"),
+        ("memory.list", "limit"),
+        ("memory.log", "limit"),
         ("people.list", "limit"),
         ("sessions.list", "limit"),
+        ("sessions.search", "limit"),
+        ("sessions.sent", "limit"),
         ("sessions.show", "turns"),
         ("usage", "limit"),
     ] {
         for rows in [0, 100_000] {
             let mut params = json!({ name: rows });
-            if method == "sessions.show" {
-                params["session"] = json!(session());
+            match method {
+                "sessions.show" | "sessions.sent" => params["session"] = json!(session()),
+                "sessions.search" => params["words"] = json!("hi"),
+                _ => {}
             }
             let (code, message) = refused(client.call::<Value>(method, &params).await);
             assert_eq!(code, RpcError::PARAMS, "{method}");
@@ -58,6 +64,70 @@ async fn list_methods_refuse_a_page_that_is_too_large_with_the_largest() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn lists_show_people_and_agents_without_secrets() {
+    let world = World::new();
+    let client = world.client().await;
+    let title = format!("use [secret] {}…", "x".repeat(66));
+    let sent = json!([{"delivery": "o8", "at": 5, "text": "the key is [secret]", "state": "sent"}]);
+    let source = json!({
+        "session": null, "turn": null, "message": null, "said_by": null, "written_at": 5,
+    });
+    let memory = json!({
+        "id": "m1", "scope": "everyone", "text": "the key is [secret]", "trust": "full",
+        "source": source, "revision": 2, "forgotten": false,
+    });
+    let change = json!({
+        "id": "c2", "memory": "m1", "scope": "everyone", "at": 6, "author": "process",
+        "kind": "written", "before": {"text": "the word is [secret]", "trust": "full"},
+        "after": {"text": "the key is [secret]", "trust": "full"},
+    });
+    let mut details = memory.clone();
+    details["changes"] = json!([change]);
+    let table = [
+        (
+            "sessions.list",
+            json!({"limit": 1}),
+            json!([{
+                "session": "terminal:local:0", "turns": 1, "used_at": 0, "open": null, "title": title,
+            }]),
+        ),
+        ("sessions.sent", json!({"session": session()}), sent),
+        ("sessions.sent", json!({"session": session(), "before": "o8"}), json!([])),
+        ("memory.list", json!(null), json!([memory])),
+        ("memory.list", json!({"words": "key"}), json!([memory])),
+        ("memory.list", json!({"words": "other"}), json!([])),
+        ("memory.list", json!({"scope": "person a:b:c"}), json!([])),
+        ("memory.show", json!({"memory": "m1"}), details),
+        ("memory.log", json!(null), json!([change])),
+        ("memory.log", json!({"memory": "m2"}), json!([])),
+    ];
+    for (method, params, expected) in table {
+        let found: Value = client.call(method, &params).await.unwrap();
+        assert_eq!(found, expected, "{method} {params}");
+    }
+    let unknown = refused(client.call::<Value>("memory.show", &json!({"memory": "m2"})).await);
+    assert_eq!(unknown.0, RpcError::NOT_FOUND);
+    assert!(unknown.1.starts_with("there is no memory m2"), "{}", unknown.1);
+}
+
+#[tokio::test]
+async fn sessions_search_returns_the_part_of_each_text_around_the_words_without_secrets() {
+    let world = World::new();
+    let client = world.client().await;
+    let found: Value = client.call("sessions.search", &json!({"words": "password"})).await.unwrap();
+    let text = found[0]["text"].as_str().unwrap();
+    assert!(text.starts_with('…') && text.ends_with("the password is [secret]"), "{text}");
+    assert!(text.chars().count() <= 240);
+    let expected = json!([{
+        "session": session(), "turn": "t1", "at": 5, "author": "agent", "text": text,
+    }]);
+    assert_eq!(found, expected);
+    let empty = refused(client.call::<Value>("sessions.search", &json!({"words": "?!"})).await);
+    let message = "sessions.search: `words` contains no word to look for".to_owned();
+    assert_eq!(empty, (RpcError::PARAMS, message));
 }
 
 #[tokio::test]

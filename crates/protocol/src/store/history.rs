@@ -1,6 +1,7 @@
 //! The port of the search in past conversations.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -21,6 +22,10 @@ pub trait History: fmt::Debug + Send + Sync {
     ///
     /// The turn of the request itself is left out.
     async fn search_history(&self, query: &HistoryQuery) -> Result<Vec<HistoryHit>>;
+
+    /// Works as [`Self::search_history`] for an operator: in all conversations, or in those of the
+    /// filter. Turns that have not ended are left out.
+    async fn search_all_history(&self, query: &WideHistoryQuery) -> Result<Vec<HistoryHit>>;
 }
 
 /// A question about past conversations.
@@ -36,11 +41,34 @@ pub struct HistoryQuery {
     pub limit: usize,
 }
 
+/// A question about the past conversations of all people.
+#[derive(Debug, Clone)]
+pub struct WideHistoryQuery {
+    /// The words to look for.
+    pub words: String,
+    /// Maximum number of texts.
+    pub limit: usize,
+    /// The conversations to search; `None` for all.
+    pub sessions: Option<SessionFilter>,
+}
+
+/// Selects conversations.
+#[derive(Clone)]
+pub struct SessionFilter(pub Arc<dyn Fn(&SessionId) -> bool + Send + Sync>);
+
+impl fmt::Debug for SessionFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionFilter")
+    }
+}
+
 /// A text of a past conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryHit {
     /// The conversation.
     pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
     /// The time of writing.
     pub at: Timestamp,
     /// The author.

@@ -223,7 +223,7 @@ fn texts(db: Db<'_>, turn: TurnId) -> Result<Vec<IndexedText>> {
 }
 
 /// Returns the words that the sender has typed or spoken, without quoted text.
-pub(super) fn text_of(content: &Content) -> String {
+pub(crate) fn text_of(content: &Content) -> String {
     let spoken = content.attachments.iter().filter_map(|one| match &one.transcript {
         Some(Transcript::Said(text)) => Some(text.as_str()),
         Some(Transcript::Failed(_)) | None => None,

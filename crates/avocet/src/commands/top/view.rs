@@ -178,7 +178,7 @@ struct ListRows {
 fn conversations(sessions: &[SessionSummary], now: Timestamp, width: u16) -> ListRows {
     let is_wide = width >= WIDE;
     let row = |session: &SessionSummary| {
-        let SessionSummary { session, turns, used_at, open } = session;
+        let SessionSummary { session, turns, used_at, open, .. } = session;
         let state = open.map_or("", TurnState::word);
         let mut cells = vec![Cell::from(shown(session.as_str())), Cell::from(state)];
         if is_wide {

@@ -18,6 +18,7 @@ fn figures(sessions: usize) -> TopFigures {
             3 => Some(TurnState::Waiting),
             _ => None,
         },
+        title: None,
     };
     let up = LastExchanges { success: Some(Timestamp(NOW.0 - 5000)), failure: None };
     let channel = |account: &str, fault: Option<&str>| ChannelStatus {

@@ -1,8 +1,11 @@
 //! Rules of the search in past conversations.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
     ChatKind, CommandAction, CommandReply, Content, HistoryAuthor, HistoryHit, HistoryQuery,
-    InboundKind, NewInbound, NewStep, Sender, SessionId, Timestamp, Trust, TurnId, Usage,
+    InboundKind, NewInbound, NewStep, Sender, SessionFilter, SessionId, Timestamp, Trust, TurnId,
+    Usage, WideHistoryQuery,
 };
 
 use super::Backend;
@@ -208,4 +211,34 @@ pub async fn search_history_keeps_the_trust_of_a_text(backend: &impl Backend) {
         let found: Vec<_> = found.iter().map(|hit| (hit.text.as_str(), hit.trust)).collect();
         assert_eq!(found, [(step.text.as_str(), trust)]);
     }
+}
+
+/// An operator searches the conversations of all people. The filter decides before the limit counts.
+pub async fn search_all_history_searches_every_conversation_or_those_of_a_filter(
+    backend: &impl Backend,
+) {
+    let world = World::new(backend).await;
+    let (ann, bob) = (From::private("a", "ann"), From::group("g", "bob"));
+    let of_ann = exchange(&world, ann, "a marmot by ann", "the marmot sleeps").await;
+    let of_bob = exchange(&world, bob, "bob has a marmot", "no").await;
+    let search = async |words: &str, limit, only: Option<SessionId>| {
+        let filter = |only| SessionFilter(Arc::new(move |session: &SessionId| *session == only));
+        let sessions = only.map(filter);
+        let query = WideHistoryQuery { words: words.to_owned(), limit, sessions };
+        let hits = world.ports.history.search_all_history(&query).await.unwrap();
+        let mut hits: Vec<_> =
+            hits.into_iter().map(|hit| (hit.session, hit.turn, hit.text)).collect();
+        hits.sort_unstable();
+        hits
+    };
+    let row = |from: From, turn, text: &str| (from.session(), turn, text.to_owned());
+    let of_a = [row(ann, of_ann, "a marmot by ann"), row(ann, of_ann, "the marmot sleeps")];
+    let of_g = [row(bob, of_bob, "bob has a marmot")];
+    assert_eq!(search("marmots", 10, None).await, [&of_a[..], &of_g].concat());
+    assert_eq!(search("marmots", 1, None).await.len(), 1);
+    for (session, expected) in [(ann.session(), &of_a[..]), (bob.session(), &of_g)] {
+        assert_eq!(search("marmots", expected.len(), Some(session)).await, expected);
+    }
+    assert_eq!(search("marmots", 10, Some(session("x"))).await, []);
+    assert_eq!(search("?!", 10, None).await, []);
 }

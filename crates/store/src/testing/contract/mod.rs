@@ -12,6 +12,7 @@ mod history;
 mod inbox;
 mod jobs;
 mod ledger;
+mod lists;
 mod memories;
 mod memory_files;
 mod models;
@@ -203,7 +204,13 @@ rules! {
         search_history_stays_in_the_scope_of_its_person
         search_history_finds_a_turn_that_ended_after_a_later_one
         search_history_continues_after_a_restart
-        search_history_keeps_the_trust_of_a_text;
+        search_history_keeps_the_trust_of_a_text
+        search_all_history_searches_every_conversation_or_those_of_a_filter;
+    lists:
+        sessions_have_the_last_message_of_a_person_as_title
+        sent_lists_messages_outside_of_the_turns_of_a_session
+        sent_shows_the_worst_state_of_the_parts
+        sent_includes_the_chats_linked_to_a_session;
     waits:
         reserve_wait_gives_each_id_once
         wait_blocks_the_lane_and_enqueues_its_prompt
