@@ -12,7 +12,7 @@ use crate::hooks;
 use crate::openai::{chat, models, responses};
 use crate::problem::Problem;
 use crate::routes::{
-    approvals, dead_letters, events, health, jobs, messages, schedules, sessions, status,
+    approvals, dead_letters, events, health, jobs, memories, messages, schedules, sessions, status,
 };
 
 #[derive(OpenApi)]
@@ -38,6 +38,12 @@ use crate::routes::{
         jobs::list,
         jobs::show,
         jobs::submit,
+        memories::add,
+        memories::changes,
+        memories::forget,
+        memories::list,
+        memories::show,
+        memories::undo,
         models::list,
         models::show,
         messages::publish,
@@ -53,6 +59,8 @@ use crate::routes::{
         schedules::show,
         sessions::list,
         sessions::remove,
+        sessions::search,
+        sessions::sent,
         sessions::show,
         sessions::stream,
         status::status,

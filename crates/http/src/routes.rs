@@ -5,6 +5,7 @@ pub(crate) mod dead_letters;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod jobs;
+pub(crate) mod memories;
 pub(crate) mod messages;
 pub(crate) mod schedules;
 pub(crate) mod sessions;
@@ -58,6 +59,10 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/jobs", get(jobs::list).post(jobs::submit)),
         ("/v1/jobs/{id}", get(jobs::show)),
         ("/v1/jobs/{id}/cancel", post(jobs::cancel)),
+        ("/v1/memories", get(memories::list).post(memories::add)),
+        ("/v1/memories/{id}", get(memories::show).delete(memories::forget)),
+        ("/v1/memory-changes", get(memories::changes)),
+        ("/v1/memory-changes/{id}/undo", post(memories::undo)),
         ("/v1/messages", post(messages::publish)),
         ("/v1/messages/{id}", get(messages::show)),
         ("/v1/messages/{id}/trace", get(events::trace)),
@@ -69,9 +74,11 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/schedules/{id}/pause", post(schedules::pause)),
         ("/v1/schedules/{id}/resume", post(schedules::resume)),
         ("/v1/schedules/{id}/run", post(schedules::run)),
+        ("/v1/search", get(sessions::search)),
         ("/v1/sends", post(messages::send)),
         ("/v1/sessions", get(sessions::list)),
         ("/v1/sessions/{session}", delete(sessions::remove).get(sessions::show)),
+        ("/v1/sessions/{session}/sent", get(sessions::sent)),
         ("/v1/sessions/{session}/stream", get(sessions::stream)),
         ("/v1/status", get(status::status)),
         ("/v1/usage", get(status::usage)),

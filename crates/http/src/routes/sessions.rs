@@ -1,4 +1,5 @@
-//! Conversations: the list, their turns, their deletion, and their events.
+//! Conversations: the list, the search, their turns and other messages, their deletion, and their
+//! events.
 
 use std::sync::Arc;
 
@@ -53,6 +54,41 @@ impl Default for TurnsQuery {
     }
 }
 
+/// The words of a search.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SearchQuery {
+    /// The words; texts with any of them are found.
+    words: String,
+    /// The most rows, from 1 to 500. Default: 20.
+    #[serde(default = "found_rows")]
+    #[param(minimum = 1, maximum = 500)]
+    limit: u32,
+}
+
+fn found_rows() -> u32 {
+    20
+}
+
+/// The page of the messages outside of a session's turns.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SentQuery {
+    /// The most rows, from 1 to 500. Default: 50.
+    #[param(minimum = 1, maximum = 500)]
+    limit: u32,
+    /// The oldest message of the page before, such as `o12`.
+    before: Option<String>,
+}
+
+impl Default for SentQuery {
+    fn default() -> Self {
+        Self { limit: 50, before: None }
+    }
+}
+
 /// A deleted conversation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedTurns {
@@ -90,6 +126,37 @@ pub(crate) async fn show(
 ) -> Result<Json<Value>, Problem> {
     let params = json!({ "session": session, "turns": turns, "before": before });
     state.call(&caller, "sessions.show", params).await.map(Json)
+}
+
+/// Search all conversations, the best match first. Each row has the part of the text around the words.
+#[utoipa::path(
+    get, path = "/v1/search", tag = "sessions", params(SearchQuery),
+    responses((status = 200, description = "The texts with their sessions and turns", body = Vec<Object>), Problem),
+)]
+pub(crate) async fn search(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    QueryPart(SearchQuery { words, limit }): QueryPart<SearchQuery>,
+) -> Result<Json<Value>, Problem> {
+    let params = json!({ "words": words, "limit": limit });
+    state.call(&caller, "sessions.search", params).await.map(Json)
+}
+
+/// List the messages that the chat of a conversation got from outside of its turns, the newest first:
+/// answers to commands, reports and sent texts.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/sent", tag = "sessions",
+    params(("session" = String, Path, description = "The session"), SentQuery),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+)]
+pub(crate) async fn sent(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(session): PathPart<String>,
+    QueryPart(SentQuery { limit, before }): QueryPart<SentQuery>,
+) -> Result<Json<Value>, Problem> {
+    let params = json!({ "session": session, "limit": limit, "before": before });
+    state.call(&caller, "sessions.sent", params).await.map(Json)
 }
 
 /// Delete a conversation.
