@@ -65,14 +65,15 @@ class ParameterTest(DaemonTest):
             keys.discard("unknown_key")
             self.assertEqual(keys, set(defined(name)["properties"]), method)
             closed += 1
-        self.assertEqual(closed, 17)
+        self.assertEqual(closed, 22)
 
     async def test_required_parameters_are_those_of_the_daemon(self) -> None:
         limits = {"max_inference_runs": 1, "max_seconds": 1}
         given: dict[str, Any] = {
             "session": ME, "text": "hi", "schema": {}, "chat": ME, "message": "m1", "id": "w1",
             "name": "x", "task": "hi", "agent": "default", "limits": limits, "decision": "once",
-            "sender": "ann", "key": "k", "delivery": "x", "file": 0, "offset": 0,
+            "sender": "ann", "key": "k", "delivery": "x", "file": 0, "offset": 0, "words": "hi",
+            "memory": "m1",
         }  # fmt: skip
         for method, sides in SCHEMA["x-methods"].items():
             schema = (
@@ -119,6 +120,11 @@ class ResultTest(DaemonTest):
         message = {"message": asked["message"]}
         await self.check("wait", message)
         await self.check("send", {"chat": ME, "text": "hello"})
+        found = await self.check("sessions.search", {"words": "count", "limit": 5})
+        self.assertEqual(found[0]["author"], "person")
+        sent = await self.check("sessions.sent", {"session": ME})
+        self.assertEqual([message["text"] for message in sent], ["hello"])
+        await self.check("sessions.sent", {"session": ME, "before": sent[0]["delivery"]})
         await self.check("ask.json", {"session": ME, "text": "hi", "schema": {"type": "object"}})
         await self.approvals_and_calls()
         await self.check("trace", message)
@@ -138,6 +144,7 @@ class ResultTest(DaemonTest):
         await self.check("attach", {"chat": ME})
         await self.check("hello", {})
         await self.events()
+        await self.memories()
         # `file.get` needs an open delivery with a file: see `test_channel.py`.
         self.assertEqual(self.checked | {"file.get"}, set(SCHEMA["x-methods"]))
 
@@ -186,6 +193,14 @@ class ResultTest(DaemonTest):
         self.assertEqual(subscribed["from"], 0)
         await self.check("subscriber.list")
         await self.check("subscriber.remove", {"name": "me"})
+
+    async def memories(self) -> None:
+        listed = await self.check("memory.list")
+        self.assertEqual(len(listed), 1)
+        await self.check("memory.list", {"words": "tea", "limit": 1})
+        shown = await self.check("memory.show", {"memory": listed[0]["id"]})
+        changes = await self.check("memory.log", {"memory": listed[0]["id"], "limit": 5})
+        self.assertEqual(shown["changes"], changes)
 
     async def test_requests_of_the_daemon_are_those_of_the_schema(self) -> None:
         seen: list[Any] = []

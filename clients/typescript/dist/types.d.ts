@@ -850,6 +850,30 @@ export interface FilePiece {
     /** The bytes in base64. Empty at the end of the file. */
     data: string;
 }
+/** The author of a text. */
+export type TextAuthor = 
+/** A person. */
+"person"
+/** The agent. */
+ | "agent"
+/** The daemon, which explains why there is no answer. */
+ | "notice";
+/** A text of a conversation that a search found. */
+export interface FoundText {
+    /** The session. */
+    session: SessionId;
+    /** The turn. */
+    turn: TurnId;
+    /** The time of writing. */
+    at: Timestamp;
+    /** The author. */
+    author: TextAuthor;
+    /**
+     * The part of the text around the words, in one line without secrets, at most 240 characters
+     * long.
+     */
+    text: string;
+}
 /** `file.get`: a piece of a file of a delivery that is open on this connection. */
 export interface GetFile {
     /** The id of the request `deliver`. */
@@ -1034,6 +1058,39 @@ export interface ListEvents {
     /** Only of these kinds, as in `subscribe`. */
     kinds?: string[];
 }
+/** `memory.list`: memories without forgotten ones and without secrets. */
+export interface ListMemories {
+    /**
+     * Words; memories with any of them are listed, the best match first. Without a word all memories
+     * are listed, the newest first.
+     */
+    words?: string;
+    /** Only memories of this scope. */
+    scope?: MemoryScope;
+    /** The most rows. */
+    limit?: number;
+}
+/** `memory.log`: changes of memories, the newest first, without secrets. */
+export interface ListMemoryChanges {
+    /** Only changes of this memory. */
+    memory?: MemoryId;
+    /** Only changes of memories of this scope. */
+    scope?: MemoryScope;
+    /** The most rows. */
+    limit?: number;
+}
+/**
+ * `sessions.sent`: messages that the chat of a session got from outside of the session's turns, the
+ * newest first, without secrets.
+ */
+export interface ListSent {
+    /** The session. */
+    session: SessionId;
+    /** The most rows. */
+    limit?: number;
+    /** The oldest message that the client has. A page with fewer rows than `limit` is the last. */
+    before?: DeliveryId;
+}
 /** A position in the list of sessions, from which the next page continues. */
 export interface SessionRow {
     /** The last time that the session was used. */
@@ -1100,6 +1157,91 @@ export interface LostMessage {
     unconfirmed: boolean;
     /** The trust of the text in `what`. */
     trust: Trust;
+}
+/** The origin of a memory. A part is null if it is unknown. */
+export interface MemorySource {
+    /** The conversation. */
+    session: SessionId | null;
+    /** The turn. */
+    turn: TurnId | null;
+    /** The last message of the person before the memory was written. */
+    message: MessageId | null;
+    /** The author of that message. */
+    said_by: string | null;
+    /** The time of writing. */
+    written_at: Timestamp;
+}
+/** A fact in the long-term memory. */
+export interface Memory {
+    /** Its number. */
+    id: MemoryId;
+    /** Its readers. */
+    scope: MemoryScope;
+    /** The text. */
+    text: string;
+    /** The trust of the request in which it was written. */
+    trust: Trust;
+    /** The origin of its first text. */
+    source: MemorySource;
+    /** Number of changes, from 1. */
+    revision: number;
+    /** `true` if it is forgotten. */
+    forgotten: boolean;
+}
+/** The kind of a change. */
+export type MemoryChangeKind = 
+/** The memory has a new text. It is new itself if it had no text before. */
+"written"
+/** The memory is forgotten. */
+ | "forgotten"
+/** An earlier change is undone. */
+ | "undone";
+/** A text of a memory at one time. */
+export interface MemoryText {
+    /** The text. */
+    text: string;
+    /** Its trust. */
+    trust: Trust;
+}
+/** A change of a memory. */
+export interface MemoryChange {
+    /** Its number, in the order of all changes. */
+    id: MemoryChangeId;
+    /** The changed memory. */
+    memory: MemoryId;
+    /** The scope of the memory. */
+    scope: MemoryScope;
+    /** The time of the change. */
+    at: Timestamp;
+    /**
+     * The author of the change: `call ID`, `person ID`, `file DIGEST`, `consolidation` or `process`.
+     */
+    author: string;
+    /** The kind of the change. */
+    kind: MemoryChangeKind;
+    /** The text before; null if the memory was absent. */
+    before: MemoryText | null;
+    /** The text after; null if the memory is absent since. */
+    after: MemoryText | null;
+}
+/** A memory with its changes. */
+export interface MemoryDetails {
+    /** Its number. */
+    id: MemoryId;
+    /** Its readers. */
+    scope: MemoryScope;
+    /** The text. */
+    text: string;
+    /** The trust of the request in which it was written. */
+    trust: Trust;
+    /** The origin of its first text. */
+    source: MemorySource;
+    /** Number of changes, from 1. */
+    revision: number;
+    /** `true` if it is forgotten. */
+    forgotten: boolean;
+    /** Its last changes, at most 500, the newest first. */
+    changes: MemoryChange[];
 }
 /** The progress of a message. */
 export interface MessageStatus {
@@ -1212,6 +1354,13 @@ export interface RemoveSubscriber {
     /** Its name. */
     name: SubscriberName;
 }
+/** `sessions.search`: texts of ended turns, the best match first. */
+export interface SearchSessions {
+    /** The words; texts with any of them are found. */
+    words: string;
+    /** The most rows. */
+    limit?: number;
+}
 /** `send`: delivers a text to a chat. The result comes after the commit. */
 export interface Send {
     /** The chat. */
@@ -1227,6 +1376,31 @@ export interface SendResult {
     delivery: DeliveryId;
     /** `true` if the text is a repetition. */
     duplicate: boolean;
+}
+/** The state of a delivery, from the worst to the best. */
+export type SentState = 
+/** It was refused, or abandoned with an earlier part. */
+"dead"
+/** It may have arrived, and is not sent again. */
+ | "unconfirmed"
+/** It may have arrived, and is sent again. */
+ | "unknown"
+/** It waits. */
+ | "pending"
+/** It is on its way. */
+ | "sending"
+/** The platform has taken it. */
+ | "sent";
+/** A message that a chat got from outside of the turns of its session. */
+export interface SentMessage {
+    /** The first of its parts. */
+    delivery: DeliveryId;
+    /** The time at which it was queued. */
+    at: Timestamp;
+    /** The text of all parts, with a line for each file. */
+    text: string;
+    /** The worst state of its parts. */
+    state: SentState;
 }
 /** A text that a chat has received from another session. */
 export interface SessionReport {
@@ -1272,6 +1446,16 @@ export interface SessionSummary {
     used_at: Timestamp;
     /** The state of its open turn, if it has one. */
     open: TurnState | null;
+    /**
+     * The beginning of the last message of a person, in one line without secrets; null if there is
+     * none.
+     */
+    title: string | null;
+}
+/** `memory.show`: a memory with its changes. Forgotten memories are shown, too. */
+export interface ShowMemory {
+    /** The memory. */
+    memory: MemoryId;
 }
 /** `sessions.show`: turns of a session, oldest first, without secrets. */
 export interface ShowSession {
@@ -1672,6 +1856,18 @@ export interface Methods {
         params: SubmitJob;
         result: SubmittedJob;
     };
+    "memory.list": {
+        params: ListMemories;
+        result: Memory[];
+    };
+    "memory.log": {
+        params: ListMemoryChanges;
+        result: MemoryChange[];
+    };
+    "memory.show": {
+        params: ShowMemory;
+        result: MemoryDetails;
+    };
     "ping": {
         params: undefined;
         result: null;
@@ -1687,6 +1883,14 @@ export interface Methods {
     "sessions.list": {
         params: ListSessions;
         result: SessionSummary[];
+    };
+    "sessions.search": {
+        params: SearchSessions;
+        result: FoundText[];
+    };
+    "sessions.sent": {
+        params: ListSent;
+        result: SentMessage[];
     };
     "sessions.show": {
         params: ShowSession;

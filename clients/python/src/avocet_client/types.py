@@ -1103,6 +1103,35 @@ class FilePiece(TypedDict):
     data: str
 
 
+TextAuthor: TypeAlias = (
+    Literal[
+        # A person.
+        "person",
+        # The agent.
+        "agent",
+        # The daemon, which explains why there is no answer.
+        "notice",
+    ]
+)
+"""The author of a text."""
+
+
+class FoundText(TypedDict):
+    """A text of a conversation that a search found."""
+
+    # The session.
+    session: SessionId
+    # The turn.
+    turn: TurnId
+    # The time of writing.
+    at: Timestamp
+    # The author.
+    author: TextAuthor
+    # The part of the text around the words, in one line without secrets, at most 240 characters
+    # long.
+    text: str
+
+
 class GetFile(TypedDict):
     """`file.get`: a piece of a file of a delivery that is open on this connection."""
 
@@ -1326,6 +1355,42 @@ class ListEvents(TypedDict):
     kinds: NotRequired[list[str]]
 
 
+class ListMemories(TypedDict):
+    """`memory.list`: memories without forgotten ones and without secrets."""
+
+    # Words; memories with any of them are listed, the best match first. Without a word all memories
+    # are listed, the newest first.
+    words: NotRequired[str]
+    # Only memories of this scope.
+    scope: NotRequired[MemoryScope]
+    # The most rows.
+    limit: NotRequired[int]
+
+
+class ListMemoryChanges(TypedDict):
+    """`memory.log`: changes of memories, the newest first, without secrets."""
+
+    # Only changes of this memory.
+    memory: NotRequired[MemoryId]
+    # Only changes of memories of this scope.
+    scope: NotRequired[MemoryScope]
+    # The most rows.
+    limit: NotRequired[int]
+
+
+class ListSent(TypedDict):
+    """`sessions.sent`: messages that the chat of a session got from outside of the session's turns,
+    the newest first, without secrets.
+    """
+
+    # The session.
+    session: SessionId
+    # The most rows.
+    limit: NotRequired[int]
+    # The oldest message that the client has. A page with fewer rows than `limit` is the last.
+    before: NotRequired[DeliveryId]
+
+
 class SessionRow(TypedDict):
     """A position in the list of sessions, from which the next page continues."""
 
@@ -1405,6 +1470,104 @@ class LostMessage(TypedDict):
     unconfirmed: bool
     # The trust of the text in `what`.
     trust: Trust
+
+
+class MemorySource(TypedDict):
+    """The origin of a memory. A part is null if it is unknown."""
+
+    # The conversation.
+    session: SessionId | None
+    # The turn.
+    turn: TurnId | None
+    # The last message of the person before the memory was written.
+    message: MessageId | None
+    # The author of that message.
+    said_by: str | None
+    # The time of writing.
+    written_at: Timestamp
+
+
+class Memory(TypedDict):
+    """A fact in the long-term memory."""
+
+    # Its number.
+    id: MemoryId
+    # Its readers.
+    scope: MemoryScope
+    # The text.
+    text: str
+    # The trust of the request in which it was written.
+    trust: Trust
+    # The origin of its first text.
+    source: MemorySource
+    # Number of changes, from 1.
+    revision: int
+    # `true` if it is forgotten.
+    forgotten: bool
+
+
+MemoryChangeKind: TypeAlias = (
+    Literal[
+        # The memory has a new text. It is new itself if it had no text before.
+        "written",
+        # The memory is forgotten.
+        "forgotten",
+        # An earlier change is undone.
+        "undone",
+    ]
+)
+"""The kind of a change."""
+
+
+class MemoryText(TypedDict):
+    """A text of a memory at one time."""
+
+    # The text.
+    text: str
+    # Its trust.
+    trust: Trust
+
+
+class MemoryChange(TypedDict):
+    """A change of a memory."""
+
+    # Its number, in the order of all changes.
+    id: MemoryChangeId
+    # The changed memory.
+    memory: MemoryId
+    # The scope of the memory.
+    scope: MemoryScope
+    # The time of the change.
+    at: Timestamp
+    # The author of the change: `call ID`, `person ID`, `file DIGEST`, `consolidation` or `process`.
+    author: str
+    # The kind of the change.
+    kind: MemoryChangeKind
+    # The text before; null if the memory was absent.
+    before: MemoryText | None
+    # The text after; null if the memory is absent since.
+    after: MemoryText | None
+
+
+class MemoryDetails(TypedDict):
+    """A memory with its changes."""
+
+    # Its number.
+    id: MemoryId
+    # Its readers.
+    scope: MemoryScope
+    # The text.
+    text: str
+    # The trust of the request in which it was written.
+    trust: Trust
+    # The origin of its first text.
+    source: MemorySource
+    # Number of changes, from 1.
+    revision: int
+    # `true` if it is forgotten.
+    forgotten: bool
+    # Its last changes, at most 500, the newest first.
+    changes: list[MemoryChange]
 
 
 class MessageStatus(TypedDict):
@@ -1546,6 +1709,15 @@ class RemoveSubscriber(TypedDict):
     name: SubscriberName
 
 
+class SearchSessions(TypedDict):
+    """`sessions.search`: texts of ended turns, the best match first."""
+
+    # The words; texts with any of them are found.
+    words: str
+    # The most rows.
+    limit: NotRequired[int]
+
+
 class Send(TypedDict):
     """`send`: delivers a text to a chat. The result comes after the commit."""
 
@@ -1564,6 +1736,38 @@ class SendResult(TypedDict):
     delivery: DeliveryId
     # `true` if the text is a repetition.
     duplicate: bool
+
+
+SentState: TypeAlias = (
+    Literal[
+        # It was refused, or abandoned with an earlier part.
+        "dead",
+        # It may have arrived, and is not sent again.
+        "unconfirmed",
+        # It may have arrived, and is sent again.
+        "unknown",
+        # It waits.
+        "pending",
+        # It is on its way.
+        "sending",
+        # The platform has taken it.
+        "sent",
+    ]
+)
+"""The state of a delivery, from the worst to the best."""
+
+
+class SentMessage(TypedDict):
+    """A message that a chat got from outside of the turns of its session."""
+
+    # The first of its parts.
+    delivery: DeliveryId
+    # The time at which it was queued.
+    at: Timestamp
+    # The text of all parts, with a line for each file.
+    text: str
+    # The worst state of its parts.
+    state: SentState
 
 
 SessionReport = TypedDict(
@@ -1623,6 +1827,16 @@ class SessionSummary(TypedDict):
     used_at: Timestamp
     # The state of its open turn, if it has one.
     open: TurnState | None
+    # The beginning of the last message of a person, in one line without secrets; null if there is
+    # none.
+    title: str | None
+
+
+class ShowMemory(TypedDict):
+    """`memory.show`: a memory with its changes. Forgotten memories are shown, too."""
+
+    # The memory.
+    memory: MemoryId
 
 
 class ShowSession(TypedDict):
