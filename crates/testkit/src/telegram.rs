@@ -16,9 +16,11 @@ mod said;
 mod seen;
 mod text;
 mod updates;
+mod webhook;
 mod wire;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +42,7 @@ pub use wire::ApiError;
 use crate::http::{HttpFake, Piece};
 pub use crate::multipart::Upload;
 use bot::{BotState, SharedBot};
+use webhook::SetWebhook;
 
 /// The bot's name, without the `@`.
 pub const USERNAME: &str = "avocet_bot";
@@ -82,8 +85,10 @@ pub enum Break {
 
 impl TelegramFake {
     /// Starts a server for the bot with this token, for example `123:abc`.
+    #[expect(clippy::disallowed_methods, reason = "a fake is not part of the daemon")]
     pub async fn start(token: &str) -> Self {
         let shared = SharedBot::new(token);
+        tokio::spawn(webhook::deliver(Arc::downgrade(&shared)));
         let served = shared.clone();
         let server = HttpFake::start(move |request| served.answer(&request)).await;
         Self { server, shared }
@@ -259,14 +264,20 @@ impl TelegramFake {
         self.change(|bot| bot.revoked = false);
     }
 
-    /// Sets a webhook: polls get 409 until the bot deletes it.
+    /// Sets a webhook of another program: polls get 409 until the bot deletes it.
     pub fn set_webhook(&self) {
-        self.change(|bot| bot.webhook = true);
+        self.change(|bot| bot.webhook = Some(SetWebhook::foreign()));
     }
 
     /// Deletes the webhook, like its owner would.
     pub fn unset_webhook(&self) {
-        self.change(|bot| bot.webhook = false);
+        self.change(|bot| bot.webhook = None);
+    }
+
+    /// Delivers updates for the webhook to this server, whatever the host in its URL. `None` stops
+    /// the deliveries.
+    pub fn deliver_to(&self, server: Option<SocketAddr>) {
+        self.change(|bot| bot.webhook_server = server);
     }
 
     /// Ends the open poll without updates. Returns `false` if there is none.

@@ -1,6 +1,7 @@
 //! The platform's state of the bot, and the answers to its requests.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use avocet_protocol::Timestamp;
@@ -12,6 +13,7 @@ use super::faults::{Faults, InjectedFault};
 use super::files::BotFiles;
 use super::limits::{self, EnforcedLimits};
 use super::updates::{Poll, Updates};
+use super::webhook::SetWebhook;
 use super::wire::{self, ApiError, MethodCall, PathTarget};
 use crate::START;
 use crate::http::{HttpRequest, Later, Piece};
@@ -94,7 +96,9 @@ impl Drop for PollGuard {
 pub(super) struct BotState {
     pub(super) token: String,
     pub(super) revoked: bool,
-    pub(super) webhook: bool,
+    pub(super) webhook: Option<SetWebhook>,
+    /// The server that stands for the host of the webhook.
+    pub(super) webhook_server: Option<SocketAddr>,
     pub(super) now: Timestamp,
     pub(super) updates: Updates,
     pub(super) chats: Chats,
@@ -118,7 +122,8 @@ impl BotState {
         Self {
             token: token.to_owned(),
             revoked: false,
-            webhook: false,
+            webhook: None,
+            webhook_server: None,
             now: START,
             updates: Updates::default(),
             chats: Chats::default(),
@@ -272,7 +277,7 @@ impl BotState {
         shared: &Weak<SharedBot>,
         may_wait: bool,
     ) -> Result<Polled, ApiError> {
-        if self.webhook {
+        if self.webhook.is_some() {
             let why = "Conflict: can't use getUpdates method while webhook is active; use \
                        deleteWebhook to delete the webhook first";
             return Err(ApiError::new(409, why));

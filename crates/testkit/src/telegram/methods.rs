@@ -27,6 +27,7 @@ impl BotState {
             "getfile" => self.files.get(call.text("file_id"), self.now),
             "setmycommands" => self.set_my_commands(call),
             "getmycommands" => Ok(Value::Array(self.commands.clone())),
+            "setwebhook" => self.set_webhook(call),
             "deletewebhook" => Ok(self.delete_webhook(call)),
             "getwebhookinfo" => Ok(self.webhook_info()),
             _ => Err(ApiError::new(404, "Not Found: method not found")),
@@ -198,19 +199,6 @@ impl BotState {
         commands.iter().try_for_each(check_command)?;
         self.commands = commands;
         Ok(Value::Bool(true))
-    }
-
-    fn webhook_info(&self) -> Value {
-        let url = if self.webhook { "https://hooks.example.org/bot" } else { "" };
-        json!({ "url": url, "has_custom_certificate": false, "pending_update_count": self.updates.waiting().len() })
-    }
-
-    fn delete_webhook(&mut self, call: &MethodCall) -> Value {
-        self.webhook = false;
-        if call.flag("drop_pending_updates") {
-            self.updates.clear();
-        }
-        Value::Bool(true)
     }
 }
 

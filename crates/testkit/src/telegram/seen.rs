@@ -74,6 +74,18 @@ impl TelegramFake {
         self.shared.lock().updates.waiting()
     }
 
+    /// Returns the updates that the bot has not confirmed.
+    #[must_use]
+    pub fn pending_updates(&self) -> Vec<Value> {
+        self.shared.lock().updates.pending()
+    }
+
+    /// Returns the answer to `getWebhookInfo`.
+    #[must_use]
+    pub fn webhook_info(&self) -> Value {
+        self.shared.lock().webhook_info()
+    }
+
     /// Waits until all updates are confirmed.
     pub async fn wait_for_confirmed(&self) {
         self.wait(|bot| bot.updates.waiting().is_empty().then_some(())).await;

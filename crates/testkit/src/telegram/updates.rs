@@ -110,6 +110,22 @@ impl Updates {
         self.queue.iter().take(limit).map(|update| update.shown.clone()).collect()
     }
 
+    /// Returns the unconfirmed updates.
+    pub(super) fn pending(&self) -> Vec<Value> {
+        self.queue.iter().map(|update| update.shown.clone()).collect()
+    }
+
+    /// Returns the oldest update that is kept, with its id.
+    pub(super) fn first(&mut self, now: Timestamp) -> Option<(i64, Value)> {
+        self.queue.retain(|update| update.forgotten_at > now);
+        self.queue.front().map(|update| (update.id, update.shown.clone()))
+    }
+
+    /// Removes a delivered update.
+    pub(super) fn remove(&mut self, id: i64) {
+        self.queue.retain(|update| update.id != id);
+    }
+
     /// Continues the ids elsewhere, as after a week without updates.
     pub(super) fn restart_ids(&mut self, next: i64) {
         assert!(self.queue.is_empty(), "ids restart only while nothing waits");

@@ -1,0 +1,224 @@
+//! The webhook of the bot: the checks of `setWebhook`, and the delivery of updates in order. An
+//! update is repeated until the daemon answers with a 2xx.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Weak;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::bot::{BotState, SharedBot};
+use super::wire::{ApiError, MethodCall};
+
+/// The ports that a webhook may have (Bot API, `setWebhook`).
+const PORTS: [&str; 4] = ["80", "88", "443", "8443"];
+/// The host of another program's webhook.
+const FOREIGN: &str = "hooks.example.org";
+/// The pause between two attempts. The real platform waits longer.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A webhook that is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SetWebhook {
+    /// The part of the URL after `https://`, up to the path.
+    host: String,
+    path: String,
+    secret: String,
+    connections: i64,
+    last_error: Option<(i64, String)>,
+}
+
+impl SetWebhook {
+    /// A webhook of another program.
+    pub(super) fn foreign() -> Self {
+        Self {
+            host: FOREIGN.to_owned(),
+            path: "/bot".to_owned(),
+            secret: String::new(),
+            connections: 40,
+            last_error: None,
+        }
+    }
+
+    /// Checks the parameters, as the platform does.
+    fn read(call: &MethodCall) -> Result<Self, ApiError> {
+        let bad = |why: &str| Err(ApiError::bad_request(why));
+        let Some(rest) = call.text("url").strip_prefix("https://") else {
+            return bad("bad webhook: An HTTPS URL must be provided for webhook");
+        };
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (name, port) = host.split_once(':').unwrap_or((host, "443"));
+        if name.is_empty() || host.contains(['@', '?', '#', ' ']) || path.contains(['#', ' ']) {
+            return bad("bad webhook: invalid webhook URL specified");
+        }
+        if !PORTS.contains(&port) {
+            return bad("bad webhook: Webhook can be set up only on ports 80, 88, 443 or 8443");
+        }
+        if !name.contains('.') || name.starts_with("127.") {
+            return bad("bad webhook: Failed to resolve host: Name or service not known");
+        }
+        let secret = call.text("secret_token");
+        if secret.len() > 256 {
+            return bad("secret token is too long");
+        }
+        if !secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)) {
+            return bad("secret token contains unallowed characters");
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
+            secret: secret.to_owned(),
+            connections: call.int("max_connections").unwrap_or(40).clamp(1, 100),
+            last_error: None,
+        })
+    }
+
+    fn url(&self) -> String {
+        format!("https://{}{}", self.host, self.path)
+    }
+
+    /// The request that delivers an update.
+    fn request(&self, update: &Value) -> Vec<u8> {
+        let Self { host, path, secret, .. } = self;
+        let (body, mut head) = (update.to_string(), String::new());
+        if !secret.is_empty() {
+            head = format!("X-Telegram-Bot-Api-Secret-Token: {secret}\r\n");
+        }
+        let length = body.len();
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\n{head}Content-Type: application/json\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .into_bytes()
+    }
+}
+
+/// The methods about webhooks.
+impl BotState {
+    pub(super) fn set_webhook(&mut self, call: &MethodCall) -> Result<Value, ApiError> {
+        if call.text("url").is_empty() {
+            return Ok(self.delete_webhook(call));
+        }
+        let webhook = SetWebhook::read(call)?;
+        if let Some(Value::Array(kinds)) = call.json("allowed_updates")? {
+            self.updates.allow(&kinds);
+        }
+        if call.flag("drop_pending_updates") {
+            self.updates.clear();
+        }
+        self.webhook = Some(webhook);
+        let why = "Conflict: terminated by setWebhook request";
+        self.end_poll(ApiError::new(409, why).pieces());
+        Ok(Value::Bool(true))
+    }
+
+    pub(super) fn delete_webhook(&mut self, call: &MethodCall) -> Value {
+        self.webhook = None;
+        if call.flag("drop_pending_updates") {
+            self.updates.clear();
+        }
+        Value::Bool(true)
+    }
+
+    pub(super) fn webhook_info(&self) -> Value {
+        let waiting = self.updates.waiting().len();
+        let mut info = json!({
+            "url": "", "has_custom_certificate": false, "pending_update_count": waiting });
+        if let Some(webhook) = &self.webhook {
+            info["url"] = webhook.url().into();
+            info["max_connections"] = webhook.connections.into();
+            if let Some((date, message)) = &webhook.last_error {
+                info["last_error_date"] = (*date).into();
+                info["last_error_message"] = message.as_str().into();
+            }
+        }
+        info
+    }
+
+    /// Returns the oldest update, with its id and its webhook, if it can be delivered.
+    fn due(&mut self) -> Option<Due> {
+        let webhook = self.webhook.clone().filter(|webhook| webhook.host != FOREIGN)?;
+        let server = self.webhook_server?;
+        let (id, update) = self.updates.first(self.now)?;
+        Some(Due { webhook, server, id, update })
+    }
+
+    /// Records the result of a delivery. Returns `true` if the update is delivered.
+    fn delivered(&mut self, due: &Due, result: Result<u16, String>) -> bool {
+        let error = match result {
+            Ok(200..300) => {
+                self.updates.remove(due.id);
+                return true;
+            }
+            Ok(status) => format!("Wrong response from the webhook: {status}"),
+            Err(error) => error,
+        };
+        let date = self.date();
+        // The webhook may have been set again meanwhile.
+        if let Some(webhook) = self.webhook.as_mut().filter(|set| set.url() == due.webhook.url()) {
+            webhook.last_error = Some((date, error));
+        }
+        false
+    }
+}
+
+/// An update to deliver.
+struct Due {
+    webhook: SetWebhook,
+    server: SocketAddr,
+    id: i64,
+    update: Value,
+}
+
+/// Delivers updates one by one until the fake is dropped.
+pub(super) async fn deliver(shared: Weak<SharedBot>) {
+    while let Some(bot) = shared.upgrade() {
+        let mut changed = bot.changed.subscribe();
+        let due = bot.lock().due();
+        drop(bot);
+        let Some(due) = due else {
+            if changed.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let result = post(due.server, &due.webhook.request(&due.update)).await;
+        let Some(bot) = shared.upgrade() else { return };
+        let is_delivered = bot.change(|bot| bot.delivered(&due, result));
+        drop(bot);
+        if !is_delivered {
+            pause().await;
+        }
+    }
+}
+
+/// Sends a request and returns the status of the answer.
+async fn post(server: SocketAddr, request: &[u8]) -> Result<u16, String> {
+    let exchange = async {
+        let mut stream = TcpStream::connect(server).await?;
+        stream.write_all(request).await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        Ok(answer)
+    };
+    let answer: io::Result<Vec<u8>> = exchange.await;
+    let answer = answer.map_err(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => "Connection refused".to_owned(),
+        _ => "Connection reset by peer".to_owned(),
+    })?;
+    let line = answer.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let status = String::from_utf8_lossy(line).split(' ').nth(1).and_then(|text| text.parse().ok());
+    status.ok_or_else(|| "Connection closed".to_owned())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a platform waits before it repeats an update")]
+async fn pause() {
+    tokio::time::sleep(RETRY).await;
+}
+
+#[cfg(test)]
+#[path = "webhook_tests.rs"]
+mod tests;
