@@ -16,6 +16,16 @@ pub struct Intake<'a> {
     channel: &'a ChannelName,
     account: &'a AccountName,
     context: &'a ChannelContext,
+    attempts: Attempts,
+}
+
+/// The treatment of a write that fails temporarily.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempts {
+    /// Repeats it until it succeeds.
+    Endless,
+    /// Returns the error.
+    One,
 }
 
 /// An update of the platform, converted.
@@ -70,7 +80,13 @@ impl<'a> Intake<'a> {
         account: &'a AccountName,
         context: &'a ChannelContext,
     ) -> Self {
-        Self { channel, account, context }
+        Self { channel, account, context, attempts: Attempts::Endless }
+    }
+
+    /// Tries each write once: for platforms that send an update again after an error.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { attempts: Attempts::One, ..self }
     }
 
     /// Runs a receive loop until it ends or the daemon stops. The loop may be dropped while it
@@ -125,7 +141,7 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// [`Stopped`]: the update is not counted.
     pub async fn ignore(&self, reason: &str, cursor: Option<Cursor>) -> Result<(), Stopped> {
-        let Self { channel, account, context } = self;
+        let Self { channel, account, context, .. } = self;
         let ignore = || context.publish.ignore(channel, account, reason, cursor.clone());
         Ok(self.with_retry(ignore).await??)
     }
@@ -135,7 +151,7 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// [`Stopped`] if the log cannot be read.
     pub async fn cursors(&self) -> Result<Vec<Cursor>, Stopped> {
-        let Self { channel, account, context } = self;
+        let Self { channel, account, context, .. } = self;
         Ok(self.with_retry(|| context.publish.cursors(channel, account)).await??)
     }
 
@@ -144,7 +160,7 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// [`Stopped`]: the cursor has not moved.
     pub async fn move_cursor(&self, cursor: Cursor) -> Result<(), Stopped> {
-        let Self { channel, account, context } = self;
+        let Self { channel, account, context, .. } = self;
         let move_cursor = || context.publish.move_cursor(channel, account, cursor.clone());
         Ok(self.with_retry(move_cursor).await??)
     }
@@ -172,7 +188,8 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Retries a write until the log accepts it, or the bus refuses its content.
+    /// Retries a write until the log accepts it, or the bus refuses its content. With
+    /// [`Self::once`], an error of the log ends the retries.
     async fn with_retry<T, W>(
         &self,
         write: impl Fn() -> W,
@@ -186,7 +203,11 @@ impl<'a> Intake<'a> {
             done => Ok(done),
         };
         let ChannelContext { clock, stop, .. } = self.context;
-        match with_retry(clock.as_ref(), stop, write).await {
+        let done = match self.attempts {
+            Attempts::Endless => with_retry(clock.as_ref(), stop, write).await,
+            Attempts::One => write().await,
+        };
+        match done {
             Ok(done) => Ok(done),
             Err(StoreError::Closed) => Err(Stopped::Requested),
             Err(_) if stop.is_cancelled() => Err(Stopped::Requested),

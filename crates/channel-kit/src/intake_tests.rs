@@ -131,6 +131,29 @@ async fn take_retries_until_the_disk_has_room_and_passes_other_failures_on() {
 }
 
 #[tokio::test]
+async fn take_once_returns_an_error_of_the_log_without_a_retry() {
+    let world = World::new();
+    let intake = world.intake().once();
+    let full = StoreError::Full { path: "db".to_owned() };
+    let failed = || Stopped::Failed(ChannelError::Interrupted(full.to_string()));
+    let table = [
+        (PublishError::Log(full.clone()), failed()),
+        (PublishError::Stopping, Stopped::Requested),
+        (PublishError::Log(StoreError::Closed), Stopped::Requested),
+    ];
+    for (error, stopped) in table {
+        world.bus.refuse([error]);
+        assert_eq!(intake.take(inbound("m1"), Some(cursor("1"))).await, Err(stopped));
+        assert_eq!(world.position().await, None);
+    }
+    world.bus.refuse([not_allowed()]);
+    let refused = intake.take(inbound("m2"), Some(cursor("2"))).await;
+    assert_eq!(refused, Ok(Taken::Refused(not_allowed())));
+    assert_eq!(intake.take(inbound("m1"), Some(cursor("3"))).await, Ok(Taken::Accepted));
+    assert_eq!(world.position().await.as_deref(), Some("3"));
+}
+
+#[tokio::test]
 async fn run_ends_with_the_error_of_the_loop_or_when_the_daemon_stops() {
     let world = World::new();
     let fatal = || ChannelError::Fatal("no token".to_owned());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{AccountName, Allow, Attach, Channel, ChannelName, Clock, IdError};
+use crate::{AccountName, Allow, Attach, Channel, ChannelName, Clock, IdError, Webhook};
 
 /// The table of one account of a channel. Every key has a default.
 pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
@@ -55,6 +55,13 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
 
     /// The part of the channel that clients attach to; `None` if clients cannot attach to it.
     fn attach(channel: &Arc<Self::Channel>) -> Option<Arc<dyn Attach>> {
+        let _ = channel;
+        None
+    }
+
+    /// The HTTP endpoint to which the platform posts updates; `None` if the account receives them in
+    /// another way.
+    fn webhook(channel: &Arc<Self::Channel>) -> Option<Arc<dyn Webhook>> {
         let _ = channel;
         None
     }

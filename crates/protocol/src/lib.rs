@@ -63,6 +63,7 @@ mod transcribe;
 mod trust;
 mod turn;
 mod views;
+mod webhook;
 
 pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, StoredAccess};
 pub use address::{ChatAddress, SessionId};
@@ -188,3 +189,4 @@ pub use turn::{
     CallResult, CallState, LoggedCall, LostMessage, Origin, SessionReport, SessionReports, Step,
     TurnRecord, TurnState, Undelivered,
 };
+pub use webhook::{ChannelWebhook, Webhook, WebhookError};

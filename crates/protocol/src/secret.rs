@@ -30,6 +30,16 @@ impl Secret {
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
+
+    /// Compares the secret with a received value. Takes the same time for every wrong value of one
+    /// length.
+    #[must_use]
+    pub fn is(&self, value: &[u8]) -> bool {
+        let secret = self.expose().as_bytes();
+        let pairs = secret.iter().zip(value);
+        let differences = pairs.fold(0, |found, (one, other)| found | (one ^ other));
+        secret.len() == value.len() && std::hint::black_box(differences) == 0
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -53,5 +63,14 @@ mod tests {
         let secret = Secret::new("sk-12345".to_owned());
         assert_eq!(format!("{secret} {secret:?}"), "[secret] [secret]");
         assert_eq!(secret.expose(), "sk-12345");
+    }
+
+    #[test]
+    fn secret_is_only_the_same_bytes() {
+        let secret = Secret::new("sk-12345".to_owned());
+        assert!(secret.is(b"sk-12345"));
+        for other in ["", "s", "sk-12346", "tk-12345", "sk-1234", "sk-123456", "SK-12345"] {
+            assert!(!secret.is(other.as_bytes()), "{other}");
+        }
     }
 }
