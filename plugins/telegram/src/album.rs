@@ -1,5 +1,9 @@
 //! Albums: several updates that form one message for the reader.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::Cursor;
 use teloxide::types::UpdateKind;
 
 use crate::update::Update;
@@ -35,6 +39,45 @@ pub(crate) fn settled(updates: &[Update]) -> usize {
     let last = updates.last().and_then(album);
     let begins = updates.iter().position(|update| last.is_some() && album(update) == last);
     begins.filter(|before| *before > 0).unwrap_or(updates.len())
+}
+
+/// Prefix of the scope of cursors that record an album for the bot.
+const SCOPE: &str = "album ";
+
+/// The last album for the bot in each group. A webhook gets the parts of an album one by one, and only
+/// one part has the mention.
+#[derive(Debug, Default)]
+pub(crate) struct BotAlbums(Mutex<BTreeMap<i64, String>>);
+
+impl BotAlbums {
+    /// Returns `true` if another part of this album was for the bot.
+    pub(crate) fn has(&self, update: &Update) -> bool {
+        album(update)
+            .is_some_and(|(chat, id)| self.albums().get(&chat).is_some_and(|one| one == id))
+    }
+
+    /// Reads an album from a cursor of an earlier run.
+    pub(crate) fn learn(&self, cursor: &Cursor) {
+        let chat = cursor.scope.strip_prefix(SCOPE).and_then(|chat| chat.parse().ok());
+        if let Some(chat) = chat {
+            self.albums().insert(chat, cursor.position.clone());
+        }
+    }
+
+    fn albums(&self) -> MutexGuard<'_, BTreeMap<i64, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The cursor that records the album of an update, which is for the bot. `None` outside of albums.
+pub(crate) fn cursor(update: &Update) -> Option<Cursor> {
+    let (chat, id) = album(update)?;
+    Some(Cursor { scope: format!("{SCOPE}{chat}"), position: id.to_owned() })
+}
+
+/// Returns `true` if an update is part of an album.
+pub(crate) fn is_part(update: &Update) -> bool {
+    album(update).is_some()
 }
 
 /// The chat and the id of the album that an update is part of.

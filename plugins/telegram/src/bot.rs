@@ -8,6 +8,7 @@ use avocet_protocol::{
 };
 use teloxide::types::{Me, Message, MessageEntityKind, ThreadId};
 
+use crate::album::BotAlbums;
 use crate::entities;
 use crate::moved::Moves;
 
@@ -20,6 +21,7 @@ pub(crate) struct BotIdentity<'a> {
     /// Groups in which it answers without a mention.
     pub(crate) unmentioned: &'a BTreeSet<i64>,
     pub(crate) moves: &'a Moves,
+    pub(crate) albums: &'a BotAlbums,
     pub(crate) commands: &'a [CommandHelp],
 }
 

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_channel_kit::{BotAccess, GroupConfig};
-use avocet_protocol::{AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Secret};
+use avocet_protocol::{
+    AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Secret, Webhook,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::webhook::base_url;
 use crate::{Telegram, TelegramError};
 
 /// A Telegram bot. For several bots, write a table for each: `[channels.telegram.work]`.
@@ -34,8 +37,13 @@ pub struct TelegramConfig {
     pub groups: BTreeMap<String, GroupConfig>,
     /// `true` to number the messages of an answer that needs several: `(1/3)`. Default: `false`.
     pub numbered: bool,
-    /// Seconds that a poll for updates stays open, from 1 to 50. Default: 50.
+    /// Seconds that a poll for updates stays open, from 1 to 50. With `webhook`: the seconds between
+    /// two checks of the webhook. Default: 50.
     pub poll_seconds: u32,
+    /// The public URL of the HTTP interface, such as `https://bus.example`. Telegram then posts
+    /// updates to `/telegram/ACCOUNT` below it instead of being polled. This needs `[http]`, and a
+    /// server with TLS in front. Default: none, which means polls.
+    pub webhook: Option<String>,
     /// Seconds between two edits of the preview, the message that grows while the model writes. 0
     /// turns the preview off, so that only complete messages are shown. Default: 1.
     pub preview_seconds: u32,
@@ -56,10 +64,12 @@ impl ChannelConfig for TelegramConfig {
                 again from @BotFather";
             return Err(("token", error.to_owned()));
         }
-        match self.poll_seconds {
-            1..=50 => Ok(()),
-            seconds => Err(("poll_seconds", format!("{seconds} is not a number from 1 to 50"))),
+        if !(1..=50).contains(&self.poll_seconds) {
+            let error = format!("{} is not a number from 1 to 50", self.poll_seconds);
+            return Err(("poll_seconds", error));
         }
+        let webhook = self.webhook.as_deref().map(base_url).transpose();
+        webhook.map(drop).map_err(|error| ("webhook", error))
     }
 
     fn allow(&self) -> Result<Allow, IdError> {
@@ -74,6 +84,10 @@ impl ChannelConfig for TelegramConfig {
         clock: Arc<dyn Clock>,
     ) -> Result<Telegram, TelegramError> {
         Telegram::new(name, account, self, clock)
+    }
+
+    fn webhook(channel: &Arc<Telegram>) -> Option<Arc<dyn Webhook>> {
+        channel.webhook.clone().map(|endpoint| endpoint as Arc<dyn Webhook>)
     }
 }
 
@@ -100,6 +114,7 @@ impl Default for TelegramConfig {
             groups: BTreeMap::new(),
             numbered: false,
             poll_seconds: 50,
+            webhook: None,
             preview_seconds: 1,
         }
     }

@@ -10,17 +10,26 @@ use crate::update::Update;
 /// Converts an update, or the updates of an album as one. An album is for the bot if one of its
 /// messages is.
 pub(crate) fn convert(bot: &BotIdentity<'_>, updates: &[Update]) -> Converted {
-    let is_for_bot = |update: &Update| match &update.kind {
+    let audience = if updates.iter().any(|update| is_for_bot(bot, update)) {
+        Audience::Bot
+    } else {
+        Audience::Others
+    };
+    let convert = |update| convert_one(bot, update, audience).unwrap_or_else(Converted::from);
+    updates.iter().map(convert).reduce(joined).unwrap_or(Converted::Ignored("empty"))
+}
+
+/// Returns `true` if an update is a message for the bot, or a part of an album for it.
+pub(crate) fn is_for_bot(bot: &BotIdentity<'_>, update: &Update) -> bool {
+    match &update.kind {
         UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
             message.chat.is_private()
                 || bot.listens_to_all(message.chat.id)
                 || bot.is_addressed(message)
+                || bot.albums.has(update)
         }
         _ => false,
-    };
-    let audience = if updates.iter().any(is_for_bot) { Audience::Bot } else { Audience::Others };
-    let convert = |update| convert_one(bot, update, audience).unwrap_or_else(Converted::from);
-    updates.iter().map(convert).reduce(joined).unwrap_or(Converted::Ignored("empty"))
+    }
 }
 
 fn convert_one(

@@ -45,8 +45,15 @@ fn convert(update: Value) -> Converted {
     let unmentioned = &BTreeSet::from([-1002]);
     let moves = &Moves::default();
     let commands = &["id", "stop"].map(|name| CommandHelp { name, argument: "", help: "" });
-    let bot =
-        BotIdentity { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
+    let bot = BotIdentity {
+        me: &me,
+        channel: &channel,
+        account: &account,
+        unmentioned,
+        moves,
+        albums: &Default::default(),
+        commands,
+    };
     super::convert(&bot, &[update])
 }
 

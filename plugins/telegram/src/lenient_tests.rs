@@ -39,8 +39,15 @@ fn convert(update: Value) -> Converted {
     let unmentioned = &BTreeSet::default();
     let moves = &Moves::default();
     let commands = &["stop"].map(|name| CommandHelp { name, argument: "", help: "" });
-    let bot =
-        BotIdentity { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
+    let bot = BotIdentity {
+        me: &me,
+        channel: &channel,
+        account: &account,
+        unmentioned,
+        moves,
+        albums: &Default::default(),
+        commands,
+    };
     crate::convert::convert(&bot, &[update])
 }
 

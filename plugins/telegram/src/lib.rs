@@ -1,5 +1,5 @@
-//! The Telegram channel. Updates come in by long polling and are confirmed once they are committed.
-//! Messages go out one by one, rendered and split for the platform.
+//! The Telegram channel. Updates come in by long polling or through a webhook, and are confirmed once
+//! they are committed. Messages go out one by one, rendered and split for the platform.
 
 mod album;
 mod api;
@@ -23,13 +23,16 @@ mod outcome;
 mod pace;
 mod plan;
 mod poll;
+mod position;
 mod probe;
 mod raw_content;
 mod receive;
 mod send;
+mod serve;
 mod token;
 mod topic;
 mod update;
+mod webhook;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -45,10 +48,12 @@ use avocet_protocol::{
 
 pub use config::TelegramConfig;
 
+use album::BotAlbums;
 use api::Api;
 use moved::Moves;
 use token::TokenState;
 use topic::LostTopics;
+use webhook::Endpoint;
 
 /// A Telegram bot.
 pub struct Telegram {
@@ -62,6 +67,10 @@ pub struct Telegram {
     /// `true` if the messages of an answer are numbered.
     numbered: bool,
     poll_seconds: u32,
+    /// The last albums that came through the webhook.
+    albums: BotAlbums,
+    /// `None` if the account polls.
+    webhook: Option<Arc<Endpoint>>,
     /// The least time between two edits of a preview; `None` without previews.
     preview: Option<Duration>,
     health: Exchanges,
@@ -91,6 +100,9 @@ pub enum TelegramError {
         "api_url is not the URL of a server: it must begin with http:// or https:// and a host"
     )]
     Url,
+    /// `webhook` is invalid.
+    #[error("webhook: {0}")]
+    Webhook(String),
     /// The name of a group's table is not a group id.
     #[error(
         "groups: {0:?} is not the id of a group, which is a negative number; /id shows it in the \
@@ -119,6 +131,9 @@ impl Telegram {
         let parse = |id: &str| id.parse().ok().filter(|id: &i64| *id < 0);
         let groups = GroupIds::parse(&config.groups, parse).map_err(TelegramError::Group)?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
+        let webhook = config.webhook.as_deref();
+        let webhook = webhook.map(|base| Endpoint::new(base, &name, &account)).transpose();
+        let webhook = webhook.map_err(TelegramError::Webhook)?.map(Arc::new);
         Ok(Self {
             name,
             account,
@@ -127,6 +142,8 @@ impl Telegram {
             moves: Moves::new(groups.named),
             numbered: config.numbered,
             poll_seconds,
+            albums: BotAlbums::default(),
+            webhook,
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),
             pace: Pace::new(pace::RATES, clock.clone()),

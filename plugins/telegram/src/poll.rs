@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use avocet_protocol::Clock;
-use teloxide::types::AllowedUpdate;
 
 use crate::album;
 use crate::api::Api;
 use crate::fault::BotApiError;
-use crate::update::{Batch, GetUpdates};
+use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates};
 
 /// The extra time after which a poll that hangs is abandoned (F3).
 const GRACE: Duration = Duration::from_secs(15);
@@ -20,6 +19,7 @@ const ALBUM_PAUSE: Duration = Duration::from_millis(500);
 const FULL: usize = 100;
 
 /// Polls for updates.
+#[derive(Clone, Copy)]
 pub(crate) struct Poller<'a> {
     pub(crate) api: &'a Api,
     pub(crate) clock: &'a dyn Clock,
@@ -54,8 +54,7 @@ impl Poller<'_> {
 
     /// A poll from `next` on confirms all earlier updates.
     async fn poll_once(&self, next: Option<i64>, seconds: u32) -> Result<Batch, BotApiError> {
-        use AllowedUpdate::{CallbackQuery, EditedMessage, Message};
-        let allowed_updates = [Message, EditedMessage, CallbackQuery];
+        let allowed_updates = ALLOWED_UPDATES;
         let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
         let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
         self.api.call_within(self.clock, limit, payload).await.map(Batch::read)

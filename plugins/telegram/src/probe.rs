@@ -6,8 +6,8 @@ use avocet_protocol::{Check, within};
 use serde_json::Value;
 use teloxide::payloads::{GetMe, GetWebhookInfo};
 
-use crate::Telegram;
 use crate::fault::BotApiError;
+use crate::{Telegram, webhook};
 
 /// The timeout of both requests together.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -45,10 +45,45 @@ impl Telegram {
             ));
         }
         match webhook {
-            Ok(info) => found.extend(webhook_check(name, &info, self.api.bot().api_url().as_str())),
+            Ok(info) => found.extend(self.webhook_check(name, &info)),
             Err(fault) => found.push(self.problem(name, &fault)),
         }
         found
+    }
+
+    /// Checks the webhook: ours delivers; another one receives all updates instead of us (Bot API,
+    /// "getUpdates").
+    fn webhook_check(&self, name: &str, info: &Value) -> Option<Check> {
+        let url = info["url"].as_str().unwrap_or_default();
+        let host = webhook::host(url);
+        let Some(endpoint) = &self.webhook else {
+            let says =
+                format!("a webhook at {host} receives its messages, so they do not arrive here");
+            let api_url = self.api.bot().api_url();
+            let fix = format!(
+                "restart the daemon, which deletes it, or: curl \
+                 {api_url}bot$TELEGRAM_TOKEN/deleteWebhook"
+            );
+            return (!url.is_empty()).then(|| Check::bad(name, says, fix));
+        };
+        let own = webhook::host(endpoint.url());
+        if url != endpoint.url() {
+            let says = match url {
+                "" => "Telegram has no webhook for this bot".to_owned(),
+                _ => format!("the webhook of this bot is another one, at {host}"),
+            };
+            let fix = format!("start the daemon, which sets the webhook at {own}");
+            return Some(Check::fair(name, says, fix));
+        }
+        let waiting = info["pending_update_count"].as_u64().unwrap_or_default();
+        Some(match info["last_error_message"].as_str() {
+            Some(error) if waiting > 0 => Check::bad(
+                name,
+                format!("Telegram cannot deliver to {own}: {error}; {waiting} updates wait"),
+                "check the server with TLS in front, and that it passes requests to [http] listen",
+            ),
+            _ => Check::good(name, format!("Telegram posts to {own}; {waiting} updates wait")),
+        })
     }
 
     /// Explains a failed request, with advice.
@@ -75,13 +110,4 @@ impl Telegram {
             fault => Check::bad(name, format!("Telegram says: {fault}"), "try again later"),
         }
     }
-}
-
-/// A webhook receives all updates instead of us (Bot API, "getUpdates").
-fn webhook_check(name: &str, info: &Value, api_url: &str) -> Option<Check> {
-    let url = info["url"].as_str().filter(|url| !url.is_empty())?;
-    let host = url.split('/').nth(2).unwrap_or_default();
-    let says = format!("a webhook at {host} receives its messages, so they do not arrive here");
-    let fix = format!("delete it: curl {api_url}bot$TELEGRAM_TOKEN/deleteWebhook");
-    Some(Check::bad(name, says, fix))
 }

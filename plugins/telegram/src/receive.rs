@@ -1,5 +1,5 @@
-//! The receive loop. A request for the next updates confirms the earlier ones to Telegram, so it is
-//! sent only once they are committed.
+//! The receive loop of an account that polls. A request for the next updates confirms the earlier ones
+//! to Telegram, so it is sent only once they are committed.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use avocet_channel_kit::{Intake, Stopped};
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use teloxide::payloads::{AnswerCallbackQuery, GetMe};
+use serde_json::Value;
+use teloxide::payloads::{AnswerCallbackQuery, DeleteWebhook, GetMe, GetWebhookInfo};
 use teloxide::requests::Payload;
 use teloxide::types::{CallbackQueryId, Me};
 
@@ -19,19 +20,21 @@ use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
 use crate::poll::Poller;
+use crate::position::{EarlierRun, Mode, PollPosition};
 use crate::update::{Batch, Update};
-use crate::{Telegram, album, commands, token};
+use crate::{Telegram, commands, token, webhook};
 
 /// The pause after a poll that returned only updates without an id. The next poll would return them
 /// again at once; new messages are delayed only a little.
 const PAUSE_WITHOUT_IDS: Duration = Duration::from_secs(5);
 
 /// The receiving half of the channel.
-struct Receiver<'a> {
-    telegram: &'a Telegram,
-    context: &'a ChannelContext,
-    intake: Intake<'a>,
-    poller: Poller<'a>,
+#[derive(Clone, Copy)]
+pub(crate) struct Receiver<'a> {
+    pub(crate) telegram: &'a Telegram,
+    pub(crate) context: &'a ChannelContext,
+    pub(crate) intake: Intake<'a>,
+    pub(crate) poller: Poller<'a>,
 }
 
 /// Receives until the daemon stops or the log is closed.
@@ -59,19 +62,38 @@ impl Receiver<'_> {
             self.register_commands().await;
             std::future::pending().await
         };
+        let receiving = async {
+            let earlier = self.restore().await?;
+            match &self.telegram.webhook {
+                Some(endpoint) => self.serve(&me, endpoint, &earlier, failures).await,
+                None => self.poll(&me, earlier, failures).await,
+            }
+        };
         tokio::select! {
-            stopped = self.take_updates(&me, failures) => stopped,
+            stopped = receiving => stopped,
             never = registration => never,
         }
     }
 
-    async fn take_updates(&self, me: &Me, mut failures: Failures) -> Result<Infallible, Stopped> {
-        let committed = self.restore().await?;
+    /// Polls for updates and commits them.
+    async fn poll(
+        &self,
+        me: &Me,
+        mut earlier: EarlierRun,
+        mut failures: Failures,
+    ) -> Result<Infallible, Stopped> {
         let (mut next, mut without_id) = (None, 0);
+        let mut may_have_webhook = true;
         loop {
             match self.poller.poll(next).await {
                 Ok(Batch { updates, without_id: now }) => {
                     self.works(&mut failures);
+                    may_have_webhook = false;
+                    // This poll has confirmed the updates of the first one.
+                    if earlier.mode == Mode::Webhook && next.is_some() {
+                        self.intake.move_cursor(Mode::Polling.cursor()).await?;
+                        earlier.mode = Mode::Polling;
+                    }
                     self.count_updates_without_id(now.saturating_sub(without_id)).await?;
                     without_id = now;
                     if let Some(last) = updates.last() {
@@ -81,10 +103,22 @@ impl Receiver<'_> {
                     }
                     // The cursor grows with each commit: after a restart, `gather` keeps committed
                     // updates apart from later ones.
-                    let mut furthest = 0;
-                    for together in album::gather(updates, committed) {
-                        furthest = together.iter().map(|one| one.id).fold(furthest, i64::max);
-                        self.take(me, &together, furthest).await?;
+                    let mut position = PollPosition::default();
+                    for together in earlier.gather(updates) {
+                        position.add(&together);
+                        let query = self.commit(me, &together, Some(position.cursor())).await?;
+                        self.answer(query).await;
+                    }
+                }
+                Err(fault)
+                    if may_have_webhook
+                        && fault.has_code(409)
+                        && fault.contains("webhook is active") =>
+                {
+                    may_have_webhook = false;
+                    if let Err(fault) = self.delete_webhook().await {
+                        may_have_webhook = true;
+                        self.recover(&fault, &mut failures).await;
                     }
                 }
                 Err(fault) => self.recover(&fault, &mut failures).await,
@@ -92,19 +126,28 @@ impl Receiver<'_> {
         }
     }
 
-    /// Restores the state of an earlier run: returns the last update known to be in the log, and
-    /// loads the moved groups.
-    async fn restore(&self) -> Result<i64, Stopped> {
+    /// Deletes the webhook, which is of an earlier run or of another program. Pending updates stay.
+    async fn delete_webhook(&self) -> Result<(), BotApiError> {
+        let info: Value = self.call(GetWebhookInfo::new()).await?;
+        let host = webhook::host(info["url"].as_str().unwrap_or_default());
+        let account = &self.telegram.account;
+        tracing::warn!(%account, host, "deleting the webhook of the bot, because this account polls");
+        let IgnoredAny = self.call(DeleteWebhook::new()).await?;
+        Ok(())
+    }
+
+    /// Restores the state of an earlier run, and loads the moved groups and the albums.
+    async fn restore(&self) -> Result<EarlierRun, Stopped> {
         let cursors = self.intake.cursors().await?;
         let moves = cursors.iter().filter_map(GroupMove::from_cursor);
         moves.for_each(|moved| self.telegram.moves.learn(moved));
-        let last = cursors.iter().find(|cursor| cursor.scope.is_empty());
-        Ok(last.and_then(|last| last.position.parse().ok()).unwrap_or(0))
+        cursors.iter().for_each(|cursor| self.telegram.albums.learn(cursor));
+        Ok(EarlierRun::read(&cursors))
     }
 
     /// Counts updates without an id. They cannot be confirmed, so they come again until the
     /// platform forgets them, or a later update is confirmed.
-    async fn count_updates_without_id(&self, count: usize) -> Result<(), Stopped> {
+    pub(crate) async fn count_updates_without_id(&self, count: usize) -> Result<(), Stopped> {
         for _ in 0..count {
             let account = &self.telegram.account;
             tracing::warn!(%account, "Telegram sent an update without an id; ignoring it");
@@ -114,22 +157,28 @@ impl Receiver<'_> {
     }
 
     /// Commits an update, or those of an album, however long the log takes. Telegram keeps the rest
-    /// meanwhile.
-    async fn take(&self, me: &Me, updates: &[Update], furthest: i64) -> Result<(), Stopped> {
-        let Some(update) = updates.first() else { return Ok(()) };
-        let cursor = Cursor { scope: String::new(), position: furthest.to_string() };
+    /// meanwhile. Returns the button press to answer.
+    pub(crate) async fn commit(
+        &self,
+        me: &Me,
+        updates: &[Update],
+        cursor: Option<Cursor>,
+    ) -> Result<Option<CallbackQueryId>, Stopped> {
+        let Some(update) = updates.first() else { return Ok(None) };
         if let Some(moved) = GroupMove::read(update) {
             self.follow(moved).await?;
-            return self.intake.ignore("a group that moved", Some(cursor)).await;
+            self.intake.ignore("a group that moved", cursor).await?;
+            return Ok(None);
         }
-        let Telegram { name, account, unmentioned, moves, .. } = self.telegram;
+        self.intake.take(convert(&self.bot(me), updates), cursor).await?;
+        Ok(update.query())
+    }
+
+    /// The bot as its chats see it.
+    pub(crate) fn bot<'b>(&'b self, me: &'b Me) -> BotIdentity<'b> {
+        let Telegram { name, account, unmentioned, moves, albums, .. } = self.telegram;
         let commands = &self.context.commands;
-        let bot = BotIdentity { me, channel: name, account, unmentioned, moves, commands };
-        self.intake.take(convert(&bot, updates), Some(cursor)).await?;
-        if let Some(query) = update.query() {
-            self.answer(query).await;
-        }
-        Ok(())
+        BotIdentity { me, channel: name, account, unmentioned, moves, albums, commands }
     }
 
     /// Records a move in the log and tells the operator once. The platform reports it in both
@@ -160,7 +209,8 @@ impl Receiver<'_> {
     }
 
     /// Ends the button's loading indicator. The press is committed by now, so an error is harmless.
-    async fn answer(&self, query: CallbackQueryId) {
+    pub(crate) async fn answer(&self, query: Option<CallbackQueryId>) {
+        let Some(query) = query else { return };
         let answered: Result<IgnoredAny, _> = self.call(AnswerCallbackQuery::new(query)).await;
         if let Err(error) = answered {
             tracing::debug!(%error, "cannot answer a button press");
@@ -168,7 +218,7 @@ impl Receiver<'_> {
     }
 
     /// Records a successful answer of the platform.
-    fn works(&self, failures: &mut Failures) {
+    pub(crate) fn works(&self, failures: &mut Failures) {
         self.telegram.health.works();
         self.telegram.account_accepted();
         let count = failures.reset();
@@ -179,7 +229,7 @@ impl Receiver<'_> {
     }
 
     /// Waits before the next request: as long as the fault asks for, or longer each time.
-    async fn recover(&self, fault: &BotApiError, failures: &mut Failures) {
+    pub(crate) async fn recover(&self, fault: &BotApiError, failures: &mut Failures) {
         let wait = match fault {
             fault if token::is_refused(fault) => self.telegram.account_refused(fault),
             fault => self.note(fault, failures),
@@ -215,7 +265,7 @@ impl Receiver<'_> {
         }
     }
 
-    async fn call<T, P>(&self, payload: P) -> Result<T, BotApiError>
+    pub(crate) async fn call<T, P>(&self, payload: P) -> Result<T, BotApiError>
     where
         T: DeserializeOwned,
         P: Payload + Serialize,

@@ -20,6 +20,10 @@ pub(crate) struct GetUpdates {
     pub(crate) allowed_updates: [AllowedUpdate; 3],
 }
 
+/// The kinds of updates that the bot receives.
+pub(crate) const ALLOWED_UPDATES: [AllowedUpdate; 3] =
+    [AllowedUpdate::Message, AllowedUpdate::EditedMessage, AllowedUpdate::CallbackQuery];
+
 impl Payload for GetUpdates {
     type Output = Vec<Value>;
     const NAME: &'static str = "GetUpdates";

@@ -13,6 +13,7 @@ mod receiving;
 mod sending;
 mod token;
 mod topics;
+mod webhook;
 
 use std::sync::Arc;
 
